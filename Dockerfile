@@ -1,0 +1,23 @@
+# A small image: the broker, its three libraries, a volume for the data.
+FROM python:3.13-slim AS build
+WORKDIR /src
+COPY . .
+RUN pip wheel --no-cache-dir --wheel-dir /wheels .
+
+FROM python:3.13-slim
+RUN --mount=type=bind,from=build,source=/wheels,target=/wheels \
+    pip install --no-cache-dir --no-index --find-links=/wheels kafkalite \
+ && useradd --system --create-home kafkalite \
+ && install -d -o kafkalite /var/lib/kafkalite
+USER kafkalite
+VOLUME /var/lib/kafkalite
+EXPOSE 9092
+# Kafka's own names: any server property can be set as KAFKA_..., as with the apache/kafka image.
+# Clients connect to the advertised address: change it when they are not on the Docker host,
+# e.g. PLAINTEXT://kafkalite:9092 inside a compose network.
+ENV KAFKA_LISTENERS=PLAINTEXT://0.0.0.0:9092 \
+    KAFKA_ADVERTISED_LISTENERS=PLAINTEXT://localhost:9092 \
+    KAFKA_LOG_DIRS=/var/lib/kafkalite
+ENTRYPOINT ["kafkalite"]
+HEALTHCHECK --interval=2s --timeout=2s --retries=15 \
+  CMD ["python", "-c", "import socket; socket.create_connection(('127.0.0.1', 9092), 1).close()"]

@@ -1,0 +1,63 @@
+# kafkalite's workshop. `make run` and `make test` need Python >= 3.11 and nothing else prepared.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: run test lint unit conformance demo docs wheel clean help
+
+help: ## what there is
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+run: $(VENV)/.installed ## start a broker on 127.0.0.1:9092, data in ./kafkalite-data
+	@exec $(BIN)/kafkalite --data-dir ./kafkalite-data
+
+test: lint unit conformance ## all checks and all tests, the JVM ones included
+
+lint: $(VENV)/.installed-test ## ruff, import-linter, mypy, pyright
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+	$(BIN)/mypy
+	$(BIN)/pyright
+
+unit: $(VENV)/.installed-test ## the tests of each room
+	$(BIN)/python -m pytest -q
+
+conformance: $(VENV)/.installed-test java ## real clients against a started kafkalite
+	$(BIN)/python -m pytest -q conformance
+
+.PHONY: java
+java: $(VENV)/.installed-test
+	@$(BIN)/python conformance/java.py
+
+demo: $(VENV)/.installed-demo java ## a year of flights through Spark Structured Streaming
+	$(BIN)/python -m examples.flights
+
+docs: $(VENV)/.installed-test ## write the generated parts of the documents
+	$(BIN)/python docs/generate.py
+
+wheel: $(VENV)/.installed-test ## build the wheel and the sdist into dist/
+	$(BIN)/python -m pip install -q build
+	$(BIN)/python -m build
+
+clean: ## remove what make made (not the data)
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "kafkalite needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1). Name another: make PYTHON=python3.12"; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || \
+	  { rm -rf $(VENV); echo "Python's venv module is incomplete. On Debian: apt-get install python3-venv"; exit 1; }
+
+$(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install -q --editable .
+	@touch $@
+
+$(VENV)/.installed-test: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install -q --editable '.[test,lint,spark-test]'
+	@touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-demo: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install -q --editable '.[demo]'
+	@touch $@ $(VENV)/.installed
