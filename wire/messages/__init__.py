@@ -1,1 +1,1 @@
-"""Part of kafkalite."""
+"""The messages, one file per API: request and response, in all their versions."""

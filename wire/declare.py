@@ -1,0 +1,290 @@
+"""How a message is declared: a dataclass whose fields say how they lie on the wire.
+
+    @request(ApiKey.HEARTBEAT, versions=(0, 4), flexible=4)
+    class HeartbeatRequest:
+        group_id: str = field(string)
+        generation_id: int = field(int32)
+        member_id: str = field(string)
+        group_instance_id: str | None = field(nullable_string, since=3)
+
+The order of the fields is their order on the wire; `since` and `until` are the first and last message
+version that has the field, and in every other version it takes its default, which is the type's own
+zero unless given. `tag` makes it a tagged field (KIP-482). Everything else is derived from this: the
+constructs (construct.py), the fast parsers and builders (compiled.py).
+
+Fields of the flexible versions' tag sections that are not declared are kept, and written back: see
+`unknown_tagged_fields`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import Any, Final, TypeVar, cast, dataclass_transform, overload
+
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.fields import FieldType
+
+T = TypeVar("T")
+C = TypeVar("C", bound=type[Any])
+
+FIELDS: Final = "__wire_fields__"
+MESSAGE: Final = "__wire_message__"
+UNKNOWN: Final = "unknown_tagged_fields"
+LAST_VERSION: Final = 0x7FFF
+
+
+class Shape(Enum):
+    ONE = "one"
+    ARRAY = "array"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Field:
+    """One field: its `element` is a FieldType or a struct's class."""
+
+    name: str
+    element: FieldType[Any] | type[Any]
+    shape: Shape
+    since: int
+    until: int
+    nullable_since: int | None
+    tag: int | None
+    default: Any
+
+    def is_in(self, version: int) -> bool:
+        return self.since <= version <= self.until
+
+    def nullable_in(self, version: int) -> bool:
+        return self.nullable_since is not None and version >= self.nullable_since
+
+    def make_default(self) -> Any:
+        """A value of its own: lists and structs must not be shared between messages."""
+        if isinstance(self.default, list):
+            return []
+        return self.default() if isinstance(self.default, type) else self.default
+
+
+class Kind(Enum):
+    """Where a message lives, which decides what stands before its body."""
+
+    REQUEST = "request"
+    RESPONSE = "response"
+    RECORD_KEY = "record key"
+    RECORD_VALUE = "record value"
+    METADATA_RECORD = "metadata record"
+    DATA = "data"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Message:
+    """What belongs to a whole message: `key` is its ApiKey or, for records, the record type."""
+
+    kind: Kind
+    key: int
+    min_version: int
+    max_version: int
+    flexible_since: int | None
+
+    def is_flexible(self, version: int) -> bool:
+        return self.flexible_since is not None and version >= self.flexible_since
+
+
+_UNSET: Any = object()
+
+
+def _declare(
+    element: FieldType[Any] | type[Any],
+    shape: Shape,
+    since: int,
+    until: int,
+    nullable_since: int | None,
+    tag: int | None,
+    default: Any,
+) -> Any:
+    return Field("", element, shape, since, until, nullable_since, tag, default)
+
+
+def field(
+    type_: FieldType[T],
+    *,
+    since: int = 0,
+    until: int = LAST_VERSION,
+    nullable_since: int = 0,
+    tag: int | None = None,
+    default: T = _UNSET,
+) -> T:
+    """A field of a plain type. A nullable one may be null only from `nullable_since` on."""
+    null = nullable_since if type_.nullable else None
+    value = type_.default if default is _UNSET else default
+    return cast(T, _declare(type_, Shape.ONE, since, until, null, tag, value))
+
+
+@overload
+def array(
+    element: FieldType[T],
+    *,
+    since: int = 0,
+    until: int = LAST_VERSION,
+    tag: int | None = None,
+) -> list[T]: ...
+@overload
+def array(
+    element: type[T],
+    *,
+    since: int = 0,
+    until: int = LAST_VERSION,
+    tag: int | None = None,
+) -> list[T]: ...
+def array(
+    element: Any, *, since: int = 0, until: int = LAST_VERSION, tag: int | None = None
+) -> Any:
+    """A field holding a list, empty unless given."""
+    return _declare(element, Shape.ARRAY, since, until, None, tag, [])
+
+
+@overload
+def nullable_array(
+    element: FieldType[T],
+    *,
+    since: int = 0,
+    until: int = LAST_VERSION,
+    nullable_since: int = 0,
+    tag: int | None = None,
+    default: list[T] | None = None,
+) -> list[T] | None: ...
+@overload
+def nullable_array(
+    element: type[T],
+    *,
+    since: int = 0,
+    until: int = LAST_VERSION,
+    nullable_since: int = 0,
+    tag: int | None = None,
+    default: list[T] | None = None,
+) -> list[T] | None: ...
+def nullable_array(
+    element: Any,
+    *,
+    since: int = 0,
+    until: int = LAST_VERSION,
+    nullable_since: int = 0,
+    tag: int | None = None,
+    default: list[Any] | None = None,
+) -> Any:
+    """A list that may be null from `nullable_since` on."""
+    return _declare(element, Shape.ARRAY, since, until, nullable_since, tag, default)
+
+
+def nested(
+    struct_: type[T],
+    *,
+    since: int = 0,
+    until: int = LAST_VERSION,
+    tag: int | None = None,
+) -> T:
+    """A struct within a struct; unless given, one with all its fields at their defaults."""
+    return cast(T, _declare(struct_, Shape.ONE, since, until, None, tag, struct_))
+
+
+def nullable_nested(
+    struct_: type[T],
+    *,
+    since: int = 0,
+    until: int = LAST_VERSION,
+    tag: int | None = None,
+) -> T | None:
+    """A struct that may be missing: an int8 before it says so (-1), as Kafka 3.7's generator does."""
+    return cast("T | None", _declare(struct_, Shape.ONE, since, until, since, tag, None))
+
+
+@dataclass_transform()
+def struct(class_: type[T]) -> type[T]:
+    """Makes a slotted dataclass of a class whose fields are declared as above."""
+    return _make_struct(class_, None)
+
+
+def _make_struct(class_: type[T], message: Message | None) -> type[T]:
+    fields: list[Field] = []
+    for name in list(class_.__annotations__):
+        declared = class_.__dict__.get(name)
+        assert isinstance(declared, Field), f"{class_.__name__}.{name} is not declared as a field"
+        declared = dataclasses.replace(declared, name=name)
+        fields.append(declared)
+        default = declared.default
+        if isinstance(default, (list, type)):
+            setattr(class_, name, dataclasses.field(default_factory=declared.make_default))
+        else:
+            setattr(class_, name, default)
+    class_.__annotations__[UNKNOWN] = "tuple[tuple[int, bytes], ...]"
+    setattr(class_, UNKNOWN, dataclasses.field(default=(), repr=False, kw_only=True))
+    made = dataclasses.dataclass(slots=True)(class_)
+    setattr(made, FIELDS, tuple(fields))
+    if message is not None:
+        setattr(made, MESSAGE, message)
+    return made
+
+
+def _message(message: Message) -> Callable[[type[T]], type[T]]:
+    def decorate(class_: type[T]) -> type[T]:
+        return _make_struct(class_, message)
+
+    return decorate
+
+
+@dataclass_transform()
+def request(
+    api_key: ApiKey, *, versions: tuple[int, int], flexible: int | None
+) -> Callable[[type[T]], type[T]]:
+    """Declares an API's request. `flexible` is the first flexible version."""
+    return _message(Message(Kind.REQUEST, api_key, *versions, flexible))
+
+
+@dataclass_transform()
+def response(
+    api_key: ApiKey, *, versions: tuple[int, int], flexible: int | None
+) -> Callable[[type[T]], type[T]]:
+    """Declares an API's response."""
+    return _message(Message(Kind.RESPONSE, api_key, *versions, flexible))
+
+
+@dataclass_transform()
+def record_key(record_type: int) -> Callable[[type[T]], type[T]]:
+    """Declares the key of a coordinator's record: an int16 record type stands before it."""
+    return _message(Message(Kind.RECORD_KEY, record_type, 0, 0, None))
+
+
+@dataclass_transform()
+def record_value(
+    record_type: int, *, versions: tuple[int, int], flexible: int | None
+) -> Callable[[type[T]], type[T]]:
+    """Declares the value of a coordinator's record: an int16 version stands before it."""
+    return _message(Message(Kind.RECORD_VALUE, record_type, *versions, flexible))
+
+
+@dataclass_transform()
+def metadata_record(record_type: int, *, versions: tuple[int, int]) -> Callable[[type[T]], type[T]]:
+    """Declares a record of the metadata log (KRaft), which are flexible from the beginning."""
+    return _message(Message(Kind.METADATA_RECORD, record_type, *versions, 0))
+
+
+@dataclass_transform()
+def data(*, versions: tuple[int, int], flexible: int | None) -> Callable[[type[T]], type[T]]:
+    """Declares what is neither of these: its own docstring says what stands before it."""
+    return _message(Message(Kind.DATA, -1, *versions, flexible))
+
+
+def fields_of(struct_: type[Any]) -> Sequence[Field]:
+    """The declared fields, in their order on the wire."""
+    return cast("Sequence[Field]", getattr(struct_, FIELDS))
+
+
+def message_of(class_: type[Any]) -> Message:
+    """Kind, key and versions of a message's class."""
+    return cast(Message, getattr(class_, MESSAGE))
+
+
+def unknown_tagged_fields(value: object) -> tuple[tuple[int, bytes], ...]:
+    """The (tag, bytes) pairs that came with a struct and that we do not know, in order of tag."""
+    return cast("tuple[tuple[int, bytes], ...]", getattr(value, UNKNOWN))

@@ -1,0 +1,63 @@
+"""AddPartitionsToTxn (key 24), versions 0-5, flexible since 3."""
+
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.declare import array, field, request, response, struct
+from kafkalite.wire.fields import boolean, int16, int32, int64, string
+
+
+@struct
+class AddPartitionsToTxnTopic:
+    name: str = field(string)
+    partitions: list[int] = array(int32)
+
+
+@struct
+class AddPartitionsToTxnTransaction:
+    transactional_id: str = field(string)
+    producer_id: int = field(int64)
+    producer_epoch: int = field(int16)
+    verify_only: bool = field(boolean)
+    topics: list[AddPartitionsToTxnTopic] = array(AddPartitionsToTxnTopic)
+
+
+@request(ApiKey.ADD_PARTITIONS_TO_TXN, versions=(0, 5), flexible=3)
+class AddPartitionsToTxnRequest:
+    transactions: list[AddPartitionsToTxnTransaction] = array(
+        AddPartitionsToTxnTransaction, since=4
+    )
+    v3_and_below_transactional_id: str = field(string, until=3)
+    v3_and_below_producer_id: int = field(int64, until=3)
+    v3_and_below_producer_epoch: int = field(int16, until=3)
+    v3_and_below_topics: list[AddPartitionsToTxnTopic] = array(AddPartitionsToTxnTopic, until=3)
+
+
+@struct
+class AddPartitionsToTxnPartitionResult:
+    partition_index: int = field(int32)
+    partition_error_code: int = field(int16)
+
+
+@struct
+class AddPartitionsToTxnTopicResult:
+    name: str = field(string)
+    results_by_partition: list[AddPartitionsToTxnPartitionResult] = array(
+        AddPartitionsToTxnPartitionResult
+    )
+
+
+@struct
+class AddPartitionsToTxnResult:
+    transactional_id: str = field(string)
+    topic_results: list[AddPartitionsToTxnTopicResult] = array(AddPartitionsToTxnTopicResult)
+
+
+@response(ApiKey.ADD_PARTITIONS_TO_TXN, versions=(0, 5), flexible=3)
+class AddPartitionsToTxnResponse:
+    throttle_time_ms: int = field(int32)
+    error_code: int = field(int16, since=4)
+    results_by_transaction: list[AddPartitionsToTxnResult] = array(
+        AddPartitionsToTxnResult, since=4
+    )
+    results_by_topic_v3_and_below: list[AddPartitionsToTxnTopicResult] = array(
+        AddPartitionsToTxnTopicResult, until=3
+    )

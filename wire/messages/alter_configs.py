@@ -1,0 +1,38 @@
+"""AlterConfigs (key 33), versions 0-2, flexible since 2."""
+
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.declare import array, field, request, response, struct
+from kafkalite.wire.fields import boolean, int8, int16, int32, nullable_string, string
+
+
+@struct
+class AlterableConfig:
+    name: str = field(string)
+    value: str | None = field(nullable_string, default="")
+
+
+@struct
+class AlterConfigsResource:
+    resource_type: int = field(int8)
+    resource_name: str = field(string)
+    configs: list[AlterableConfig] = array(AlterableConfig)
+
+
+@request(ApiKey.ALTER_CONFIGS, versions=(0, 2), flexible=2)
+class AlterConfigsRequest:
+    resources: list[AlterConfigsResource] = array(AlterConfigsResource)
+    validate_only: bool = field(boolean)
+
+
+@struct
+class AlterConfigsResourceResponse:
+    error_code: int = field(int16)
+    error_message: str | None = field(nullable_string, default="")
+    resource_type: int = field(int8)
+    resource_name: str = field(string)
+
+
+@response(ApiKey.ALTER_CONFIGS, versions=(0, 2), flexible=2)
+class AlterConfigsResponse:
+    throttle_time_ms: int = field(int32)
+    responses: list[AlterConfigsResourceResponse] = array(AlterConfigsResourceResponse)

@@ -1,0 +1,40 @@
+"""AlterReplicaLogDirs (key 34), versions 1-2, flexible since 2."""
+
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.declare import array, field, request, response, struct
+from kafkalite.wire.fields import int16, int32, string
+
+
+@struct
+class AlterReplicaLogDirTopic:
+    name: str = field(string)
+    partitions: list[int] = array(int32)
+
+
+@struct
+class AlterReplicaLogDir:
+    path: str = field(string)
+    topics: list[AlterReplicaLogDirTopic] = array(AlterReplicaLogDirTopic)
+
+
+@request(ApiKey.ALTER_REPLICA_LOG_DIRS, versions=(1, 2), flexible=2)
+class AlterReplicaLogDirsRequest:
+    dirs: list[AlterReplicaLogDir] = array(AlterReplicaLogDir)
+
+
+@struct
+class AlterReplicaLogDirPartitionResult:
+    partition_index: int = field(int32)
+    error_code: int = field(int16)
+
+
+@struct
+class AlterReplicaLogDirTopicResult:
+    topic_name: str = field(string)
+    partitions: list[AlterReplicaLogDirPartitionResult] = array(AlterReplicaLogDirPartitionResult)
+
+
+@response(ApiKey.ALTER_REPLICA_LOG_DIRS, versions=(1, 2), flexible=2)
+class AlterReplicaLogDirsResponse:
+    throttle_time_ms: int = field(int32)
+    results: list[AlterReplicaLogDirTopicResult] = array(AlterReplicaLogDirTopicResult)

@@ -1,0 +1,43 @@
+"""ApiVersions (key 18), versions 0-4, flexible since 3."""
+
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.declare import array, field, request, response, struct
+from kafkalite.wire.fields import boolean, int16, int32, int64, string
+
+
+@request(ApiKey.API_VERSIONS, versions=(0, 4), flexible=3)
+class ApiVersionsRequest:
+    client_software_name: str = field(string, since=3)
+    client_software_version: str = field(string, since=3)
+
+
+@struct
+class ApiVersion:
+    api_key: int = field(int16)
+    min_version: int = field(int16)
+    max_version: int = field(int16)
+
+
+@struct
+class SupportedFeatureKey:
+    name: str = field(string)
+    min_version: int = field(int16)
+    max_version: int = field(int16)
+
+
+@struct
+class FinalizedFeatureKey:
+    name: str = field(string)
+    max_version_level: int = field(int16)
+    min_version_level: int = field(int16)
+
+
+@response(ApiKey.API_VERSIONS, versions=(0, 4), flexible=3)
+class ApiVersionsResponse:
+    error_code: int = field(int16)
+    api_keys: list[ApiVersion] = array(ApiVersion)
+    throttle_time_ms: int = field(int32, since=1)
+    supported_features: list[SupportedFeatureKey] = array(SupportedFeatureKey, since=3, tag=0)
+    finalized_features_epoch: int = field(int64, since=3, tag=1, default=-1)
+    finalized_features: list[FinalizedFeatureKey] = array(FinalizedFeatureKey, since=3, tag=2)
+    zk_migration_ready: bool = field(boolean, since=3, tag=3)

@@ -1,0 +1,16 @@
+"""Consumer Protocol Assignment."""
+
+from kafkalite.wire.declare import array, data, field, struct
+from kafkalite.wire.fields import int32, nullable_bytes, string
+
+
+@struct
+class TopicPartition:
+    topic: str = field(string)
+    partitions: list[int] = array(int32)
+
+
+@data(versions=(0, 3), flexible=None)
+class ConsumerProtocolAssignment:
+    assigned_partitions: list[TopicPartition] = array(TopicPartition)
+    user_data: bytes | None = field(nullable_bytes)

@@ -1,0 +1,19 @@
+"""Consumer Protocol Subscription."""
+
+from kafkalite.wire.declare import array, data, field, struct
+from kafkalite.wire.fields import int32, nullable_bytes, nullable_string, string
+
+
+@struct
+class TopicPartition:
+    topic: str = field(string)
+    partitions: list[int] = array(int32)
+
+
+@data(versions=(0, 3), flexible=None)
+class ConsumerProtocolSubscription:
+    topics: list[str] = array(string)
+    user_data: bytes | None = field(nullable_bytes)
+    owned_partitions: list[TopicPartition] = array(TopicPartition, since=1)
+    generation_id: int = field(int32, since=2, default=-1)
+    rack_id: str | None = field(nullable_string, since=3)

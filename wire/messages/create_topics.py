@@ -1,0 +1,79 @@
+"""CreateTopics (key 19), versions 2-7, flexible since 5."""
+
+from uuid import UUID
+
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.declare import (
+    array,
+    field,
+    nullable_array,
+    request,
+    response,
+    struct,
+)
+from kafkalite.wire.fields import (
+    boolean,
+    int8,
+    int16,
+    int32,
+    nullable_string,
+    string,
+    uuid,
+)
+
+
+@struct
+class CreatableReplicaAssignment:
+    partition_index: int = field(int32)
+    broker_ids: list[int] = array(int32)
+
+
+@struct
+class CreatableTopicConfig:
+    name: str = field(string)
+    value: str | None = field(nullable_string, default="")
+
+
+@struct
+class CreatableTopic:
+    name: str = field(string)
+    num_partitions: int = field(int32)
+    replication_factor: int = field(int16)
+    assignments: list[CreatableReplicaAssignment] = array(CreatableReplicaAssignment)
+    configs: list[CreatableTopicConfig] = array(CreatableTopicConfig)
+
+
+@request(ApiKey.CREATE_TOPICS, versions=(2, 7), flexible=5)
+class CreateTopicsRequest:
+    topics: list[CreatableTopic] = array(CreatableTopic)
+    timeout_ms: int = field(int32, default=60000)
+    validate_only: bool = field(boolean)
+
+
+@struct
+class CreatableTopicConfigs:
+    name: str = field(string)
+    value: str | None = field(nullable_string, default="")
+    read_only: bool = field(boolean)
+    config_source: int = field(int8, default=-1)
+    is_sensitive: bool = field(boolean)
+
+
+@struct
+class CreatableTopicResult:
+    name: str = field(string)
+    topic_id: UUID = field(uuid, since=7)
+    error_code: int = field(int16)
+    error_message: str | None = field(nullable_string, default="")
+    topic_config_error_code: int = field(int16, since=5, tag=0)
+    num_partitions: int = field(int32, since=5, default=-1)
+    replication_factor: int = field(int16, since=5, default=-1)
+    configs: list[CreatableTopicConfigs] | None = nullable_array(
+        CreatableTopicConfigs, since=5, default=[]
+    )
+
+
+@response(ApiKey.CREATE_TOPICS, versions=(2, 7), flexible=5)
+class CreateTopicsResponse:
+    throttle_time_ms: int = field(int32)
+    topics: list[CreatableTopicResult] = array(CreatableTopicResult)

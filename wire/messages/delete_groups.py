@@ -1,0 +1,22 @@
+"""DeleteGroups (key 42), versions 0-2, flexible since 2."""
+
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.declare import array, field, request, response, struct
+from kafkalite.wire.fields import int16, int32, string
+
+
+@request(ApiKey.DELETE_GROUPS, versions=(0, 2), flexible=2)
+class DeleteGroupsRequest:
+    groups_names: list[str] = array(string)
+
+
+@struct
+class DeletableGroupResult:
+    group_id: str = field(string)
+    error_code: int = field(int16)
+
+
+@response(ApiKey.DELETE_GROUPS, versions=(0, 2), flexible=2)
+class DeleteGroupsResponse:
+    throttle_time_ms: int = field(int32)
+    results: list[DeletableGroupResult] = array(DeletableGroupResult)

@@ -1,0 +1,60 @@
+"""DescribeConfigs (key 32), versions 1-4, flexible since 4."""
+
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.declare import (
+    array,
+    field,
+    nullable_array,
+    request,
+    response,
+    struct,
+)
+from kafkalite.wire.fields import boolean, int8, int16, int32, nullable_string, string
+
+
+@struct
+class DescribeConfigsResource:
+    resource_type: int = field(int8)
+    resource_name: str = field(string)
+    configuration_keys: list[str] | None = nullable_array(string, default=[])
+
+
+@request(ApiKey.DESCRIBE_CONFIGS, versions=(1, 4), flexible=4)
+class DescribeConfigsRequest:
+    resources: list[DescribeConfigsResource] = array(DescribeConfigsResource)
+    include_synonyms: bool = field(boolean)
+    include_documentation: bool = field(boolean, since=3)
+
+
+@struct
+class DescribeConfigsSynonym:
+    name: str = field(string)
+    value: str | None = field(nullable_string, default="")
+    source: int = field(int8)
+
+
+@struct
+class DescribeConfigsResourceResult:
+    name: str = field(string)
+    value: str | None = field(nullable_string, default="")
+    read_only: bool = field(boolean)
+    config_source: int = field(int8, default=-1)
+    is_sensitive: bool = field(boolean)
+    synonyms: list[DescribeConfigsSynonym] = array(DescribeConfigsSynonym)
+    config_type: int = field(int8, since=3)
+    documentation: str | None = field(nullable_string, since=3, default="")
+
+
+@struct
+class DescribeConfigsResult:
+    error_code: int = field(int16)
+    error_message: str | None = field(nullable_string, default="")
+    resource_type: int = field(int8)
+    resource_name: str = field(string)
+    configs: list[DescribeConfigsResourceResult] = array(DescribeConfigsResourceResult)
+
+
+@response(ApiKey.DESCRIBE_CONFIGS, versions=(1, 4), flexible=4)
+class DescribeConfigsResponse:
+    throttle_time_ms: int = field(int32)
+    results: list[DescribeConfigsResult] = array(DescribeConfigsResult)

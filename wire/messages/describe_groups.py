@@ -1,0 +1,39 @@
+"""DescribeGroups (key 15), versions 0-6, flexible since 5."""
+
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.declare import array, field, request, response, struct
+from kafkalite.wire.fields import boolean, bytes_, int16, int32, nullable_string, string
+
+
+@request(ApiKey.DESCRIBE_GROUPS, versions=(0, 6), flexible=5)
+class DescribeGroupsRequest:
+    groups: list[str] = array(string)
+    include_authorized_operations: bool = field(boolean, since=3)
+
+
+@struct
+class DescribedGroupMember:
+    member_id: str = field(string)
+    group_instance_id: str | None = field(nullable_string, since=4)
+    client_id: str = field(string)
+    client_host: str = field(string)
+    member_metadata: bytes = field(bytes_)
+    member_assignment: bytes = field(bytes_)
+
+
+@struct
+class DescribedGroup:
+    error_code: int = field(int16)
+    error_message: str | None = field(nullable_string, since=6)
+    group_id: str = field(string)
+    group_state: str = field(string)
+    protocol_type: str = field(string)
+    protocol_data: str = field(string)
+    members: list[DescribedGroupMember] = array(DescribedGroupMember)
+    authorized_operations: int = field(int32, since=3, default=-0x80000000)
+
+
+@response(ApiKey.DESCRIBE_GROUPS, versions=(0, 6), flexible=5)
+class DescribeGroupsResponse:
+    throttle_time_ms: int = field(int32, since=1)
+    groups: list[DescribedGroup] = array(DescribedGroup)

@@ -1,0 +1,54 @@
+"""DescribeLogDirs (key 35), versions 1-5, flexible since 2."""
+
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.declare import (
+    array,
+    field,
+    nullable_array,
+    request,
+    response,
+    struct,
+)
+from kafkalite.wire.fields import boolean, int16, int32, int64, string
+
+
+@struct
+class DescribableLogDirTopic:
+    topic: str = field(string)
+    partitions: list[int] = array(int32)
+
+
+@request(ApiKey.DESCRIBE_LOG_DIRS, versions=(1, 5), flexible=2)
+class DescribeLogDirsRequest:
+    topics: list[DescribableLogDirTopic] | None = nullable_array(DescribableLogDirTopic, default=[])
+
+
+@struct
+class DescribeLogDirsPartition:
+    partition_index: int = field(int32)
+    partition_size: int = field(int64)
+    offset_lag: int = field(int64)
+    is_future_key: bool = field(boolean)
+
+
+@struct
+class DescribeLogDirsTopic:
+    name: str = field(string)
+    partitions: list[DescribeLogDirsPartition] = array(DescribeLogDirsPartition)
+
+
+@struct
+class DescribeLogDirsResult:
+    error_code: int = field(int16)
+    log_dir: str = field(string)
+    topics: list[DescribeLogDirsTopic] = array(DescribeLogDirsTopic)
+    total_bytes: int = field(int64, since=4, default=-1)
+    usable_bytes: int = field(int64, since=4, default=-1)
+    is_cordoned: bool = field(boolean, since=5)
+
+
+@response(ApiKey.DESCRIBE_LOG_DIRS, versions=(1, 5), flexible=2)
+class DescribeLogDirsResponse:
+    throttle_time_ms: int = field(int32)
+    error_code: int = field(int16, since=3)
+    results: list[DescribeLogDirsResult] = array(DescribeLogDirsResult)

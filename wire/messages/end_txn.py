@@ -1,0 +1,21 @@
+"""EndTxn (key 26), versions 0-5, flexible since 3."""
+
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.declare import field, request, response
+from kafkalite.wire.fields import boolean, int16, int32, int64, string
+
+
+@request(ApiKey.END_TXN, versions=(0, 5), flexible=3)
+class EndTxnRequest:
+    transactional_id: str = field(string)
+    producer_id: int = field(int64)
+    producer_epoch: int = field(int16)
+    committed: bool = field(boolean)
+
+
+@response(ApiKey.END_TXN, versions=(0, 5), flexible=3)
+class EndTxnResponse:
+    throttle_time_ms: int = field(int32)
+    error_code: int = field(int16)
+    producer_id: int = field(int64, since=5, default=-1)
+    producer_epoch: int = field(int16, since=5, default=-1)

@@ -1,0 +1,18 @@
+"""ExpireDelegationToken (key 40), versions 1-2, flexible since 2."""
+
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.declare import field, request, response
+from kafkalite.wire.fields import bytes_, int16, int32, int64
+
+
+@request(ApiKey.EXPIRE_DELEGATION_TOKEN, versions=(1, 2), flexible=2)
+class ExpireDelegationTokenRequest:
+    hmac: bytes = field(bytes_)
+    expiry_time_period_ms: int = field(int64)
+
+
+@response(ApiKey.EXPIRE_DELEGATION_TOKEN, versions=(1, 2), flexible=2)
+class ExpireDelegationTokenResponse:
+    error_code: int = field(int16)
+    expiry_timestamp_ms: int = field(int64)
+    throttle_time_ms: int = field(int32)

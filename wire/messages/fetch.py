@@ -1,0 +1,138 @@
+"""Fetch (key 1), versions 4-18, flexible since 12."""
+
+from uuid import UUID
+
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.declare import (
+    array,
+    field,
+    nested,
+    nullable_array,
+    request,
+    response,
+    struct,
+)
+from kafkalite.wire.fields import (
+    Records,
+    int8,
+    int16,
+    int32,
+    int64,
+    nullable_string,
+    records_chunk,
+    string,
+    uuid,
+)
+
+
+@struct
+class ReplicaState:
+    replica_id: int = field(int32, default=-1)
+    replica_epoch: int = field(int64, default=-1)
+
+
+@struct
+class FetchPartition:
+    partition: int = field(int32)
+    current_leader_epoch: int = field(int32, since=9, default=-1)
+    fetch_offset: int = field(int64)
+    last_fetched_epoch: int = field(int32, since=12, default=-1)
+    log_start_offset: int = field(int64, since=5, default=-1)
+    partition_max_bytes: int = field(int32)
+    replica_directory_id: UUID = field(uuid, since=17, tag=0)
+    high_watermark: int = field(int64, since=18, tag=1, default=0x7FFFFFFFFFFFFFFF)
+
+
+@struct
+class FetchTopic:
+    topic: str = field(string, until=12)
+    topic_id: UUID = field(uuid, since=13)
+    partitions: list[FetchPartition] = array(FetchPartition)
+
+
+@struct
+class ForgottenTopic:
+    topic: str = field(string, until=12)
+    topic_id: UUID = field(uuid, since=13)
+    partitions: list[int] = array(int32)
+
+
+@request(ApiKey.FETCH, versions=(4, 18), flexible=12)
+class FetchRequest:
+    cluster_id: str | None = field(nullable_string, since=12, tag=0)
+    replica_id: int = field(int32, until=14, default=-1)
+    replica_state: ReplicaState = nested(ReplicaState, since=15, tag=1)
+    max_wait_ms: int = field(int32)
+    min_bytes: int = field(int32)
+    max_bytes: int = field(int32, default=0x7FFFFFFF)
+    isolation_level: int = field(int8)
+    session_id: int = field(int32, since=7)
+    session_epoch: int = field(int32, since=7, default=-1)
+    topics: list[FetchTopic] = array(FetchTopic)
+    forgotten_topics_data: list[ForgottenTopic] = array(ForgottenTopic, since=7)
+    rack_id: str = field(string, since=11)
+
+
+@struct
+class EpochEndOffset:
+    epoch: int = field(int32, default=-1)
+    end_offset: int = field(int64, default=-1)
+
+
+@struct
+class LeaderIdAndEpoch:
+    leader_id: int = field(int32, default=-1)
+    leader_epoch: int = field(int32, default=-1)
+
+
+@struct
+class SnapshotId:
+    end_offset: int = field(int64, default=-1)
+    epoch: int = field(int32, default=-1)
+
+
+@struct
+class AbortedTransaction:
+    producer_id: int = field(int64)
+    first_offset: int = field(int64)
+
+
+@struct
+class PartitionData:
+    partition_index: int = field(int32)
+    error_code: int = field(int16)
+    high_watermark: int = field(int64)
+    last_stable_offset: int = field(int64, default=-1)
+    log_start_offset: int = field(int64, since=5, default=-1)
+    diverging_epoch: EpochEndOffset = nested(EpochEndOffset, since=12, tag=0)
+    current_leader: LeaderIdAndEpoch = nested(LeaderIdAndEpoch, since=12, tag=1)
+    snapshot_id: SnapshotId = nested(SnapshotId, since=12, tag=2)
+    aborted_transactions: list[AbortedTransaction] | None = nullable_array(
+        AbortedTransaction, default=[]
+    )
+    preferred_read_replica: int = field(int32, since=11, default=-1)
+    records: Records | None = field(records_chunk)
+
+
+@struct
+class FetchableTopicResponse:
+    topic: str = field(string, until=12)
+    topic_id: UUID = field(uuid, since=13)
+    partitions: list[PartitionData] = array(PartitionData)
+
+
+@struct
+class NodeEndpoint:
+    node_id: int = field(int32)
+    host: str = field(string)
+    port: int = field(int32)
+    rack: str | None = field(nullable_string)
+
+
+@response(ApiKey.FETCH, versions=(4, 18), flexible=12)
+class FetchResponse:
+    throttle_time_ms: int = field(int32)
+    error_code: int = field(int16, since=7)
+    session_id: int = field(int32, since=7)
+    responses: list[FetchableTopicResponse] = array(FetchableTopicResponse)
+    node_endpoints: list[NodeEndpoint] = array(NodeEndpoint, since=16, tag=0)

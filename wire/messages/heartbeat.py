@@ -1,0 +1,19 @@
+"""Heartbeat (key 12), versions 0-4, flexible since 4."""
+
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.declare import field, request, response
+from kafkalite.wire.fields import int16, int32, nullable_string, string
+
+
+@request(ApiKey.HEARTBEAT, versions=(0, 4), flexible=4)
+class HeartbeatRequest:
+    group_id: str = field(string)
+    generation_id: int = field(int32)
+    member_id: str = field(string)
+    group_instance_id: str | None = field(nullable_string, since=3)
+
+
+@response(ApiKey.HEARTBEAT, versions=(0, 4), flexible=4)
+class HeartbeatResponse:
+    throttle_time_ms: int = field(int32, since=1)
+    error_code: int = field(int16)

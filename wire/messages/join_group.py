@@ -1,0 +1,43 @@
+"""JoinGroup (key 11), versions 0-9, flexible since 6."""
+
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.declare import array, field, request, response, struct
+from kafkalite.wire.fields import boolean, bytes_, int16, int32, nullable_string, string
+
+
+@struct
+class JoinGroupRequestProtocol:
+    name: str = field(string)
+    metadata: bytes = field(bytes_)
+
+
+@request(ApiKey.JOIN_GROUP, versions=(0, 9), flexible=6)
+class JoinGroupRequest:
+    group_id: str = field(string)
+    session_timeout_ms: int = field(int32)
+    rebalance_timeout_ms: int = field(int32, since=1, default=-1)
+    member_id: str = field(string)
+    group_instance_id: str | None = field(nullable_string, since=5)
+    protocol_type: str = field(string)
+    protocols: list[JoinGroupRequestProtocol] = array(JoinGroupRequestProtocol)
+    reason: str | None = field(nullable_string, since=8)
+
+
+@struct
+class JoinGroupResponseMember:
+    member_id: str = field(string)
+    group_instance_id: str | None = field(nullable_string, since=5)
+    metadata: bytes = field(bytes_)
+
+
+@response(ApiKey.JOIN_GROUP, versions=(0, 9), flexible=6)
+class JoinGroupResponse:
+    throttle_time_ms: int = field(int32, since=2)
+    error_code: int = field(int16)
+    generation_id: int = field(int32, default=-1)
+    protocol_type: str | None = field(nullable_string, since=7)
+    protocol_name: str | None = field(nullable_string, nullable_since=7, default="")
+    leader: str = field(string)
+    skip_assignment: bool = field(boolean, since=9)
+    member_id: str = field(string)
+    members: list[JoinGroupResponseMember] = array(JoinGroupResponseMember)

@@ -1,0 +1,33 @@
+"""LeaveGroup (key 13), versions 0-5, flexible since 4."""
+
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.declare import array, field, request, response, struct
+from kafkalite.wire.fields import int16, int32, nullable_string, string
+
+
+@struct
+class MemberIdentity:
+    member_id: str = field(string)
+    group_instance_id: str | None = field(nullable_string)
+    reason: str | None = field(nullable_string, since=5)
+
+
+@request(ApiKey.LEAVE_GROUP, versions=(0, 5), flexible=4)
+class LeaveGroupRequest:
+    group_id: str = field(string)
+    member_id: str = field(string, until=2)
+    members: list[MemberIdentity] = array(MemberIdentity, since=3)
+
+
+@struct
+class MemberResponse:
+    member_id: str = field(string)
+    group_instance_id: str | None = field(nullable_string, default="")
+    error_code: int = field(int16)
+
+
+@response(ApiKey.LEAVE_GROUP, versions=(0, 5), flexible=4)
+class LeaveGroupResponse:
+    throttle_time_ms: int = field(int32, since=1)
+    error_code: int = field(int16)
+    members: list[MemberResponse] = array(MemberResponse, since=3)

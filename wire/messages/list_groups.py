@@ -1,0 +1,26 @@
+"""ListGroups (key 16), versions 0-5, flexible since 3."""
+
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.declare import array, field, request, response, struct
+from kafkalite.wire.fields import int16, int32, string
+
+
+@request(ApiKey.LIST_GROUPS, versions=(0, 5), flexible=3)
+class ListGroupsRequest:
+    states_filter: list[str] = array(string, since=4)
+    types_filter: list[str] = array(string, since=5)
+
+
+@struct
+class ListedGroup:
+    group_id: str = field(string)
+    protocol_type: str = field(string)
+    group_state: str = field(string, since=4)
+    group_type: str = field(string, since=5)
+
+
+@response(ApiKey.LIST_GROUPS, versions=(0, 5), flexible=3)
+class ListGroupsResponse:
+    throttle_time_ms: int = field(int32, since=1)
+    error_code: int = field(int16)
+    groups: list[ListedGroup] = array(ListedGroup)

@@ -1,0 +1,47 @@
+"""ListOffsets (key 2), versions 1-11, flexible since 6."""
+
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.declare import array, field, request, response, struct
+from kafkalite.wire.fields import int8, int16, int32, int64, string
+
+
+@struct
+class ListOffsetsPartition:
+    partition_index: int = field(int32)
+    current_leader_epoch: int = field(int32, since=4, default=-1)
+    timestamp: int = field(int64)
+
+
+@struct
+class ListOffsetsTopic:
+    name: str = field(string)
+    partitions: list[ListOffsetsPartition] = array(ListOffsetsPartition)
+
+
+@request(ApiKey.LIST_OFFSETS, versions=(1, 11), flexible=6)
+class ListOffsetsRequest:
+    replica_id: int = field(int32)
+    isolation_level: int = field(int8, since=2)
+    topics: list[ListOffsetsTopic] = array(ListOffsetsTopic)
+    timeout_ms: int = field(int32, since=10)
+
+
+@struct
+class ListOffsetsPartitionResponse:
+    partition_index: int = field(int32)
+    error_code: int = field(int16)
+    timestamp: int = field(int64, default=-1)
+    offset: int = field(int64, default=-1)
+    leader_epoch: int = field(int32, since=4, default=-1)
+
+
+@struct
+class ListOffsetsTopicResponse:
+    name: str = field(string)
+    partitions: list[ListOffsetsPartitionResponse] = array(ListOffsetsPartitionResponse)
+
+
+@response(ApiKey.LIST_OFFSETS, versions=(1, 11), flexible=6)
+class ListOffsetsResponse:
+    throttle_time_ms: int = field(int32, since=2)
+    topics: list[ListOffsetsTopicResponse] = array(ListOffsetsTopicResponse)

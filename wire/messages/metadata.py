@@ -1,0 +1,70 @@
+"""Metadata (key 3), versions 0-13, flexible since 9."""
+
+from uuid import UUID
+
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.declare import (
+    array,
+    field,
+    nullable_array,
+    request,
+    response,
+    struct,
+)
+from kafkalite.wire.fields import boolean, int16, int32, nullable_string, string, uuid
+
+
+@struct
+class MetadataRequestTopic:
+    topic_id: UUID = field(uuid, since=10)
+    name: str | None = field(nullable_string, nullable_since=10, default="")
+
+
+@request(ApiKey.METADATA, versions=(0, 13), flexible=9)
+class MetadataRequest:
+    topics: list[MetadataRequestTopic] | None = nullable_array(
+        MetadataRequestTopic, nullable_since=1, default=[]
+    )
+    allow_auto_topic_creation: bool = field(boolean, since=4, default=True)
+    include_cluster_authorized_operations: bool = field(boolean, since=8, until=10)
+    include_topic_authorized_operations: bool = field(boolean, since=8)
+
+
+@struct
+class MetadataResponseBroker:
+    node_id: int = field(int32)
+    host: str = field(string)
+    port: int = field(int32)
+    rack: str | None = field(nullable_string, since=1)
+
+
+@struct
+class MetadataResponsePartition:
+    error_code: int = field(int16)
+    partition_index: int = field(int32)
+    leader_id: int = field(int32)
+    leader_epoch: int = field(int32, since=7, default=-1)
+    replica_nodes: list[int] = array(int32)
+    isr_nodes: list[int] = array(int32)
+    offline_replicas: list[int] = array(int32, since=5)
+
+
+@struct
+class MetadataResponseTopic:
+    error_code: int = field(int16)
+    name: str | None = field(nullable_string, nullable_since=12, default="")
+    topic_id: UUID = field(uuid, since=10)
+    is_internal: bool = field(boolean, since=1)
+    partitions: list[MetadataResponsePartition] = array(MetadataResponsePartition)
+    topic_authorized_operations: int = field(int32, since=8, default=-0x80000000)
+
+
+@response(ApiKey.METADATA, versions=(0, 13), flexible=9)
+class MetadataResponse:
+    throttle_time_ms: int = field(int32, since=3)
+    brokers: list[MetadataResponseBroker] = array(MetadataResponseBroker)
+    cluster_id: str | None = field(nullable_string, since=2)
+    controller_id: int = field(int32, since=1, default=-1)
+    topics: list[MetadataResponseTopic] = array(MetadataResponseTopic)
+    cluster_authorized_operations: int = field(int32, since=8, until=10, default=-0x80000000)
+    error_code: int = field(int16, since=13)

@@ -1,0 +1,51 @@
+"""OffsetCommit (key 8), versions 2-10, flexible since 8."""
+
+from uuid import UUID
+
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.declare import array, field, request, response, struct
+from kafkalite.wire.fields import int16, int32, int64, nullable_string, string, uuid
+
+
+@struct
+class OffsetCommitRequestPartition:
+    partition_index: int = field(int32)
+    committed_offset: int = field(int64)
+    committed_leader_epoch: int = field(int32, since=6, default=-1)
+    committed_metadata: str | None = field(nullable_string, default="")
+
+
+@struct
+class OffsetCommitRequestTopic:
+    name: str = field(string, until=9)
+    topic_id: UUID = field(uuid, since=10)
+    partitions: list[OffsetCommitRequestPartition] = array(OffsetCommitRequestPartition)
+
+
+@request(ApiKey.OFFSET_COMMIT, versions=(2, 10), flexible=8)
+class OffsetCommitRequest:
+    group_id: str = field(string)
+    generation_id_or_member_epoch: int = field(int32, default=-1)
+    member_id: str = field(string)
+    group_instance_id: str | None = field(nullable_string, since=7)
+    retention_time_ms: int = field(int64, until=4, default=-1)
+    topics: list[OffsetCommitRequestTopic] = array(OffsetCommitRequestTopic)
+
+
+@struct
+class OffsetCommitResponsePartition:
+    partition_index: int = field(int32)
+    error_code: int = field(int16)
+
+
+@struct
+class OffsetCommitResponseTopic:
+    name: str = field(string, until=9)
+    topic_id: UUID = field(uuid, since=10)
+    partitions: list[OffsetCommitResponsePartition] = array(OffsetCommitResponsePartition)
+
+
+@response(ApiKey.OFFSET_COMMIT, versions=(2, 10), flexible=8)
+class OffsetCommitResponse:
+    throttle_time_ms: int = field(int32, since=3)
+    topics: list[OffsetCommitResponseTopic] = array(OffsetCommitResponseTopic)

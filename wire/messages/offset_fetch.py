@@ -1,0 +1,101 @@
+"""OffsetFetch (key 9), versions 1-10, flexible since 6."""
+
+from uuid import UUID
+
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.declare import (
+    array,
+    field,
+    nullable_array,
+    request,
+    response,
+    struct,
+)
+from kafkalite.wire.fields import (
+    boolean,
+    int16,
+    int32,
+    int64,
+    nullable_string,
+    string,
+    uuid,
+)
+
+
+@struct
+class OffsetFetchRequestTopic:
+    name: str = field(string)
+    partition_indexes: list[int] = array(int32)
+
+
+@struct
+class OffsetFetchRequestTopics:
+    name: str = field(string, until=9)
+    topic_id: UUID = field(uuid, since=10)
+    partition_indexes: list[int] = array(int32)
+
+
+@struct
+class OffsetFetchRequestGroup:
+    group_id: str = field(string)
+    member_id: str | None = field(nullable_string, since=9)
+    member_epoch: int = field(int32, since=9, default=-1)
+    topics: list[OffsetFetchRequestTopics] | None = nullable_array(
+        OffsetFetchRequestTopics, default=[]
+    )
+
+
+@request(ApiKey.OFFSET_FETCH, versions=(1, 10), flexible=6)
+class OffsetFetchRequest:
+    group_id: str = field(string, until=7)
+    topics: list[OffsetFetchRequestTopic] | None = nullable_array(
+        OffsetFetchRequestTopic, until=7, nullable_since=2, default=[]
+    )
+    groups: list[OffsetFetchRequestGroup] = array(OffsetFetchRequestGroup, since=8)
+    require_stable: bool = field(boolean, since=7)
+
+
+@struct
+class OffsetFetchResponsePartition:
+    partition_index: int = field(int32)
+    committed_offset: int = field(int64)
+    committed_leader_epoch: int = field(int32, since=5, default=-1)
+    metadata: str | None = field(nullable_string, default="")
+    error_code: int = field(int16)
+
+
+@struct
+class OffsetFetchResponseTopic:
+    name: str = field(string)
+    partitions: list[OffsetFetchResponsePartition] = array(OffsetFetchResponsePartition)
+
+
+@struct
+class OffsetFetchResponsePartitions:
+    partition_index: int = field(int32)
+    committed_offset: int = field(int64)
+    committed_leader_epoch: int = field(int32, default=-1)
+    metadata: str | None = field(nullable_string, default="")
+    error_code: int = field(int16)
+
+
+@struct
+class OffsetFetchResponseTopics:
+    name: str = field(string, until=9)
+    topic_id: UUID = field(uuid, since=10)
+    partitions: list[OffsetFetchResponsePartitions] = array(OffsetFetchResponsePartitions)
+
+
+@struct
+class OffsetFetchResponseGroup:
+    group_id: str = field(string)
+    topics: list[OffsetFetchResponseTopics] = array(OffsetFetchResponseTopics)
+    error_code: int = field(int16)
+
+
+@response(ApiKey.OFFSET_FETCH, versions=(1, 10), flexible=6)
+class OffsetFetchResponse:
+    throttle_time_ms: int = field(int32, since=3)
+    topics: list[OffsetFetchResponseTopic] = array(OffsetFetchResponseTopic, until=7)
+    error_code: int = field(int16, since=2, until=7)
+    groups: list[OffsetFetchResponseGroup] = array(OffsetFetchResponseGroup, since=8)

@@ -1,0 +1,44 @@
+"""OffsetForLeaderEpoch (key 23), versions 2-4, flexible since 4."""
+
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.declare import array, field, request, response, struct
+from kafkalite.wire.fields import int16, int32, int64, string
+
+
+@struct
+class OffsetForLeaderPartition:
+    partition: int = field(int32)
+    current_leader_epoch: int = field(int32, default=-1)
+    leader_epoch: int = field(int32)
+
+
+@struct
+class OffsetForLeaderTopic:
+    topic: str = field(string)
+    partitions: list[OffsetForLeaderPartition] = array(OffsetForLeaderPartition)
+
+
+@request(ApiKey.OFFSET_FOR_LEADER_EPOCH, versions=(2, 4), flexible=4)
+class OffsetForLeaderEpochRequest:
+    replica_id: int = field(int32, since=3, default=-2)
+    topics: list[OffsetForLeaderTopic] = array(OffsetForLeaderTopic)
+
+
+@struct
+class EpochEndOffset:
+    error_code: int = field(int16)
+    partition: int = field(int32)
+    leader_epoch: int = field(int32, default=-1)
+    end_offset: int = field(int64, default=-1)
+
+
+@struct
+class OffsetForLeaderTopicResult:
+    topic: str = field(string)
+    partitions: list[EpochEndOffset] = array(EpochEndOffset)
+
+
+@response(ApiKey.OFFSET_FOR_LEADER_EPOCH, versions=(2, 4), flexible=4)
+class OffsetForLeaderEpochResponse:
+    throttle_time_ms: int = field(int32)
+    topics: list[OffsetForLeaderTopicResult] = array(OffsetForLeaderTopicResult)

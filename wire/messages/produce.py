@@ -1,0 +1,83 @@
+"""Produce (key 0), versions 3-13, flexible since 9."""
+
+from uuid import UUID
+
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.declare import array, field, nested, request, response, struct
+from kafkalite.wire.fields import (
+    InMemory,
+    int16,
+    int32,
+    int64,
+    nullable_string,
+    records,
+    string,
+    uuid,
+)
+
+
+@struct
+class PartitionProduceData:
+    index: int = field(int32)
+    records: InMemory | None = field(records)
+
+
+@struct
+class TopicProduceData:
+    name: str = field(string, until=12)
+    topic_id: UUID = field(uuid, since=13)
+    partition_data: list[PartitionProduceData] = array(PartitionProduceData)
+
+
+@request(ApiKey.PRODUCE, versions=(3, 13), flexible=9)
+class ProduceRequest:
+    transactional_id: str | None = field(nullable_string)
+    acks: int = field(int16)
+    timeout_ms: int = field(int32)
+    topic_data: list[TopicProduceData] = array(TopicProduceData)
+
+
+@struct
+class BatchIndexAndErrorMessage:
+    batch_index: int = field(int32)
+    batch_index_error_message: str | None = field(nullable_string)
+
+
+@struct
+class LeaderIdAndEpoch:
+    leader_id: int = field(int32, default=-1)
+    leader_epoch: int = field(int32, default=-1)
+
+
+@struct
+class PartitionProduceResponse:
+    index: int = field(int32)
+    error_code: int = field(int16)
+    base_offset: int = field(int64)
+    log_append_time_ms: int = field(int64, default=-1)
+    log_start_offset: int = field(int64, since=5, default=-1)
+    record_errors: list[BatchIndexAndErrorMessage] = array(BatchIndexAndErrorMessage, since=8)
+    error_message: str | None = field(nullable_string, since=8)
+    current_leader: LeaderIdAndEpoch = nested(LeaderIdAndEpoch, since=10, tag=0)
+
+
+@struct
+class TopicProduceResponse:
+    name: str = field(string, until=12)
+    topic_id: UUID = field(uuid, since=13)
+    partition_responses: list[PartitionProduceResponse] = array(PartitionProduceResponse)
+
+
+@struct
+class NodeEndpoint:
+    node_id: int = field(int32)
+    host: str = field(string)
+    port: int = field(int32)
+    rack: str | None = field(nullable_string)
+
+
+@response(ApiKey.PRODUCE, versions=(3, 13), flexible=9)
+class ProduceResponse:
+    responses: list[TopicProduceResponse] = array(TopicProduceResponse)
+    throttle_time_ms: int = field(int32)
+    node_endpoints: list[NodeEndpoint] = array(NodeEndpoint, since=10, tag=0)

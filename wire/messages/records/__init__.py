@@ -1,0 +1,1 @@
+"""What Kafka keeps in its logs: keys and values, one file per record type."""

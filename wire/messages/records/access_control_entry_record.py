@@ -1,0 +1,18 @@
+"""Access Control Entry Record (record type 18 of the metadata log)."""
+
+from uuid import UUID
+
+from kafkalite.wire.declare import field, metadata_record
+from kafkalite.wire.fields import int8, string, uuid
+
+
+@metadata_record(18, versions=(0, 0))
+class AccessControlEntryRecord:
+    id: UUID = field(uuid)
+    resource_type: int = field(int8)
+    resource_name: str = field(string)
+    pattern_type: int = field(int8)
+    principal: str = field(string)
+    host: str = field(string)
+    operation: int = field(int8)
+    permission_type: int = field(int8)

@@ -1,0 +1,16 @@
+"""Broker Registration Change Record (record type 17 of the metadata log)."""
+
+from uuid import UUID
+
+from kafkalite.wire.declare import array, field, metadata_record, nullable_array
+from kafkalite.wire.fields import int8, int32, int64, uuid
+
+
+@metadata_record(17, versions=(0, 3))
+class BrokerRegistrationChangeRecord:
+    broker_id: int = field(int32)
+    broker_epoch: int = field(int64)
+    fenced: int = field(int8, tag=0)
+    in_controlled_shutdown: int = field(int8, since=1, tag=1)
+    log_dirs: list[UUID] = array(uuid, since=2, tag=2)
+    cordoned_log_dirs: list[UUID] | None = nullable_array(uuid, since=3, tag=3)

@@ -1,0 +1,9 @@
+"""Clear Elr Record (record type 28 of the metadata log)."""
+
+from kafkalite.wire.declare import field, metadata_record
+from kafkalite.wire.fields import string
+
+
+@metadata_record(28, versions=(0, 0))
+class ClearElrRecord:
+    topic_name: str = field(string)

@@ -1,0 +1,12 @@
+"""Config Record (record type 4 of the metadata log)."""
+
+from kafkalite.wire.declare import field, metadata_record
+from kafkalite.wire.fields import int8, nullable_string, string
+
+
+@metadata_record(4, versions=(0, 0))
+class ConfigRecord:
+    resource_type: int = field(int8)
+    resource_name: str = field(string)
+    name: str = field(string)
+    value: str | None = field(nullable_string, default="")

@@ -1,0 +1,35 @@
+"""Consumer Group Current Member Assignment (record type 8 of __consumer_offsets)."""
+
+from uuid import UUID
+
+from kafkalite.wire.declare import (
+    array,
+    field,
+    nullable_array,
+    record_key,
+    record_value,
+    struct,
+)
+from kafkalite.wire.fields import int8, int32, string, uuid
+
+
+@record_key(8)
+class ConsumerGroupCurrentMemberAssignmentKey:
+    group_id: str = field(string)
+    member_id: str = field(string)
+
+
+@struct
+class TopicPartitions:
+    topic_id: UUID = field(uuid)
+    partitions: list[int] = array(int32)
+    assignment_epochs: list[int] | None = nullable_array(int32, tag=0)
+
+
+@record_value(8, versions=(0, 0), flexible=0)
+class ConsumerGroupCurrentMemberAssignmentValue:
+    member_epoch: int = field(int32)
+    previous_member_epoch: int = field(int32)
+    state: int = field(int8)
+    assigned_partitions: list[TopicPartitions] = array(TopicPartitions)
+    partitions_pending_revocation: list[TopicPartitions] = array(TopicPartitions)

@@ -1,0 +1,44 @@
+"""Consumer Group Member Metadata (record type 5 of __consumer_offsets)."""
+
+from kafkalite.wire.declare import (
+    array,
+    field,
+    nullable_nested,
+    record_key,
+    record_value,
+    struct,
+)
+from kafkalite.wire.fields import bytes_, int32, nullable_string, string
+
+
+@record_key(5)
+class ConsumerGroupMemberMetadataKey:
+    group_id: str = field(string)
+    member_id: str = field(string)
+
+
+@struct
+class ClassicProtocol:
+    name: str = field(string)
+    metadata: bytes = field(bytes_)
+
+
+@struct
+class ClassicMemberMetadata:
+    session_timeout_ms: int = field(int32)
+    supported_protocols: list[ClassicProtocol] = array(ClassicProtocol)
+
+
+@record_value(5, versions=(0, 0), flexible=0)
+class ConsumerGroupMemberMetadataValue:
+    instance_id: str | None = field(nullable_string, default="")
+    rack_id: str | None = field(nullable_string, default="")
+    client_id: str = field(string)
+    client_host: str = field(string)
+    subscribed_topic_names: list[str] = array(string)
+    subscribed_topic_regex: str | None = field(nullable_string, default="")
+    rebalance_timeout_ms: int = field(int32, default=-1)
+    server_assignor: str | None = field(nullable_string, default="")
+    classic_member_metadata: ClassicMemberMetadata | None = nullable_nested(
+        ClassicMemberMetadata, tag=0
+    )

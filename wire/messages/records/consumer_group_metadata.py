@@ -1,0 +1,15 @@
+"""Consumer Group Metadata (record type 3 of __consumer_offsets)."""
+
+from kafkalite.wire.declare import field, record_key, record_value
+from kafkalite.wire.fields import int32, int64, string
+
+
+@record_key(3)
+class ConsumerGroupMetadataKey:
+    group_id: str = field(string)
+
+
+@record_value(3, versions=(0, 0), flexible=0)
+class ConsumerGroupMetadataValue:
+    epoch: int = field(int32)
+    metadata_hash: int = field(int64, tag=0)

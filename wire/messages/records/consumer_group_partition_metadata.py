@@ -1,0 +1,30 @@
+"""Consumer Group Partition Metadata (record type 4 of __consumer_offsets)."""
+
+from uuid import UUID
+
+from kafkalite.wire.declare import array, field, record_key, record_value, struct
+from kafkalite.wire.fields import int32, string, uuid
+
+
+@record_key(4)
+class ConsumerGroupPartitionMetadataKey:
+    group_id: str = field(string)
+
+
+@struct
+class PartitionMetadata:
+    partition: int = field(int32)
+    racks: list[str] = array(string)
+
+
+@struct
+class TopicMetadata:
+    topic_id: UUID = field(uuid)
+    topic_name: str = field(string)
+    num_partitions: int = field(int32)
+    partition_metadata: list[PartitionMetadata] = array(PartitionMetadata)
+
+
+@record_value(4, versions=(0, 0), flexible=0)
+class ConsumerGroupPartitionMetadataValue:
+    topics: list[TopicMetadata] = array(TopicMetadata)

@@ -1,0 +1,17 @@
+"""Consumer Group Regular Expression (record type 16 of __consumer_offsets)."""
+
+from kafkalite.wire.declare import array, field, record_key, record_value
+from kafkalite.wire.fields import int64, string
+
+
+@record_key(16)
+class ConsumerGroupRegularExpressionKey:
+    group_id: str = field(string)
+    regular_expression: str = field(string)
+
+
+@record_value(16, versions=(0, 0), flexible=0)
+class ConsumerGroupRegularExpressionValue:
+    topics: list[str] = array(string)
+    version: int = field(int64)
+    timestamp: int = field(int64)

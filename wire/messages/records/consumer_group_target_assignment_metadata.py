@@ -1,0 +1,15 @@
+"""Consumer Group Target Assignment Metadata (record type 6 of __consumer_offsets)."""
+
+from kafkalite.wire.declare import field, record_key, record_value
+from kafkalite.wire.fields import int32, int64, string
+
+
+@record_key(6)
+class ConsumerGroupTargetAssignmentMetadataKey:
+    group_id: str = field(string)
+
+
+@record_value(6, versions=(0, 0), flexible=0)
+class ConsumerGroupTargetAssignmentMetadataValue:
+    assignment_epoch: int = field(int32)
+    assignment_timestamp: int = field(int64, tag=0)

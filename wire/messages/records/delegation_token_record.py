@@ -1,0 +1,15 @@
+"""Delegation Token Record (record type 10 of the metadata log)."""
+
+from kafkalite.wire.declare import array, field, metadata_record
+from kafkalite.wire.fields import int64, string
+
+
+@metadata_record(10, versions=(0, 0))
+class DelegationTokenRecord:
+    owner: str = field(string)
+    requester: str = field(string)
+    renewers: list[str] = array(string)
+    issue_timestamp: int = field(int64)
+    max_timestamp: int = field(int64)
+    expiration_timestamp: int = field(int64)
+    token_id: str = field(string)

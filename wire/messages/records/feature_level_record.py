@@ -1,0 +1,10 @@
+"""Feature Level Record (record type 12 of the metadata log)."""
+
+from kafkalite.wire.declare import field, metadata_record
+from kafkalite.wire.fields import int16, string
+
+
+@metadata_record(12, versions=(0, 0))
+class FeatureLevelRecord:
+    name: str = field(string)
+    feature_level: int = field(int16)

@@ -1,0 +1,10 @@
+"""Fence Broker Record (record type 7 of the metadata log)."""
+
+from kafkalite.wire.declare import field, metadata_record
+from kafkalite.wire.fields import int32, int64
+
+
+@metadata_record(7, versions=(0, 0))
+class FenceBrokerRecord:
+    id: int = field(int32)
+    epoch: int = field(int64)

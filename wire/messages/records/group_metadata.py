@@ -1,0 +1,31 @@
+"""Group Metadata (record type 2 of __consumer_offsets)."""
+
+from kafkalite.wire.declare import array, field, record_key, record_value, struct
+from kafkalite.wire.fields import bytes_, int32, int64, nullable_string, string
+
+
+@record_key(2)
+class GroupMetadataKey:
+    group: str = field(string)
+
+
+@struct
+class MemberMetadata:
+    member_id: str = field(string)
+    group_instance_id: str | None = field(nullable_string, since=3)
+    client_id: str = field(string)
+    client_host: str = field(string)
+    rebalance_timeout: int = field(int32, since=1, default=-1)
+    session_timeout: int = field(int32)
+    subscription: bytes = field(bytes_)
+    assignment: bytes = field(bytes_)
+
+
+@record_value(2, versions=(0, 4), flexible=4)
+class GroupMetadataValue:
+    protocol_type: str = field(string)
+    generation: int = field(int32)
+    protocol: str | None = field(nullable_string, default="")
+    leader: str | None = field(nullable_string, default="")
+    current_state_timestamp: int = field(int64, since=2, default=-1)
+    members: list[MemberMetadata] = array(MemberMetadata)

@@ -1,0 +1,20 @@
+"""Leader Change Message."""
+
+from uuid import UUID
+
+from kafkalite.wire.declare import array, data, field, struct
+from kafkalite.wire.fields import int16, int32, uuid
+
+
+@struct
+class Voter:
+    voter_id: int = field(int32)
+    voter_directory_id: UUID = field(uuid, since=1)
+
+
+@data(versions=(0, 1), flexible=0)
+class LeaderChangeMessage:
+    version: int = field(int16)
+    leader_id: int = field(int32)
+    voters: list[Voter] = array(Voter)
+    granting_voters: list[Voter] = array(Voter)

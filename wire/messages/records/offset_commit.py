@@ -1,0 +1,23 @@
+"""Offset Commit (record type 1 of __consumer_offsets)."""
+
+from uuid import UUID
+
+from kafkalite.wire.declare import field, record_key, record_value
+from kafkalite.wire.fields import int32, int64, string, uuid
+
+
+@record_key(1)
+class OffsetCommitKey:
+    group: str = field(string)
+    topic: str = field(string)
+    partition: int = field(int32)
+
+
+@record_value(1, versions=(0, 4), flexible=4)
+class OffsetCommitValue:
+    offset: int = field(int64)
+    leader_epoch: int = field(int32, since=3, default=-1)
+    metadata: str = field(string)
+    commit_timestamp: int = field(int64)
+    expire_timestamp: int = field(int64, since=1, until=1, default=-1)
+    topic_id: UUID = field(uuid, since=4, tag=0)

@@ -1,0 +1,11 @@
+"""Producer Ids Record (record type 15 of the metadata log)."""
+
+from kafkalite.wire.declare import field, metadata_record
+from kafkalite.wire.fields import int32, int64
+
+
+@metadata_record(15, versions=(0, 0))
+class ProducerIdsRecord:
+    broker_id: int = field(int32)
+    broker_epoch: int = field(int64, default=-1)
+    next_producer_id: int = field(int64)

@@ -1,0 +1,22 @@
+"""Quorum State Data."""
+
+from uuid import UUID
+
+from kafkalite.wire.declare import data, field, nullable_array, struct
+from kafkalite.wire.fields import int32, int64, string, uuid
+
+
+@struct
+class Voter:
+    voter_id: int = field(int32)
+
+
+@data(versions=(0, 1), flexible=0)
+class QuorumStateData:
+    cluster_id: str = field(string, until=0)
+    leader_id: int = field(int32, default=-1)
+    leader_epoch: int = field(int32, default=-1)
+    voted_id: int = field(int32, default=-1)
+    voted_directory_id: UUID = field(uuid, since=1)
+    applied_offset: int = field(int64, until=0)
+    current_voters: list[Voter] | None = nullable_array(Voter, until=0, default=[])

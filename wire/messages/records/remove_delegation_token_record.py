@@ -1,0 +1,9 @@
+"""Remove Delegation Token Record (record type 26 of the metadata log)."""
+
+from kafkalite.wire.declare import field, metadata_record
+from kafkalite.wire.fields import string
+
+
+@metadata_record(26, versions=(0, 0))
+class RemoveDelegationTokenRecord:
+    token_id: str = field(string)

@@ -1,0 +1,11 @@
+"""Remove Topic Record (record type 9 of the metadata log)."""
+
+from uuid import UUID
+
+from kafkalite.wire.declare import field, metadata_record
+from kafkalite.wire.fields import uuid
+
+
+@metadata_record(9, versions=(0, 0))
+class RemoveTopicRecord:
+    topic_id: UUID = field(uuid)

@@ -1,0 +1,10 @@
+"""Remove User Scram Credential Record (record type 22 of the metadata log)."""
+
+from kafkalite.wire.declare import field, metadata_record
+from kafkalite.wire.fields import int8, string
+
+
+@metadata_record(22, versions=(0, 0))
+class RemoveUserScramCredentialRecord:
+    name: str = field(string)
+    mechanism: int = field(int8)

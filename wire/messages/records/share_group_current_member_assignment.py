@@ -1,0 +1,26 @@
+"""Share Group Current Member Assignment (record type 14 of __consumer_offsets)."""
+
+from uuid import UUID
+
+from kafkalite.wire.declare import array, field, record_key, record_value, struct
+from kafkalite.wire.fields import int8, int32, string, uuid
+
+
+@record_key(14)
+class ShareGroupCurrentMemberAssignmentKey:
+    group_id: str = field(string)
+    member_id: str = field(string)
+
+
+@struct
+class TopicPartitions:
+    topic_id: UUID = field(uuid)
+    partitions: list[int] = array(int32)
+
+
+@record_value(14, versions=(0, 0), flexible=0)
+class ShareGroupCurrentMemberAssignmentValue:
+    member_epoch: int = field(int32)
+    previous_member_epoch: int = field(int32)
+    state: int = field(int8)
+    assigned_partitions: list[TopicPartitions] = array(TopicPartitions)

@@ -1,0 +1,18 @@
+"""Share Group Member Metadata (record type 10 of __consumer_offsets)."""
+
+from kafkalite.wire.declare import array, field, record_key, record_value
+from kafkalite.wire.fields import nullable_string, string
+
+
+@record_key(10)
+class ShareGroupMemberMetadataKey:
+    group_id: str = field(string)
+    member_id: str = field(string)
+
+
+@record_value(10, versions=(0, 0), flexible=0)
+class ShareGroupMemberMetadataValue:
+    rack_id: str | None = field(nullable_string, default="")
+    client_id: str = field(string)
+    client_host: str = field(string)
+    subscribed_topic_names: list[str] = array(string)

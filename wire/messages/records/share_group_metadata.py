@@ -1,0 +1,15 @@
+"""Share Group Metadata (record type 11 of __consumer_offsets)."""
+
+from kafkalite.wire.declare import field, record_key, record_value
+from kafkalite.wire.fields import int32, int64, string
+
+
+@record_key(11)
+class ShareGroupMetadataKey:
+    group_id: str = field(string)
+
+
+@record_value(11, versions=(0, 0), flexible=0)
+class ShareGroupMetadataValue:
+    epoch: int = field(int32)
+    metadata_hash: int = field(int64)

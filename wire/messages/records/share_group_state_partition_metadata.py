@@ -1,0 +1,31 @@
+"""Share Group State Partition Metadata (record type 15 of __consumer_offsets)."""
+
+from uuid import UUID
+
+from kafkalite.wire.declare import array, field, record_key, record_value, struct
+from kafkalite.wire.fields import int32, string, uuid
+
+
+@record_key(15)
+class ShareGroupStatePartitionMetadataKey:
+    group_id: str = field(string)
+
+
+@struct
+class TopicPartitionsInfo:
+    topic_id: UUID = field(uuid)
+    topic_name: str = field(string)
+    partitions: list[int] = array(int32)
+
+
+@struct
+class TopicInfo:
+    topic_id: UUID = field(uuid)
+    topic_name: str = field(string)
+
+
+@record_value(15, versions=(0, 0), flexible=0)
+class ShareGroupStatePartitionMetadataValue:
+    initializing_topics: list[TopicPartitionsInfo] = array(TopicPartitionsInfo)
+    initialized_topics: list[TopicPartitionsInfo] = array(TopicPartitionsInfo)
+    deleting_topics: list[TopicInfo] = array(TopicInfo)

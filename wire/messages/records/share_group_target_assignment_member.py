@@ -1,0 +1,23 @@
+"""Share Group Target Assignment Member (record type 13 of __consumer_offsets)."""
+
+from uuid import UUID
+
+from kafkalite.wire.declare import array, field, record_key, record_value, struct
+from kafkalite.wire.fields import int32, string, uuid
+
+
+@record_key(13)
+class ShareGroupTargetAssignmentMemberKey:
+    group_id: str = field(string)
+    member_id: str = field(string)
+
+
+@struct
+class TopicPartition:
+    topic_id: UUID = field(uuid)
+    partitions: list[int] = array(int32)
+
+
+@record_value(13, versions=(0, 0), flexible=0)
+class ShareGroupTargetAssignmentMemberValue:
+    topic_partitions: list[TopicPartition] = array(TopicPartition)

@@ -1,0 +1,33 @@
+"""Share Snapshot (record type 0 of __share_group_state)."""
+
+from uuid import UUID
+
+from kafkalite.wire.declare import array, field, record_key, record_value, struct
+from kafkalite.wire.fields import int8, int16, int32, int64, string, uuid
+
+
+@record_key(0)
+class ShareSnapshotKey:
+    group_id: str = field(string)
+    topic_id: UUID = field(uuid)
+    partition: int = field(int32)
+
+
+@struct
+class StateBatch:
+    first_offset: int = field(int64)
+    last_offset: int = field(int64)
+    delivery_state: int = field(int8)
+    delivery_count: int = field(int16)
+
+
+@record_value(0, versions=(0, 0), flexible=0)
+class ShareSnapshotValue:
+    snapshot_epoch: int = field(int32)
+    state_epoch: int = field(int32)
+    leader_epoch: int = field(int32)
+    start_offset: int = field(int64)
+    delivery_complete_count: int = field(int32, tag=0, default=-1)
+    create_timestamp: int = field(int64)
+    write_timestamp: int = field(int64)
+    state_batches: list[StateBatch] = array(StateBatch)

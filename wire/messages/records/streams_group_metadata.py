@@ -1,0 +1,31 @@
+"""Streams Group Metadata (record type 17 of __consumer_offsets)."""
+
+from kafkalite.wire.declare import (
+    field,
+    nullable_array,
+    record_key,
+    record_value,
+    struct,
+)
+from kafkalite.wire.fields import int32, int64, string
+
+
+@record_key(17)
+class StreamsGroupMetadataKey:
+    group_id: str = field(string)
+
+
+@struct
+class LastAssignmentConfig:
+    key: str = field(string)
+    value: str = field(string)
+
+
+@record_value(17, versions=(0, 0), flexible=0)
+class StreamsGroupMetadataValue:
+    epoch: int = field(int32)
+    metadata_hash: int = field(int64)
+    validated_topology_epoch: int = field(int32, tag=0, default=-1)
+    last_assignment_configs: list[LastAssignmentConfig] | None = nullable_array(
+        LastAssignmentConfig, tag=1
+    )

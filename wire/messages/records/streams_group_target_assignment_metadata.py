@@ -1,0 +1,15 @@
+"""Streams Group Target Assignment Metadata (record type 20 of __consumer_offsets)."""
+
+from kafkalite.wire.declare import field, record_key, record_value
+from kafkalite.wire.fields import int32, int64, string
+
+
+@record_key(20)
+class StreamsGroupTargetAssignmentMetadataKey:
+    group_id: str = field(string)
+
+
+@record_value(20, versions=(0, 0), flexible=0)
+class StreamsGroupTargetAssignmentMetadataValue:
+    assignment_epoch: int = field(int32)
+    assignment_timestamp: int = field(int64, tag=0)

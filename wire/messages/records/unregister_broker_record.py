@@ -1,0 +1,10 @@
+"""Unregister Broker Record (record type 1 of the metadata log)."""
+
+from kafkalite.wire.declare import field, metadata_record
+from kafkalite.wire.fields import int32, int64
+
+
+@metadata_record(1, versions=(0, 0))
+class UnregisterBrokerRecord:
+    broker_id: int = field(int32)
+    broker_epoch: int = field(int64)

@@ -1,0 +1,14 @@
+"""User Scram Credential Record (record type 11 of the metadata log)."""
+
+from kafkalite.wire.declare import field, metadata_record
+from kafkalite.wire.fields import bytes_, int8, int32, string
+
+
+@metadata_record(11, versions=(0, 0))
+class UserScramCredentialRecord:
+    name: str = field(string)
+    mechanism: int = field(int8)
+    salt: bytes = field(bytes_)
+    stored_key: bytes = field(bytes_)
+    server_key: bytes = field(bytes_)
+    iterations: int = field(int32)

@@ -1,0 +1,33 @@
+"""Voters Record."""
+
+from uuid import UUID
+
+from kafkalite.wire.declare import array, data, field, nested, struct
+from kafkalite.wire.fields import int16, int32, string, uint16, uuid
+
+
+@struct
+class Endpoint:
+    name: str = field(string)
+    host: str = field(string)
+    port: int = field(uint16)
+
+
+@struct
+class KRaftVersionFeature:
+    min_supported_version: int = field(int16)
+    max_supported_version: int = field(int16)
+
+
+@struct
+class Voter:
+    voter_id: int = field(int32)
+    voter_directory_id: UUID = field(uuid)
+    endpoints: list[Endpoint] = array(Endpoint)
+    kraft_version_feature: KRaftVersionFeature = nested(KRaftVersionFeature)
+
+
+@data(versions=(0, 0), flexible=0)
+class VotersRecord:
+    version: int = field(int16)
+    voters: list[Voter] = array(Voter)

@@ -1,0 +1,18 @@
+"""RenewDelegationToken (key 39), versions 1-2, flexible since 2."""
+
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.declare import field, request, response
+from kafkalite.wire.fields import bytes_, int16, int32, int64
+
+
+@request(ApiKey.RENEW_DELEGATION_TOKEN, versions=(1, 2), flexible=2)
+class RenewDelegationTokenRequest:
+    hmac: bytes = field(bytes_)
+    renew_period_ms: int = field(int64)
+
+
+@response(ApiKey.RENEW_DELEGATION_TOKEN, versions=(1, 2), flexible=2)
+class RenewDelegationTokenResponse:
+    error_code: int = field(int16)
+    expiry_timestamp_ms: int = field(int64)
+    throttle_time_ms: int = field(int32)

@@ -1,0 +1,18 @@
+"""SaslAuthenticate (key 36), versions 0-2, flexible since 2."""
+
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.declare import field, request, response
+from kafkalite.wire.fields import bytes_, int16, int64, nullable_string
+
+
+@request(ApiKey.SASL_AUTHENTICATE, versions=(0, 2), flexible=2)
+class SaslAuthenticateRequest:
+    auth_bytes: bytes = field(bytes_)
+
+
+@response(ApiKey.SASL_AUTHENTICATE, versions=(0, 2), flexible=2)
+class SaslAuthenticateResponse:
+    error_code: int = field(int16)
+    error_message: str | None = field(nullable_string, default="")
+    auth_bytes: bytes = field(bytes_)
+    session_lifetime_ms: int = field(int64, since=1)

@@ -1,0 +1,16 @@
+"""SaslHandshake (key 17), versions 0-1."""
+
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.declare import array, field, request, response
+from kafkalite.wire.fields import int16, string
+
+
+@request(ApiKey.SASL_HANDSHAKE, versions=(0, 1), flexible=None)
+class SaslHandshakeRequest:
+    mechanism: str = field(string)
+
+
+@response(ApiKey.SASL_HANDSHAKE, versions=(0, 1), flexible=None)
+class SaslHandshakeResponse:
+    error_code: int = field(int16)
+    mechanisms: list[str] = array(string)

@@ -1,0 +1,46 @@
+"""ShareGroupHeartbeat (key 76), version 1, flexible since 1."""
+
+from uuid import UUID
+
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.declare import (
+    array,
+    field,
+    nullable_array,
+    nullable_nested,
+    request,
+    response,
+    struct,
+)
+from kafkalite.wire.fields import int16, int32, nullable_string, string, uuid
+
+
+@request(ApiKey.SHARE_GROUP_HEARTBEAT, versions=(1, 1), flexible=1)
+class ShareGroupHeartbeatRequest:
+    group_id: str = field(string)
+    member_id: str = field(string)
+    member_epoch: int = field(int32)
+    rack_id: str | None = field(nullable_string)
+    subscribed_topic_names: list[str] | None = nullable_array(string)
+
+
+@struct
+class TopicPartitions:
+    topic_id: UUID = field(uuid)
+    partitions: list[int] = array(int32)
+
+
+@struct
+class Assignment:
+    topic_partitions: list[TopicPartitions] = array(TopicPartitions)
+
+
+@response(ApiKey.SHARE_GROUP_HEARTBEAT, versions=(1, 1), flexible=1)
+class ShareGroupHeartbeatResponse:
+    throttle_time_ms: int = field(int32)
+    error_code: int = field(int16)
+    error_message: str | None = field(nullable_string)
+    member_id: str | None = field(nullable_string)
+    member_epoch: int = field(int32)
+    heartbeat_interval_ms: int = field(int32)
+    assignment: Assignment | None = nullable_nested(Assignment)

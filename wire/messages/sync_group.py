@@ -1,0 +1,31 @@
+"""SyncGroup (key 14), versions 0-5, flexible since 4."""
+
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.declare import array, field, request, response, struct
+from kafkalite.wire.fields import bytes_, int16, int32, nullable_string, string
+
+
+@struct
+class SyncGroupRequestAssignment:
+    member_id: str = field(string)
+    assignment: bytes = field(bytes_)
+
+
+@request(ApiKey.SYNC_GROUP, versions=(0, 5), flexible=4)
+class SyncGroupRequest:
+    group_id: str = field(string)
+    generation_id: int = field(int32)
+    member_id: str = field(string)
+    group_instance_id: str | None = field(nullable_string, since=3)
+    protocol_type: str | None = field(nullable_string, since=5)
+    protocol_name: str | None = field(nullable_string, since=5)
+    assignments: list[SyncGroupRequestAssignment] = array(SyncGroupRequestAssignment)
+
+
+@response(ApiKey.SYNC_GROUP, versions=(0, 5), flexible=4)
+class SyncGroupResponse:
+    throttle_time_ms: int = field(int32, since=1)
+    error_code: int = field(int16)
+    protocol_type: str | None = field(nullable_string, since=5)
+    protocol_name: str | None = field(nullable_string, since=5)
+    assignment: bytes = field(bytes_)

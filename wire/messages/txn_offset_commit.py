@@ -1,0 +1,49 @@
+"""TxnOffsetCommit (key 28), versions 0-5, flexible since 3."""
+
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.declare import array, field, request, response, struct
+from kafkalite.wire.fields import int16, int32, int64, nullable_string, string
+
+
+@struct
+class TxnOffsetCommitRequestPartition:
+    partition_index: int = field(int32)
+    committed_offset: int = field(int64)
+    committed_leader_epoch: int = field(int32, since=2, default=-1)
+    committed_metadata: str | None = field(nullable_string, default="")
+
+
+@struct
+class TxnOffsetCommitRequestTopic:
+    name: str = field(string)
+    partitions: list[TxnOffsetCommitRequestPartition] = array(TxnOffsetCommitRequestPartition)
+
+
+@request(ApiKey.TXN_OFFSET_COMMIT, versions=(0, 5), flexible=3)
+class TxnOffsetCommitRequest:
+    transactional_id: str = field(string)
+    group_id: str = field(string)
+    producer_id: int = field(int64)
+    producer_epoch: int = field(int16)
+    generation_id: int = field(int32, since=3, default=-1)
+    member_id: str = field(string, since=3)
+    group_instance_id: str | None = field(nullable_string, since=3)
+    topics: list[TxnOffsetCommitRequestTopic] = array(TxnOffsetCommitRequestTopic)
+
+
+@struct
+class TxnOffsetCommitResponsePartition:
+    partition_index: int = field(int32)
+    error_code: int = field(int16)
+
+
+@struct
+class TxnOffsetCommitResponseTopic:
+    name: str = field(string)
+    partitions: list[TxnOffsetCommitResponsePartition] = array(TxnOffsetCommitResponsePartition)
+
+
+@response(ApiKey.TXN_OFFSET_COMMIT, versions=(0, 5), flexible=3)
+class TxnOffsetCommitResponse:
+    throttle_time_ms: int = field(int32)
+    topics: list[TxnOffsetCommitResponseTopic] = array(TxnOffsetCommitResponseTopic)

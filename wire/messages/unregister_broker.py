@@ -1,0 +1,17 @@
+"""UnregisterBroker (key 64), version 0, flexible since 0."""
+
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.declare import field, request, response
+from kafkalite.wire.fields import int16, int32, nullable_string
+
+
+@request(ApiKey.UNREGISTER_BROKER, versions=(0, 0), flexible=0)
+class UnregisterBrokerRequest:
+    broker_id: int = field(int32)
+
+
+@response(ApiKey.UNREGISTER_BROKER, versions=(0, 0), flexible=0)
+class UnregisterBrokerResponse:
+    throttle_time_ms: int = field(int32)
+    error_code: int = field(int16)
+    error_message: str | None = field(nullable_string, default="")
