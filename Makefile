@@ -29,7 +29,7 @@ conformance: $(VENV)/.installed-test java ## real clients against a started kafk
 
 .PHONY: java
 java: $(VENV)/.installed-test
-	@$(BIN)/python conformance/java.py
+	@$(BIN)/python -m conformance.prepare
 
 demo: $(VENV)/.installed-demo java ## a year of flights through Spark Structured Streaming
 	$(BIN)/python -m examples.flights

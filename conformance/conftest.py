@@ -1,0 +1,98 @@
+"""Brokers for the tests: one for the session that they share, and new ones to kill."""
+
+import itertools
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.harness.apache_kafka import ApacheKafka
+from conformance.harness.broker import Broker
+from conformance.harness.kafkalite import Kafkalite
+
+KINDS: dict[str, Callable[..., Broker]] = {"kafkalite": Kafkalite, "kafka": ApacheKafka}
+LIVING = pytest.StashKey[list[Broker]]()
+
+NewBroker = Callable[..., Broker]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--broker",
+        choices=sorted(KINDS),
+        default="kafkalite",
+        help="what the clients talk to: kafkalite, or Apache Kafka (which proves the tests)",
+    )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Any:
+    """A failure shows the ends of the living brokers' logs."""
+    report = yield
+    if report.failed:
+        for broker in item.config.stash.get(LIVING, []):
+            report.sections.append((f"{broker.kind} at {broker.bootstrap}", broker.tail()))
+    return report
+
+
+@pytest.fixture(scope="session")
+def _living(pytestconfig: pytest.Config) -> list[Broker]:
+    return pytestconfig.stash.setdefault(LIVING, [])
+
+
+def starter(kind: str, base: Path, living: list[Broker]) -> NewBroker:
+    numbers = itertools.count(1)
+
+    def start(properties: Mapping[str, str] | None = None, node_count: int = 1) -> Broker:
+        broker = KINDS[kind](base / f"broker-{next(numbers)}", properties, node_count)
+        living.append(broker)
+        return broker
+
+    return start
+
+
+@pytest.fixture(scope="session")
+def broker(
+    pytestconfig: pytest.Config,
+    tmp_path_factory: pytest.TempPathFactory,
+    _living: list[Broker],
+) -> Iterator[Broker]:
+    """The broker all tests share: use names of your own (`topic`, `unique`), do not kill it."""
+    kind = pytestconfig.getoption("--broker")
+    started = starter(kind, tmp_path_factory.mktemp("shared"), _living)()
+    yield started
+    _living.remove(started)
+    started.stop()
+
+
+@pytest.fixture
+def new_broker(
+    pytestconfig: pytest.Config, tmp_path: Path, _living: list[Broker]
+) -> Iterator[NewBroker]:
+    """Starts brokers of the test's own: `new_broker({"name": "value"}, node_count=1)`."""
+    mine: list[Broker] = []
+    start = starter(pytestconfig.getoption("--broker"), tmp_path, mine)
+
+    def start_and_show(*arguments: Any, **options: Any) -> Broker:
+        started = start(*arguments, **options)
+        _living.append(started)
+        return started
+
+    yield start_and_show
+    for started in mine:
+        _living.remove(started)
+        started.stop()
+
+
+@pytest.fixture
+def unique() -> Callable[[str], str]:
+    """A name nobody else uses: `unique("group")`."""
+    return lambda prefix: f"{prefix}-{uuid.uuid4().hex[:10]}"
+
+
+@pytest.fixture
+def topic(unique: Callable[[str], str]) -> str:
+    """The name of a topic of the test's own; not created."""
+    return unique("topic")

@@ -1,0 +1,111 @@
+"""Apache Kafka, started from its jars: KRaft, every node broker and controller in one."""
+
+import base64
+import os
+import subprocess
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+
+from conformance.harness.broker import SMALL, free_ports
+from conformance.harness.jars import kafka_jars
+from conformance.harness.java import find_java
+from conformance.harness.process import DidNotStart, Process
+from conformance.harness.raw import living_broker_count
+
+START_SECONDS = 60.0
+# Short-lived and on few cores: the quick compiler and the plain collector start soonest.
+JVM_FLAGS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m")
+
+
+def java_command(main_class: str, *arguments: str, log_level: str = "warn") -> list[str]:
+    """Run a class of Apache Kafka's jars."""
+    level = f"-Dorg.slf4j.simpleLogger.defaultLogLevel={log_level}"
+    class_path = f"{kafka_jars()}/*"
+    return [str(find_java()), *JVM_FLAGS, level, "-cp", class_path, main_class, *arguments]
+
+
+class ApacheKafka:
+    """The reference: `node_count` nodes, ids from 1, each a process with its own directory."""
+
+    kind = "kafka"
+
+    def __init__(
+        self, directory: Path, properties: Mapping[str, str] | None = None, node_count: int = 1
+    ) -> None:
+        self.directory = directory
+        self.node_count = node_count
+        ports = free_ports(2 * node_count)
+        self.ports, self.controller_ports = ports[:node_count], ports[node_count:]
+        self.bootstrap = ",".join(f"127.0.0.1:{port}" for port in self.ports)
+        self.data_dir = directory / "node-1" / "data"
+        # the first byte keeps it from beginning with "-", which the storage tool takes for a flag
+        random = b"k" + uuid.uuid4().bytes[1:]
+        self.cluster_id = base64.urlsafe_b64encode(random).decode().rstrip("=")
+        self.processes: list[Process] = []
+        for node_id in range(1, node_count + 1):
+            self.format(node_id, {**SMALL, **(properties or {})})
+        self.start()
+
+    def home(self, node_id: int) -> Path:
+        return self.directory / f"node-{node_id}"
+
+    def format(self, node_id: int, properties: Mapping[str, str]) -> None:
+        """Write server.properties and format the storage directory."""
+        voters = enumerate(self.controller_ports, start=1)
+        port, controller_port = self.ports[node_id - 1], self.controller_ports[node_id - 1]
+        everything = {
+            "process.roles": "broker,controller",
+            "node.id": str(node_id),
+            "controller.quorum.voters": ",".join(f"{i}@127.0.0.1:{port}" for i, port in voters),
+            "controller.listener.names": "CONTROLLER",
+            "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}",
+            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
+            "log.dirs": str(self.home(node_id) / "data"),
+            **properties,
+        }
+        self.home(node_id).mkdir(parents=True)
+        file = self.home(node_id) / "server.properties"
+        file.write_text("".join(f"{name}={value}\n" for name, value in everything.items()))
+        format_command = java_command(
+            "kafka.tools.StorageTool", "format", "-t", self.cluster_id, "-c", str(file)
+        )
+        answer = subprocess.run(
+            format_command, check=False, capture_output=True, text=True, timeout=START_SECONDS
+        )
+        if answer.returncode != 0:
+            raise DidNotStart(f"format failed:\n{answer.stdout}{answer.stderr}")
+
+    def start(self) -> None:
+        self.processes = [
+            Process(
+                java_command(
+                    "kafka.Kafka", str(self.home(node_id) / "server.properties"), log_level="info"
+                ),
+                self.home(node_id) / "output",
+                environment={**os.environ, "LC_ALL": "C.UTF-8"},
+            )
+            for node_id in range(1, self.node_count + 1)
+        ]
+        for node_id, process in enumerate(self.processes, start=1):
+            address = f"127.0.0.1:{self.ports[node_id - 1]}"
+            process.wait_until(
+                lambda address=address: living_broker_count(address) >= self.node_count,  # type: ignore[misc]
+                START_SECONDS,
+            )
+
+    def stop(self) -> int:
+        for process in self.processes:
+            process.popen.terminate()
+        return max(process.stop() for process in self.processes)
+
+    def kill(self) -> None:
+        for process in self.processes:
+            process.kill()
+
+    def restart(self) -> None:
+        self.stop()
+        self.start()
+
+    def tail(self) -> str:
+        return "\n".join(process.tail() for process in self.processes)

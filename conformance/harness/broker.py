@@ -1,0 +1,64 @@
+"""A broker as a process, whichever it is: what tests may rely on."""
+
+import socket
+from pathlib import Path
+from typing import Protocol
+
+# Both brokers get these: small internal topics (each partition is a directory to make and to
+# read) and no waiting for members that will not come.
+SMALL = {
+    "group.initial.rebalance.delay.ms": "0",
+    "offsets.topic.num.partitions": "4",
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.num.partitions": "4",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+}
+
+
+class Broker(Protocol):
+    """Addresses and data directory stay the same over kill, stop and start."""
+
+    @property
+    def kind(self) -> str:
+        """`kafkalite` or `kafka`."""
+        ...
+
+    @property
+    def bootstrap(self) -> str:
+        """`host:port`, or several with commas between."""
+        ...
+
+    @property
+    def data_dir(self) -> Path:
+        """Where the first node's logs lie."""
+        ...
+
+    def start(self) -> None:
+        """Start it again after stop or kill; back when clients can connect."""
+        ...
+
+    def stop(self) -> int:
+        """End it with SIGTERM; the exit status."""
+        ...
+
+    def kill(self) -> None:
+        """End it with SIGKILL."""
+        ...
+
+    def restart(self) -> None:
+        """Stop and start."""
+        ...
+
+    def tail(self) -> str:
+        """The end of what it logged."""
+        ...
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports nobody listens on at the moment, all different."""
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [int(server.getsockname()[1]) for server in sockets]
+    for server in sockets:
+        server.close()
+    return ports

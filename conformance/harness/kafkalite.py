@@ -1,0 +1,58 @@
+"""kafkalite, started as its users start it: the command, a data directory, a ready file."""
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import kafkalite
+from conformance.harness.broker import SMALL
+from conformance.harness.process import Process
+
+START_SECONDS = 15.0
+ROOT = Path(kafkalite.__file__).resolve().parent.parent
+
+
+class Kafkalite:
+    """One process with `node_count` nodes, on ports of its own choice that it keeps."""
+
+    kind = "kafkalite"
+
+    def __init__(
+        self, directory: Path, properties: Mapping[str, str] | None = None, node_count: int = 1
+    ) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        self.directory = directory
+        self.properties = {**SMALL, **(properties or {})}
+        self.node_count = node_count
+        self.data_dir = directory / "data"
+        self.bootstrap = "127.0.0.1:0"
+        self.start()
+
+    def start(self) -> None:
+        ready_file = self.directory / "ready.json"
+        ready_file.unlink(missing_ok=True)
+        first_port = self.bootstrap.split(",")[0].rpartition(":")[2]
+        command = [
+            *(sys.executable, "-m", "kafkalite", "--host", "127.0.0.1", "--port", first_port),
+            *("--data-dir", str(self.data_dir), "--ready-file", str(ready_file)),
+            *("--nodes", str(self.node_count)),
+            *(f"--set={name}={value}" for name, value in self.properties.items()),
+        ]
+        self.process = Process(command, self.directory / "output", directory=ROOT)
+        self.process.wait_until(ready_file.exists, START_SECONDS)
+        self.ready = json.loads(ready_file.read_text())
+        self.bootstrap = str(self.ready["bootstrap"])
+
+    def stop(self) -> int:
+        return self.process.stop()
+
+    def kill(self) -> None:
+        self.process.kill()
+
+    def restart(self) -> None:
+        self.stop()
+        self.start()
+
+    def tail(self) -> str:
+        return self.process.tail()

@@ -1,0 +1,72 @@
+"""A child process with its output in a file, which never outlives the test run."""
+
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+STOP_SECONDS = 30.0
+TAIL_BYTES = 4000
+
+
+class DidNotStart(Exception):
+    """The process ended, or was not ready in time; the message ends with its output."""
+
+
+def dying_with_parent(command: Sequence[str]) -> list[str]:
+    """A test run that is killed takes its brokers along (Linux's parent death signal)."""
+    setpriv = shutil.which("setpriv")
+    return [*([setpriv, "--pdeathsig", "KILL", "--"] if setpriv else []), *command]
+
+
+class Process:
+    """Started at once; `output` holds what it wrote."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        output: Path,
+        *,
+        environment: Mapping[str, str] | None = None,
+        directory: Path | None = None,
+    ) -> None:
+        self.output = output
+        with output.open("ab") as file:
+            self.popen = subprocess.Popen(
+                dying_with_parent(command),
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                env=environment,
+                cwd=directory,
+            )
+
+    def wait_until(self, ready: Callable[[], bool], seconds: float) -> None:
+        """Ask until it is ready; raises DidNotStart."""
+        deadline = time.monotonic() + seconds
+        while not ready():
+            if self.popen.poll() is not None:
+                raise DidNotStart(f"it ended with {self.popen.returncode}:\n{self.tail()}")
+            if time.monotonic() > deadline:
+                self.kill()
+                raise DidNotStart(f"it was not ready in {seconds} s:\n{self.tail()}")
+            time.sleep(0.02)
+
+    def stop(self) -> int:
+        """Ask it to end, as an operator would; killed when it does not. Its exit status."""
+        self.popen.terminate()
+        try:
+            return self.popen.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            return self.popen.returncode
+
+    def kill(self) -> None:
+        """SIGKILL: no goodbye, nothing flushed."""
+        self.popen.kill()
+        self.popen.wait()
+
+    def tail(self) -> str:
+        """The end of what it wrote."""
+        return self.output.read_bytes()[-TAIL_BYTES:].decode(errors="replace")

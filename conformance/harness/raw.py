@@ -1,0 +1,95 @@
+"""Kafka's frames by hand, on a plain socket: for what no client would send.
+
+Written from the protocol and on purpose without kafkalite.wire: a mistake there must not hide
+itself here.
+"""
+
+import socket
+import struct
+from types import TracebackType
+from typing import Self
+
+SECONDS = 10.0
+
+
+def string(value: str) -> bytes:
+    data = value.encode()
+    return struct.pack(">h", len(data)) + data
+
+
+def compact_string(value: str) -> bytes:
+    """Short ones only: the length is one byte of varint."""
+    data = value.encode()
+    return bytes([len(data) + 1]) + data
+
+
+def header(api_key: int, api_version: int, correlation_id: int, *, flexible: bool = False) -> bytes:
+    """Request header v1, or v2 when flexible, from a client called "raw"."""
+    tags = b"\0" if flexible else b""
+    return struct.pack(">hhi", api_key, api_version, correlation_id) + string("raw") + tags
+
+
+class RawConnection:
+    """One connection; `request` sends header and body in a frame, `receive` reads a frame."""
+
+    def __init__(self, bootstrap: str, seconds: float = SECONDS) -> None:
+        host, _, port = bootstrap.split(",")[0].rpartition(":")
+        self.socket = socket.create_connection((host, int(port)), timeout=seconds)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.socket.close()
+
+    def send(self, data: bytes) -> None:
+        """These bytes, no frame around them."""
+        self.socket.sendall(data)
+
+    def send_frame(self, payload: bytes) -> None:
+        self.send(struct.pack(">i", len(payload)) + payload)
+
+    def receive(self) -> bytes:
+        """The next frame without its length; raises ConnectionError when the peer closed."""
+        (length,) = struct.unpack(">i", self.read_exactly(4))
+        return self.read_exactly(length)
+
+    def read_exactly(self, size: int) -> bytes:
+        data = bytearray()
+        while len(data) < size:
+            piece = self.socket.recv(size - len(data))
+            if not piece:
+                raise ConnectionError(f"closed after {len(data)} of {size} bytes")
+            data += piece
+        return bytes(data)
+
+    def ask(self, payload: bytes) -> bytes:
+        """Send a frame, and the answer's frame."""
+        self.send_frame(payload)
+        return self.receive()
+
+    def is_closed_by_peer(self) -> bool:
+        """True when the next thing to come is the end; fails on data, raises TimeoutError."""
+        try:
+            data = self.socket.recv(1)
+        except ConnectionResetError:
+            return True
+        assert data == b"", f"an answer came instead of the end: {data!r}"
+        return True
+
+
+def living_broker_count(bootstrap: str) -> int:
+    """How many brokers Metadata lists; 0 when nothing answers there yet."""
+    try:
+        with RawConnection(bootstrap, seconds=5) as connection:
+            no_topics = struct.pack(">i", 0)
+            answer = connection.ask(header(3, 1, 1) + no_topics)
+    except OSError:
+        return 0
+    (count,) = struct.unpack_from(">i", answer, 4)
+    return int(count)

@@ -1,0 +1,49 @@
+"""Apache Kafka's own command line tools, against any broker."""
+
+import subprocess
+from dataclasses import dataclass
+
+from conformance.harness.apache_kafka import java_command
+
+SECONDS = 60.0
+MAIN_CLASSES = {
+    "kafka-broker-api-versions": "org.apache.kafka.tools.BrokerApiVersionsCommand",
+    "kafka-cluster": "org.apache.kafka.tools.ClusterTool",
+    "kafka-configs": "kafka.admin.ConfigCommand",
+    "kafka-console-consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
+    "kafka-console-producer": "org.apache.kafka.tools.ConsoleProducer",
+    "kafka-consumer-groups": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
+    "kafka-consumer-perf-test": "org.apache.kafka.tools.ConsumerPerformance",
+    "kafka-dump-log": "org.apache.kafka.tools.DumpLogSegments",
+    "kafka-get-offsets": "org.apache.kafka.tools.GetOffsetShell",
+    "kafka-producer-perf-test": "org.apache.kafka.tools.ProducerPerformance",
+    "kafka-topics": "org.apache.kafka.tools.TopicCommand",
+    "kafka-verifiable-consumer": "org.apache.kafka.tools.VerifiableConsumer",
+    "kafka-verifiable-producer": "org.apache.kafka.tools.VerifiableProducer",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What a tool printed, and its exit status."""
+
+    status: int
+    output: str
+    errors: str
+
+    @property
+    def lines(self) -> list[str]:
+        return [line for line in self.output.splitlines() if line.strip()]
+
+
+def run_tool(tool: str, *arguments: str, given: str = "", seconds: float = SECONDS) -> Ran:
+    """Run to its end with `given` on its standard input; raises subprocess.TimeoutExpired."""
+    answer = subprocess.run(
+        java_command(MAIN_CLASSES[tool], *arguments),
+        check=False,
+        input=given,
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+    )
+    return Ran(answer.returncode, answer.stdout, answer.stderr)

@@ -1,0 +1,54 @@
+"""`python -m conformance.prepare`: bring what the tests need from outside, or say what to install.
+
+Java is needed (the console tools, Spark). KafkaJS and kcat are brought where npm is, and where
+apt may be used; their tests say so when they are left out.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from conformance.harness.cache import cache_directory, locked
+from conformance.harness.jars import JarsMissing, kafka_jars
+from conformance.harness.java import JavaMissing, find_java, install_java
+
+HERE = Path(__file__).parent
+
+
+def prepare_java() -> None:
+    try:
+        find_java()
+    except JavaMissing:
+        install_java()
+    kafka_jars()
+
+
+def prepare_kafkajs() -> None:
+    npm = shutil.which("npm")
+    if npm and not (HERE / "node_modules" / "kafkajs").is_dir():
+        subprocess.run([npm, "ci", "--no-audit", "--no-fund", "--silent"], check=False, cwd=HERE)
+
+
+def prepare_kcat() -> None:
+    if shutil.which("kcat") or os.geteuid() != 0 or not shutil.which("apt-get"):
+        return
+    command = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", "kcat"]
+    subprocess.run(command, check=False)
+
+
+def main() -> int:
+    try:
+        with locked(cache_directory() / "prepare.lock"):
+            prepare_java()
+            prepare_kafkajs()
+            prepare_kcat()
+    except (JavaMissing, JarsMissing) as problem:
+        print(problem, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
