@@ -1,0 +1,154 @@
+"""The four codecs of a record batch, framed as Kafka's clients frame them.
+
+gzip and zstd are their own frames. lz4 is the LZ4 frame format with independent blocks (Kafka's Java
+reader refuses linked ones). snappy comes in two shapes: the Java client writes xerial's block stream,
+librdkafka and others write one raw block; both are read, and xerial is written, as Kafka does.
+
+What a client sends is small by `max.message.bytes`; what it unfolds to is not: a megabyte of zstd can
+hold gigabytes. So nothing here decompresses without a limit (`MAX_DECOMPRESSED_BYTES` unless told).
+"""
+
+from __future__ import annotations
+
+import mmap
+import struct
+import zlib
+from collections.abc import Callable
+from enum import IntEnum
+
+import cramjam
+
+# As much as an uncompressed request may hold (socket.request.max.bytes): a batch that unfolds to more
+# could never have been sent plain.
+MAX_DECOMPRESSED_BYTES = 104_857_600
+
+_XERIAL_MAGIC = b"\x82SNAPPY\x00"
+_XERIAL_HEADER = _XERIAL_MAGIC + struct.pack(">ii", 1, 1)  # version, oldest compatible version
+_XERIAL_BLOCK_BYTES = 32 * 1024
+_INT32 = struct.Struct(">i")
+
+GZIP_DEFAULT_LEVEL = -1
+LZ4_DEFAULT_LEVEL = 9
+ZSTD_DEFAULT_LEVEL = 3
+
+
+class Compression(IntEnum):
+    """A codec by its number in a batch's attributes (bits 0-2); names as in `compression.type`."""
+
+    NONE = 0
+    GZIP = 1
+    SNAPPY = 2
+    LZ4 = 3
+    ZSTD = 4
+
+
+class DecompressionError(ValueError):
+    """The bytes are no stream of that codec, or unfold to more than the limit."""
+
+
+def compress(codec: Compression, data: bytes, level: int | None = None) -> bytes:
+    """Compress `data`; `level` as in `compression.<codec>.level`, Kafka's default when None."""
+    match codec:
+        case Compression.NONE:
+            return data
+        case Compression.GZIP:
+            compressor = zlib.compressobj(GZIP_DEFAULT_LEVEL if level is None else level, wbits=31)
+            return compressor.compress(data) + compressor.flush()
+        case Compression.SNAPPY:
+            return _compress_xerial(data)
+        case Compression.LZ4:
+            lz4 = cramjam.lz4.Compressor(
+                level=LZ4_DEFAULT_LEVEL if level is None else level,
+                content_checksum=False,
+                block_linked=False,
+            )
+            lz4.compress(data)
+            return bytes(lz4.finish())
+        case Compression.ZSTD:
+            zstd_level = ZSTD_DEFAULT_LEVEL if level is None else level
+            return bytes(cramjam.zstd.compress(data, level=zstd_level))
+
+
+def decompress(
+    codec: Compression, data: bytes | memoryview, limit: int = MAX_DECOMPRESSED_BYTES
+) -> bytes:
+    """Decompress `data` to at most `limit` bytes.
+
+    Raises:
+        DecompressionError: not that codec's format, cut short, or longer than `limit`.
+    """
+    try:
+        match codec:
+            case Compression.NONE:
+                return bytes(data)
+            case Compression.GZIP:
+                return _decompress_gzip(data, limit)
+            case Compression.SNAPPY:
+                return _decompress_snappy(memoryview(data), limit)
+            case Compression.LZ4:
+                return _decompress_bounded(cramjam.lz4.decompress_into, data, limit)
+            case Compression.ZSTD:
+                return _decompress_bounded(cramjam.zstd.decompress_into, data, limit)
+    except (cramjam.DecompressionError, zlib.error, struct.error) as error:
+        raise DecompressionError(f"{codec.name.lower()}: {error}") from error
+
+
+def _decompress_bounded(
+    decompress_into: Callable[[bytes | memoryview, mmap.mmap], int],
+    data: bytes | memoryview,
+    limit: int,
+) -> bytes:
+    # Neither frame need tell its size. An anonymous mapping as large as the limit costs nothing but
+    # the pages that are really written to, so one pass does, and the codec stops at its end.
+    with mmap.mmap(-1, max(limit, 1)) as output:
+        size = decompress_into(data, output)
+        return output[:size]
+
+
+def _compress_xerial(data: bytes) -> bytes:
+    chunks = [_XERIAL_HEADER]
+    for start in range(0, len(data), _XERIAL_BLOCK_BYTES):
+        block = bytes(cramjam.snappy.compress_raw(data[start : start + _XERIAL_BLOCK_BYTES]))
+        chunks.append(_INT32.pack(len(block)))
+        chunks.append(block)
+    return b"".join(chunks)
+
+
+def _decompress_snappy(data: memoryview, limit: int) -> bytes:
+    if bytes(data[:8]) != _XERIAL_MAGIC:
+        return _decompress_snappy_block(data, limit)
+    chunks: list[bytes] = []
+    position = len(_XERIAL_HEADER)
+    while position < len(data):
+        (size,) = _INT32.unpack_from(data, position)
+        position += 4
+        if size < 0 or position + size > len(data):
+            raise DecompressionError(f"snappy: block of {size} bytes at {position} is cut short")
+        chunk = _decompress_snappy_block(data[position : position + size], limit)
+        chunks.append(chunk)
+        limit -= len(chunk)
+        position += size
+    return b"".join(chunks)
+
+
+def _decompress_snappy_block(block: memoryview, limit: int) -> bytes:
+    size = cramjam.snappy.decompress_raw_len(block)
+    if size > limit:
+        raise DecompressionError(f"snappy: block unfolds to {size} bytes, more than allowed")
+    return bytes(cramjam.snappy.decompress_raw(block))
+
+
+def _decompress_gzip(data: bytes | memoryview, limit: int) -> bytes:
+    chunks: list[bytes] = []
+    rest: bytes | memoryview = data
+    while len(rest):  # RFC 1952: members may follow one another
+        member = zlib.decompressobj(wbits=31)
+        chunk = member.decompress(rest, limit + 1)
+        limit -= len(chunk)
+        if limit < 0:
+            raise DecompressionError("gzip: unfolds to more bytes than allowed")
+        if not member.eof:
+            raise DecompressionError("gzip: cut short")
+        chunks.append(chunk)
+        rest = member.unused_data
+    return b"".join(chunks)
