@@ -1,0 +1,34 @@
+"""Configs: the tables of what there is, the sources of values, and BrokerConfig that joins them."""
+
+from kafkalite.config.broker_config import BrokerConfig, validate_topic_configs
+from kafkalite.config.definition import (
+    BROKER_CONFIGS,
+    CLIENT_METRICS_CONFIGS,
+    GROUP_CONFIGS,
+    TOPIC_CONFIG_SYNONYMS,
+    TOPIC_CONFIGS,
+    ConfigDef,
+    ConfigError,
+    ConfigType,
+    ConfigValue,
+    Support,
+    format_value,
+)
+from kafkalite.config.listeners import Listener
+
+__all__ = [
+    "BROKER_CONFIGS",
+    "CLIENT_METRICS_CONFIGS",
+    "GROUP_CONFIGS",
+    "TOPIC_CONFIGS",
+    "TOPIC_CONFIG_SYNONYMS",
+    "BrokerConfig",
+    "ConfigDef",
+    "ConfigError",
+    "ConfigType",
+    "ConfigValue",
+    "Listener",
+    "Support",
+    "format_value",
+    "validate_topic_configs",
+]

@@ -1,0 +1,255 @@
+"""BrokerConfig: the configs of a broker as one object, from all their sources.
+
+From the strongest to the weakest: dynamic per node, dynamic for all nodes (both KIP-226, changed
+while running), flags, environment, file, what kafkalite itself sets, Kafka's default.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from kafkalite.config.definition import (
+    BROKER_CONFIGS,
+    TOPIC_CONFIG_SYNONYMS,
+    TOPIC_CONFIGS,
+    ConfigError,
+    ConfigValue,
+)
+from kafkalite.config.listeners import Listener, parse_listeners, parse_protocol_map
+from kafkalite.config.sources import BUILT_IN, check, read_environment, read_file
+
+
+class BrokerConfig:
+    """Typed access by Kafka's names: `config.integer("num.partitions")`.
+
+    A name that is not in the table is a KeyError: a mistake in the program, not of the user.
+    """
+
+    def __init__(self, properties: Mapping[str, str] | None = None) -> None:
+        """Of what a program gives. Raises ConfigError; unknown names are refused."""
+        properties = properties or {}
+        check(properties, strict_names=True)
+        self._initialize(properties)
+
+    def _initialize(self, properties: Mapping[str, str]) -> None:
+        self.static: dict[str, str] = {**BUILT_IN, **properties}
+        self.dynamic_default: dict[str, str] = {}
+        self.dynamic_by_node: dict[int, dict[str, str]] = {}
+        self._values: dict[str, ConfigValue] = {}
+        self._subscribers: list[Callable[[], None]] = []
+        self._check_together()
+
+    @classmethod
+    def from_sources(
+        cls,
+        file: Path | None = None,
+        environment: Mapping[str, str] | None = None,
+        flags: Mapping[str, str] | None = None,
+    ) -> BrokerConfig:
+        """Flags over environment over file. Raises ConfigError.
+
+        Names unknown to Kafka and to us are an error in flags; elsewhere they are left aside with
+        a warning, since properties files hold settings of plugins, too.
+        """
+        from_file = read_file(file) if file else {}
+        from_environment = read_environment(environment or {})
+        check(from_file)
+        check(from_environment)
+        check(flags or {}, strict_names=True)
+        config = cls.__new__(cls)
+        config._initialize({**from_file, **from_environment, **(flags or {})})
+        return config
+
+    def __getitem__(self, name: str) -> ConfigValue:
+        """The value in force."""
+        try:
+            return self._values[name]
+        except KeyError:
+            value = self._values[name] = BROKER_CONFIGS[name].parse(self._text(name))
+            return value
+
+    def _text(self, name: str) -> str | None:
+        for layer in (
+            self.dynamic_by_node.get(self.node_id, {}),
+            self.dynamic_default,
+            self.static,
+        ):
+            if name in layer:
+                return layer[name]
+        return BROKER_CONFIGS[name].default
+
+    def boolean(self, name: str) -> bool:
+        """A value of type boolean."""
+        value = self[name]
+        assert isinstance(value, bool), name
+        return value
+
+    def integer(self, name: str) -> int:
+        """A value of type int, short or long that is set."""
+        value = self[name]
+        assert isinstance(value, int), name
+        return value
+
+    def double(self, name: str) -> float:
+        """A value of type double that is set."""
+        value = self[name]
+        assert isinstance(value, float), name
+        return value
+
+    def string(self, name: str) -> str | None:
+        """A value of type string, class or password; None when unset."""
+        value = self[name]
+        assert value is None or isinstance(value, str), name
+        return value
+
+    def items(self, name: str) -> tuple[str, ...]:
+        """A value of type list; empty when unset."""
+        value = self[name] or ()
+        assert isinstance(value, tuple), name
+        return value
+
+    @property
+    def node_id(self) -> int:
+        """The id of this process' first node."""
+        return int(self.static["node.id"])
+
+    @property
+    def node_ids(self) -> range:
+        """The ids of all nodes this process presents."""
+        return range(self.node_id, self.node_id + self.integer("kafkalite.nodes"))
+
+    @property
+    def data_directory(self) -> Path:
+        """Where everything is kept."""
+        directories = self.items("log.dirs") or self.items("log.dir")
+        return Path(directories[0])
+
+    def rack(self, node_id: int) -> str | None:
+        """A node's rack: from kafkalite.racks, in turn, else broker.rack."""
+        if racks := self.items("kafkalite.racks"):
+            return racks[(node_id - self.node_id) % len(racks)]
+        return self.string("broker.rack")
+
+    def listeners(self, node_id: int | None = None) -> list[Listener]:
+        """What a node listens on. Each further node takes the next port, if the port is not 0."""
+        return self._for_node("listeners", self.items("listeners"), node_id)
+
+    def advertised_listeners(self, node_id: int | None = None) -> list[Listener]:
+        """What clients are told; port 0 stands for the port that the listener got."""
+        return [
+            replace(listener, host=listener.host or socket.getfqdn())
+            for listener in self._advertised(node_id)
+        ]
+
+    def _advertised(self, node_id: int | None = None) -> list[Listener]:
+        items = self.items("advertised.listeners") or self.items("listeners")
+        return self._for_node("advertised.listeners", items, node_id)
+
+    def _for_node(self, name: str, items: tuple[str, ...], node_id: int | None) -> list[Listener]:
+        controllers = {item.upper() for item in self.items("controller.listener.names")}
+        protocols = parse_protocol_map(self.string("listener.security.protocol.map") or "")
+        for controller in controllers:
+            protocols.setdefault(controller, "PLAINTEXT")
+        step = 0 if node_id is None else node_id - self.node_id
+        return [
+            replace(listener, port=listener.port + step) if listener.port else listener
+            for listener in parse_listeners(name, items, protocols)
+            if listener.name not in controllers
+        ]
+
+    def _check_together(self) -> None:
+        """What no single value shows. Raises ConfigError."""
+        listeners = {listener.name for listener in self.listeners()}
+        if not listeners:
+            raise ConfigError("listeners: there is no listener for clients")
+        for listener in self.listeners():
+            if listener.security_protocol != "PLAINTEXT":
+                raise ConfigError(f"listeners: {listener} needs TLS or SASL, not there yet")
+        for advertised in self._advertised():
+            if advertised.name not in listeners:
+                raise ConfigError(
+                    f"advertised.listeners: {advertised.name} is not one of listeners"
+                )
+            if advertised.host in ("0.0.0.0", "::"):
+                raise ConfigError(
+                    f"advertised.listeners: clients cannot connect to {advertised.host}; "
+                    "set it to a host they can reach"
+                )
+        if self.node_id < 0:
+            raise ConfigError(f"node.id={self.node_id}: Value must be at least 0")
+
+    # Topics
+
+    def topic_value(self, name: str, overrides: Mapping[str, str]) -> ConfigValue:
+        """A topic config in force: the topic's own value, else the broker's, else the default."""
+        definition = TOPIC_CONFIGS[name]
+        if name in overrides:
+            return definition.parse(overrides[name])
+        for synonym, factor in TOPIC_CONFIG_SYNONYMS.get(name, ()):
+            value = self[synonym]
+            if value is not None:
+                return scaled(value, factor)
+        return definition.parse(definition.default)
+
+    def topic_values(self, overrides: Mapping[str, str]) -> dict[str, ConfigValue]:
+        """All topic configs in force. Raises ConfigError."""
+        return {name: self.topic_value(name, overrides) for name in TOPIC_CONFIGS}
+
+    # Dynamic configs
+
+    def set_dynamic(self, node_id: int | None, properties: Mapping[str, str]) -> None:
+        """Replace the dynamic configs of a node, or with None of all nodes, and tell everyone."""
+        if node_id is None:
+            self.dynamic_default = dict(properties)
+        else:
+            self.dynamic_by_node[node_id] = dict(properties)
+        self._values.clear()
+        for subscriber in self._subscribers:
+            subscriber()
+
+    def subscribe(self, callback: Callable[[], None]) -> None:
+        """Call `callback` after each change of the dynamic configs."""
+        self._subscribers.append(callback)
+
+
+def scaled(value: ConfigValue, factor: int) -> ConfigValue:
+    """A broker's value in a topic's unit; negative ones ("no limit") count as -1, as in Kafka."""
+    if factor == 1 or not isinstance(value, int):
+        return value
+    return -1 if value < 0 else value * factor
+
+
+def validate_topic_configs(overrides: Mapping[str, str | None]) -> None:
+    """Check the configs of a topic, one by one and together (Kafka's LogConfig.validate).
+
+    Raises ConfigError with Kafka's words.
+    """
+    values: dict[str, ConfigValue] = {}
+    for name, text in overrides.items():
+        definition = TOPIC_CONFIGS.get(name)
+        if definition is None:
+            raise ConfigError(f"Unknown topic config name: {name}")
+        if text is None:
+            raise ConfigError(f"Null value not supported for topic configs: {name}")
+        values[name] = definition.parse(text)
+    if values.get("remote.storage.enable"):
+        raise ConfigError(
+            "Tiered Storage functionality is disabled in the broker. "
+            "Topic cannot be configured with remote log storage."
+        )
+    _check_lags(values)
+
+
+def _check_lags(values: Mapping[str, ConfigValue]) -> None:
+    shortest = values.get("min.compaction.lag.ms", 0)
+    longest = values.get("max.compaction.lag.ms", 1 << 63)
+    assert isinstance(shortest, int)
+    assert isinstance(longest, int)
+    if shortest > longest:
+        raise ConfigError(
+            f"conflict topic config setting min.compaction.lag.ms ({shortest}) > "
+            f"max.compaction.lag.ms ({longest})"
+        )

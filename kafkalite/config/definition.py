@@ -1,0 +1,277 @@
+"""What a config is: its name, type, default, allowed values, and what kafkalite does with it.
+
+The facts stand in four tables beside this file (`broker.table`, `topic.table`, `group.table`,
+`client_metrics.table`), one line per config:
+
+    name | type | default | valid | dynamic | here | documentation
+
+- default: as in Kafka's files; `null` is no value, empty is the empty string or list.
+- valid: `[0,...]`, `[1,...,9]`, `[1,...,9] or -1` are ranges, `[a, b]` lists the words allowed.
+- dynamic: `per-broker` or `cluster-wide` where a running broker takes a new value (KIP-226).
+- here: `enforced`; `accepted` (checked, kept and shown, but it does not matter here); `refused`
+  (any value but the default is an error). `internal` is left out of what DescribeConfigs shows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import Enum, IntEnum
+from functools import cache
+from importlib.resources import files
+from typing import Final
+
+ConfigValue = bool | int | float | str | tuple[str, ...] | None
+
+
+class ConfigError(Exception):
+    """A config with a bad name or value; one sentence that says which, and what is allowed."""
+
+
+class ConfigType(IntEnum):
+    """Numbers as in DescribeConfigs (KIP-569)."""
+
+    BOOLEAN = 1
+    STRING = 2
+    INT = 3
+    SHORT = 4
+    LONG = 5
+    DOUBLE = 6
+    LIST = 7
+    CLASS = 8
+    PASSWORD = 9
+
+
+class Support(Enum):
+    """What kafkalite does with a config."""
+
+    ENFORCED = "enforced"
+    ACCEPTED = "accepted"
+    REFUSED = "refused"
+
+
+_WHOLE_NUMBERS: Final = {ConfigType.SHORT: 16, ConfigType.INT: 32, ConfigType.LONG: 64}
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigDef:
+    """One line of a table. `dynamic` is "", "per-broker" or "cluster-wide"."""
+
+    name: str
+    type: ConfigType
+    default: str | None
+    valid: str
+    dynamic: str
+    support: Support
+    internal: bool
+    documentation: str
+
+    @property
+    def sensitive(self) -> bool:
+        """True when the value is never shown."""
+        return self.type is ConfigType.PASSWORD
+
+    def parse(self, text: str | None) -> ConfigValue:
+        """The value that `text` stands for, checked.
+
+        Raises ConfigError with the words of Kafka's ConfigException, which tools show as they are.
+        """
+        value = None if text is None else self._parse(text.strip())
+        if value is not None:
+            check = _validator(self.valid)
+            for one in value if isinstance(value, tuple) else (value,):
+                if reason := check(one):
+                    raise self._invalid(one, reason)
+            if self.valid == _THROTTLED_REPLICAS:
+                self._check_throttled(value)
+            if not value and self.valid in ("non-empty list", "non-empty string"):
+                raise ConfigError(f"Configuration '{self.name}' must not be empty.")
+        return value
+
+    def _parse(self, text: str) -> ConfigValue:
+        if self.type is ConfigType.BOOLEAN:
+            if text.lower() not in ("true", "false"):
+                raise self._invalid(text, "Expected value to be either true or false")
+            return text.lower() == "true"
+        if self.type in _WHOLE_NUMBERS:
+            bits = _WHOLE_NUMBERS[self.type]
+            if re.fullmatch(r"[+-]?[0-9]+", text) and -(1 << bits - 1) <= int(text) < 1 << bits - 1:
+                return int(text)
+            raise self._invalid(text, f"Not a number of type {self.type.name}")
+        if self.type is ConfigType.DOUBLE:
+            try:
+                return float(text)
+            except ValueError:
+                raise self._invalid(text, "Not a number of type DOUBLE") from None
+        if self.type is ConfigType.LIST:
+            items = tuple(item.strip() for item in text.split(",")) if text else ()
+            if "" in items:
+                raise ConfigError(f"Configuration '{self.name}' values must not be empty.")
+            return tuple(dict.fromkeys(items))
+        return text
+
+    def _check_throttled(self, value: ConfigValue) -> None:
+        items = value if isinstance(value, tuple) else ()
+        if items == ("*",) or all(re.fullmatch(r"[0-9]+:[0-9]+", item) for item in items):
+            return
+        raise self._invalid(
+            f"[{', '.join(items)}]",
+            f"{self.name} must be the literal '*' or a list of replicas in the following format: "
+            + _THROTTLED_REPLICAS,
+        )
+
+    def _invalid(self, value: ConfigValue, reason: str) -> ConfigError:
+        shown = "[hidden]" if self.sensitive else value
+        return ConfigError(f"Invalid value {shown} for configuration {self.name}: {reason}")
+
+
+def format_value(value: ConfigValue) -> str | None:
+    """A value as Kafka writes it (ConfigDef.convertToString)."""
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return _format_double(value)
+    if isinstance(value, tuple):
+        return ",".join(value)
+    return str(value)
+
+
+def _format_double(value: float) -> str:
+    """As Java's Double.toString: plain between 10^-3 and 10^7, else like 1.5E10."""
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        return str(value)
+    sign, digits, _ = Decimal(repr(value)).as_tuple()
+    text = "".join(map(str, digits)).rstrip("0")
+    exponent = Decimal(repr(value)).adjusted()
+    return f"{'-' if sign else ''}{text[0]}.{text[1:] or '0'}E{exponent}"
+
+
+_THROTTLED_REPLICAS: Final = "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
+_RANGE = re.compile(r"\[(-?[0-9.]+?),\.\.\.(?:,(-?[0-9.]+))?](?: or (-?[0-9]+))?")
+
+Check = Callable[[ConfigValue], str | None]
+
+
+@cache
+def _validator(valid: str) -> Check:
+    """From the table's words to a check; it gives the reason why not, or None."""
+    if match := _RANGE.fullmatch(valid):
+        return _range_check(*match.groups())
+    if valid.startswith("(case insensitive) "):
+        words = valid.removeprefix("(case insensitive) ").strip("[]").split(", ")
+        known = [word.upper() for word in words]
+        reason = f"String must be one of (case insensitive): {', '.join(words)}"
+        return lambda value: None if str(value).upper() in known else reason
+    if valid == "[latest, earliest, by_duration:PnDTnHnMn.nS]":
+        return _check_offset_reset
+    if valid.startswith("[") and valid != _THROTTLED_REPLICAS:
+        allowed = valid.strip("[]").split(", ")
+        reason = f"String must be one of: {', '.join(allowed)}"
+        return lambda value: None if value in allowed else reason
+    return lambda value: None
+
+
+def _range_check(low_text: str, high_text: str | None, also_text: str | None) -> Check:
+    low = float(low_text) if "." in low_text else int(low_text)
+    high = None if high_text is None else float(high_text) if "." in high_text else int(high_text)
+    also = None if also_text is None else int(also_text)
+
+    def check(value: ConfigValue) -> str | None:
+        if not isinstance(value, int | float) or value == also:
+            return None
+        if also is not None and not (low <= value and (high is None or value <= high)):
+            return f"Value must be between {low} and {high} or equal to {also}"
+        if value < low:
+            return f"Value must be at least {low}"
+        if high is not None and value > high:
+            return f"Value must be no more than {high}"
+        return None
+
+    return check
+
+
+_DURATION = re.compile(
+    r"(?=P.)P(?:[0-9]+D)?(?:T(?=.)(?:[0-9]+H)?(?:[0-9]+M)?(?:[0-9]+(?:\.[0-9]+)?S)?)?",
+    re.IGNORECASE,
+)
+
+
+def _check_offset_reset(value: ConfigValue) -> str | None:
+    text = str(value)
+    prefix, _, duration = text.partition(":")
+    if text in ("latest", "earliest") or (
+        prefix == "by_duration" and _DURATION.fullmatch(duration)
+    ):
+        return None
+    return "Valid values are 'latest', 'earliest' and 'by_duration:<ISO 8601 duration>'"
+
+
+def _read_table(name: str) -> dict[str, ConfigDef]:
+    table: dict[str, ConfigDef] = {}
+    text = files("kafkalite.config").joinpath(f"{name}.table").read_text(encoding="utf-8")
+    for line in text.splitlines():
+        if line.startswith("#"):
+            continue
+        key, kind, default, valid, dynamic, here, doc = (cell.strip() for cell in line.split("|"))
+        support, _, internal = here.partition(" ")
+        table[key] = ConfigDef(
+            name=key,
+            type=ConfigType[kind.upper()],
+            default=None if default == "null" else default,
+            valid=valid,
+            dynamic=dynamic,
+            support=Support(support),
+            internal=bool(internal),
+            documentation=doc,
+        )
+    return table
+
+
+BROKER_CONFIGS: Final[Mapping[str, ConfigDef]] = _read_table("broker")
+TOPIC_CONFIGS: Final[Mapping[str, ConfigDef]] = _read_table("topic")
+GROUP_CONFIGS: Final[Mapping[str, ConfigDef]] = _read_table("group")
+CLIENT_METRICS_CONFIGS: Final[Mapping[str, ConfigDef]] = _read_table("client_metrics")
+
+_MINUTE_MS: Final = 60_000
+_HOUR_MS: Final = 3_600_000
+
+# The broker configs that stand behind a topic config, the strongest first, each with the factor
+# from its unit to the topic config's (ServerTopicConfigSynonyms).
+TOPIC_CONFIG_SYNONYMS: Final[Mapping[str, tuple[tuple[str, int], ...]]] = {
+    "cleanup.policy": (("log.cleanup.policy", 1),),
+    "compression.gzip.level": (("compression.gzip.level", 1),),
+    "compression.lz4.level": (("compression.lz4.level", 1),),
+    "compression.type": (("compression.type", 1),),
+    "compression.zstd.level": (("compression.zstd.level", 1),),
+    "delete.retention.ms": (("log.cleaner.delete.retention.ms", 1),),
+    "file.delete.delay.ms": (("log.segment.delete.delay.ms", 1),),
+    "flush.messages": (("log.flush.interval.messages", 1),),
+    "flush.ms": (("log.flush.interval.ms", 1), ("log.flush.scheduler.interval.ms", 1)),
+    "index.interval.bytes": (("log.index.interval.bytes", 1),),
+    "local.retention.bytes": (("log.local.retention.bytes", 1),),
+    "local.retention.ms": (("log.local.retention.ms", 1),),
+    "max.compaction.lag.ms": (("log.cleaner.max.compaction.lag.ms", 1),),
+    "max.message.bytes": (("message.max.bytes", 1),),
+    "message.timestamp.after.max.ms": (("log.message.timestamp.after.max.ms", 1),),
+    "message.timestamp.before.max.ms": (("log.message.timestamp.before.max.ms", 1),),
+    "message.timestamp.type": (("log.message.timestamp.type", 1),),
+    "min.cleanable.dirty.ratio": (("log.cleaner.min.cleanable.ratio", 1),),
+    "min.compaction.lag.ms": (("log.cleaner.min.compaction.lag.ms", 1),),
+    "min.insync.replicas": (("min.insync.replicas", 1),),
+    "preallocate": (("log.preallocate", 1),),
+    "retention.bytes": (("log.retention.bytes", 1),),
+    "retention.ms": (
+        ("log.retention.ms", 1),
+        ("log.retention.minutes", _MINUTE_MS),
+        ("log.retention.hours", _HOUR_MS),
+    ),
+    "segment.bytes": (("log.segment.bytes", 1),),
+    "segment.index.bytes": (("log.index.size.max.bytes", 1),),
+    "segment.jitter.ms": (("log.roll.jitter.ms", 1), ("log.roll.jitter.hours", _HOUR_MS)),
+    "segment.ms": (("log.roll.ms", 1), ("log.roll.hours", _HOUR_MS)),
+    "unclean.leader.election.enable": (("unclean.leader.election.enable", 1),),
+}

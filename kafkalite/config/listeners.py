@@ -1,0 +1,67 @@
+"""Listeners: `NAME://host:port`, several by comma, and the security protocol behind each name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kafkalite.config.definition import ConfigError
+
+_LISTENER = re.compile(
+    r"(?P<name>[^:/]+)://(?:\[(?P<six>[0-9a-fA-F:.%]+)]|(?P<host>[^:\[\]]*)):(?P<port>-?[0-9]+)"
+)
+
+SECURITY_PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """One listener; an empty host is every interface, port 0 any free one."""
+
+    name: str
+    host: str
+    port: int
+    security_protocol: str
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.name}://{host}:{self.port}"
+
+
+def parse_protocol_map(text: str) -> dict[str, str]:
+    """listener.security.protocol.map as {name: protocol}. Raises ConfigError."""
+    protocols: dict[str, str] = {}
+    for item in filter(None, (part.strip() for part in text.split(","))):
+        name, colon, protocol = item.rpartition(":")
+        if not colon or protocol.strip().upper() not in SECURITY_PROTOCOLS:
+            raise ConfigError(
+                f"listener.security.protocol.map: {item!r} is not NAME:PROTOCOL with one of "
+                + ", ".join(SECURITY_PROTOCOLS)
+            )
+        protocols[name.strip().upper()] = protocol.strip().upper()
+    return protocols
+
+
+def parse_listeners(
+    config_name: str, items: Sequence[str], protocols: Mapping[str, str]
+) -> list[Listener]:
+    """Listeners in the order given. Raises ConfigError, naming `config_name`."""
+    listeners: list[Listener] = []
+    for item in items:
+        match = _LISTENER.fullmatch(item)
+        if match is None or not 0 <= int(match["port"]) <= 65535:
+            raise ConfigError(f"{config_name}: {item!r} is not NAME://host:port")
+        name = match["name"].upper()
+        if name not in protocols:
+            raise ConfigError(
+                f"{config_name}: no security protocol for listener {name}; "
+                "listener.security.protocol.map must name it"
+            )
+        host = match["six"] or match["host"]
+        listeners.append(Listener(name, host, int(match["port"]), protocols[name]))
+    names = [listener.name for listener in listeners]
+    if len(set(names)) < len(names):
+        raise ConfigError(f"{config_name}: each listener must have a different name")
+    return listeners

@@ -1,0 +1,127 @@
+"""Where configs come from: a properties file, the environment, flags; the later win.
+
+The environment is read as the apache/kafka image reads it: `KAFKA_LOG_RETENTION_MS` is
+log.retention.ms; one underscore stands for a dot, two for an underscore, three for a dash.
+"""
+
+from __future__ import annotations
+
+import difflib
+import logging
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from kafkalite.config.definition import BROKER_CONFIGS, ConfigDef, ConfigError, Support
+
+logger = logging.getLogger(__name__)
+
+# What the apache/kafka image knows as its scripts' own settings, not the broker's.
+_NOT_CONFIGS: Final = frozenset(
+    {
+        "KAFKA_GC_LOG_OPTS",
+        "KAFKA_HEAP_OPTS",
+        "KAFKA_HOME",
+        "KAFKA_JMX_HOSTNAME",
+        "KAFKA_JMX_OPTS",
+        "KAFKA_JMX_PORT",
+        "KAFKA_JVM_PERFORMANCE_OPTS",
+        "KAFKA_LOG4J_LOGGERS",
+        "KAFKA_LOG4J_OPTS",
+        "KAFKA_LOG4J_ROOT_LOGLEVEL",
+        "KAFKA_OPTS",
+        "KAFKA_TOOLS_LOG4J_LOGLEVEL",
+        "KAFKA_VERSION",
+    }
+)
+
+# The lowest layer, as the server.properties and the image of Kafka itself come with one. Where a
+# value differs from Kafka's default, this is why: one node cannot hold three replicas, and a test
+# should not wait three seconds for its first assignment.
+BUILT_IN: Final[Mapping[str, str]] = {
+    "controller.listener.names": "CONTROLLER",
+    "group.initial.rebalance.delay.ms": "0",
+    "listeners": "PLAINTEXT://127.0.0.1:9092",
+    "log.dirs": "kafkalite-data",
+    "node.id": "1",
+    "offsets.topic.replication.factor": "1",
+    "process.roles": "broker,controller",
+    "share.coordinator.state.topic.min.isr": "1",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "transaction.state.log.replication.factor": "1",
+}
+
+
+def read_file(path: Path) -> dict[str, str]:
+    """The properties of a file in Java's format. Raises ConfigError if it cannot be read."""
+    import javaproperties
+
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise ConfigError(f"cannot read the config file {path}: {reason}") from None
+    try:
+        return javaproperties.loads(text)
+    except ValueError as error:
+        raise ConfigError(f"cannot read the config file {path}: {error}") from None
+
+
+def read_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """The configs among environment variables."""
+    configs: dict[str, str] = {}
+    for variable, value in environment.items():
+        if variable.startswith("KAFKA_") and variable not in _NOT_CONFIGS:
+            configs[_config_name(variable)] = value
+    if cluster_id := environment.get("CLUSTER_ID"):
+        configs.setdefault("kafkalite.cluster.id", cluster_id)
+    advertised = configs.get("advertised.listeners")
+    if advertised is not None and "listeners" not in configs:
+        # As the image: listen on every interface, at the ports that are advertised.
+        configs["listeners"] = re.sub(r"://[^:]*:", "://0.0.0.0:", advertised)
+    return configs
+
+
+def _config_name(variable: str) -> str:
+    name = variable.removeprefix("KAFKA_").lower()
+    return name.replace("___", "-").replace("__", "\0").replace("_", ".").replace("\0", "_")
+
+
+def find(name: str) -> ConfigDef | None:
+    """The definition of a broker config; listener.name.<listener>.<name> is that of <name>."""
+    if name.startswith("listener.name."):
+        rest = name.removeprefix("listener.name.").partition(".")[2]
+        while rest and rest not in BROKER_CONFIGS:
+            rest = rest.partition(".")[2]  # the SASL mechanism in between
+        name = rest
+    return BROKER_CONFIGS.get(name)
+
+
+def check(properties: Mapping[str, str], *, strict_names: bool = False) -> None:
+    """Check names and values of one source, and warn of what will have no effect.
+
+    With `strict_names` an unknown name is an error; else it is left aside, as Kafka does.
+    Raises ConfigError.
+    """
+    idle: list[str] = []
+    for name, text in properties.items():
+        definition = find(name)
+        if definition is None:
+            if strict_names:
+                raise ConfigError(f"there is no config {name}{_suggestion(name)}")
+            logger.warning("config %s is not known and is left aside%s", name, _suggestion(name))
+            continue
+        value = definition.parse(text)
+        if definition.support is Support.REFUSED and value != definition.parse(definition.default):
+            raise ConfigError(f"config {name}={text}: kafkalite does not have this")
+        if definition.support is Support.ACCEPTED:
+            idle.append(name)
+    if idle:
+        logger.info("configs that have no effect here: %s", ", ".join(sorted(idle)))
+
+
+def _suggestion(name: str) -> str:
+    close = difflib.get_close_matches(name, BROKER_CONFIGS, n=1)
+    return f" (did you mean {close[0]}?)" if close else ""
