@@ -1,1 +1,57 @@
-"""Part of kafkalite."""
+"""THE table: every API the broker serves, by key, and the versions it promises.
+
+Dispatch, the ApiVersions answer and the table in the README all derive from it; what is not here is
+not served and not advertised. A handler lives in `kafkalite/apis/<name>.py` as
+
+    async def handle(broker, context, request) -> response | None
+
+and is imported by the first request that needs it, which keeps the start short.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from kafkalite.wire.api_keys import ApiKey
+
+# What each handler takes and returns differs by API, and the table holds them all.
+Handler = Callable[[Any, Any, Any], Awaitable[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """One API: its key, the versions served, and where advertising starts if that is lower.
+
+    `immediate`: never waits for anything, so that its answer may be sent together with the next.
+    """
+
+    key: ApiKey
+    min_version: int
+    max_version: int
+    advertised_from: int | None = None
+    immediate: bool = False
+
+    @property
+    def advertised_min_version(self) -> int:
+        return self.min_version if self.advertised_from is None else self.advertised_from
+
+    def load(self) -> Handler:
+        """Import the handler."""
+        module = importlib.import_module(f"kafkalite.apis.{self.key.name.lower()}")
+        return cast(Handler, module.handle)
+
+
+_TABLE: Final = (
+    # librdkafka before 2.11 turns compression off unless it sees Produce v0 (KAFKA-18659): Apache
+    # Kafka advertises 0-2, and closes the connection when one of them is used.
+    Api(ApiKey.PRODUCE, 3, 13, advertised_from=0, immediate=True),
+    Api(ApiKey.FETCH, 4, 18),
+    Api(ApiKey.LIST_OFFSETS, 1, 11),
+    Api(ApiKey.API_VERSIONS, 0, 4),
+    Api(ApiKey.OFFSET_FOR_LEADER_EPOCH, 2, 4),
+)
+
+APIS: Final[dict[int, Api]] = {api.key: api for api in _TABLE}
