@@ -10,7 +10,7 @@
 The order of the fields is their order on the wire; `since` and `until` are the first and last message
 version that has the field, and in every other version it takes its default, which is the type's own
 zero unless given. `tag` makes it a tagged field (KIP-482). Everything else is derived from this: the
-constructs (construct.py), the fast parsers and builders (compiled.py).
+constructs (constructs.py), and the generated parsers and builders (compile_parse.py, compile_build.py).
 
 Fields of the flexible versions' tag sections that are not declared are kept, and written back: see
 `unknown_tagged_fields`.
@@ -75,6 +75,7 @@ class Kind(Enum):
     RECORD_VALUE = "record value"
     METADATA_RECORD = "metadata record"
     DATA = "data"
+    VERSIONED = "data that begins with its version"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -275,12 +276,18 @@ def data(*, versions: tuple[int, int], flexible: int | None) -> Callable[[type[T
     return _message(Message(Kind.DATA, -1, *versions, flexible))
 
 
-def fields_of(struct_: type[Any]) -> Sequence[Field]:
+@dataclass_transform()
+def versioned(*, versions: tuple[int, int], flexible: int | None) -> Callable[[type[T]], type[T]]:
+    """Declares what begins with a field that is its version: KRaft's control records."""
+    return _message(Message(Kind.VERSIONED, -1, *versions, flexible))
+
+
+def fields_of(struct_: type[object]) -> Sequence[Field]:
     """The declared fields, in their order on the wire."""
     return cast("Sequence[Field]", getattr(struct_, FIELDS))
 
 
-def message_of(class_: type[Any]) -> Message:
+def message_of(class_: type[object]) -> Message:
     """Kind, key and versions of a message's class."""
     return cast(Message, getattr(class_, MESSAGE))
 

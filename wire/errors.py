@@ -2,7 +2,8 @@
 
 `ErrorCode` is what Kafka says on the wire. `KafkaError` is raised where such a fact is known (we, or the
 client, did something that has a code) and turned into a response in one place per API.
-`ProtocolViolation` is for peers that broke the protocol: there is no answer, the connection is closed.
+`ProtocolViolation` is for peers that broke the protocol: there is no answer, the connection is closed;
+`InvalidMessage` is its counterpart for messages of our own making.
 """
 
 from enum import IntEnum
@@ -170,22 +171,35 @@ class KafkaError(Exception):
         self.message = message
 
 
-class ProtocolViolation(Exception):
-    """The peer sent what the protocol does not allow; the connection is to be closed.
+class WireError(Exception):
+    """Bytes and messages do not go together.
 
     `reason` is one clause; `field_path` leads from the message's name to the field, and `position` is
-    that of the byte, counted from the first one after the frame's length, where reading stopped.
+    that of the byte where it stopped, counted from the first one after the frame's length.
     """
 
     def __init__(self, reason: str, *, field_path: str = "", position: int = 0) -> None:
-        super().__init__(reason, field_path, position)
+        super().__init__(reason)
         self.reason = reason
         self.field_path = field_path
         self.position = position
 
+    def inside(self, name: str) -> None:
+        """Puts the name of what is around in front of the path, on the error's way up."""
+        joint = "." if self.field_path and not self.field_path.startswith("[") else ""
+        self.field_path = f"{name}{joint}{self.field_path}"
+
     def __str__(self) -> str:
         where = f"{self.field_path}, " if self.field_path else ""
         return f"{self.reason} ({where}byte {self.position})"
+
+
+class ProtocolViolation(WireError):
+    """The peer sent what the protocol does not allow; the connection is to be closed."""
+
+
+class InvalidMessage(WireError):
+    """We were asked to send what the protocol cannot carry: a mistake on this side."""
 
 
 class UnsupportedVersion(ProtocolViolation):

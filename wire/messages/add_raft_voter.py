@@ -4,15 +4,7 @@ from uuid import UUID
 
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.declare import array, field, request, response, struct
-from kafkalite.wire.fields import (
-    boolean,
-    int16,
-    int32,
-    nullable_string,
-    string,
-    uint16,
-    uuid,
-)
+from kafkalite.wire.fields import boolean, int16, int32, nullable_string, string, uint16, uuid
 
 
 @struct

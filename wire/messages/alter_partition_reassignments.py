@@ -1,14 +1,7 @@
 """AlterPartitionReassignments (key 45), versions 0-1, flexible since 0."""
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import (
-    array,
-    field,
-    nullable_array,
-    request,
-    response,
-    struct,
-)
+from kafkalite.wire.declare import array, field, nullable_array, request, response, struct
 from kafkalite.wire.fields import boolean, int16, int32, nullable_string, string
 
 

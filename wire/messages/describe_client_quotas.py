@@ -1,23 +1,8 @@
 """DescribeClientQuotas (key 48), versions 0-1, flexible since 1."""
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import (
-    array,
-    field,
-    nullable_array,
-    request,
-    response,
-    struct,
-)
-from kafkalite.wire.fields import (
-    boolean,
-    float64,
-    int8,
-    int16,
-    int32,
-    nullable_string,
-    string,
-)
+from kafkalite.wire.declare import array, field, nullable_array, request, response, struct
+from kafkalite.wire.fields import boolean, float64, int8, int16, int32, nullable_string, string
 
 
 @struct

@@ -1,14 +1,7 @@
 """DescribeConfigs (key 32), versions 1-4, flexible since 4."""
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import (
-    array,
-    field,
-    nullable_array,
-    request,
-    response,
-    struct,
-)
+from kafkalite.wire.declare import array, field, nullable_array, request, response, struct
 from kafkalite.wire.fields import boolean, int8, int16, int32, nullable_string, string
 
 

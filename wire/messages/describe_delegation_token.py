@@ -1,14 +1,7 @@
 """DescribeDelegationToken (key 41), versions 1-3, flexible since 2."""
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import (
-    array,
-    field,
-    nullable_array,
-    request,
-    response,
-    struct,
-)
+from kafkalite.wire.declare import array, field, nullable_array, request, response, struct
 from kafkalite.wire.fields import bytes_, int16, int32, int64, string
 
 

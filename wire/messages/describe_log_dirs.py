@@ -1,14 +1,7 @@
 """DescribeLogDirs (key 35), versions 1-5, flexible since 2."""
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import (
-    array,
-    field,
-    nullable_array,
-    request,
-    response,
-    struct,
-)
+from kafkalite.wire.declare import array, field, nullable_array, request, response, struct
 from kafkalite.wire.fields import boolean, int16, int32, int64, string
 
 

@@ -1,14 +1,7 @@
 """DescribeUserScramCredentials (key 50), version 0, flexible since 0."""
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import (
-    array,
-    field,
-    nullable_array,
-    request,
-    response,
-    struct,
-)
+from kafkalite.wire.declare import array, field, nullable_array, request, response, struct
 from kafkalite.wire.fields import int8, int16, int32, nullable_string, string
 
 

@@ -1,14 +1,7 @@
 """ElectLeaders (key 43), versions 0-2, flexible since 2."""
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import (
-    array,
-    field,
-    nullable_array,
-    request,
-    response,
-    struct,
-)
+from kafkalite.wire.declare import array, field, nullable_array, request, response, struct
 from kafkalite.wire.fields import int8, int16, int32, nullable_string, string
 
 

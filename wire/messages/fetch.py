@@ -3,15 +3,7 @@
 from uuid import UUID
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import (
-    array,
-    field,
-    nested,
-    nullable_array,
-    request,
-    response,
-    struct,
-)
+from kafkalite.wire.declare import array, field, nested, nullable_array, request, response, struct
 from kafkalite.wire.fields import (
     Records,
     int8,

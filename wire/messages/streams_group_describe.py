@@ -11,15 +11,7 @@ from kafkalite.wire.declare import (
     response,
     struct,
 )
-from kafkalite.wire.fields import (
-    boolean,
-    int16,
-    int32,
-    int64,
-    nullable_string,
-    string,
-    uint16,
-)
+from kafkalite.wire.fields import boolean, int16, int32, int64, nullable_string, string, uint16
 
 
 @request(ApiKey.STREAMS_GROUP_DESCRIBE, versions=(0, 0), flexible=0)

@@ -2,14 +2,7 @@
 
 from uuid import UUID
 
-from kafkalite.wire.declare import (
-    array,
-    field,
-    nullable_array,
-    record_key,
-    record_value,
-    struct,
-)
+from kafkalite.wire.declare import array, field, nullable_array, record_key, record_value, struct
 from kafkalite.wire.fields import int8, int32, string, uuid
 
 

@@ -1,13 +1,6 @@
 """Consumer Group Member Metadata (record type 5 of __consumer_offsets)."""
 
-from kafkalite.wire.declare import (
-    array,
-    field,
-    nullable_nested,
-    record_key,
-    record_value,
-    struct,
-)
+from kafkalite.wire.declare import array, field, nullable_nested, record_key, record_value, struct
 from kafkalite.wire.fields import bytes_, int32, nullable_string, string
 
 

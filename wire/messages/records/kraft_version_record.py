@@ -1,10 +1,10 @@
 """KRaft Version Record."""
 
-from kafkalite.wire.declare import data, field
+from kafkalite.wire.declare import field, versioned
 from kafkalite.wire.fields import int16
 
 
-@data(versions=(0, 0), flexible=0)
+@versioned(versions=(0, 0), flexible=0)
 class KRaftVersionRecord:
     version: int = field(int16)
     kraft_version: int = field(int16)

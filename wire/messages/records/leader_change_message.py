@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from kafkalite.wire.declare import array, data, field, struct
+from kafkalite.wire.declare import array, field, struct, versioned
 from kafkalite.wire.fields import int16, int32, uuid
 
 
@@ -12,7 +12,7 @@ class Voter:
     voter_directory_id: UUID = field(uuid, since=1)
 
 
-@data(versions=(0, 1), flexible=0)
+@versioned(versions=(0, 1), flexible=0)
 class LeaderChangeMessage:
     version: int = field(int16)
     leader_id: int = field(int32)

@@ -1,13 +1,6 @@
 """Streams Group Current Member Assignment (record type 22 of __consumer_offsets)."""
 
-from kafkalite.wire.declare import (
-    array,
-    field,
-    nullable_array,
-    record_key,
-    record_value,
-    struct,
-)
+from kafkalite.wire.declare import array, field, nullable_array, record_key, record_value, struct
 from kafkalite.wire.fields import int8, int32, string
 
 

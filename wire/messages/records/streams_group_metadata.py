@@ -1,12 +1,6 @@
 """Streams Group Metadata (record type 17 of __consumer_offsets)."""
 
-from kafkalite.wire.declare import (
-    field,
-    nullable_array,
-    record_key,
-    record_value,
-    struct,
-)
+from kafkalite.wire.declare import field, nullable_array, record_key, record_value, struct
 from kafkalite.wire.fields import int32, int64, string
 
 

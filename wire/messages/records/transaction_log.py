@@ -1,13 +1,6 @@
 """Transaction Log (record type 0 of __transaction_state)."""
 
-from kafkalite.wire.declare import (
-    array,
-    field,
-    nullable_array,
-    record_key,
-    record_value,
-    struct,
-)
+from kafkalite.wire.declare import array, field, nullable_array, record_key, record_value, struct
 from kafkalite.wire.fields import int8, int16, int32, int64, string
 
 

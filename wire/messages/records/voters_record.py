@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from kafkalite.wire.declare import array, data, field, nested, struct
+from kafkalite.wire.declare import array, field, nested, struct, versioned
 from kafkalite.wire.fields import int16, int32, string, uint16, uuid
 
 
@@ -27,7 +27,7 @@ class Voter:
     kraft_version_feature: KRaftVersionFeature = nested(KRaftVersionFeature)
 
 
-@data(versions=(0, 0), flexible=0)
+@versioned(versions=(0, 0), flexible=0)
 class VotersRecord:
     version: int = field(int16)
     voters: list[Voter] = array(Voter)

@@ -1,0 +1,248 @@
+"""Builders, generated from the declarations: the mirror image of compile_parse.py.
+
+A builder appends the parts of an encoded message to a list. Fixed-size fields, and the length after
+them, are packed together; records end a chunk and are passed on as they are. Values that do not fit,
+and unknown tagged fields, end in an exception, and the declared construct takes over.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from struct import Struct, pack
+from typing import Any, Final, TypeAlias
+from uuid import UUID
+
+from kafkalite.wire.compile_parse import FORMATS, PLAIN_LENGTHS, Odd
+from kafkalite.wire.declare import UNKNOWN, Field, Shape, fields_of
+from kafkalite.wire.fields import (
+    MAX_STRING_BYTES,
+    FieldType,
+    Records,
+    plain_nullable_string,
+    unsigned_varint,
+)
+
+# What a generated builder may end in, given values that are not for it.
+BUILD_ODDITIES: Final = (Odd, AttributeError, TypeError, ValueError, struct.error)
+
+Builder: TypeAlias = Callable[[Any, list[bytes], list[Records]], None]
+
+
+def string_length(length: int) -> bytes:
+    if length > MAX_STRING_BYTES + 1:
+        raise Odd
+    return unsigned_varint(length)
+
+
+class BuilderWriter:
+    """Writes the source of one builder, and collects the names it uses."""
+
+    def __init__(self, version: int, *, flexible: bool) -> None:
+        self.version = version
+        self.flexible = flexible
+        self.lines: list[str] = []
+        self.functions: list[str] = []
+        self.indent = 1
+        self.run: list[tuple[str, str]] = []
+        self.names: dict[str, Any] = {
+            "Odd": Odd,
+            "pack": pack,
+            "string_length": string_length,
+            "unsigned_varint": unsigned_varint,
+        }
+
+    def write(self, line: str) -> None:
+        self.lines.append("    " * self.indent + line)
+
+    def packing(self, run: list[tuple[str, str]]) -> str:
+        """The expression that packs a run."""
+        if all(format_ == "x" for format_, _ in run):
+            return repr(bytes(len(run)))
+        formats = "".join(format_ for format_, _ in run)
+        name = "pack_" + formats.replace("?", "t")
+        if name not in self.names:
+            self.names[name] = Struct(">" + formats).pack
+        return f"{name}({', '.join(value for format_, value in run if format_ != 'x')})"
+
+    def end_run(self) -> None:
+        run, self.run = self.run, []
+        if run:
+            self.write(f"add({self.packing(run)})")
+
+    def end_run_with_length(self, type_name: str, compact: bool) -> None:
+        """Writes what has been gathered, and the length `n` after it (compact: already plus one)."""
+        if not compact:
+            self.run.append((PLAIN_LENGTHS.get(type_name, ("i", 4))[0], "n"))
+            self.end_run()
+            return
+        run, self.run = self.run, []
+        short = self.packing([*run, ("B", "n")])
+        long = f"{'string_length' if type_name == 'string' else 'unsigned_varint'}(n)"
+        if run:
+            long = f"{self.packing(run)} + {long}"
+        self.write(f"add({short} if n < 128 else {long})")
+
+    def struct(self, class_: type[Any], depth: int) -> None:
+        """Writes the instance in `o<depth>`."""
+        value = f"o{depth}"
+        present = [field for field in fields_of(class_) if field.is_in(self.version)]
+        for field in present:
+            if field.tag is None:
+                self.field(field, f"{value}.{field.name}", depth)
+        if not self.flexible:
+            return
+        tagged = [field for field in present if field.tag is not None]
+        if not tagged:
+            self.write(f"if {value}.{UNKNOWN}:")
+            self.write("    raise Odd")
+            self.run.append(("x", ""))
+            return
+        self.end_run()
+        conditions = [differs(field, f"{value}.{field.name}") for field in tagged]
+        self.write(f"if {' or '.join([*conditions, f'{value}.{UNKNOWN}'])}:")
+        self.write(f"    {self.tag_builder(class_, tagged)}({value}, add)")
+        self.write("else:")
+        self.write('    add(b"\\0")')
+
+    def field(self, field: Field, value: str, depth: int) -> None:
+        nullable = field.nullable_in(self.version)
+        if field.shape is Shape.ARRAY:
+            self.array(field.element, value, nullable, depth)
+        elif isinstance(field.element, FieldType):
+            self.plain(field.element, value, nullable)
+        elif nullable:
+            self.end_run()
+            self.write(f"o{depth + 1} = {value}")
+            self.write(f"if o{depth + 1} is None:")
+            self.write('    add(b"\\xff")')
+            self.write("else:")
+            self.indent += 1
+            self.write('add(b"\\1")')
+            self.struct(field.element, depth + 1)
+            self.end_run()
+            self.indent -= 1
+        else:
+            self.write(f"o{depth + 1} = {value}")
+            self.struct(field.element, depth + 1)
+            self.end_run()
+
+    def plain(self, type_: FieldType[Any], value: str, nullable: bool) -> None:
+        if type_.name == "uuid":
+            self.run.append(("16s", f"{value}.bytes"))
+        elif type_.name in FORMATS:
+            self.run.append((FORMATS[type_.name][0], value))
+        else:
+            self.sized(type_, value, nullable)
+
+    def sized(self, type_: FieldType[Any], value: str, nullable: bool) -> None:
+        compact = self.flexible and type_ is not plain_nullable_string
+        one = " + 1" if compact else ""
+        self.write(f"s = {value}")
+        if nullable:
+            self.write("if s is None:")
+            self.write(f"    n = {0 if compact else -1}")
+            self.write('    s = b""')
+            self.write("else:")
+            self.indent += 1
+        if type_.name == "string":
+            self.write("s = s.encode()")
+        self.write(f"n = len(s){one}")
+        self.indent -= nullable
+        self.end_run_with_length(type_.name, compact)
+        if type_.name == "records":
+            self.write("if len(s):")
+            self.write('    chunks.append(b"".join(parts))')
+            self.write("    parts.clear()")
+            self.write("    chunks.append(s)")
+        else:
+            self.write("add(s)")
+
+    def array(
+        self, element: FieldType[Any] | type[Any], value: str, nullable: bool, depth: int
+    ) -> None:
+        one = " + 1" if self.flexible else ""
+        items = f"l{depth}"
+        self.write(f"{items} = {value}")
+        if nullable:
+            self.write(f"if {items} is None:")
+            self.write(f"    n = {0 if self.flexible else -1}")
+            self.write(f"    {items} = ()")
+            self.write("else:")
+            self.write(f"    n = len({items}){one}")
+        else:
+            self.write(f"n = len({items}){one}")
+        self.end_run_with_length("array", self.flexible)
+        if isinstance(element, FieldType) and element.name in FORMATS and element.name != "uuid":
+            format_ = FORMATS[element.name][0]
+            self.write(f'add(pack(f">{{len({items})}}{format_}", *{items}))')
+            return
+        variable = "item" if isinstance(element, FieldType) else f"o{depth + 1}"
+        self.write(f"for {variable} in {items}:")
+        self.indent += 1
+        if isinstance(element, FieldType):
+            self.plain(element, variable, False)
+        else:
+            self.struct(element, depth + 1)
+        self.end_run()
+        self.indent -= 1
+
+    def tag_builder(self, class_: type[Any], tagged: list[Field]) -> str:
+        """A function of its own for a tag section that has declared fields."""
+        name = f"tags_of_{class_.__name__}"
+        lines, indent = self.lines, self.indent
+        self.lines, self.indent = [f"def {name}(o0, put):"], 1
+        self.write(f"if o0.{UNKNOWN}:")
+        self.write("    raise Odd")
+        self.write("tags = []")
+        for field in sorted(tagged, key=lambda field: field.tag or 0):
+            self.write(f"if {differs(field, f'o0.{field.name}')}:")
+            self.indent = 2
+            self.write("parts = []")
+            self.write("add = parts.append")
+            self.field(field, f"o0.{field.name}", 0)
+            self.end_run()
+            self.write('body = b"".join(parts)')
+            self.write(
+                f"tags.append(unsigned_varint({field.tag}) + unsigned_varint(len(body)) + body)"
+            )
+            self.indent = 1
+        self.write("put(unsigned_varint(len(tags)))")
+        self.write('put(b"".join(tags))')
+        self.functions.append("\n".join(self.lines))
+        self.lines, self.indent = lines, indent
+        return name
+
+
+def differs(field: Field, value: str) -> str:
+    """The expression that tells whether a field is not at its default."""
+    default = field.default
+    if isinstance(default, type):
+        inner = [differs(each, f"{value}.{each.name}") for each in fields_of(default)]
+        return " or ".join([*inner, f"{value}.{UNKNOWN}"])
+    if default is None:
+        return f"{value} is not None"
+    if isinstance(default, UUID):
+        return f"{value}.int"
+    if default in ([], 0, "", b"") or default is False:
+        return f"{value}" if field.nullable_since is None else f"{value} != {default!r}"
+    return f"{value} != {default!r}"
+
+
+def builder_source(
+    class_: type[Any], version: int, *, flexible: bool
+) -> tuple[str, dict[str, Any]]:
+    """The source of a builder, for who wants to read one, and the names it needs."""
+    writer = BuilderWriter(version, flexible=flexible)
+    writer.struct(class_, 0)
+    writer.end_run()
+    head = ["def build(o0, parts, chunks):", "    add = parts.append"]
+    return "\n".join([*writer.functions, *head, *writer.lines, ""]), writer.names
+
+
+def compile_builder(class_: type[Any], version: int, *, flexible: bool) -> Builder:
+    """A function that appends to (parts of the last chunk, chunks before it)."""
+    source, names = builder_source(class_, version, flexible=flexible)
+    exec(compile(source, f"<builder of {class_.__name__} {version}>", "exec"), names)  # noqa: S102  our own declarations
+    build: Builder = names["build"]
+    return build

@@ -1,0 +1,364 @@
+"""Parsers, generated from the declarations.
+
+For each struct and version there is one function of straight-line Python: runs of fixed-size fields are
+read by one `struct.Struct`, into which the length byte that follows is drawn too; nested structs are
+loops within. It looks like this (Heartbeat 4):
+
+    def parse(buf, pos, end):
+        o0 = new(HeartbeatRequest)
+        n = buf[pos]
+        pos += 1
+        if n > 127: n, pos = long_string(buf, pos)
+        if not n: raise Odd
+        stop = pos + n - 1
+        o0.group_id = buf[pos:stop].decode()
+        ...
+
+A parser knows only what is well-formed and usual. Anything else, it answers with `Odd` or whatever
+exception comes of it; the declared construct then takes over (codec.py). Cut slices need no check of
+their own, as positions only grow, and the last one must be the end.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from functools import lru_cache
+from struct import Struct, unpack_from
+from typing import Any, Final, TypeAlias
+from uuid import UUID
+
+from kafkalite.wire.declare import UNKNOWN, Field, Shape, fields_of
+from kafkalite.wire.fields import MAX_STRING_BYTES, FieldType, plain_nullable_string
+
+Parser: TypeAlias = Callable[[Any, int, int], Any]
+
+FORMATS: Final = {
+    "bool": ("?", 1),
+    "int8": ("b", 1),
+    "int16": ("h", 2),
+    "uint16": ("H", 2),
+    "int32": ("i", 4),
+    "uint32": ("I", 4),
+    "int64": ("q", 8),
+    "float64": ("d", 8),
+    "uuid": ("16s", 16),
+}
+PLAIN_LENGTHS: Final = {"string": ("h", 2), "bytes": ("i", 4), "records": ("i", 4)}
+
+
+class Odd(Exception):
+    """Not for the fast path."""
+
+
+# What a generated parser may end in, given input that is not for it.
+PARSE_ODDITIES: Final = (Odd, IndexError, ValueError, struct.error)
+
+
+def long_varint(buf: Any, pos: int) -> tuple[int, int]:
+    """A varint whose first byte, read already, said that there are more."""
+    value = buf[pos - 1] & 0x7F
+    for shift in (7, 14, 21, 28):
+        byte = buf[pos]
+        pos += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, pos
+    raise Odd
+
+
+def long_string(buf: Any, pos: int) -> tuple[int, int]:
+    """The compact length of a string, likewise."""
+    value, pos = long_varint(buf, pos)
+    if value > MAX_STRING_BYTES + 1:
+        raise Odd
+    return value, pos
+
+
+def varint(buf: Any, pos: int) -> tuple[int, int]:
+    value = buf[pos]
+    return (value, pos + 1) if value < 0x80 else long_varint(buf, pos + 1)
+
+
+def unknown_tags(buf: Any, pos: int, count: int) -> tuple[tuple[tuple[int, bytes], ...], int]:
+    """A tag section of which nothing is declared."""
+    if count > 127:
+        raise Odd
+    tags: list[tuple[int, bytes]] = []
+    for _ in range(count):
+        tag, pos = varint(buf, pos)
+        size, pos = varint(buf, pos)
+        tags.append((tag, bytes(buf[pos : pos + size])))
+        pos += size
+    return tuple(tags), pos
+
+
+@lru_cache(maxsize=4096)
+def uuid_of(encoded: bytes) -> UUID:
+    """Topic ids come again and again, and a UUID takes a microsecond to make."""
+    return UUID(bytes=encoded)
+
+
+class ParserWriter:
+    """Writes the source of one parser, and collects the names it uses."""
+
+    def __init__(self, version: int, *, flexible: bool, in_memoryview: bool) -> None:
+        self.version = version
+        self.flexible = flexible
+        self.in_memoryview = in_memoryview
+        self.lines: list[str] = []
+        self.functions: list[str] = []
+        self.indent = 1
+        self.run: list[tuple[str, int, str]] = []
+        self.after_run: list[str] = []
+        self.uses_view = False
+        self.names: dict[str, Any] = {
+            "Odd": Odd,
+            "long_string": long_string,
+            "long_varint": long_varint,
+            "new": object.__new__,
+            "unknown_tags": unknown_tags,
+            "unpack_from": unpack_from,
+            "uuid_of": uuid_of,
+            "varint": varint,
+        }
+
+    def write(self, line: str) -> None:
+        self.lines.append("    " * self.indent + line)
+
+    def use(self, value: Any, name: str) -> str:
+        """A global name for a value."""
+        while self.names.get(name, value) is not value:
+            name += "_"
+        self.names[name] = value
+        return name
+
+    def add_to_run(self, format_: str, size: int, target: str) -> None:
+        self.run.append((format_, size, target))
+
+    def end_run(self) -> None:
+        """One unpack for all that has been gathered."""
+        run, self.run = self.run, []
+        if len(run) == 1 and run[0][0] == "B":
+            self.write(f"{run[0][2]} = buf[pos]")
+        elif run:
+            format_ = "".join(part[0] for part in run)
+            unpack = self.use_struct(format_)
+            self.write(f"({', '.join(part[2] for part in run)},) = {unpack}(buf, pos)")
+        if run:
+            self.write(f"pos += {sum(part[1] for part in run)}")
+        for line in self.after_run:
+            self.write(line)
+        self.after_run.clear()
+
+    def use_struct(self, format_: str) -> str:
+        name = "unpack_" + format_.replace("?", "t")
+        if name not in self.names:
+            self.names[name] = Struct(">" + format_).unpack_from
+        return name
+
+    def struct(self, class_: type[Any], depth: int) -> None:
+        """Leaves an instance in `o<depth>`."""
+        value = f"o{depth}"
+        self.end_run()
+        self.write(f"{value} = new({self.use(class_, class_.__name__)})")
+        tagged = False
+        for field in fields_of(class_):
+            if not field.is_in(self.version) or field.tag is not None:
+                self.default(field, f"{value}.{field.name}")
+                tagged |= field.is_in(self.version)
+        for field in fields_of(class_):
+            if field.is_in(self.version) and field.tag is None:
+                self.field(field, f"{value}.{field.name}", depth)
+        if not self.flexible:
+            self.write(f"{value}.{UNKNOWN} = ()")
+            return
+        self.add_to_run("B", 1, "n")
+        self.end_run()
+        self.write("if n:")
+        if tagged:
+            self.write(f"    pos = {self.tag_parser(class_)}({value}, buf, pos, end, n)")
+        else:
+            self.write(f"    {value}.{UNKNOWN}, pos = unknown_tags(buf, pos, n)")
+        self.write("else:")
+        self.write(f"    {value}.{UNKNOWN} = ()")
+
+    def default(self, field: Field, target: str) -> None:
+        if isinstance(field.default, list):
+            self.write(f"{target} = []")
+        elif isinstance(field.default, type):
+            self.write(f"{target} = {self.use(field.default, field.default.__name__)}()")
+        elif isinstance(field.default, UUID):
+            self.write(f"{target} = {self.use(field.default, 'NO_UUID')}")
+        else:
+            self.write(f"{target} = {field.default!r}")
+
+    def field(self, field: Field, target: str, depth: int) -> None:
+        nullable = field.nullable_in(self.version)
+        if field.shape is Shape.ARRAY:
+            self.array(field.element, target, nullable, depth)
+        elif isinstance(field.element, FieldType):
+            self.plain(field.element, target, nullable)
+        elif nullable:
+            self.add_to_run("b", 1, "n")
+            self.end_run()
+            self.write("if n < 0:")
+            self.write(f"    {target} = None")
+            self.write("else:")
+            self.indent += 1
+            self.nested(field.element, target, depth)
+            self.indent -= 1
+        else:
+            self.nested(field.element, target, depth)
+
+    def nested(self, class_: type[Any], target: str, depth: int) -> None:
+        self.struct(class_, depth + 1)
+        self.end_run()
+        self.write(f"{target} = o{depth + 1}")
+
+    def plain(self, type_: FieldType[Any], target: str, nullable: bool) -> None:
+        if type_.name == "uuid":
+            temporary = f"u{len(self.after_run)}"
+            self.add_to_run("16s", 16, temporary)
+            self.after_run.append(f"{target} = uuid_of({temporary})")
+        elif type_.name in FORMATS:
+            self.add_to_run(*FORMATS[type_.name], target)
+        else:
+            self.sized(type_, target, nullable)
+
+    def length(self, type_name: str, nullable: bool, compact: bool) -> None:
+        """Reads a length into `n`."""
+        if compact:
+            self.add_to_run("B", 1, "n")
+            self.end_run()
+            self.write("if n > 127:")
+            self.write(
+                f"    n, pos = long_{'string' if type_name == 'string' else 'varint'}(buf, pos)"
+            )
+        else:
+            self.add_to_run(*PLAIN_LENGTHS.get(type_name, ("i", 4)), "n")
+            self.end_run()
+        if not nullable:
+            self.write(f"if {'not n' if compact else 'n < 0'}:")
+            self.write("    raise Odd")
+
+    def null_or(self, target: str, nullable: bool, compact: bool) -> None:
+        """Opens the branch for what is not null."""
+        if not nullable:
+            return
+        if compact:
+            self.write("if not n:")
+        else:
+            self.write("if n < 0:")
+            self.write("    if n != -1:")
+            self.write("        raise Odd")
+        self.write(f"    {target} = None")
+        self.write("else:")
+        self.indent += 1
+
+    def sized(self, type_: FieldType[Any], target: str, nullable: bool) -> None:
+        compact = self.flexible and type_ is not plain_nullable_string
+        self.length(type_.name, nullable, compact)
+        self.null_or(target, nullable, compact)
+        self.write("stop = pos + n - 1" if compact else "stop = pos + n")
+        if type_.name == "records":
+            self.uses_view = True
+            self.write(f"{target} = view[pos:stop]")
+        elif type_.name == "bytes":
+            self.write(
+                f"{target} = {'bytes(buf[pos:stop])' if self.in_memoryview else 'buf[pos:stop]'}"
+            )
+        elif self.in_memoryview:
+            self.write(f'{target} = str(buf[pos:stop], "utf-8")')
+        else:
+            self.write(f"{target} = buf[pos:stop].decode()")
+        self.write("pos = stop")
+        self.indent -= nullable
+
+    def array(
+        self, element: FieldType[Any] | type[Any], target: str, nullable: bool, depth: int
+    ) -> None:
+        self.length("array", nullable, self.flexible)
+        self.null_or(target, nullable, self.flexible)
+        if self.flexible:
+            self.write("n -= 1")
+        if isinstance(element, FieldType) and element.name in FORMATS and element.name != "uuid":
+            format_, size = FORMATS[element.name]
+            self.write(f"stop = pos + n * {size}")
+            self.write("if stop > end:")
+            self.write("    raise Odd")
+            self.write(f'{target} = list(unpack_from(f">{{n}}{format_}", buf, pos))')
+            self.write("pos = stop")
+        else:
+            self.write("if n > end - pos:")
+            self.write("    raise Odd")
+            items = f"l{depth}"
+            self.write(f"{target} = {items} = []")
+            self.write("for _ in range(n):")
+            self.indent += 1
+            if isinstance(element, FieldType):
+                self.plain(element, "item", False)
+                self.end_run()
+                self.write(f"{items}.append(item)")
+            else:
+                self.struct(element, depth + 1)
+                self.end_run()
+                self.write(f"{items}.append(o{depth + 1})")
+            self.indent -= 1
+        self.indent -= nullable
+
+    def tag_parser(self, class_: type[Any]) -> str:
+        """A function of its own for a tag section that has declared fields."""
+        name = f"tags_of_{class_.__name__}"
+        lines, indent = self.lines, self.indent
+        self.lines, self.indent = [f"def {name}(o0, buf, pos, end, count):"], 1
+        self.write("if count > 127:")
+        self.write("    raise Odd")
+        self.write("unknown = []")
+        self.write("for _ in range(count):")
+        self.indent = 2
+        self.write("tag, pos = varint(buf, pos)")
+        self.write("size, pos = varint(buf, pos)")
+        self.write("last = pos + size")
+        for field in fields_of(class_):
+            if field.tag is not None and field.is_in(self.version):
+                self.write(f"if tag == {field.tag}:")
+                self.indent = 3
+                self.field(field, f"o0.{field.name}", 0)
+                self.end_run()
+                self.write("if pos != last:")
+                self.write("    raise Odd")
+                self.write("continue")
+                self.indent = 2
+        self.write("unknown.append((tag, bytes(buf[pos:last])))")
+        self.write("pos = last")
+        self.indent = 1
+        self.write(f"o0.{UNKNOWN} = tuple(unknown)")
+        self.write("return pos")
+        self.functions.append("\n".join(self.lines))
+        self.lines, self.indent = lines, indent
+        return name
+
+
+def parser_source(
+    class_: type[Any], version: int, *, flexible: bool, in_memoryview: bool
+) -> tuple[str, dict[str, Any]]:
+    """The source of a parser, for who wants to read one, and the names it needs."""
+    writer = ParserWriter(version, flexible=flexible, in_memoryview=in_memoryview)
+    writer.struct(class_, 0)
+    writer.end_run()
+    head = ["def parse(buf, pos, end):"]
+    if writer.uses_view:
+        head.append("    view = memoryview(buf)")
+    tail = ["    if pos != end:", "        raise Odd", "    return o0", ""]
+    return "\n".join([*writer.functions, *head, *writer.lines, *tail]), writer.names
+
+
+def compile_parser(
+    class_: type[Any], version: int, *, flexible: bool, in_memoryview: bool
+) -> Parser:
+    """A function from (buffer, position, end of buffer) to an instance of `class_`."""
+    source, names = parser_source(class_, version, flexible=flexible, in_memoryview=in_memoryview)
+    exec(compile(source, f"<parser of {class_.__name__} {version}>", "exec"), names)  # noqa: S102  our own declarations
+    parse: Parser = names["parse"]
+    return parse
