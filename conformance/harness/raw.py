@@ -9,6 +9,8 @@ import struct
 from types import TracebackType
 from typing import Self
 
+import crc32c
+
 SECONDS = 10.0
 
 
@@ -93,3 +95,42 @@ def living_broker_count(bootstrap: str) -> int:
         return 0
     (count,) = struct.unpack_from(">i", answer, 4)
     return int(count)
+
+
+def record_batch(*values: bytes, timestamp_ms: int = 1_000_000) -> bytes:
+    """An uncompressed v2 batch of records without keys and headers, each shorter than 56 bytes."""
+    records = b""
+    for number, value in enumerate(values):
+        # attributes, timestamp delta, offset delta, key length -1, value length, value, headers
+        body = bytes([0, 0, number * 2, 1, len(value) * 2]) + value + b"\0"
+        assert len(body) < 64, "one byte of zigzag varint"
+        records += bytes([len(body) * 2]) + body
+    after_crc = (
+        struct.pack(
+            ">hiqqqhii", *(0, len(values) - 1, timestamp_ms, timestamp_ms, -1, -1, -1, len(values))
+        )
+        + records
+    )
+    checked = struct.pack(">ibI", -1, 2, crc32c.crc32c(after_crc)) + after_crc
+    return struct.pack(">qi", 0, len(checked)) + checked
+
+
+def produce_v3(
+    topic: str, records: bytes, *, acks: int = 1, partition: int = 0, correlation_id: int = 7
+) -> bytes:
+    """A Produce request, version 3, for one partition."""
+    return (
+        header(0, 3, correlation_id)
+        + struct.pack(">hhi", -1, acks, 10_000)
+        + struct.pack(">i", 1)
+        + string(topic)
+        + struct.pack(">iii", 1, partition, len(records))
+        + records
+    )
+
+
+def produced_v3(answer: bytes) -> tuple[int, int]:
+    """The error code and base offset in a Produce answer, version 3, for one partition."""
+    (name_length,) = struct.unpack_from(">h", answer, 8)
+    error, base_offset = struct.unpack_from(">hq", answer, 8 + 2 + name_length + 4 + 4)
+    return error, base_offset

@@ -1,0 +1,117 @@
+// KafkaJS scenarios: `node kafkajs.js BOOTSTRAP SCENARIO TOPIC`; prints what it saw as JSON.
+const { Kafka, CompressionTypes, logLevel } = require("kafkajs");
+
+const [bootstrap, scenario, topic] = process.argv.slice(2);
+const kafka = new Kafka({ brokers: bootstrap.split(","), logLevel: logLevel.ERROR });
+
+async function withClient(client, use) {
+  await client.connect();
+  try {
+    return await use(client);
+  } finally {
+    await client.disconnect();
+  }
+}
+
+// Everything a new group reads from the beginning, until there are `count` messages.
+async function consumed(count, groupId) {
+  const consumer = kafka.consumer({ groupId, heartbeatInterval: 200 });
+  return withClient(consumer, async () => {
+    await consumer.subscribe({ topic, fromBeginning: true });
+    const seen = [];
+    await new Promise((resolve, reject) => {
+      consumer.on(consumer.events.CRASH, (event) => reject(event.payload.error));
+      consumer.run({
+        eachMessage: async ({ partition, message }) => {
+          seen.push({
+            partition,
+            offset: message.offset,
+            key: message.key && message.key.toString(),
+            value: message.value && message.value.toString(),
+            headers: Object.fromEntries(
+              Object.entries(message.headers).map(([name, value]) => [name, value.toString()])
+            ),
+          });
+          if (seen.length === count) resolve();
+        },
+      });
+    });
+    return seen;
+  });
+}
+
+const scenarios = {
+  async roundTrip() {
+    const messages = [
+      { key: "k", value: "plain", headers: { h: "1" } },
+      { key: null, value: "no key" },
+      { key: "tombstone", value: null },
+    ];
+    await withClient(kafka.producer(), (producer) =>
+      producer.send({ topic, messages, acks: -1 })
+    );
+    await withClient(kafka.producer({ idempotent: true }), (producer) =>
+      producer.send({
+        topic,
+        compression: CompressionTypes.GZIP,
+        messages: Array.from({ length: 100 }, (_, i) => ({ value: `zipped ${i}` })),
+      })
+    );
+    return consumed(103, `${topic}-group`);
+  },
+
+  async resume() {
+    await withClient(kafka.producer(), (producer) =>
+      producer.send({ topic, messages: [{ value: "0" }, { value: "1" }, { value: "2" }] })
+    );
+    const first = await consumed(3, `${topic}-group`);
+    await withClient(kafka.producer(), (producer) =>
+      producer.send({ topic, messages: [{ value: "3" }] })
+    );
+    return [...first, ...(await consumed(1, `${topic}-group`))];
+  },
+
+  async admin() {
+    return withClient(kafka.admin(), async (admin) => {
+      const created = await admin.createTopics({
+        topics: [
+          {
+            topic,
+            numPartitions: 2,
+            configEntries: [{ name: "retention.ms", value: "12345" }],
+          },
+        ],
+      });
+      const again = await admin.createTopics({ topics: [{ topic }] });
+      await admin.createPartitions({ topicPartitions: [{ topic, count: 3 }] });
+      await withClient(kafka.producer(), (producer) =>
+        producer.send({ topic, messages: [{ partition: 1, value: "v", timestamp: "5000" }] })
+      );
+      const configs = await admin.describeConfigs({
+        resources: [{ type: 2, name: topic, configNames: ["retention.ms"] }],
+      });
+      const result = {
+        created,
+        again,
+        offsets: (await admin.fetchTopicOffsets(topic)).map((o) => [o.partition, o.low, o.high]),
+        atTime: (await admin.fetchTopicOffsetsByTimestamp(topic, 4000)).map((o) => [
+          o.partition,
+          o.offset,
+        ]),
+        retention: configs.resources[0].configEntries.map((entry) => entry.configValue),
+        brokers: (await admin.describeCluster()).brokers.length,
+      };
+      await admin.deleteTopics({ topics: [topic] });
+      result.left = (await admin.listTopics()).includes(topic);
+      return result;
+    });
+  },
+};
+
+scenarios[scenario]().then(
+  (seen) => console.log(JSON.stringify(seen)),
+  (error) => {
+    console.error(error);
+    process.exit(1);
+  }
+);
