@@ -62,6 +62,9 @@ class ApacheKafka:
             "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}",
             "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
             "log.dirs": str(self.home(node_id) / "data"),
+            # a killed node is let in again when its old session is over
+            "broker.session.timeout.ms": "2000",
+            "broker.heartbeat.interval.ms": "500",
             **properties,
         }
         self.home(node_id).mkdir(parents=True)
