@@ -1,0 +1,36 @@
+"""The answers to members that are in the current generation."""
+
+from kafkalite.group_coordinator.classic_group import ClassicGroup
+from kafkalite.group_coordinator.classic_member import ClassicMember
+from kafkalite.wire.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
+from kafkalite.wire.messages.sync_group import SyncGroupResponse
+
+
+def joined(group: ClassicGroup, member: ClassicMember) -> JoinGroupResponse:
+    """The generation. The leader learns of all members, to divide the work among them."""
+    leads = member.member_id == group.leader_id
+    return JoinGroupResponse(
+        generation_id=group.generation_id,
+        protocol_type=group.protocol_type,
+        protocol_name=group.protocol_name,
+        leader=group.leader_id or "",
+        member_id=member.member_id,
+        members=[
+            JoinGroupResponseMember(
+                member_id=m.member_id,
+                group_instance_id=m.group_instance_id,
+                metadata=m.metadata(group.protocol_name),
+            )
+            for m in group.members.values()
+        ]
+        if leads
+        else [],
+    )
+
+
+def synced(group: ClassicGroup, member: ClassicMember) -> SyncGroupResponse:
+    return SyncGroupResponse(
+        protocol_type=group.protocol_type,
+        protocol_name=group.protocol_name,
+        assignment=member.assignment,
+    )

@@ -1,0 +1,475 @@
+"""What JoinGroup, SyncGroup, Heartbeat, LeaveGroup and silence do to a classic group.
+
+Plain functions of a group, a request and the time: a request that has to wait leaves its answer
+callback with the member, and whatever completes the phase calls it. Nothing awaits here.
+
+    JoinGroup    adds or changes a member, and so begins a rebalance; parks until the phase ends
+    phase ends   when all known members have joined, or the longest rebalance timeout is over
+                 (a group that was empty waits the initial delay instead, longer if more come)
+    SyncGroup    parks until the leader has sent the assignment; that is stored, then handed out
+    sync late    whoever has not synced within the rebalance timeout is dropped: rebalance
+    Heartbeat    puts off the session's end; says whether a rebalance waits for the member
+
+Source of the rules: Kafka's GroupMetadataManager (classicGroup...), KIP-62, 345, 394, 559, 814.
+"""
+
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from kafkalite.group_coordinator import state_log
+from kafkalite.group_coordinator.classic_answers import joined, synced
+from kafkalite.group_coordinator.classic_group import ClassicGroup, Event, State
+from kafkalite.group_coordinator.classic_member import AnswerJoin, AnswerSync, ClassicMember
+from kafkalite.group_coordinator.config import GroupConfig
+from kafkalite.group_coordinator.timers import Timer, Timers
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.messages.join_group import (
+    JoinGroupRequest,
+    JoinGroupResponse,
+)
+from kafkalite.wire.messages.leave_group import MemberIdentity, MemberResponse
+from kafkalite.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+
+KNOWN_MEMBER_ID_SINCE = 4  # JoinGroup: KIP-394
+SKIP_ASSIGNMENT_SINCE = 9  # JoinGroup: KIP-814
+
+
+class Caller(Protocol):
+    """Who sent the request."""
+
+    @property
+    def api_version(self) -> int: ...
+    @property
+    def client_id(self) -> str: ...
+    @property
+    def client_host(self) -> str: ...
+
+
+class ClassicProtocol:
+    """The rules, for all groups of a coordinator.
+
+    `save(group_id, records)` makes records durable, or raises KafkaError with the code to answer.
+    """
+
+    def __init__(
+        self,
+        config: GroupConfig,
+        timers: Timers,
+        now_ms: Callable[[], int],
+        save: Callable[[str, Sequence[state_log.StateRecord]], None],
+    ) -> None:
+        self._config = config
+        self._timers = timers
+        self._now_ms = now_ms
+        self._save = save
+
+    def new_group(self, group_id: str) -> ClassicGroup:
+        """A group that nobody has heard of. KafkaError if it cannot be written."""
+        group = self.simple_group(group_id)
+        self._save(group_id, [state_log.group_metadata(group)])
+        return group
+
+    def simple_group(self, group_id: str) -> ClassicGroup:
+        """A name under which somebody keeps offsets: those are all there is to write of it."""
+        group = ClassicGroup(group_id, now_ms=self._now_ms())
+        self.watch_phase(group)
+        return group
+
+    # JoinGroup
+
+    def join(
+        self, group: ClassicGroup, caller: Caller, request: JoinGroupRequest, answer: AnswerJoin
+    ) -> None:
+        """Answer, or park. KafkaError when it is refused."""
+        if not self._accepts(group, request.member_id):
+            if request.member_id:
+                group.remove(request.member_id)
+            raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED)
+        if group.state is State.DEAD:
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        names = [protocol.name for protocol in request.protocols]
+        if not group.supports(request.protocol_type, names):
+            raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+        if request.member_id:
+            self._join_known(group, caller, request, answer)
+        else:
+            self._join_unknown(group, caller, request, answer)
+
+    def _accepts(self, group: ClassicGroup, member_id: str) -> bool:
+        """Whether group.max.size leaves room. While members rejoin, those who already have count:
+        so the last to come are turned away when the limit was lowered."""
+        match group.state:
+            case State.EMPTY | State.DEAD:
+                return True
+            case State.PREPARING_REBALANCE:
+                member = group.members.get(member_id)
+                waiting = member is not None and member.answer_join is not None
+                return waiting or group.awaiting_join_count < self._config.group_max_size
+            case State.COMPLETING_REBALANCE | State.STABLE:
+                return (
+                    member_id in group.members or len(group.members) < self._config.group_max_size
+                )
+
+    def _join_unknown(
+        self, group: ClassicGroup, caller: Caller, request: JoinGroupRequest, answer: AnswerJoin
+    ) -> None:
+        instance_id = request.group_instance_id
+        new_member_id = group.new_member_id(caller.client_id, instance_id)
+        if instance_id is not None:
+            current = group.member_id_by_instance.get(instance_id)
+            if current is None:
+                self._add_member(group, caller, request, new_member_id, answer)
+            else:
+                member = group.members[current]
+                self._replace_static(group, caller, request, member, new_member_id, answer)
+        elif caller.api_version < KNOWN_MEMBER_ID_SINCE:
+            self._add_member(group, caller, request, new_member_id, answer)
+        else:
+            self._expect_member(group, new_member_id, request.session_timeout_ms)
+            answer(
+                JoinGroupResponse(member_id=new_member_id, error_code=ErrorCode.MEMBER_ID_REQUIRED)
+            )
+
+    def _expect_member(self, group: ClassicGroup, member_id: str, session_timeout_ms: int) -> None:
+        group.pending_join.add(member_id)
+
+        def forget() -> None:
+            if member_id in group.pending_join:
+                group.remove(member_id)
+                self._after_silence(group)
+
+        self._timers.set(Timer(forget), session_timeout_ms / 1000)
+
+    def _join_known(
+        self, group: ClassicGroup, caller: Caller, request: JoinGroupRequest, answer: AnswerJoin
+    ) -> None:
+        if request.member_id in group.pending_join:
+            self._add_member(group, caller, request, request.member_id, answer)
+            return
+        member = group.validate_member(request.member_id, request.group_instance_id)
+        match group.state:
+            case State.PREPARING_REBALANCE:
+                rebalance = True
+            case State.COMPLETING_REBALANCE:
+                # Sent again with nothing new: the answer was probably lost.
+                rebalance = member.protocols != request.protocols
+            case State.STABLE:
+                # The leader rejoins when it saw a change that is not in its metadata: of topics.
+                leads = member.member_id == group.leader_id
+                rebalance = leads or member.protocols != request.protocols
+            case _:
+                raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
+        if rebalance:
+            group.update(member, self._member_from(caller, request, member.member_id, answer))
+            self._rebalance_or_complete_join(group)
+        else:
+            answer(joined(group, member))
+
+    def _member_from(
+        self, caller: Caller, request: JoinGroupRequest, member_id: str, answer: AnswerJoin
+    ) -> ClassicMember:
+        return ClassicMember(
+            member_id=member_id,
+            group_instance_id=request.group_instance_id,
+            client_id=caller.client_id,
+            client_host=caller.client_host,
+            rebalance_timeout_ms=request.rebalance_timeout_ms
+            if caller.api_version > 0
+            else request.session_timeout_ms,
+            session_timeout_ms=request.session_timeout_ms,
+            protocol_type=request.protocol_type,
+            protocols=request.protocols,
+            session=Timer(lambda: None),
+            answer_join=answer,
+        )
+
+    def _add_member(
+        self,
+        group: ClassicGroup,
+        caller: Caller,
+        request: JoinGroupRequest,
+        member_id: str,
+        answer: AnswerJoin,
+    ) -> None:
+        member = self._member_from(caller, request, member_id, answer)
+        member.is_new = True
+        if group.state is State.PREPARING_REBALANCE and group.previous_state is State.EMPTY:
+            group.new_member_added = True
+        group.add(member)
+        self.watch(group, member)
+        self._timers.set(member.session, self._config.classic_new_member_join_timeout_ms / 1000)
+        self._rebalance_or_complete_join(group)
+
+    def _replace_static(
+        self,
+        group: ClassicGroup,
+        caller: Caller,
+        request: JoinGroupRequest,
+        member: ClassicMember,
+        new_member_id: str,
+        answer: AnswerJoin,
+    ) -> None:
+        """A static member came back after a restart: the same member under a new id."""
+        old_leader_id, old_member_id = group.leader_id, member.member_id
+        before = self._member_from(caller, request, old_member_id, answer)
+        before.protocols, before.answer_join = member.protocols, None
+        before.rebalance_timeout_ms = member.rebalance_timeout_ms
+        before.session_timeout_ms = member.session_timeout_ms
+        group.replace_static(member, new_member_id)
+        group.update(member, self._member_from(caller, request, new_member_id, answer))
+        self.put_off(member)
+        if group.state is State.STABLE and group.select_protocol() == group.protocol_name:
+            # Its assignment stands: nobody else notices.
+            try:
+                self._save(group.group_id, [state_log.group_metadata(group)])
+            except KafkaError:
+                group.update(member, before)
+                group.replace_static(member, old_member_id)
+                raise
+            response = joined(group, member)
+            if caller.api_version >= SKIP_ASSIGNMENT_SINCE:
+                response.skip_assignment = group.leader_id == new_member_id
+            else:
+                # It must not think it leads, or it would compute an assignment nobody waits for.
+                response.members = []
+                response.leader = old_leader_id or ""
+            group.answer_join(member, response)
+        elif group.state is State.PREPARING_REBALANCE:
+            self._complete_join_if_all_there(group)
+        else:
+            # The leader may have been told the old id: its assignment would miss the new one.
+            self.prepare_rebalance(group)
+
+    # The phases of a rebalance
+
+    def _rebalance_or_complete_join(self, group: ClassicGroup) -> None:
+        if group.can(Event.REBALANCE_NEEDED):
+            self.prepare_rebalance(group)
+        else:
+            self._complete_join_if_all_there(group)
+
+    def prepare_rebalance(self, group: ClassicGroup) -> None:
+        """Have everybody join again."""
+        if group.state is State.COMPLETING_REBALANCE:
+            for member in group.members.values():
+                member.assignment = b""
+            self._hand_out(group, ErrorCode.REBALANCE_IN_PROGRESS)
+        group.pending_sync.clear()
+        group.on(Event.REBALANCE_NEEDED, self._now_ms())
+        longest_ms = group.rebalance_timeout_ms
+        if group.previous_state is State.EMPTY:
+            delay_ms = self._config.group_initial_rebalance_delay_ms
+            group.initial_delay_left_ms = max(longest_ms - delay_ms, 0)
+            group.new_member_added = False
+            self._timers.set(group.phase, delay_ms / 1000)
+        elif group.all_joined():
+            self._complete_join(group)
+        else:
+            self._timers.set(group.phase, longest_ms / 1000)
+
+    def _phase_over(self, group: ClassicGroup) -> None:
+        """The group's timer has expired: what that means depends on the phase."""
+        if group.state is State.PREPARING_REBALANCE:
+            if group.new_member_added and group.initial_delay_left_ms:
+                group.new_member_added = False
+                delay_ms = self._config.group_initial_rebalance_delay_ms
+                self._timers.set(group.phase, min(delay_ms, group.initial_delay_left_ms) / 1000)
+                group.initial_delay_left_ms = max(group.initial_delay_left_ms - delay_ms, 0)
+            else:
+                self._complete_join(group)
+        elif group.pending_sync:
+            for member_id in tuple(group.pending_sync):
+                group.remove(member_id)
+            self.prepare_rebalance(group)
+
+    def _complete_join_if_all_there(self, group: ClassicGroup) -> None:
+        """Not in an initial rebalance: that ends with its delay, for more may come."""
+        if (
+            group.state is State.PREPARING_REBALANCE
+            and group.previous_state is not State.EMPTY
+            and group.all_joined()
+        ):
+            self._complete_join(group)
+
+    def _complete_join(self, group: ClassicGroup) -> None:
+        for member in [m for m in group.members.values() if m.answer_join is None]:
+            if not member.is_static:  # static members have until their session ends
+                group.remove(member.member_id)
+        if group.members and not group.elect_joined_leader():
+            group.initial_delay_left_ms = 0
+            self._timers.set(group.phase, group.rebalance_timeout_ms / 1000)
+            return
+        group.phase.cancel()
+        group.start_generation(self._now_ms())
+        if group.is_empty:
+            # Should this be lost, the generation before comes back, and its members time out.
+            try_to_save(self._save, group)
+            return
+        for member in tuple(group.members.values()):
+            group.answer_join(member, joined(group, member))
+            self.put_off(member)
+            member.is_new = False
+            group.pending_sync.add(member.member_id)
+        self._timers.set(group.phase, group.rebalance_timeout_ms / 1000)
+
+    # SyncGroup
+
+    def sync(self, group: ClassicGroup, request: SyncGroupRequest, answer: AnswerSync) -> None:
+        """Answer, or park until the leader's assignment is there. KafkaError when refused."""
+        if group.state is State.DEAD:
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        member = group.validate_member(request.member_id, request.group_instance_id)
+        if request.generation_id != group.generation_id:
+            raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
+        if differs(request.protocol_type, group.protocol_type) or differs(
+            request.protocol_name, group.protocol_name
+        ):
+            raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+        if group.state is State.PREPARING_REBALANCE:
+            raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
+        group.pending_sync.discard(member.member_id)
+        if not group.pending_sync:
+            group.phase.cancel()
+        member.answer_sync = answer
+        if group.state is State.STABLE:
+            group.answer_sync(member, synced(group, member))
+        elif member.member_id == group.leader_id:
+            self._assign(group, {a.member_id: bytes(a.assignment) for a in request.assignments})
+
+    def _assign(self, group: ClassicGroup, assignments: dict[str, bytes]) -> None:
+        for member in group.members.values():
+            member.assignment = assignments.get(member.member_id, b"")
+        try:
+            self._save(group.group_id, [state_log.group_metadata(group)])
+        except KafkaError as refused:
+            for member in group.members.values():
+                member.assignment = b""
+            self._hand_out(group, refused.code)
+            self.prepare_rebalance(group)
+            return
+        group.on(Event.ASSIGNED, self._now_ms())
+        self._hand_out(group, ErrorCode.NONE)
+
+    def _hand_out(self, group: ClassicGroup, error_code: ErrorCode) -> None:
+        for member in tuple(group.members.values()):
+            response = (
+                synced(group, member)
+                if error_code is ErrorCode.NONE
+                else SyncGroupResponse(error_code=error_code)
+            )
+            if group.answer_sync(member, response):
+                # Parked, it could not heartbeat; its session begins anew.
+                self.put_off(member)
+
+    # Heartbeat, LeaveGroup, silence
+
+    def heartbeat(
+        self, group: ClassicGroup, member_id: str, instance_id: str | None, generation_id: int
+    ) -> ErrorCode:
+        """NONE or REBALANCE_IN_PROGRESS; KafkaError for whoever does not belong."""
+        if group.state is State.DEAD:
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        member = group.validate_member(member_id, instance_id)
+        if generation_id != group.generation_id:
+            raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
+        self._timers.set(member.session, member.session_timeout_ms / 1000)
+        if group.state is State.PREPARING_REBALANCE:
+            return ErrorCode.REBALANCE_IN_PROGRESS
+        return ErrorCode.NONE
+
+    def leave(self, group: ClassicGroup, leaving: Sequence[MemberIdentity]) -> list[MemberResponse]:
+        """Let members go, by id, or by instance id alone as an administrator does (KIP-345)."""
+        if group.state is State.DEAD:
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        responses: list[MemberResponse] = []
+        for identity in leaving:
+            error_code = ErrorCode.NONE
+            try:
+                self._leave_one(group, identity.member_id, identity.group_instance_id)
+            except KafkaError as refused:
+                error_code = refused.code
+            responses.append(
+                MemberResponse(
+                    member_id=identity.member_id,
+                    group_instance_id=identity.group_instance_id,
+                    error_code=error_code,
+                )
+            )
+        if any(response.error_code == ErrorCode.NONE for response in responses):
+            self._after_departure(group)
+        return responses
+
+    def _leave_one(self, group: ClassicGroup, member_id: str, instance_id: str | None) -> None:
+        if not member_id and instance_id is not None:
+            member_id = group.member_id_by_instance.get(instance_id, "")
+        if member_id in group.pending_join:
+            group.remove(member_id)
+        else:
+            self._dismiss(group, group.validate_member(member_id, instance_id))
+
+    def _dismiss(self, group: ClassicGroup, member: ClassicMember) -> None:
+        group.answer_join(member, JoinGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
+        group.answer_sync(member, SyncGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
+        group.remove(member.member_id)
+
+    def _after_departure(self, group: ClassicGroup) -> None:
+        if group.state in (State.STABLE, State.COMPLETING_REBALANCE):
+            self.prepare_rebalance(group)
+        else:
+            self._complete_join_if_all_there(group)
+
+    def _after_silence(self, group: ClassicGroup) -> None:
+        """As after a departure, except that an initial rebalance may end early."""
+        if group.state is State.PREPARING_REBALANCE and group.all_joined():
+            self._complete_join(group)
+        elif group.state is not State.PREPARING_REBALANCE:
+            self._after_departure(group)
+
+    def watch(self, group: ClassicGroup, member: ClassicMember) -> None:
+        """From now on, let the member go when its session ends."""
+
+        def expire() -> None:
+            if member.may_expire() and group.members.get(member.member_id) is member:
+                self._dismiss(group, member)
+                self._after_silence(group)
+
+        member.session = Timer(expire)
+        self.put_off(member)
+
+    def watch_phase(self, group: ClassicGroup) -> None:
+        """Give a group its timer."""
+        group.phase = Timer(lambda: self._phase_over(group))
+
+    def heard_of(self, group: ClassicGroup, member_id: str) -> None:
+        """A commit is a sign of life as good as a heartbeat."""
+        member = group.members.get(member_id)
+        if member is not None and group.state is not State.COMPLETING_REBALANCE:
+            self.put_off(member)
+
+    def put_off(self, member: ClassicMember) -> None:
+        """The member was heard of: its session begins anew."""
+        self._timers.set(member.session, member.session_timeout_ms / 1000)
+
+    def unload(self, group: ClassicGroup, error_code: ErrorCode) -> None:
+        """The group is deleted, or no longer coordinated here: tell whoever waits, and stop."""
+        group.phase.cancel()
+        for member in tuple(group.members.values()):
+            group.answer_join(
+                member, JoinGroupResponse(member_id=member.member_id, error_code=error_code)
+            )
+            group.answer_sync(member, SyncGroupResponse(error_code=error_code))
+            member.session.cancel()
+        group.on(Event.REMOVED, self._now_ms())
+
+
+def differs(named: str | None, actual: str | None) -> bool:
+    """Whether two names contradict each other; older versions name none."""
+    return named is not None and actual is not None and named != actual
+
+
+def try_to_save(
+    save: Callable[[str, Sequence[state_log.StateRecord]], None], group: ClassicGroup
+) -> None:
+    with contextlib.suppress(KafkaError):
+        save(group.group_id, [state_log.group_metadata(group)])

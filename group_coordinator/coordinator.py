@@ -1,0 +1,368 @@
+"""GroupCoordinator: the requests of consumer groups, answered.
+
+Each group belongs to one partition of `__consumer_offsets`, and is coordinated where that partition
+is led: on being elected the coordinator loads the partition into a `Shard`, on resigning it
+forgets it. All decisions are plain functions of the shard (classic_protocol.py and its neighbours);
+here requests are routed to them, parked until they are answered, and here time passes.
+
+Every request method takes the caller's context and a wire message, and returns the response
+message; refusals become error codes here and nowhere else.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Generic, Protocol, TypeVar
+from uuid import UUID
+
+import trio
+
+from kafkalite.group_coordinator import admin, offset_requests
+from kafkalite.group_coordinator.classic_group import ClassicGroup
+from kafkalite.group_coordinator.classic_protocol import Caller, ClassicProtocol
+from kafkalite.group_coordinator.config import GroupConfig
+from kafkalite.group_coordinator.offset_requests import OffsetRequests, TopicsView
+from kafkalite.group_coordinator.shard import Shard
+from kafkalite.group_coordinator.state_log import OffsetLog, StateRecord
+from kafkalite.group_coordinator.timers import Timer, Timers
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.messages.delete_groups import DeletableGroupResult
+from kafkalite.wire.messages.describe_groups import DescribedGroup
+from kafkalite.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from kafkalite.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from kafkalite.wire.messages.leave_group import (
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    MemberResponse,
+)
+from kafkalite.wire.messages.list_groups import ListedGroup
+from kafkalite.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from kafkalite.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
+from kafkalite.wire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchResponseGroup
+from kafkalite.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from kafkalite.wire.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+)
+
+T = TypeVar("T")
+
+
+class Context(Caller, Protocol):
+    """Who asks, and which node was asked."""
+
+    @property
+    def node_id(self) -> int: ...
+
+
+class Parked(Generic[T]):
+    """A request that is answered now or later, perhaps by another request."""
+
+    __slots__ = ("_answered", "_response")
+
+    def __init__(self) -> None:
+        self._answered = trio.Event()
+        self._response: T | None = None
+
+    def answer(self, response: T) -> None:
+        self._response = response
+        self._answered.set()
+
+    async def response(self) -> T:
+        if self._response is None:
+            await self._answered.wait()
+        assert self._response is not None
+        return self._response
+
+
+class GroupCoordinator:
+    """All groups coordinated by this process, for each of its nodes.
+
+    `now_ms` is the wall clock, for what is written; timeouts are measured by `clock` (seconds).
+    """
+
+    def __init__(
+        self,
+        config: GroupConfig,
+        log: OffsetLog,
+        topics: TopicsView,
+        *,
+        now_ms: Callable[[], int],
+        clock: Callable[[], float] = trio.current_time,
+    ) -> None:
+        self.config = config
+        self.log = log
+        self.topics = topics
+        self.now_ms = now_ms
+        self._timers = Timers(clock, self._wake_earlier)
+        self._nap: trio.CancelScope | None = None
+        self._shards: dict[int, Shard] = {}
+        self._classic = ClassicProtocol(config, self._timers, now_ms, self.save)
+        self._offsets = OffsetRequests(config, log, topics, now_ms, self._classic)
+        self._sweep = Timer(self._expire_offsets)
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Let time pass: without this task, no timeout ever ends."""
+        self._timers.set(self._sweep, self.config.offsets_retention_check_interval_ms / 1000)
+        task_status.started()
+        while True:
+            self._timers.expire_due()
+            with trio.CancelScope(deadline=self._timers.next_time()) as self._nap:
+                await trio.sleep_forever()
+
+    def _wake_earlier(self) -> None:
+        if self._nap is not None:
+            self._nap.deadline = self._timers.next_time()
+
+    # Which groups are here
+
+    def elected(self, partition: int) -> None:
+        """The partition of `__consumer_offsets` is led here now: load it.
+
+        Members have not been able to reach anybody meanwhile, so their sessions begin anew.
+        """
+        shard = Shard(partition)
+        shard.load(self.log.replay(partition), self.now_ms())
+        self._shards[partition] = shard
+        for group in shard.groups.values():
+            self._classic.watch_phase(group)
+            for member in group.members.values():
+                self._classic.watch(group, member)
+
+    def resigned(self, partition: int) -> None:
+        """The partition is led elsewhere, or gone: whoever waits is told to look for the new
+        coordinator."""
+        shard = self._shards.pop(partition, None)
+        if shard is not None:
+            for group in shard.groups.values():
+                self._classic.unload(group, ErrorCode.NOT_COORDINATOR)
+
+    def partition_for(self, group_id: str) -> int:
+        """The partition of `__consumer_offsets` that a group belongs to.
+
+        Raises KafkaError(COORDINATOR_NOT_AVAILABLE) while that topic does not exist.
+        """
+        count = self.log.partition_count
+        if not count:
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        return java_hash(group_id) % count
+
+    def shard_of(self, group_id: str, node_id: int) -> Shard:
+        """Where the group is, or KafkaError(NOT_COORDINATOR) if it is not this node's."""
+        if self.log.partition_count:
+            partition = self.partition_for(group_id)
+            shard = self._shards.get(partition)
+            if shard is not None and self.log.leader_id(partition) == node_id:
+                return shard
+        raise KafkaError(ErrorCode.NOT_COORDINATOR)
+
+    def shards_of(self, node_id: int) -> list[Shard]:
+        return [s for s in self._shards.values() if self.log.leader_id(s.partition) == node_id]
+
+    def save(self, group_id: str, records: Sequence[StateRecord]) -> None:
+        """Write records of a group; KafkaError with the code that the group's members get."""
+        self.log.append(self.partition_for(group_id), records)
+
+    # Membership
+
+    async def join_group(self, context: Context, request: JoinGroupRequest) -> JoinGroupResponse:
+        parked = Parked[JoinGroupResponse]()
+        try:
+            self._join_group(context, request, parked.answer)
+        except KafkaError as refused:
+            known = refused.code is not ErrorCode.GROUP_MAX_SIZE_REACHED
+            return JoinGroupResponse(
+                member_id=request.member_id if known else "", error_code=refused.code
+            )
+        return await parked.response()
+
+    def _join_group(
+        self,
+        context: Context,
+        request: JoinGroupRequest,
+        answer: Callable[[JoinGroupResponse], None],
+    ) -> None:
+        check_group_id(request.group_id)
+        shortest = self.config.group_min_session_timeout_ms
+        longest = self.config.group_max_session_timeout_ms
+        if not shortest <= request.session_timeout_ms <= longest:
+            raise KafkaError(ErrorCode.INVALID_SESSION_TIMEOUT)
+        shard = self.shard_of(request.group_id, context.node_id)
+        group = shard.groups.get(request.group_id)
+        if group is None:
+            if request.member_id:
+                raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
+            group = self._new_group(shard, request.group_id)
+        self._classic.join(group, context, request, answer)
+
+    def _new_group(self, shard: Shard, group_id: str) -> ClassicGroup:
+        group = self._classic.new_group(group_id)
+        shard.groups[group_id] = group
+        return group
+
+    async def sync_group(self, context: Context, request: SyncGroupRequest) -> SyncGroupResponse:
+        parked = Parked[SyncGroupResponse]()
+        try:
+            check_group_id(request.group_id)
+            shard = self.shard_of(request.group_id, context.node_id)
+            group = shard.groups.get(request.group_id)
+            if group is None or group.is_empty:
+                raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
+            self._classic.sync(group, request, parked.answer)
+        except KafkaError as refused:
+            return SyncGroupResponse(error_code=refused.code)
+        return await parked.response()
+
+    async def heartbeat(self, context: Context, request: HeartbeatRequest) -> HeartbeatResponse:
+        try:
+            check_group_id(request.group_id)
+            shard = self.shard_of(request.group_id, context.node_id)
+            group = shard.groups.get(request.group_id)
+            if group is None:
+                raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
+            error_code = self._classic.heartbeat(
+                group, request.member_id, request.group_instance_id, request.generation_id
+            )
+        except KafkaError as refused:
+            error_code = refused.code
+        return HeartbeatResponse(error_code=error_code)
+
+    async def leave_group(self, context: Context, request: LeaveGroupRequest) -> LeaveGroupResponse:
+        """Expects `members` to be filled in, also for the versions that name one member only."""
+        try:
+            check_group_id(request.group_id)
+            shard = self.shard_of(request.group_id, context.node_id)
+            group = shard.groups.get(request.group_id)
+            if group is None:
+                return LeaveGroupResponse(
+                    members=[
+                        MemberResponse(
+                            member_id=member.member_id,
+                            group_instance_id=member.group_instance_id,
+                            error_code=ErrorCode.UNKNOWN_MEMBER_ID,
+                        )
+                        for member in request.members
+                    ]
+                )
+            return LeaveGroupResponse(members=self._classic.leave(group, request.members))
+        except KafkaError as refused:
+            return LeaveGroupResponse(error_code=refused.code)
+
+    # Offsets
+
+    async def offset_commit(
+        self, context: Context, request: OffsetCommitRequest
+    ) -> OffsetCommitResponse:
+        """Expects topics by name. Unknown topics are refused one by one, anything else at once."""
+        try:
+            shard = self.shard_of(request.group_id, context.node_id)
+            return self._offsets.commit(shard, request, context.api_version)
+        except KafkaError as refused:
+            return offset_requests.commit_refused(request, refused.code)
+
+    async def txn_offset_commit(
+        self, context: Context, request: TxnOffsetCommitRequest
+    ) -> TxnOffsetCommitResponse:
+        """Like OffsetCommit, but nothing is to be seen of it before the transaction ends."""
+        try:
+            check_group_id(request.group_id)
+            shard = self.shard_of(request.group_id, context.node_id)
+            return self._offsets.txn_commit(shard, request)
+        except KafkaError as refused:
+            return offset_requests.txn_commit_refused(request, refused.code)
+
+    def transaction_ended(self, partition: int, producer_id: int, *, committed: bool) -> None:
+        """A marker has been written to a partition of `__consumer_offsets`."""
+        shard = self._shards.get(partition)
+        if shard is not None:
+            shard.offsets.end_transaction(producer_id, committed=committed)
+
+    async def offset_fetch(
+        self, context: Context, request: OffsetFetchRequestGroup, *, require_stable: bool
+    ) -> OffsetFetchResponseGroup:
+        """Expects topics by name (with the id, where the request gave one)."""
+        try:
+            shard = self.shard_of(request.group_id, context.node_id)
+            return self._offsets.fetch(shard, request, require_stable=require_stable)
+        except KafkaError as refused:
+            return OffsetFetchResponseGroup(group_id=request.group_id, error_code=refused.code)
+
+    async def offset_delete(
+        self, context: Context, request: OffsetDeleteRequest
+    ) -> OffsetDeleteResponse:
+        try:
+            check_group_id(request.group_id)
+            shard = self.shard_of(request.group_id, context.node_id)
+            return self._offsets.delete(shard, request)
+        except KafkaError as refused:
+            return OffsetDeleteResponse(error_code=refused.code)
+
+    def topic_deleted(self, topic: str, topic_id: UUID) -> None:
+        """Nobody needs the offsets of a topic that is gone."""
+        for shard in self._shards.values():
+            self._offsets.forget_topic(shard, topic, topic_id)
+
+    def _expire_offsets(self) -> None:
+        self._timers.set(self._sweep, self.config.offsets_retention_check_interval_ms / 1000)
+        for shard in self._shards.values():
+            for group in self._offsets.expire(shard):
+                self._classic.unload(group, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+
+    # Administration
+
+    async def describe_groups(
+        self, context: Context, group_ids: Sequence[str]
+    ) -> list[DescribedGroup]:
+        described: list[DescribedGroup] = []
+        for group_id in group_ids:
+            try:
+                shard = self.shard_of(group_id, context.node_id)
+                group = shard.groups.get(group_id)
+                described.append(admin.describe(group_id, group, context.api_version))
+            except KafkaError as refused:
+                described.append(DescribedGroup(group_id=group_id, error_code=refused.code))
+        return described
+
+    async def list_groups(
+        self, context: Context, states: Sequence[str], types: Sequence[str]
+    ) -> list[ListedGroup]:
+        """The groups of the node asked; no filter lets all through."""
+        groups = (g for shard in self.shards_of(context.node_id) for g in shard.groups.values())
+        return admin.listed(groups, states, types)
+
+    async def delete_groups(
+        self, context: Context, group_ids: Sequence[str]
+    ) -> list[DeletableGroupResult]:
+        results: list[DeletableGroupResult] = []
+        for group_id in group_ids:
+            error_code = ErrorCode.NONE
+            try:
+                self._delete_group(self.shard_of(group_id, context.node_id), group_id)
+            except KafkaError as refused:
+                error_code = refused.code
+            results.append(DeletableGroupResult(group_id=group_id, error_code=error_code))
+        return results
+
+    def _delete_group(self, shard: Shard, group_id: str) -> None:
+        group = shard.groups.get(group_id)
+        if group is None:
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
+        group.validate_delete()
+        self._offsets.forget_group(shard, group)
+        self._classic.unload(group, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+
+
+def check_group_id(group_id: str) -> None:
+    """Where members are concerned, a group must have a name; offsets may be kept under "" too."""
+    if not group_id:
+        raise KafkaError(ErrorCode.INVALID_GROUP_ID)
+
+
+@lru_cache(maxsize=65_536)
+def java_hash(text: str) -> int:
+    """The absolute value of Java's String.hashCode: which partition a group is in must not depend
+    on who computes it (Kafka's Utils.abs, which makes 0 of the smallest int)."""
+    code_units = text.encode("utf-16-be", "surrogatepass")
+    result = 0
+    for high, low in zip(code_units[::2], code_units[1::2], strict=True):
+        result = (31 * result + (high << 8 | low)) & 0xFFFFFFFF
+    return 0 if result == 1 << 31 else min(result, (1 << 32) - result)

@@ -1,0 +1,460 @@
+"""OffsetCommit, OffsetFetch, OffsetDelete and the sweep, on one partition's offsets.
+
+Commits come often: what they do is per partition one table entry and one record, and the records of
+a request are one batch. Source of the rules: Kafka's OffsetMetadataManager.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Protocol
+from uuid import UUID
+
+from kafkalite.group_coordinator import state_log
+from kafkalite.group_coordinator.classic_protocol import ClassicProtocol
+from kafkalite.group_coordinator.config import GroupConfig
+from kafkalite.group_coordinator.offsets import (
+    NO_EPOCH,
+    NO_OFFSET,
+    NO_PRODUCER_ID,
+    NO_TIMESTAMP,
+    NO_TOPIC_ID,
+    CommittedOffset,
+    OffsetTable,
+)
+from kafkalite.group_coordinator.shard import Group, Shard
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from kafkalite.wire.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+from kafkalite.wire.messages.offset_fetch import (
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopics,
+)
+from kafkalite.wire.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
+
+GROUP_ID_NOT_FOUND_SINCE = 9  # OffsetCommit: which error says that there is no such group
+
+
+class TopicsView(Protocol):
+    """What the coordinator must know of the cluster's topics."""
+
+    def partition_count(self, topic: str) -> int:
+        """0 if there is no such topic."""
+        ...
+
+    def topic_id(self, topic: str) -> UUID | None: ...
+    def topic_name(self, topic_id: UUID) -> str | None: ...
+    def names(self) -> Iterable[str]: ...
+
+
+class PartitionCommit(Protocol):
+    """One partition of an OffsetCommit or TxnOffsetCommit."""
+
+    @property
+    def partition_index(self) -> int: ...
+    @property
+    def committed_offset(self) -> int: ...
+    @property
+    def committed_leader_epoch(self) -> int: ...
+    @property
+    def committed_metadata(self) -> str | None: ...
+
+
+class TopicCommit(Protocol):
+    """One topic of these."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def partitions(self) -> Sequence[PartitionCommit]: ...
+
+
+class Commit:
+    """What a request commits, found out partition by partition, then written at once."""
+
+    __slots__ = ("_committed", "_config", "_expire_ms", "_now_ms", "_topics", "records")
+
+    def __init__(
+        self, config: GroupConfig, topics: TopicsView, now_ms: int, retention_ms: int = NO_TIMESTAMP
+    ) -> None:
+        self._config = config
+        self._topics = topics
+        self._now_ms = now_ms
+        self._expire_ms = NO_TIMESTAMP if retention_ms < 0 else now_ms + retention_ms
+        self._committed: list[tuple[str, int, CommittedOffset]] = []
+        self.records: list[state_log.StateRecord] = []
+
+    def check(
+        self,
+        group_id: str,
+        topic: str,
+        partitions: Sequence[PartitionCommit],
+        may_commit: Callable[[UUID, int], ErrorCode] | None = None,
+    ) -> Iterator[tuple[int, ErrorCode]]:
+        """Each partition's number and the error it will be answered with."""
+        count = self._topics.partition_count(topic)
+        topic_id = self._topics.topic_id(topic) or NO_TOPIC_ID
+        for commit in partitions:
+            partition = commit.partition_index
+            metadata = commit.committed_metadata or ""
+            error_code = ErrorCode.NONE
+            if not 0 <= partition < count:
+                error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            elif len(metadata) > self._config.offset_metadata_max_bytes:
+                error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE
+            elif may_commit is not None:
+                error_code = may_commit(topic_id, partition)
+            if error_code is ErrorCode.NONE:
+                committed = CommittedOffset(
+                    commit.committed_offset,
+                    commit.committed_leader_epoch,
+                    metadata,
+                    self._now_ms,
+                    self._expire_ms,
+                    topic_id,
+                )
+                self._committed.append((topic, partition, committed))
+                self.records.append(state_log.offset_commit(group_id, topic, partition, committed))
+            yield partition, error_code
+
+    def apply(self, table: OffsetTable, group_id: str, base_offset: int, producer_id: int) -> None:
+        """Take in what has been written from `base_offset` on."""
+        for record_offset, (topic, partition, committed) in enumerate(self._committed, base_offset):
+            committed.record_offset = record_offset
+            table.apply(group_id, topic, partition, committed, producer_id)
+
+
+class OffsetRequests:
+    """The requests, on a shard. KafkaError where a request is refused as a whole."""
+
+    def __init__(
+        self,
+        config: GroupConfig,
+        log: state_log.OffsetLog,
+        topics: TopicsView,
+        now_ms: Callable[[], int],
+        classic: ClassicProtocol,
+    ) -> None:
+        self._config = config
+        self._log = log
+        self._topics = topics
+        self._now_ms = now_ms
+        self._classic = classic
+
+    def commit(
+        self, shard: Shard, request: OffsetCommitRequest, api_version: int
+    ) -> OffsetCommitResponse:
+        if any(self._topics.partition_count(topic.name) for topic in request.topics):
+            group = shard.groups.get(request.group_id)
+            if group is None and request.generation_id_or_member_epoch >= 0:
+                raise KafkaError(
+                    ErrorCode.GROUP_ID_NOT_FOUND
+                    if api_version >= GROUP_ID_NOT_FOUND_SINCE
+                    else ErrorCode.ILLEGAL_GENERATION
+                )
+            if group is not None:
+                group.validate_offset_commit(
+                    request.member_id,
+                    request.group_instance_id,
+                    request.generation_id_or_member_epoch,
+                    is_transactional=False,
+                )
+                self._classic.heard_of(group, request.member_id)
+        commit = Commit(self._config, self._topics, self._now_ms(), request.retention_time_ms)
+        response = OffsetCommitResponse(
+            topics=[
+                OffsetCommitResponseTopic(
+                    name=topic.name,
+                    topic_id=topic.topic_id,
+                    partitions=[
+                        OffsetCommitResponsePartition(
+                            partition_index=partition, error_code=error_code
+                        )
+                        for partition, error_code in commit.check(
+                            request.group_id, topic.name, topic.partitions
+                        )
+                    ],
+                )
+                for topic in request.topics
+            ]
+        )
+        self._write(shard, request.group_id, commit)
+        return response
+
+    def txn_commit(self, shard: Shard, request: TxnOffsetCommitRequest) -> TxnOffsetCommitResponse:
+        if any(self._topics.partition_count(topic.name) for topic in request.topics):
+            group = shard.groups.get(request.group_id)
+            if group is None and request.generation_id >= 0:
+                raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
+            if group is not None:
+                group.validate_offset_commit(
+                    request.member_id,
+                    request.group_instance_id,
+                    request.generation_id,
+                    is_transactional=True,
+                )
+        commit = Commit(self._config, self._topics, self._now_ms())
+        response = TxnOffsetCommitResponse(
+            topics=[
+                TxnOffsetCommitResponseTopic(
+                    name=topic.name,
+                    partitions=[
+                        TxnOffsetCommitResponsePartition(
+                            partition_index=partition, error_code=error_code
+                        )
+                        for partition, error_code in commit.check(
+                            request.group_id, topic.name, topic.partitions
+                        )
+                    ],
+                )
+                for topic in request.topics
+            ]
+        )
+        self._write(shard, request.group_id, commit, request.producer_id, request.producer_epoch)
+        return response
+
+    def _write(
+        self,
+        shard: Shard,
+        group_id: str,
+        commit: Commit,
+        producer_id: int = NO_PRODUCER_ID,
+        producer_epoch: int = -1,
+    ) -> None:
+        if not commit.records:
+            return
+        base_offset = self._log.append(
+            shard.partition,
+            commit.records,
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+        )
+        if group_id not in shard.groups:
+            shard.groups[group_id] = self._classic.simple_group(group_id)
+        commit.apply(shard.offsets, group_id, base_offset, producer_id)
+
+    def fetch(
+        self, shard: Shard, request: OffsetFetchRequestGroup, *, require_stable: bool
+    ) -> OffsetFetchResponseGroup:
+        """An unknown group has no offsets, which is not an error."""
+        if request.topics is None:
+            topics = self._fetch_all(shard.offsets, request.group_id, require_stable)
+        else:
+            topics = fetch_some(
+                shard.offsets, request.group_id, request.topics, require_stable=require_stable
+            )
+        return OffsetFetchResponseGroup(group_id=request.group_id, topics=topics)
+
+    def _fetch_all(
+        self, table: OffsetTable, group_id: str, require_stable: bool
+    ) -> list[OffsetFetchResponseTopics]:
+        return [
+            OffsetFetchResponseTopics(
+                name=topic,
+                topic_id=self._topics.topic_id(topic) or NO_TOPIC_ID,
+                partitions=[
+                    fetched(
+                        partition,
+                        committed,
+                        unstable=require_stable and table.is_pending(group_id, topic, partition),
+                    )
+                    for partition, committed in partitions.items()
+                ],
+            )
+            for topic, partitions in table.of_group(group_id).items()
+        ]
+
+    def delete(self, shard: Shard, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
+        group = shard.groups.get(request.group_id)
+        if group is None:
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
+        group.validate_offset_delete()
+        there = set(shard.offsets.partitions_of(request.group_id))
+        gone: list[tuple[str, int]] = []
+        response = OffsetDeleteResponse()
+        for topic in request.topics:
+            count = self._topics.partition_count(topic.name)
+            subscribed = group.is_subscribed_to(topic.name)
+            answer = OffsetDeleteResponseTopic(name=topic.name)
+            response.topics.append(answer)
+            for partition in (p.partition_index for p in topic.partitions):
+                error_code = ErrorCode.NONE
+                if not count:
+                    error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                elif subscribed:
+                    error_code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
+                elif (topic.name, partition) in there:
+                    gone.append((topic.name, partition))
+                answer.partitions.append(
+                    OffsetDeleteResponsePartition(partition_index=partition, error_code=error_code)
+                )
+        self._forget(shard, [(request.group_id, *key) for key in gone])
+        return response
+
+    def forget_group(self, shard: Shard, group: Group) -> None:
+        """Delete a group with all its offsets."""
+        offsets = list(shard.offsets.partitions_of(group.group_id))
+        self._forget(shard, [(group.group_id, *key) for key in offsets], group.tombstones())
+        del shard.groups[group.group_id]
+
+    def forget_topic(self, shard: Shard, topic: str, topic_id: UUID) -> None:
+        """Delete all groups' offsets for a topic that is gone."""
+        found = list(shard.offsets.partitions_of_topic(topic, topic_id))
+        self._forget(shard, [(group_id, topic, partition) for group_id, partition in found])
+
+    def expire(self, shard: Shard) -> list[Group]:
+        """Delete what nobody has needed for the retention time; the groups that are gone with it.
+
+        A group goes when it has neither members nor offsets."""
+        now_ms, retention_ms = self._now_ms(), self._config.offsets_retention_ms
+        gone: list[Group] = []
+        for group_id, group in list(shard.groups.items()):
+            over = expired(shard.offsets, group_id, group, now_ms, retention_ms)
+            self._forget(shard, [(group_id, *key) for key in over])
+            if group.is_empty and not any(True for _ in shard.offsets.partitions_of(group_id)):
+                self.forget_group(shard, group)
+                gone.append(group)
+        return gone
+
+    def _forget(
+        self,
+        shard: Shard,
+        offsets: Sequence[tuple[str, str, int]],
+        further: Sequence[state_log.StateRecord] = (),
+    ) -> None:
+        records = [state_log.offset_tombstone(*key) for key in offsets]
+        records.extend(further)
+        if records:
+            self._log.append(shard.partition, records)
+        for key in offsets:
+            shard.offsets.apply(*key, None)
+
+
+def fetch_some(
+    table: OffsetTable,
+    group_id: str,
+    wanted: Iterable[OffsetFetchRequestTopics],
+    *,
+    require_stable: bool,
+) -> list[OffsetFetchResponseTopics]:
+    """The offsets asked for; -1 where there is none."""
+    offsets = table.of_group(group_id)
+    responses: list[OffsetFetchResponseTopics] = []
+    for topic in wanted:
+        of_topic = offsets.get(topic.name, {})
+        partitions: list[OffsetFetchResponsePartitions] = []
+        for partition in topic.partition_indexes:
+            committed = of_topic.get(partition)
+            if committed is not None and not committed.is_of(topic.topic_id):
+                committed = None
+            unstable = require_stable and table.is_pending(group_id, topic.name, partition)
+            partitions.append(fetched(partition, committed, unstable=unstable))
+        responses.append(
+            OffsetFetchResponseTopics(
+                name=topic.name, topic_id=topic.topic_id, partitions=partitions
+            )
+        )
+    return responses
+
+
+def fetched(
+    partition: int, committed: CommittedOffset | None, *, unstable: bool
+) -> OffsetFetchResponsePartitions:
+    if unstable:
+        return OffsetFetchResponsePartitions(
+            partition_index=partition,
+            committed_offset=NO_OFFSET,
+            error_code=ErrorCode.UNSTABLE_OFFSET_COMMIT,
+        )
+    if committed is None:
+        return OffsetFetchResponsePartitions(
+            partition_index=partition, committed_offset=NO_OFFSET, committed_leader_epoch=NO_EPOCH
+        )
+    return OffsetFetchResponsePartitions(
+        partition_index=partition,
+        committed_offset=committed.offset,
+        committed_leader_epoch=committed.leader_epoch,
+        metadata=committed.metadata,
+    )
+
+
+class OffsetRetention(Protocol):
+    """A group, as far as the age of its offsets goes."""
+
+    def is_subscribed_to(self, topic: str) -> bool: ...
+    def offsets_expire_from(self, committed_at_ms: int) -> int | None: ...
+
+
+def expired(
+    table: OffsetTable, group_id: str, group: OffsetRetention, now_ms: int, retention_ms: int
+) -> list[tuple[str, int]]:
+    """Topic and partition of the offsets whose time is over."""
+    found: list[tuple[str, int]] = []
+    for topic, partitions in table.of_group(group_id).items():
+        if group.is_subscribed_to(topic):
+            continue
+        for partition, committed in partitions.items():
+            since = group.offsets_expire_from(committed.commit_timestamp_ms)
+            if since is None or table.is_pending(group_id, topic, partition):
+                continue
+            if committed.expire_timestamp_ms >= 0:
+                over = now_ms >= committed.expire_timestamp_ms
+            else:
+                over = now_ms - since >= retention_ms
+            if over:
+                found.append((topic, partition))
+    return found
+
+
+def commit_refused(request: OffsetCommitRequest, error_code: ErrorCode) -> OffsetCommitResponse:
+    """The same error for each partition: there is no other place for it."""
+    return OffsetCommitResponse(
+        topics=[
+            OffsetCommitResponseTopic(
+                name=topic.name,
+                topic_id=topic.topic_id,
+                partitions=[
+                    OffsetCommitResponsePartition(
+                        partition_index=partition.partition_index, error_code=error_code
+                    )
+                    for partition in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def txn_commit_refused(
+    request: TxnOffsetCommitRequest, error_code: ErrorCode
+) -> TxnOffsetCommitResponse:
+    return TxnOffsetCommitResponse(
+        topics=[
+            TxnOffsetCommitResponseTopic(
+                name=topic.name,
+                partitions=[
+                    TxnOffsetCommitResponsePartition(
+                        partition_index=partition.partition_index, error_code=error_code
+                    )
+                    for partition in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )

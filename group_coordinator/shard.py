@@ -1,0 +1,54 @@
+"""One partition of `__consumer_offsets` in memory: its groups and their offsets.
+
+What a shard holds is what its records say, so that loading it is applying them in order; and
+whatever changes it is written first.
+"""
+
+from collections.abc import Iterable
+
+from kafkalite.group_coordinator import state_log
+from kafkalite.group_coordinator.classic_group import ClassicGroup
+from kafkalite.group_coordinator.classic_replay import classic_group_from
+from kafkalite.group_coordinator.offsets import OffsetTable
+from kafkalite.group_coordinator.state_log import ReplayedMarker, ReplayedRecord
+from kafkalite.wire.messages.records.group_metadata import GroupMetadataKey, GroupMetadataValue
+from kafkalite.wire.messages.records.offset_commit import OffsetCommitKey, OffsetCommitValue
+
+Group = ClassicGroup
+
+
+class Shard:
+    """Groups by id, and all their offsets."""
+
+    def __init__(self, partition: int) -> None:
+        self.partition = partition
+        self.groups: dict[str, Group] = {}
+        self.offsets = OffsetTable()
+
+    def load(self, entries: Iterable[ReplayedRecord | ReplayedMarker], now_ms: int) -> None:
+        """Apply all that was written."""
+        for entry in entries:
+            if isinstance(entry, ReplayedMarker):
+                self.offsets.end_transaction(entry.producer_id, committed=entry.committed)
+            else:
+                self._apply(entry, now_ms)
+
+    def _apply(self, record: ReplayedRecord, now_ms: int) -> None:
+        match state_log.decoded(record):
+            case OffsetCommitKey() as key, OffsetCommitValue() | None as value:
+                if value is not None and key.group not in self.groups:
+                    # Somebody keeps offsets under a name that never had members.
+                    self.groups[key.group] = ClassicGroup(key.group, now_ms=now_ms)
+                self.offsets.apply(
+                    key.group,
+                    key.topic,
+                    key.partition,
+                    None if value is None else state_log.committed_offset(value, record.offset),
+                    record.producer_id,
+                )
+            case GroupMetadataKey() as key, GroupMetadataValue() as value:
+                self.groups[key.group] = classic_group_from(key.group, value)
+            case GroupMetadataKey() as key, None:
+                self.groups.pop(key.group, None)
+            case _:
+                pass  # of a kind unknown to us (share groups', a newer Kafka's): it stays in the log

@@ -1,0 +1,171 @@
+"""Keys and values of `__consumer_offsets`: what survives the coordinator.
+
+Everything a group must not forget is a record in Kafka's schemas, the last of each key counting
+and a null value (a tombstone) ending it. Apache Kafka reads what we write, and we what it wrote.
+
+    record type              key                      value
+    1  OffsetCommit          group, topic, partition  offset, leader epoch, metadata, timestamps
+    2  GroupMetadata         group                    a classic group: generation, members, assignments
+    3, 5-8, 16               see consumer_state.py    a group of the new protocol
+
+Source: Kafka's GroupCoordinatorRecordHelpers and its message schemas.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from kafkalite.group_coordinator.offsets import NO_PRODUCER_ID, CommittedOffset
+from kafkalite.wire.messages.records import (
+    CONSUMER_OFFSETS,
+    decode,
+    decode_key,
+    encode,
+    value_class_of,
+)
+from kafkalite.wire.messages.records.group_metadata import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    MemberMetadata,
+)
+from kafkalite.wire.messages.records.offset_commit import OffsetCommitKey, OffsetCommitValue
+
+if TYPE_CHECKING:
+    from kafkalite.group_coordinator.classic_group import ClassicGroup
+
+StateRecord = tuple[bytes, bytes | None]
+"""Key and value. None is a tombstone."""
+
+GROUP_METADATA_VERSION = 3
+OFFSET_COMMIT_VERSION = 4
+OFFSET_COMMIT_VERSION_WITH_EXPIRY = 1  # the only one with an expire timestamp
+
+
+@dataclass(slots=True)
+class ReplayedRecord:
+    """A record as it is read back. `producer_id` is -1 outside transactions."""
+
+    offset: int
+    key: bytes
+    value: bytes | None
+    producer_id: int = NO_PRODUCER_ID
+
+
+@dataclass(slots=True)
+class ReplayedMarker:
+    """The end of a transaction."""
+
+    producer_id: int
+    committed: bool
+
+
+class OffsetLog(Protocol):
+    """The topic `__consumer_offsets`, which the broker implements with its partitions."""
+
+    @property
+    def partition_count(self) -> int:
+        """0 while the topic does not exist."""
+        ...
+
+    def leader_id(self, partition: int) -> int | None:
+        """The node that coordinates the groups of this partition."""
+        ...
+
+    def append(
+        self,
+        partition: int,
+        records: Sequence[StateRecord],
+        *,
+        producer_id: int = NO_PRODUCER_ID,
+        producer_epoch: int = -1,
+    ) -> int:
+        """Write the records as one batch, all or nothing; the first one's offset.
+
+        With a producer id, the batch belongs to that producer's transaction. Raises KafkaError
+        with the code that Kafka's coordinator answers when it cannot write.
+        """
+        ...
+
+    def replay(self, partition: int) -> Iterable[ReplayedRecord | ReplayedMarker]:
+        """All that is in the partition, in order."""
+        ...
+
+
+def offset_commit(
+    group_id: str, topic: str, partition: int, committed: CommittedOffset
+) -> StateRecord:
+    version = (
+        OFFSET_COMMIT_VERSION
+        if committed.expire_timestamp_ms < 0
+        else OFFSET_COMMIT_VERSION_WITH_EXPIRY
+    )
+    value = OffsetCommitValue(
+        offset=committed.offset,
+        leader_epoch=committed.leader_epoch,
+        metadata=committed.metadata,
+        commit_timestamp=committed.commit_timestamp_ms,
+        expire_timestamp=committed.expire_timestamp_ms,
+        topic_id=committed.topic_id,
+    )
+    key = OffsetCommitKey(group=group_id, topic=topic, partition=partition)
+    return encode(key), encode(value, version)
+
+
+def offset_tombstone(group_id: str, topic: str, partition: int) -> StateRecord:
+    return (
+        encode(OffsetCommitKey(group=group_id, topic=topic, partition=partition)),
+        None,
+    )
+
+
+def committed_offset(value: OffsetCommitValue, record_offset: int) -> CommittedOffset:
+    return CommittedOffset(
+        offset=value.offset,
+        leader_epoch=value.leader_epoch,
+        metadata=value.metadata,
+        commit_timestamp_ms=value.commit_timestamp,
+        expire_timestamp_ms=value.expire_timestamp,
+        topic_id=value.topic_id,
+        record_offset=record_offset,
+    )
+
+
+def group_metadata(group: "ClassicGroup") -> StateRecord:
+    """The group as it is: generation, leader, members with their assignments."""
+    value = GroupMetadataValue(
+        protocol_type=group.protocol_type or "",
+        generation=group.generation_id,
+        protocol=group.protocol_name,
+        leader=group.leader_id,
+        current_state_timestamp=group.state_changed_at_ms,
+        members=[
+            MemberMetadata(
+                member_id=member.member_id,
+                group_instance_id=member.group_instance_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                rebalance_timeout=member.rebalance_timeout_ms,
+                session_timeout=member.session_timeout_ms,
+                subscription=member.metadata(group.protocol_name),
+                assignment=member.assignment,
+            )
+            for member in group.members.values()
+        ],
+    )
+    return group_key(group.group_id), encode(value, GROUP_METADATA_VERSION)
+
+
+def group_tombstone(group_id: str) -> StateRecord:
+    return group_key(group_id), None
+
+
+def group_key(group_id: str) -> bytes:
+    return encode(GroupMetadataKey(group=group_id))
+
+
+def decoded(record: ReplayedRecord) -> tuple[object, object | None]:
+    """Key and value of a record of `__consumer_offsets`; (None, None) if its kind is unknown."""
+    key = decode_key(record.key, CONSUMER_OFFSETS)
+    if key is None or record.value is None:
+        return key, None
+    return key, decode(value_class_of(key), record.value)

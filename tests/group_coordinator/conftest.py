@@ -1,0 +1,337 @@
+"""A coordinator over a log in memory, and members that speak to it, all in virtual time."""
+
+import uuid
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Generic, TypeVar
+
+import pytest
+import trio
+import trio.testing
+
+from kafkalite.group_coordinator.config import GroupConfig
+from kafkalite.group_coordinator.coordinator import GroupCoordinator
+from kafkalite.group_coordinator.state_log import ReplayedMarker, ReplayedRecord, StateRecord
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.messages.heartbeat import HeartbeatRequest
+from kafkalite.wire.messages.join_group import (
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    JoinGroupResponse,
+)
+from kafkalite.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity, MemberResponse
+from kafkalite.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from kafkalite.wire.messages.offset_fetch import (
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponsePartitions,
+)
+from kafkalite.wire.messages.sync_group import (
+    SyncGroupRequest,
+    SyncGroupRequestAssignment,
+    SyncGroupResponse,
+)
+
+T = TypeVar("T")
+
+
+@dataclass
+class MemoryLog:
+    """`__consumer_offsets` in a list; `failure` is raised by the next appends."""
+
+    partition_count: int = 4
+    entries: dict[int, list[ReplayedRecord | ReplayedMarker]] = field(default_factory=dict)
+    leaders: dict[int, int] = field(default_factory=dict)
+    failure: ErrorCode | None = None
+    batches: list[list[StateRecord]] = field(default_factory=list)
+
+    def leader_id(self, partition: int) -> int | None:
+        return self.leaders.get(partition, 1)
+
+    def append(
+        self,
+        partition: int,
+        records: Sequence[StateRecord],
+        *,
+        producer_id: int = -1,
+        producer_epoch: int = -1,
+    ) -> int:
+        if self.failure is not None:
+            raise KafkaError(self.failure)
+        entries = self.entries.setdefault(partition, [])
+        base_offset = len(entries)
+        for offset, (key, value) in enumerate(records, base_offset):
+            entries.append(ReplayedRecord(offset, key, value, producer_id))
+        self.batches.append(list(records))
+        return base_offset
+
+    def end_transaction(self, partition: int, producer_id: int, committed: bool) -> None:
+        self.entries.setdefault(partition, []).append(ReplayedMarker(producer_id, committed))
+
+    def replay(self, partition: int) -> Iterable[ReplayedRecord | ReplayedMarker]:
+        return list(self.entries.get(partition, []))
+
+
+@dataclass
+class MemoryTopics:
+    """Topics by name, with their numbers of partitions."""
+
+    counts: dict[str, int] = field(default_factory=lambda: {"orders": 4, "payments": 2})
+    ids: dict[str, uuid.UUID] = field(default_factory=dict)
+
+    def partition_count(self, topic: str) -> int:
+        return self.counts.get(topic, 0)
+
+    def topic_id(self, topic: str) -> uuid.UUID | None:
+        if topic not in self.counts:
+            return None
+        return self.ids.setdefault(topic, uuid.uuid4())
+
+    def topic_name(self, topic_id: uuid.UUID) -> str | None:
+        return next((name for name in self.counts if self.topic_id(name) == topic_id), None)
+
+    def names(self) -> Iterable[str]:
+        return self.counts
+
+
+@dataclass
+class Context:
+    api_version: int = 9
+    client_id: str = "client"
+    client_host: str = "/127.0.0.1"
+    node_id: int = 1
+
+
+class Pending(Generic[T]):
+    """A request that has been sent, and perhaps answered."""
+
+    def __init__(self) -> None:
+        self.response: T | None = None
+        self._answered = trio.Event()
+
+    async def run(self, call: Callable[[], Awaitable[T]]) -> None:
+        self.response = await call()
+        self._answered.set()
+
+    async def wait(self) -> T:
+        await self._answered.wait()
+        assert self.response is not None
+        return self.response
+
+
+@dataclass
+class World:
+    """All there is in a test. Coordinators share the log: a second one is a restart."""
+
+    nursery: trio.Nursery
+    config: GroupConfig = field(
+        default_factory=lambda: GroupConfig(group_initial_rebalance_delay_ms=100)
+    )
+    log: MemoryLog = field(default_factory=MemoryLog)
+    topics: MemoryTopics = field(default_factory=MemoryTopics)
+    scope: trio.CancelScope = field(default_factory=trio.CancelScope)
+    coordinator: GroupCoordinator = field(init=False)
+
+    def now_ms(self) -> int:
+        return 1_700_000_000_000 + int(trio.current_time() * 1000)
+
+    async def start(self, **config: object) -> None:
+        """Start a coordinator (again), with these configs changed."""
+        self.scope.cancel()
+        self.config = replace(self.config, **config)  # type: ignore[arg-type]
+        self.coordinator = GroupCoordinator(self.config, self.log, self.topics, now_ms=self.now_ms)
+        for partition in range(self.log.partition_count):
+            self.coordinator.elected(partition)
+        self.scope = trio.CancelScope()
+        await self.nursery.start(self._run)
+
+    async def _run(self, *, task_status: trio.TaskStatus[None]) -> None:
+        with self.scope:
+            await self.coordinator.run(task_status=task_status)
+
+    async def join_all(self, *members: "Member") -> None:
+        """Have these join at the same time, until all are in the same generation."""
+        async with trio.open_nursery() as nursery:
+            for member in members:
+                nursery.start_soon(member.rejoin)
+
+    async def soon(self, call: Callable[[], Awaitable[T]]) -> "Pending[T]":
+        """Begin a request that will be parked, and let it get there."""
+        pending: Pending[T] = Pending()
+        self.nursery.start_soon(pending.run, call)
+        await trio.testing.wait_all_tasks_blocked()
+        return pending
+
+    def member(self, group_id: str = "group", **options: object) -> "Member":
+        return Member(self, group_id, **options)  # type: ignore[arg-type]
+
+    async def commit(
+        self,
+        *offsets: tuple[str, int, int],
+        version: int = 9,
+        partition_fields: Mapping[str, object] = {},
+        **request: object,
+    ) -> list[int]:
+        """Commit (topic, partition, offset)s; the error codes, in order."""
+        topics = [
+            OffsetCommitRequestTopic(
+                name=topic,
+                partitions=[
+                    OffsetCommitRequestPartition(
+                        partition_index=partition,
+                        committed_offset=offset,
+                        **partition_fields,  # type: ignore[arg-type]
+                    )
+                ],
+            )
+            for topic, partition, offset in offsets
+        ]
+        response = await self.coordinator.offset_commit(
+            Context(version),
+            OffsetCommitRequest(topics=topics, **{"group_id": "group"} | request),  # type: ignore[arg-type]
+        )
+        return [p.error_code for t in response.topics for p in t.partitions]
+
+    async def fetch_one(
+        self, topic: str, partition: int, group_id: str = "group", *, require_stable: bool = False
+    ) -> OffsetFetchResponsePartitions:
+        response = await self.coordinator.offset_fetch(
+            Context(9),
+            OffsetFetchRequestGroup(
+                group_id=group_id,
+                topics=[OffsetFetchRequestTopics(name=topic, partition_indexes=[partition])],
+            ),
+            require_stable=require_stable,
+        )
+        return response.topics[0].partitions[0]
+
+    async def committed(self, topic: str, partition: int, group_id: str = "group") -> int:
+        return (await self.fetch_one(topic, partition, group_id)).committed_offset
+
+    async def leader(self, group_id: str = "group") -> str | None:
+        return self.group(group_id).leader_id
+
+    def group(self, group_id: str = "group"):
+        return self.coordinator.shard_of(group_id, 1).groups[group_id]
+
+    async def state(self, group_id: str = "group") -> str:
+        described = await self.coordinator.describe_groups(Context(5), [group_id])
+        return described[0].group_state
+
+
+@dataclass
+class Member:
+    """A member of a classic group that does what a client does."""
+
+    world: World
+    group_id: str
+    group_instance_id: str | None = None
+    protocols: Sequence[tuple[str, bytes]] = (("range", b"subscription"),)
+    protocol_type: str = "consumer"
+    session_timeout_ms: int = 10_000
+    rebalance_timeout_ms: int = 30_000
+    version: int = 9
+    client_id: str = "client"
+    member_id: str = ""
+    generation_id: int = -1
+    assignment: bytes = b""
+
+    @property
+    def context(self) -> Context:
+        return Context(self.version, self.client_id)
+
+    async def join(self) -> JoinGroupResponse:
+        """One JoinGroup."""
+        response = await self.world.coordinator.join_group(
+            self.context,
+            JoinGroupRequest(
+                group_id=self.group_id,
+                session_timeout_ms=self.session_timeout_ms,
+                rebalance_timeout_ms=self.rebalance_timeout_ms,
+                member_id=self.member_id,
+                group_instance_id=self.group_instance_id,
+                protocol_type=self.protocol_type,
+                protocols=[
+                    JoinGroupRequestProtocol(name=name, metadata=metadata)
+                    for name, metadata in self.protocols
+                ],
+            ),
+        )
+        if response.error_code in (ErrorCode.NONE, ErrorCode.MEMBER_ID_REQUIRED):
+            self.member_id = response.member_id
+            self.generation_id = response.generation_id
+        return response
+
+    async def sync(self, assignments: dict[str, bytes] | None = None) -> SyncGroupResponse:
+        response = await self.world.coordinator.sync_group(
+            self.context,
+            SyncGroupRequest(
+                group_id=self.group_id,
+                generation_id=self.generation_id,
+                member_id=self.member_id,
+                group_instance_id=self.group_instance_id,
+                protocol_type=self.protocol_type,
+                assignments=[
+                    SyncGroupRequestAssignment(member_id=member_id, assignment=assignment)
+                    for member_id, assignment in (assignments or {}).items()
+                ],
+            ),
+        )
+        if response.error_code == ErrorCode.NONE:
+            self.assignment = response.assignment
+        return response
+
+    async def rejoin(self) -> JoinGroupResponse:
+        """Join and sync as a client does, being given an id first where that is needed. As leader
+        it assigns to each member that member's own id."""
+        response = await self.join()
+        if response.error_code == ErrorCode.MEMBER_ID_REQUIRED:
+            response = await self.join()
+        if response.error_code == ErrorCode.NONE:
+            leads = response.leader == self.member_id
+            ids = [m.member_id for m in response.members] if leads else []
+            await self.sync({member_id: member_id.encode() for member_id in ids})
+        return response
+
+    async def heartbeat(self) -> int:
+        response = await self.world.coordinator.heartbeat(
+            self.context,
+            HeartbeatRequest(
+                group_id=self.group_id,
+                generation_id=self.generation_id,
+                member_id=self.member_id,
+                group_instance_id=self.group_instance_id,
+            ),
+        )
+        return response.error_code
+
+    async def leave(self, **identity: object) -> MemberResponse:
+        response = await self.world.coordinator.leave_group(
+            self.context,
+            LeaveGroupRequest(
+                group_id=self.group_id,
+                members=[MemberIdentity(**{"member_id": self.member_id} | identity)],  # type: ignore[arg-type]
+            ),
+        )
+        return response.members[0]
+
+    async def commit(self, topic: str, partition: int, offset: int) -> int:
+        codes = await self.world.commit(
+            (topic, partition, offset),
+            group_id=self.group_id,
+            member_id=self.member_id,
+            group_instance_id=self.group_instance_id,
+            generation_id_or_member_epoch=self.generation_id,
+        )
+        return codes[0]
+
+
+@pytest.fixture
+async def world(nursery: trio.Nursery) -> World:
+    made = World(nursery)
+    await made.start()
+    return made
