@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any, Final, cast
 
 from kafkalite.config.definition import (
     BROKER_CONFIGS,
@@ -20,6 +21,14 @@ from kafkalite.config.definition import (
 )
 from kafkalite.config.listeners import Listener, parse_listeners, parse_protocol_map
 from kafkalite.config.sources import BUILT_IN, check, read_environment, read_file
+from kafkalite.log.config import LogConfig
+
+# Those of LogConfig's fields that are topic configs.
+_LOG_CONFIGS: Final = tuple(
+    name
+    for name in (field.name.replace("_", ".") for field in fields(LogConfig))
+    if name in TOPIC_CONFIGS
+)
 
 
 class BrokerConfig:
@@ -197,6 +206,17 @@ class BrokerConfig:
     def topic_values(self, overrides: Mapping[str, str]) -> dict[str, ConfigValue]:
         """All topic configs in force. Raises ConfigError."""
         return {name: self.topic_value(name, overrides) for name in TOPIC_CONFIGS}
+
+    def log_config(self, overrides: Mapping[str, str]) -> LogConfig:
+        """The configs of one topic's logs, as plain values. Raises ConfigError."""
+        values = {
+            name.replace(".", "_"): self.topic_value(name, overrides) for name in _LOG_CONFIGS
+        }
+        smaller = self.topic_value("internal.segment.bytes", overrides)
+        if smaller is not None:
+            values["segment_bytes"] = smaller
+        values["visible_after_flush"] = self["kafkalite.visible.after.flush"]
+        return LogConfig(**cast("dict[str, Any]", values))
 
     # Dynamic configs
 

@@ -1,0 +1,332 @@
+"""The cluster as all its nodes see it: one metadata image, one log, several nodes in one process.
+
+Every change goes through `write`: the records are appended to the metadata log first, then taken
+into the image, then told to whoever subscribed. There is no other way to change the image, and none
+of this waits, so that a change is atomic among the broker's tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+from uuid import UUID, uuid4
+
+from kafkalite.config import BrokerConfig
+from kafkalite.metadata.features import BOOTSTRAP_FEATURES, SUPPORTED_FEATURES
+from kafkalite.metadata.image import (
+    ALL_BROKERS,
+    BROKER_RESOURCE,
+    BrokerState,
+    MetadataImage,
+    PartitionState,
+)
+from kafkalite.metadata.leadership import after_fencing, after_restart, after_unfencing
+from kafkalite.metadata.metadata_log import MetadataLog
+from kafkalite.wire.messages.records.begin_transaction_record import BeginTransactionRecord
+from kafkalite.wire.messages.records.broker_registration_change_record import (
+    BrokerRegistrationChangeRecord,
+)
+from kafkalite.wire.messages.records.config_record import ConfigRecord
+from kafkalite.wire.messages.records.end_transaction_record import EndTransactionRecord
+from kafkalite.wire.messages.records.feature_level_record import FeatureLevelRecord
+from kafkalite.wire.messages.records.partition_change_record import PartitionChangeRecord
+from kafkalite.wire.messages.records.producer_ids_record import ProducerIdsRecord
+from kafkalite.wire.messages.records.register_broker_record import (
+    BrokerEndpoint,
+    BrokerFeature,
+    RegisterBrokerRecord,
+)
+
+# As Kafka's ProducerIdsBlock: ids left over in a block at a restart are never handed out.
+PRODUCER_ID_BLOCK_SIZE: Final = 1000
+
+Subscriber = Callable[[Sequence[object]], None]
+PartitionChange = Callable[[UUID, int, PartitionState], PartitionChangeRecord | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where clients reach a node by one listener; `security_protocol` as Kafka numbers it."""
+
+    host: str
+    port: int
+    security_protocol: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A living node; `endpoints` by listener name."""
+
+    id: int
+    rack: str | None
+    endpoints: Mapping[str, Endpoint]
+
+
+class NodeAddress(NamedTuple):
+    """A node as clients of one listener see it."""
+
+    id: int
+    host: str
+    port: int
+    rack: str | None
+
+
+class Cluster:
+    """The image, and what may be done to it. `cluster_id` as in meta.properties."""
+
+    def __init__(
+        self, log: MetadataLog, config: BrokerConfig, *, cluster_id: str, directory_id: UUID
+    ) -> None:
+        """Replays the log; no node is there before `start`."""
+        self.cluster_id = cluster_id
+        self.directory_id = directory_id
+        self.config = config
+        self.image = MetadataImage()
+        self.nodes: dict[int, Node] = {}
+        # What handlers put together from the metadata, by keys of their own; empty after a change.
+        self.cache: dict[Hashable, Any] = {}
+        self._log = log
+        self._subscribers: list[Subscriber] = []
+        self._producer_ids: dict[int, Iterator[int]] = {}
+        for offset, record in log.replay():
+            self.image.apply(record)
+            self.image.offset = offset
+        self._apply_dynamic_configs()
+
+    @property
+    def epoch(self) -> int:
+        """Changes with every change of the metadata, and only grows: the log's last offset."""
+        return self.image.offset
+
+    @property
+    def leader_epoch(self) -> int:
+        """The epoch of the metadata log's leader: how often this cluster was started."""
+        return self._log.leader_epoch
+
+    @property
+    def controller_id(self) -> int:
+        """The node that clients are told to ask for changes; every node can."""
+        return min(self.nodes, default=-1)
+
+    @property
+    def features(self) -> Mapping[str, int]:
+        """The finalized features."""
+        return self.image.features
+
+    @property
+    def supported_features(self) -> Mapping[str, tuple[int, int]]:
+        """The lowest and highest level of each feature."""
+        return SUPPORTED_FEATURES
+
+    def subscribe(self, subscriber: Subscriber) -> None:
+        """Call `subscriber` with the records of every change, once the image has them."""
+        self._subscribers.append(subscriber)
+
+    def write(self, records: Sequence[object]) -> None:
+        """Change the metadata: log, image, subscribers, in this order."""
+        if not records:
+            return
+        offset = self._log.append(records)
+        self.cache.clear()
+        for record in records:
+            self.image.apply(record)
+        self.image.offset = offset
+        if any(isinstance(record, _BROKER_RECORDS) for record in records):
+            self._rebuild_nodes()
+        if any(
+            isinstance(record, ConfigRecord) and record.resource_type == BROKER_RESOURCE
+            for record in records
+        ):
+            self._apply_dynamic_configs()
+        for subscriber in self._subscribers:
+            subscriber(records)
+
+    # Nodes
+
+    def start(self, endpoints: Mapping[int, Mapping[str, Endpoint]]) -> None:
+        """Bring up the nodes of this process, at these addresses (by node id and listener name).
+
+        Nodes of an earlier start that are not among them are fenced. Leaders that were there
+        before get a new leader epoch.
+        """
+        self._log.become_leader(min(endpoints), sorted(endpoints))
+        if not self.image.features:
+            self.write(self._bootstrap_records())
+        restarted = self._partition_changes(after_restart)
+        for node_id in sorted(self.image.brokers.keys() - endpoints.keys()):
+            if not self.image.brokers[node_id].fenced:
+                self.fence(node_id)
+        for node_id in sorted(endpoints):
+            self.register(node_id, endpoints[node_id])
+        self.write([record for record in restarted if self._leader_of(record) == record.leader])
+
+    def _leader_of(self, record: PartitionChangeRecord) -> int:
+        topic = self.image.topics_by_id[record.topic_id]
+        return topic.partitions[record.partition_id].leader_id
+
+    def register(self, node_id: int, endpoints: Mapping[str, Endpoint]) -> None:
+        """A node comes up: it joins the in-sync replicas of all it holds, and may lead."""
+        record = RegisterBrokerRecord(
+            broker_id=node_id,
+            incarnation_id=uuid4(),
+            broker_epoch=self._log.next_offset,
+            end_points=[
+                BrokerEndpoint(
+                    name=name,
+                    host=endpoint.host,
+                    port=endpoint.port,
+                    security_protocol=endpoint.security_protocol,
+                )
+                for name, endpoint in endpoints.items()
+            ],
+            features=[
+                BrokerFeature(
+                    name=name, min_supported_version=lowest, max_supported_version=highest
+                )
+                for name, (lowest, highest) in SUPPORTED_FEATURES.items()
+            ],
+            rack=self.config.rack(node_id),
+            fenced=True,
+            log_dirs=[self.directory_id],
+        )
+        self.write([record])
+        self.unfence(node_id)
+
+    def fence(self, node_id: int) -> None:
+        """A node is gone: others lead what it led, if they can."""
+        alive = self.alive - {node_id}
+
+        def change(
+            topic_id: UUID, index: int, state: PartitionState
+        ) -> PartitionChangeRecord | None:
+            return after_fencing(topic_id, index, state, node_id, alive)
+
+        self.write([self._registration_change(node_id, fenced=1), *self._partition_changes(change)])
+
+    def unfence(self, node_id: int) -> None:
+        """A registered node is back."""
+        alive = self.alive | {node_id}
+
+        def change(
+            topic_id: UUID, index: int, state: PartitionState
+        ) -> PartitionChangeRecord | None:
+            return after_unfencing(topic_id, index, state, node_id, alive)
+
+        self.write(
+            [self._registration_change(node_id, fenced=-1), *self._partition_changes(change)]
+        )
+
+    def addresses(self, listener_name: str) -> list[NodeAddress]:
+        """The living nodes that have a listener of this name."""
+        return self.endpoints(self.nodes, listener_name)
+
+    def endpoints(self, node_ids: Iterable[int], listener_name: str) -> list[NodeAddress]:
+        """Those of the given nodes that live and have a listener of this name."""
+        found: list[NodeAddress] = []
+        for node_id in node_ids:
+            node = self.nodes.get(node_id)
+            endpoint = node.endpoints.get(listener_name) if node else None
+            if node and endpoint:
+                found.append(NodeAddress(node_id, endpoint.host, endpoint.port, node.rack))
+        return found
+
+    def unavailable(self, node_ids: Iterable[int], listener_name: str) -> list[int]:
+        """Those of the given nodes that clients of a listener cannot reach."""
+        return [
+            node_id
+            for node_id in node_ids
+            if node_id not in self.nodes or listener_name not in self.nodes[node_id].endpoints
+        ]
+
+    @property
+    def alive(self) -> frozenset[int]:
+        """The ids of the nodes that are registered and not fenced."""
+        return frozenset(
+            node_id for node_id, broker in self.image.brokers.items() if not broker.fenced
+        )
+
+    def _registration_change(self, node_id: int, *, fenced: int) -> BrokerRegistrationChangeRecord:
+        return BrokerRegistrationChangeRecord(
+            broker_id=node_id,
+            broker_epoch=self.image.brokers[node_id].broker_epoch,
+            fenced=fenced,
+        )
+
+    def _partition_changes(self, change: PartitionChange) -> list[PartitionChangeRecord]:
+        changes: Iterable[PartitionChangeRecord | None] = (
+            change(topic.topic_id, index, state)
+            for topic in self.image.topics.values()
+            for index, state in enumerate(topic.partitions)
+        )
+        return [record for record in changes if record is not None]
+
+    def _rebuild_nodes(self) -> None:
+        self.nodes = {
+            broker.node_id: _node(broker)
+            for broker in self.image.brokers.values()
+            if not broker.fenced
+        }
+
+    # What is common to all
+
+    def _bootstrap_records(self) -> list[object]:
+        """The first records of a new cluster, as Kafka's StorageTool and controller write them."""
+        features = [
+            FeatureLevelRecord(name=name, feature_level=level)
+            for name, level in BOOTSTRAP_FEATURES.items()
+        ]
+        # With eligible leader replicas on, min.insync.replicas is a setting of the whole cluster.
+        minimum = ConfigRecord(
+            resource_type=BROKER_RESOURCE,
+            resource_name=ALL_BROKERS,
+            name="min.insync.replicas",
+            value=str(self.config.integer("min.insync.replicas")),
+        )
+        return [
+            BeginTransactionRecord(name="Bootstrap records"),
+            *features,
+            minimum,
+            EndTransactionRecord(),
+        ]
+
+    def _apply_dynamic_configs(self) -> None:
+        configs = self.image.configs
+        self.config.set_dynamic(None, configs.get((BROKER_RESOURCE, ALL_BROKERS), {}))
+        for node_id in self.config.node_ids:
+            properties = configs.get((BROKER_RESOURCE, str(node_id)), {})
+            if properties or node_id in self.config.dynamic_by_node:
+                self.config.set_dynamic(node_id, properties)
+
+    def allocate_producer_id(self, node_id: int) -> int:
+        """A producer id that nobody ever had: a node takes blocks, and logs them before use."""
+        allocated = next(self._producer_ids.get(node_id, iter(())), None)
+        if allocated is not None:
+            return allocated
+        first = self.image.next_producer_id
+        self.write(
+            [
+                ProducerIdsRecord(
+                    broker_id=node_id,
+                    broker_epoch=self.image.brokers[node_id].broker_epoch,
+                    next_producer_id=first + PRODUCER_ID_BLOCK_SIZE,
+                )
+            ]
+        )
+        block = iter(range(first, first + PRODUCER_ID_BLOCK_SIZE))
+        self._producer_ids[node_id] = block
+        return next(block)
+
+
+_BROKER_RECORDS: Final = (RegisterBrokerRecord, BrokerRegistrationChangeRecord)
+
+
+def _node(broker: BrokerState) -> Node:
+    return Node(
+        broker.node_id,
+        broker.rack,
+        {
+            endpoint.name: Endpoint(endpoint.host, endpoint.port, endpoint.security_protocol)
+            for endpoint in broker.endpoints
+        },
+    )

@@ -1,0 +1,202 @@
+"""Configs as DescribeConfigs tells them: value, where it comes from, and its synonyms.
+
+A config may be set in several places and, for some, under several names; the synonyms list all of
+them, the one in force first (KIP-226). Source: Kafka's ConfigHelper, KafkaConfigSchema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+from kafkalite.config.broker_config import BrokerConfig
+from kafkalite.config.definition import (
+    BROKER_CONFIGS,
+    GROUP_CONFIGS,
+    TOPIC_CONFIG_SYNONYMS,
+    TOPIC_CONFIGS,
+    ConfigDef,
+    format_value,
+)
+from kafkalite.config.sources import find
+
+
+class ConfigSource(IntEnum):
+    """Numbers as on the wire."""
+
+    UNKNOWN = 0
+    TOPIC = 1
+    DYNAMIC_BROKER = 2
+    DYNAMIC_DEFAULT_BROKER = 3
+    STATIC_BROKER = 4
+    DEFAULT = 5
+    DYNAMIC_BROKER_LOGGER = 6
+    CLIENT_METRICS = 7
+    GROUP = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Synonym:
+    """One place where a value is set."""
+
+    name: str
+    value: str | None
+    source: ConfigSource
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedConfig:
+    """One config of a resource; the value is None where it is sensitive or unset."""
+
+    name: str
+    value: str | None
+    read_only: bool
+    source: ConfigSource
+    sensitive: bool
+    synonyms: tuple[Synonym, ...]
+    type: int
+    documentation: str | None
+
+
+# Broker configs that stand for one another, the strongest first.
+_FAMILIES: Final = (
+    ("log.roll.ms", "log.roll.hours"),
+    ("log.roll.jitter.ms", "log.roll.jitter.hours"),
+    ("log.retention.ms", "log.retention.minutes", "log.retention.hours"),
+)
+_SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
+    **{name: family for family in _FAMILIES for name in family},
+    "log.flush.interval.ms": ("log.flush.interval.ms", "log.flush.scheduler.interval.ms"),
+}
+
+
+def describe_topic(
+    config: BrokerConfig, overrides: Mapping[str, str], *, include_internal: bool = False
+) -> Iterator[DescribedConfig]:
+    """All configs of a topic with these configs of its own, in order of name."""
+    for name, definition in TOPIC_CONFIGS.items():
+        if definition.internal and not include_internal and name not in overrides:
+            continue
+        value = format_value(config.topic_value(name, overrides))
+        synonyms: list[Synonym] = []
+        if name in overrides:
+            synonyms.append(Synonym(name, value, ConfigSource.TOPIC))
+        if name in TOPIC_CONFIG_SYNONYMS:
+            synonyms.extend(_broker_synonyms(config, TOPIC_CONFIG_SYNONYMS[name][0][0]))
+        yield _described(definition, value, synonyms, read_only=False)
+
+
+def effective_source(config: BrokerConfig, name: str, overrides: Mapping[str, str]) -> ConfigSource:
+    """Where a topic config's value comes from, under whatever name (as CreateTopics answers)."""
+    if name in overrides:
+        return ConfigSource.TOPIC
+    for source, layer in _layers(config, config.node_id):
+        if any(synonym in layer for synonym, _ in TOPIC_CONFIG_SYNONYMS.get(name, ())):
+            return source
+    return ConfigSource.DEFAULT
+
+
+def describe_node(config: BrokerConfig, node_id: int) -> Iterator[DescribedConfig]:
+    """All configs of one node."""
+    names = [name for name, definition in BROKER_CONFIGS.items() if not definition.internal]
+    extra = [name for name in config.static if name not in BROKER_CONFIGS]
+    for name in names + extra:
+        definition = BROKER_CONFIGS.get(name) or find(name)
+        if definition is None:
+            yield DescribedConfig(name, None, True, ConfigSource.STATIC_BROKER, True, (), 0, None)
+            continue
+        synonyms = _broker_synonyms(config, name, node_id)
+        text = synonyms[0].value if synonyms else definition.default
+        value = None if definition.sensitive else format_value(definition.parse(text))
+        yield _described(definition, value, synonyms, read_only=not definition.dynamic, name=name)
+
+
+def describe_all_nodes(config: BrokerConfig) -> Iterator[DescribedConfig]:
+    """The dynamic configs that hold for all nodes."""
+    for name in config.dynamic_default:
+        definition = find(name)
+        if definition is None:
+            continue
+        synonyms = [
+            synonym
+            for synonym in _broker_synonyms(config, name)
+            if synonym.source is ConfigSource.DYNAMIC_DEFAULT_BROKER
+        ]
+        text = config.dynamic_default[name]
+        value = None if definition.sensitive else format_value(definition.parse(text))
+        yield _described(definition, value, synonyms, read_only=not definition.dynamic, name=name)
+
+
+def describe_group(config: BrokerConfig, overrides: Mapping[str, str]) -> Iterator[DescribedConfig]:
+    """All configs of a group; the broker's configs of the same meaning are the defaults."""
+    for name, definition in GROUP_CONFIGS.items():
+        behind = f"group.{name}"
+        text = overrides.get(name)
+        if text is None:
+            known = BROKER_CONFIGS.get(behind)
+            text = format_value(config[behind]) if known else definition.default
+        value = format_value(definition.parse(text))
+        source = ConfigSource.GROUP if name in overrides else ConfigSource.DEFAULT
+        synonyms = [Synonym(name, value, source)]
+        if behind in BROKER_CONFIGS:
+            synonyms.extend(_broker_synonyms(config, behind))
+        yield _described(definition, value, synonyms, read_only=False)
+
+
+def _layers(
+    config: BrokerConfig, node_id: int
+) -> tuple[tuple[ConfigSource, Mapping[str, str]], ...]:
+    return (
+        (ConfigSource.DYNAMIC_BROKER, config.dynamic_by_node.get(node_id, {})),
+        (ConfigSource.DYNAMIC_DEFAULT_BROKER, config.dynamic_default),
+        (ConfigSource.STATIC_BROKER, config.static),
+    )
+
+
+def _broker_synonyms(config: BrokerConfig, name: str, node_id: int | None = None) -> list[Synonym]:
+    """Everywhere a broker config is set, the strongest first.
+
+    What comes before the first that has the very name is left out: Kafka drops listeners'
+    overrides so, and with them log.retention.hours where log.retention.ms is asked for and unset.
+    """
+    names = _SYNONYMS.get(name, (name,))
+    found: list[Synonym] = []
+    for source, layer in _layers(config, config.node_id if node_id is None else node_id):
+        for synonym in names:
+            if synonym in layer:
+                found.append(Synonym(synonym, _shown(synonym, layer[synonym]), source))
+    for synonym in names:
+        definition = BROKER_CONFIGS.get(synonym)
+        if definition is not None and definition.default is not None:
+            shown = _shown(synonym, definition.default)
+            found.append(Synonym(synonym, shown, ConfigSource.DEFAULT))
+    while found and found[0].name != name:
+        del found[0]
+    return found
+
+
+def _shown(name: str, text: str) -> str | None:
+    definition = find(name)
+    return None if definition is None or definition.sensitive else text
+
+
+def _described(
+    definition: ConfigDef,
+    value: str | None,
+    synonyms: list[Synonym],
+    *,
+    read_only: bool,
+    name: str | None = None,
+) -> DescribedConfig:
+    return DescribedConfig(
+        name or definition.name,
+        value,
+        read_only,
+        synonyms[0].source if synonyms else ConfigSource.DEFAULT,
+        definition.sensitive,
+        tuple(synonyms),
+        definition.type,
+        definition.documentation,
+    )

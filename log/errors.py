@@ -1,0 +1,32 @@
+"""Errors of the log that say more than a code."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kafkalite.wire.errors import ErrorCode, KafkaError
+
+
+class RecordError(NamedTuple):
+    """One record that was refused: its index in the batch, and why (Produce v8+, KIP-467)."""
+
+    batch_index: int
+    message: str | None
+
+
+class InvalidRecordsError(KafkaError):
+    """A batch refused for single records: `record_errors` go into the answer."""
+
+    def __init__(
+        self, code: ErrorCode, message: str | None, record_errors: tuple[RecordError, ...]
+    ) -> None:
+        super().__init__(code, message)
+        self.record_errors = record_errors
+
+
+class DataDirectoryInUse(Exception):
+    """Another broker, or another part of this process, holds the data directory's lock."""
+
+
+class InconsistentDataDirectory(Exception):
+    """A data directory of another cluster or another node, or one this version cannot read."""

@@ -1,0 +1,175 @@
+"""The seam to the disk: every file operation of the log goes through `Files`, every file name is made here.
+
+Tests hand in a `Files` of their own that fails the n-th operation, writes short, or forgets what was not
+fsynced. Names are Kafka's: a segment's files are its base offset in 20 digits and a suffix; a file on its
+way in or out carries a second suffix (see README.md, crash states).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+LOG_SUFFIX = ".log"
+OFFSET_INDEX_SUFFIX = ".index"
+TIME_INDEX_SUFFIX = ".timeindex"
+TRANSACTION_INDEX_SUFFIX = ".txnindex"
+SNAPSHOT_SUFFIX = ".snapshot"
+SEGMENT_SUFFIXES = (
+    LOG_SUFFIX,
+    OFFSET_INDEX_SUFFIX,
+    TIME_INDEX_SUFFIX,
+    TRANSACTION_INDEX_SUFFIX,
+)
+
+DELETED_SUFFIX = ".deleted"
+CLEANED_SUFFIX = ".cleaned"
+SWAP_SUFFIX = ".swap"
+
+LEADER_EPOCH_CHECKPOINT = "leader-epoch-checkpoint"
+PARTITION_METADATA = "partition.metadata"
+RECOVERY_POINT_CHECKPOINT = "recovery-point-offset-checkpoint"
+LOG_START_OFFSET_CHECKPOINT = "log-start-offset-checkpoint"
+HIGH_WATERMARK_CHECKPOINT = "replication-offset-checkpoint"
+CLEANER_CHECKPOINT = "cleaner-offset-checkpoint"
+META_PROPERTIES = "meta.properties"
+CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
+LOCK = ".lock"
+
+DELETED_DIRECTORY_SUFFIX = "-delete"
+
+_SEGMENT_FILE = re.compile(r"(\d{20})(\.[a-z]+)(\.deleted|\.cleaned|\.swap)?")
+
+
+def segment_file(directory: Path, base_offset: int, suffix: str, second_suffix: str = "") -> Path:
+    """The path of one of a segment's files: `00000000000000001234.index.cleaned`."""
+    return directory / f"{base_offset:020d}{suffix}{second_suffix}"
+
+
+def parse_segment_file(name: str) -> tuple[int, str, str] | None:
+    """(base offset, suffix, second suffix or "") of a segment's or snapshot's file; None for others."""
+    match = _SEGMENT_FILE.fullmatch(name)
+    if match is None:
+        return None
+    return int(match[1]), match[2], match[3] or ""
+
+
+def parse_partition_directory(name: str) -> tuple[str, int] | None:
+    """(topic, partition) of `topic-partition`; None for any other name, deleted ones included."""
+    topic, dash, partition = name.rpartition("-")
+    if not dash or not topic or not partition.isascii() or not partition.isdigit():
+        return None
+    return topic, int(partition)
+
+
+class Files:
+    """The operating system's file operations, as they are. All raise OSError."""
+
+    def open(self, path: Path, flags: int) -> int:
+        return os.open(path, flags | os.O_CLOEXEC, 0o644)
+
+    def close(self, descriptor: int) -> None:
+        os.close(descriptor)
+
+    def pread(self, descriptor: int, size: int, position: int) -> bytes:
+        return os.pread(descriptor, size, position)
+
+    def pwritev(
+        self, descriptor: int, buffers: Sequence[bytes | memoryview | bytearray], position: int
+    ) -> int:
+        """Write the buffers one after the other; returns the bytes written, perhaps not all."""
+        return os.pwritev(descriptor, buffers, position)
+
+    def sync(self, descriptor: int) -> None:
+        """Data, and the size with it, onto the disk."""
+        os.fdatasync(descriptor)
+
+    def truncate(self, descriptor: int, size: int) -> None:
+        os.ftruncate(descriptor, size)
+
+    def size(self, path: Path) -> int:
+        return os.stat(path).st_size
+
+    def modified_ms(self, path: Path) -> int:
+        return os.stat(path).st_mtime_ns // 1_000_000
+
+    def exists(self, path: Path) -> bool:
+        return os.path.exists(path)
+
+    def names(self, directory: Path) -> list[str]:
+        return os.listdir(directory)
+
+    def rename(self, source: Path, target: Path) -> None:
+        os.replace(source, target)
+
+    def unlink(self, path: Path) -> None:
+        """Remove a file; one that is not there is no error."""
+        try:
+            os.unlink(path)
+        except FileNotFoundError:
+            return
+
+    def make_directory(self, path: Path) -> None:
+        os.makedirs(path, exist_ok=True)
+
+    def remove_directory(self, path: Path) -> None:
+        os.rmdir(path)
+
+    def sync_directory(self, path: Path) -> None:
+        """Names made, changed and removed in `path` onto the disk."""
+        descriptor = self.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            self.close(descriptor)
+
+    def read(self, path: Path) -> bytes:
+        descriptor = self.open(path, os.O_RDONLY)
+        try:
+            chunks: list[bytes] = []
+            position = 0
+            while chunk := self.pread(descriptor, 1 << 20, position):
+                chunks.append(chunk)
+                position += len(chunk)
+            return b"".join(chunks)
+        finally:
+            self.close(descriptor)
+
+    def write(self, path: Path, data: bytes, *, sync: bool = True) -> None:
+        """Write a whole file in place of what was there before."""
+        descriptor = self.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        try:
+            write_all(self, descriptor, (data,), len(data), 0)
+            if sync:
+                self.sync(descriptor)
+        finally:
+            self.close(descriptor)
+
+    def write_atomically(self, path: Path, data: bytes, *, sync: bool = True) -> None:
+        """Write a whole file so that at any moment the old or the new one is there, never half."""
+        temporary = path.with_name(path.name + ".tmp")
+        self.write(temporary, data, sync=sync)
+        self.rename(temporary, path)
+        if sync:
+            self.sync_directory(path.parent)
+
+
+FILES = Files()
+
+
+def write_all(
+    files: Files,
+    descriptor: int,
+    buffers: Sequence[bytes | memoryview | bytearray],
+    size: int,
+    position: int,
+) -> None:
+    """Write `buffers`, `size` bytes in all, at `position`, however many calls it takes."""
+    written = files.pwritev(descriptor, buffers, position)
+    if written == size:
+        return
+    data = memoryview(b"".join(buffers))
+    while written < size:
+        written += files.pwritev(descriptor, (data[written:],), position + written)

@@ -1,0 +1,72 @@
+"""Flushing a log: what was written, onto the disk.
+
+`Flush(log)` gathers the files and writes the indexes out; `run` calls fsync, which takes as long as the
+disk likes and releases the GIL, so it may be done in a thread; `complete` moves the recovery point. Appends
+may go on meanwhile: what comes after the beginning is not covered.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kafkalite.log.open_files import FileSlice
+
+if TYPE_CHECKING:
+    from kafkalite.log.log import Log
+
+
+class Flush:
+    """One flush of one log. Raises OSError."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._files = log.files
+        self._directory = log.directory
+        self.offset = log.log_end_offset
+        self._began_ms = log.now_ms()
+        # A slice of no bytes keeps a file open, past its segment's deletion.
+        self._slices: list[FileSlice] = []
+        self._indexes: list[Path] = []
+        segments = log.segments.since(log.recovery_point)
+        for segment in segments:
+            if not segment.size:
+                continue
+            segment.write_indexes()
+            segment.transaction_index.write()
+            self._slices.append(FileSlice(segment.file, 0, 0))
+            self._indexes += [index.path for index in segment.indexes if index.count]
+        # Names are made and changed only when a segment begins or the log does.
+        self._must_sync_directory = log.recovery_point <= segments[-1].base_offset
+
+    def run(self) -> None:
+        """Call fsync on everything. Touches nothing of the log: may run in a thread."""
+        for held in self._slices:
+            self._files.sync(held.fileno())
+        for path in self._indexes:
+            self._sync_index(path)
+        if self._must_sync_directory:
+            self._files.sync_directory(self._directory)
+
+    def _sync_index(self, path: Path) -> None:
+        try:
+            descriptor = self._files.open(path, os.O_RDWR)
+        except FileNotFoundError:  # deleted meanwhile, with its segment
+            return
+        try:
+            self._files.sync(descriptor)
+        finally:
+            self._files.close(descriptor)
+
+    def complete(self) -> None:
+        """The recovery point moves to where the log ended when the flush began."""
+        log = self._log
+        self.abandon()
+        log.recovery_point = max(log.recovery_point, min(self.offset, log.log_end_offset))
+        log.last_flush_ms = self._began_ms
+
+    def abandon(self) -> None:
+        """Let go of the files; nothing counts as flushed."""
+        for held in self._slices:
+            held.close()

@@ -1,0 +1,168 @@
+"""A sparse index's file: entries of one fixed size, sorted, appended to and searched.
+
+The active segment's entries are kept in memory, in the file's own format, and written when the segment is
+flushed, rolled or closed: an index is only ever trusted up to the recovery point, what lies behind is
+rebuilt from the log itself. Indexes of older segments stay on disk and are searched there with a dozen
+small reads, so that a thousand segments cost no memory and no descriptors.
+
+Kafka maps the active index preallocated (10 MB) and trims it when the segment rolls; it takes a file of
+exact size as well, and so we never write a zero that means nothing. An index left behind by a Kafka that
+crashed does end in zeros: it is behind the recovery point, and rebuilt.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from bisect import bisect_right
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from kafkalite.log.files import Files, write_all
+
+
+class IndexFile:
+    """Entries of `layout`, in the order of their first field."""
+
+    layout: struct.Struct
+
+    def __init__(self, path: Path, base_offset: int, files: Files) -> None:
+        self.path = path
+        self.base_offset = base_offset
+        self._files = files
+        self._entries: bytearray | None = None  # None: on disk only
+        self._written = 0  # bytes of _entries that are in the file
+        self._count = -1  # of entries, when on disk only; -1: not asked yet
+        self._must_truncate = False
+
+    @property
+    def count(self) -> int:
+        """The number of entries."""
+        if self._entries is not None:
+            return len(self._entries) // self.layout.size
+        if self._count < 0:
+            try:
+                self._count = self._files.size(self.path) // self.layout.size
+            except FileNotFoundError:
+                self._count = 0
+        return self._count
+
+    def is_sound(self) -> bool:
+        """Whether the file is there and of a size that can be."""
+        try:
+            return self._files.size(self.path) % self.layout.size == 0
+        except FileNotFoundError:
+            return False
+
+    def load(self) -> None:
+        """Take the entries into memory, to append to them."""
+        if self._entries is None:
+            try:
+                entries = bytearray(self._files.read(self.path))
+            except FileNotFoundError:
+                entries = bytearray()
+            del entries[len(entries) // self.layout.size * self.layout.size :]
+            self._entries = entries
+            self._written = len(entries)
+
+    def unload(self) -> None:
+        """Forget what is in memory; `write` comes first, or the entries are lost."""
+        if self._entries is not None:
+            self._count = self.count
+            self._entries = None
+
+    def reset(self) -> None:
+        """Start again with no entries."""
+        self._entries = bytearray()
+        self._written = 0
+        self._must_truncate = True
+
+    def entry(self, i: int) -> tuple[Any, ...]:
+        """The i-th entry's fields (negative: from the end)."""
+        if i < 0:
+            i += self.count
+        if self._entries is not None:
+            return self.layout.unpack_from(self._entries, i * self.layout.size)
+        descriptor = self._files.open(self.path, os.O_RDONLY)
+        try:
+            return self._read_entry(descriptor, i)
+        finally:
+            self._files.close(descriptor)
+
+    def _read_entry(self, descriptor: int, i: int) -> tuple[Any, ...]:
+        size = self.layout.size
+        return self.layout.unpack(self._files.pread(descriptor, size, i * size))
+
+    def count_up_to(self, value: int, field: int = 0) -> int:
+        """How many entries have at most `value` in the field (fields ascend)."""
+        count = self.count
+        if not count:
+            return 0
+        entries = self._entries
+        if entries is not None:
+            layout = self.layout
+            size = layout.size
+            return bisect_right(
+                range(count), value, key=lambda i: layout.unpack_from(entries, i * size)[field]
+            )
+        descriptor = self._files.open(self.path, os.O_RDONLY)
+        try:
+            return bisect_right(
+                range(count), value, key=lambda i: self._read_entry(descriptor, i)[field]
+            )
+        finally:
+            self._files.close(descriptor)
+
+    def search(self, value: int) -> tuple[Any, ...] | None:
+        """The last entry whose first field is at most `value`; None if there is none."""
+        i = self.count_up_to(value)
+        return self.entry(i - 1) if i else None
+
+    def append_entry(self, *fields: int) -> None:
+        self.load()
+        assert self._entries is not None
+        self._entries += self.layout.pack(*fields)
+
+    def keep(self, count: int) -> None:
+        """Drop all but the first `count` entries."""
+        self.load()
+        assert self._entries is not None
+        size = count * self.layout.size
+        if size < len(self._entries):
+            del self._entries[size:]
+            if size < self._written:
+                self._written = size
+                self._must_truncate = True
+
+    def write(self, *, sync: bool = False) -> None:
+        """Bring the file up to what is in memory (and onto the disk); makes it if it is not there.
+
+        Raises:
+            OSError: the disk is full, or worse.
+        """
+        if self._entries is None:
+            return
+        descriptor = self._files.open(self.path, os.O_WRONLY | os.O_CREAT)
+        try:
+            if self._must_truncate:
+                self._files.truncate(descriptor, self._written)
+                self._must_truncate = False
+            rest = bytes(memoryview(self._entries)[self._written :])
+            if rest:
+                write_all(self._files, descriptor, (rest,), len(rest), self._written)
+                self._written += len(rest)
+            if sync:
+                self._files.sync(descriptor)
+        finally:
+            self._files.close(descriptor)
+
+    @property
+    def unwritten_bytes(self) -> int:
+        return 0 if self._entries is None else len(self._entries) - self._written
+
+    def rename(self, path: Path) -> None:
+        """Rename the file, if there is one."""
+        with suppress(FileNotFoundError):
+            self._files.rename(self.path, path)
+        self.path = path

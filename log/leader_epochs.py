@@ -1,0 +1,119 @@
+"""Which leader epoch began at which offset: how a client finds out that a log was truncated under it.
+
+Kept in memory, and in the file `leader-epoch-checkpoint` (`epoch start-offset` a line), written before the
+first batch of a new epoch is. Source: Kafka's LeaderEpochFileCache; KIP-101, KIP-279, KIP-320.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from pathlib import Path
+
+from kafkalite.log.checkpoints import CorruptCheckpoint, read_lines, write_lines
+from kafkalite.log.files import LEADER_EPOCH_CHECKPOINT, Files
+
+UNDEFINED_EPOCH = -1
+UNDEFINED_OFFSET = -1
+
+
+class LeaderEpochs:
+    """(epoch, start offset) pairs, both ascending."""
+
+    def __init__(self, directory: Path, files: Files) -> None:
+        self._directory = directory
+        self._files = files
+        self._epochs: list[tuple[int, int]] = []
+        self._dirty = False
+
+    def load(self) -> None:
+        """Read the checkpoint; one that cannot be read is as good as none (epochs are in the batches)."""
+        try:
+            lines = read_lines(self._files, self._directory / LEADER_EPOCH_CHECKPOINT)
+            self._epochs = sorted((int(epoch), int(offset)) for epoch, offset in lines)
+        except (CorruptCheckpoint, ValueError):
+            self._epochs = []
+            self._dirty = True
+
+    def moved_to(self, directory: Path) -> None:
+        self._directory = directory
+
+    @property
+    def entries(self) -> list[tuple[int, int]]:
+        return list(self._epochs)
+
+    @property
+    def latest(self) -> int:
+        """The latest epoch, -1 if there is none yet."""
+        return self._epochs[-1][0] if self._epochs else UNDEFINED_EPOCH
+
+    def assign(self, epoch: int, start_offset: int) -> None:
+        """Epoch `epoch` began at `start_offset`, unless that is known. Raises OSError.
+
+        Entries that contradict it (a later epoch, or a later start) are gone after it.
+        """
+        if self._epochs:
+            latest, latest_start = self._epochs[-1]
+            if epoch == latest and start_offset >= latest_start:
+                return
+        while self._epochs and (
+            self._epochs[-1][0] >= epoch or self._epochs[-1][1] >= start_offset
+        ):
+            self._epochs.pop()
+        self._epochs.append((epoch, start_offset))
+        self._dirty = True
+        self.write()
+
+    def note(self, epoch: int, start_offset: int) -> None:
+        """What recovery finds in the batches: later epochs than the known, written in the end."""
+        if epoch > self.latest:
+            self._epochs.append((epoch, start_offset))
+            self._dirty = True
+
+    def end_offset(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
+        """(epoch, end offset) of the largest epoch up to the one asked for; (-1, -1) if it is unknown."""
+        if epoch == UNDEFINED_EPOCH or not self._epochs or epoch > self.latest:
+            return UNDEFINED_EPOCH, UNDEFINED_OFFSET
+        if epoch == self.latest:
+            return epoch, log_end_offset
+        following = bisect_right(self._epochs, (epoch, 2**63))
+        if (
+            following == 0
+        ):  # older than all: what it wrote is deleted, the log begins with the first known
+            return epoch, self._epochs[0][1]
+        return self._epochs[following - 1][0], self._epochs[following][1]
+
+    def epoch_of(self, offset: int) -> int:
+        """The epoch in which `offset` was written; -1 if it is before all that is known."""
+        found = UNDEFINED_EPOCH
+        for epoch, start in self._epochs:
+            if start > offset:
+                break
+            found = epoch
+        return found
+
+    def truncate_from_end(self, end_offset: int) -> None:
+        """Forget epochs that begin at or behind `end_offset`; `write` makes it last."""
+        while self._epochs and self._epochs[-1][1] >= end_offset:
+            self._epochs.pop()
+            self._dirty = True
+
+    def truncate_from_start(self, start_offset: int) -> None:
+        """Forget epochs that ended before `start_offset`: the one it lies in begins there now."""
+        ended = bisect_right([start for _, start in self._epochs], start_offset)
+        if ended and (ended > 1 or self._epochs[0][1] < start_offset):
+            self._epochs[:ended] = [(self._epochs[ended - 1][0], start_offset)]
+            self._dirty = True
+
+    def write(self, *, sync: bool = False) -> None:
+        """Write the checkpoint if something changed. Raises OSError.
+
+        Not synced by default: what is lost with the page cache is found again in the batches.
+        """
+        if self._dirty:
+            write_lines(
+                self._files,
+                self._directory / LEADER_EPOCH_CHECKPOINT,
+                (f"{epoch} {start}" for epoch, start in self._epochs),
+                sync=sync,
+            )
+            self._dirty = False

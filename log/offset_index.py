@@ -1,0 +1,50 @@
+"""The offset index: where in the segment's file an offset is, at most `index.interval.bytes` before it.
+
+One entry for every `index.interval.bytes` of log: `relative offset: int32, position: int32`, both of the
+batch that was appended when the interval was full; the offset is that batch's last, the position where it
+starts. Source: Kafka's OffsetIndex.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from kafkalite.log.index_file import IndexFile
+
+MAX_RELATIVE_OFFSET = 2**31 - 1
+
+
+class OffsetIndex(IndexFile):
+    """Offsets (absolute here) to positions in the segment's file."""
+
+    layout = struct.Struct(">ii")
+
+    def append(self, offset: int, position: int) -> None:
+        self.append_entry(offset - self.base_offset, position)
+
+    def lookup(self, offset: int) -> tuple[int, int]:
+        """(offset, position) of the last entry at or before `offset`; (base offset, 0) if none is."""
+        found = self.search(min(offset - self.base_offset, MAX_RELATIVE_OFFSET))
+        if found is None:
+            return self.base_offset, 0
+        return self.base_offset + found[0], found[1]
+
+    def last(self) -> tuple[int, int]:
+        """(offset, position) of the last entry; (base offset, 0) if there is none."""
+        if not self.count:
+            return self.base_offset, 0
+        relative, position = self.entry(-1)
+        return self.base_offset + relative, position
+
+    def offset_behind(self, position: int) -> int | None:
+        """The offset of the first entry that lies at or behind `position`; None if there is none."""
+        i = self.count_up_to(position - 1, field=1)
+        return self.base_offset + self.entry(i)[0] if i < self.count else None
+
+    def truncate_to(self, offset: int) -> None:
+        """Drop every entry at or behind `offset`."""
+        self.load()
+        count = self.count
+        while count and self.base_offset + self.entry(count - 1)[0] >= offset:
+            count -= 1
+        self.keep(count)

@@ -1,0 +1,199 @@
+"""Files that are open only while they are used, within a limit on descriptors.
+
+A broker with 10,000 partitions has more segments than a process may have descriptors. A `LogFile` opens
+itself when it is first read or written; `OpenFiles` closes those not used lately when there are too many.
+A `FileSlice` on its way to a client holds its file open (`retain`, `release`), past the segment's deletion.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Self
+
+from kafkalite.log.files import FILES, Files, write_all
+
+# Left for sockets and everything else, when the limit is taken from the process.
+_SHARE_OF_DESCRIPTORS = 0.5
+_FEWEST_OPEN_FILES = 16
+
+
+def default_limit() -> int:
+    """Half of the descriptors this process may have."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return max(_FEWEST_OPEN_FILES, int(soft * _SHARE_OF_DESCRIPTORS))
+
+
+class OpenFiles:
+    """The files that are open now; at most `limit`, unless more than that are being sent."""
+
+    def __init__(self, limit: int | None = None, files: Files = FILES) -> None:
+        self.files = files
+        self.limit = default_limit() if limit is None else limit
+        self._open: dict[LogFile, None] = {}
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def opened(self, file: LogFile) -> None:
+        """Take note of a file that was just opened; closes others if there are too many."""
+        self._open[file] = None
+        # A file used since the last look is spared once ("second chance"): nearly least recently used,
+        # and using a file costs one assignment.
+        for _ in range(2 * len(self._open)):
+            if len(self._open) <= self.limit:
+                return
+            oldest = next(iter(self._open))
+            del self._open[oldest]
+            if oldest is file or oldest.in_use or oldest.used:
+                oldest.used = False
+                self._open[oldest] = None
+            else:
+                oldest.close_descriptor()
+
+    def closed(self, file: LogFile) -> None:
+        self._open.pop(file, None)
+
+
+class LogFile:
+    """One file, opened when needed. Reading and writing are by position: nothing to keep in step."""
+
+    __slots__ = (
+        "_closing",
+        "_descriptor",
+        "_files",
+        "_open_files",
+        "_references",
+        "path",
+        "used",
+    )
+
+    def __init__(self, path: Path, open_files: OpenFiles) -> None:
+        self.path = path
+        self.used = False
+        self._open_files = open_files
+        self._files = open_files.files
+        self._descriptor = -1
+        self._references = 0
+        self._closing = False
+
+    @property
+    def in_use(self) -> bool:
+        """Whether a FileSlice needs the descriptor."""
+        return self._references > 0
+
+    def create(self) -> None:
+        """Make the file, which may be there already, and open it."""
+        self._open(os.O_RDWR | os.O_CREAT)
+
+    def descriptor(self) -> int:
+        """The descriptor, opened if need be. Valid until the next file is opened.
+
+        Raises:
+            OSError: the file is not there, or cannot be opened.
+        """
+        self.used = True
+        if self._descriptor < 0:
+            # Never O_CREAT: a segment that vanished must not come back empty.
+            self._open(os.O_RDWR)
+        return self._descriptor
+
+    def _open(self, flags: int) -> None:
+        self._descriptor = self._files.open(self.path, flags)
+        self._closing = False
+        self._open_files.opened(self)
+
+    def pread(self, size: int, position: int) -> bytes:
+        return self._files.pread(self.descriptor(), size, position)
+
+    def write(
+        self, buffers: Sequence[bytes | memoryview | bytearray], size: int, position: int
+    ) -> None:
+        """Write `buffers`, `size` bytes in all, at `position`. Raises OSError."""
+        write_all(self._files, self.descriptor(), buffers, size, position)
+
+    def truncate(self, size: int) -> None:
+        self._files.truncate(self.descriptor(), size)
+
+    def sync(self) -> None:
+        self._files.sync(self.descriptor())
+
+    def rename(self, path: Path) -> None:
+        self._files.rename(self.path, path)
+        self.path = path
+
+    def retain(self) -> None:
+        """Hold the descriptor open until `release`."""
+        self.descriptor()
+        self._references += 1
+
+    def release(self) -> None:
+        self._references -= 1
+        if self._closing and not self._references:
+            self.close()
+
+    def close_descriptor(self) -> None:
+        if self._descriptor >= 0:
+            descriptor, self._descriptor = self._descriptor, -1
+            self._files.close(descriptor)
+
+    def close(self) -> None:
+        """Close now, or when the last FileSlice is released."""
+        if self.in_use:
+            self._closing = True
+            return
+        self._open_files.closed(self)
+        self.close_descriptor()
+
+
+class FileSlice:
+    """Bytes of a file, for `os.sendfile`: what a Fetch answers with. Keeps the file open until `close`.
+
+    Retention and compaction may delete the file meanwhile: the bytes stay until the descriptor goes.
+    """
+
+    __slots__ = ("_file", "position", "size")
+
+    def __init__(self, file: LogFile, position: int, size: int) -> None:
+        file.retain()
+        self._file: LogFile | None = file
+        self.position = position
+        self.size = size
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __repr__(self) -> str:
+        return (
+            f"FileSlice(position={self.position}, size={self.size}, open={self._file is not None})"
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *args: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        # An answer that is dropped (its connection died while it was made) must not keep a file open.
+        self.close()
+
+    def fileno(self) -> int:
+        """The descriptor to send from. Raises ValueError after `close`."""
+        if self._file is None:
+            raise ValueError("the slice is closed")
+        return self._file.descriptor()
+
+    def read(self) -> bytes:
+        """The bytes themselves; fewer than `size` if the file was truncated since. Raises OSError."""
+        if self._file is None:
+            raise ValueError("the slice is closed")
+        return self._file.pread(self.size, self.position)
+
+    def close(self) -> None:
+        """Let the file go; closing twice is no error."""
+        file, self._file = self._file, None
+        if file is not None:
+            file.release()

@@ -1,0 +1,164 @@
+"""Snapshots of the producers' state: `<offset>.snapshot` holds it as it was before that offset.
+
+`version: int16 (1), crc-32c of the rest: uint32, count: int32`, then for each producer `id: int64, epoch:
+int16, last sequence: int32, last offset: int64, offset delta: int32, timestamp: int64, coordinator epoch:
+int32, first offset of the open transaction or -1: int64`.
+Source: Kafka's ProducerStateManager and its schema ProducerSnapshot.
+"""
+
+from __future__ import annotations
+
+import logging
+import struct
+from bisect import bisect_left, insort
+from collections.abc import Collection, Iterable
+from pathlib import Path
+
+from crc32c import crc32c
+
+from kafkalite.log.files import SNAPSHOT_SUFFIX, Files, parse_segment_file, segment_file
+from kafkalite.log.producer_state import BatchMetadata, ProducerEntry, ProducerState
+
+_logger = logging.getLogger(__name__)
+
+_VERSION = 1
+_HEADER = struct.Struct(">hI")
+_COUNT = struct.Struct(">i")
+_ENTRY = struct.Struct(">qhiqiqiq")
+
+
+class CorruptSnapshot(ValueError):
+    """A snapshot file that is not what was written."""
+
+
+def encode_snapshot(entries: Iterable[ProducerEntry]) -> bytes:
+    """The file's bytes."""
+    packed = [
+        _ENTRY.pack(
+            entry.producer_id,
+            entry.producer_epoch,
+            entry.last_sequence,
+            entry.last_offset,
+            entry.last_offset_delta,
+            entry.last_timestamp,
+            entry.coordinator_epoch,
+            -1 if entry.transaction_first_offset is None else entry.transaction_first_offset,
+        )
+        for entry in entries
+    ]
+    body = _COUNT.pack(len(packed)) + b"".join(packed)
+    return _HEADER.pack(_VERSION, crc32c(body)) + body
+
+
+def decode_snapshot(data: bytes) -> list[ProducerEntry]:
+    """The entries. Raises CorruptSnapshot."""
+    try:
+        version, crc = _HEADER.unpack_from(data)
+        if version != _VERSION:
+            raise CorruptSnapshot(f"unknown version {version}")
+        if crc32c(data[_HEADER.size :]) != crc:
+            raise CorruptSnapshot("the checksum does not match")
+        (count,) = _COUNT.unpack_from(data, _HEADER.size)
+        start = _HEADER.size + _COUNT.size
+        entries: list[ProducerEntry] = []
+        for i in range(count):
+            fields = _ENTRY.unpack_from(data, start + i * _ENTRY.size)
+            producer_id, epoch, last_sequence, last_offset, delta, timestamp, coordinator, txn = (
+                fields
+            )
+            entry = ProducerEntry(
+                producer_id, epoch, coordinator, timestamp, txn if txn >= 0 else None
+            )
+            if last_offset >= 0:
+                entry.batches.append(BatchMetadata(last_sequence, last_offset, delta, timestamp))
+            entries.append(entry)
+    except struct.error as error:
+        raise CorruptSnapshot(str(error)) from error
+    return entries
+
+
+class ProducerSnapshots:
+    """A log's snapshot files."""
+
+    def __init__(self, directory: Path, files: Files, names: Iterable[str] = ()) -> None:
+        self._directory = directory
+        self._files = files
+        self._offsets: list[int] = []
+        for name in names:
+            parsed = parse_segment_file(name)
+            if parsed is not None and parsed[1:] == (SNAPSHOT_SUFFIX, ""):
+                insort(self._offsets, parsed[0])
+
+    @property
+    def offsets(self) -> list[int]:
+        return list(self._offsets)
+
+    @property
+    def latest(self) -> int:
+        """The offset of the latest snapshot, -1 if there is none."""
+        return self._offsets[-1] if self._offsets else -1
+
+    def moved_to(self, directory: Path) -> None:
+        self._directory = directory
+
+    def take(self, state: ProducerState, *, sync: bool = False) -> None:
+        """Write a snapshot at the state's end, unless there is one. Raises OSError."""
+        offset = state.end_offset
+        if offset <= max(self.latest, 0):
+            return
+        self._files.write_atomically(
+            self._path(offset), encode_snapshot(state.producers.values()), sync=sync
+        )
+        insort(self._offsets, offset)
+
+    def load_latest(self, state: ProducerState, log_start_offset: int) -> None:
+        """Fill `state` from the latest snapshot that can be read; it ends at the log's start if none can.
+
+        Raises:
+            OSError: the directory cannot be read or changed.
+        """
+        while self._offsets:
+            offset = self._offsets[-1]
+            try:
+                entries = decode_snapshot(self._files.read(self._path(offset)))
+            except (CorruptSnapshot, FileNotFoundError) as error:
+                _logger.warning("%s: snapshot skipped: %s", self._path(offset), error)
+                self._remove(offset)
+                continue
+            for entry in entries:
+                state.load(entry)
+            state.end_offset = offset
+            return
+        state.end_offset = log_start_offset
+
+    def remove_outside(self, after: int, up_to: int) -> None:
+        """Remove those that are not in (after, up_to]."""
+        for offset in self.offsets:
+            if not after < offset <= up_to:
+                self._remove(offset)
+
+    def remove_before(self, offset: int) -> None:
+        for older in self._offsets[: bisect_left(self._offsets, offset)]:
+            self._remove(older)
+
+    def remove_at(self, offset: int) -> None:
+        """Remove the snapshot of a segment that is gone, if there is one."""
+        if offset in self._offsets:
+            self._remove(offset)
+
+    def remove_strays(self, base_offsets: Collection[int]) -> None:
+        """Remove those that no segment begins with, but for the latest (a clean shutdown's)."""
+        for offset in self.offsets[:-1]:
+            if offset not in base_offsets:
+                self._remove(offset)
+        if self._offsets and base_offsets and self.latest < max(base_offsets):
+            offset = self.latest
+            if offset not in base_offsets:
+                self._remove(offset)
+
+    def _remove(self, offset: int) -> None:
+        self._offsets.remove(offset)
+        self._files.unlink(self._path(offset))
+
+    def _path(self, offset: int) -> Path:
+        return segment_file(self._directory, offset, SNAPSHOT_SUFFIX)

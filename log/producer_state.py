@@ -1,0 +1,434 @@
+"""What a log knows of its producers: enough to refuse what comes twice, and to know what is undecided.
+
+Per producer id: its epoch, its last five batches, and the first offset of its open transaction. A client's
+batch must follow the last one's sequence; one that equals any of the five is a retry, answered with the
+offsets it got the first time. The state is kept in a snapshot with every roll and at a clean shutdown
+(producer_snapshots.py), and rebuilt from the batches behind it.
+
+Checking and updating are two steps: nothing changes before the batch is in the file.
+Source: Kafka's ProducerStateManager, ProducerAppendInfo, ProducerStateEntry; KIP-98, KIP-360, KIP-890.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple
+
+from kafkalite.wire.control_records import (
+    ControlRecordType,
+    EndTransactionMarker,
+    read_end_transaction_marker,
+)
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.records import (
+    NO_PRODUCER_EPOCH,
+    NO_SEQUENCE,
+    NO_TIMESTAMP,
+    RecordBatch,
+)
+
+# As many as a client may have in flight (max.in.flight.requests.per.connection of an idempotent producer).
+BATCHES_REMEMBERED = 5
+NO_COORDINATOR_EPOCH = -1
+
+_SEQUENCES = 2**31
+_MAX_PRODUCER_EPOCH = 2**15 - 1
+
+TRANSACTION_VERSION_2 = 2
+
+
+class AppendOrigin(IntEnum):
+    """Who appends: decides which checks are made."""
+
+    REPLICATION = 0
+    COORDINATOR = 1
+    CLIENT = 2
+
+
+class BatchMetadata(NamedTuple):
+    """A batch of a producer as it is remembered."""
+
+    last_sequence: int
+    last_offset: int
+    offset_delta: int
+    timestamp: int
+
+    @property
+    def first_sequence(self) -> int:
+        return (self.last_sequence - self.offset_delta) % _SEQUENCES
+
+    @property
+    def first_offset(self) -> int:
+        return self.last_offset - self.offset_delta
+
+
+class ProducerEntry:
+    """One producer in one partition."""
+
+    __slots__ = (
+        "batches",
+        "coordinator_epoch",
+        "last_timestamp",
+        "producer_epoch",
+        "producer_id",
+        "transaction_first_offset",
+    )
+
+    def __init__(
+        self,
+        producer_id: int,
+        producer_epoch: int = NO_PRODUCER_EPOCH,
+        coordinator_epoch: int = NO_COORDINATOR_EPOCH,
+        last_timestamp: int = NO_TIMESTAMP,
+        transaction_first_offset: int | None = None,
+    ) -> None:
+        self.producer_id = producer_id
+        self.producer_epoch = producer_epoch
+        self.coordinator_epoch = coordinator_epoch
+        self.last_timestamp = last_timestamp
+        self.transaction_first_offset = transaction_first_offset
+        self.batches: deque[BatchMetadata] = deque(maxlen=BATCHES_REMEMBERED)
+
+    @property
+    def last_sequence(self) -> int:
+        return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
+
+    @property
+    def last_offset(self) -> int:
+        return self.batches[-1].last_offset if self.batches else -1
+
+    @property
+    def last_offset_delta(self) -> int:
+        return self.batches[-1].offset_delta if self.batches else 0
+
+    def begin_epoch(self, producer_epoch: int) -> None:
+        if producer_epoch != self.producer_epoch:
+            self.batches.clear()
+            self.producer_epoch = producer_epoch
+
+
+class CompletedTransaction(NamedTuple):
+    """A transaction that a marker ends; `last_offset` is the marker's."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    is_aborted: bool
+
+
+class VerificationGuard:
+    """Proof that a transaction's partition was verified with its coordinator: compared by identity.
+
+    A fresh one for each verification, so that an answer that comes late, after the transaction was
+    aborted and the next begun, does not count (KIP-890).
+    """
+
+    __slots__ = ()
+
+
+@dataclass(slots=True)
+class VerificationState:
+    """A verification under way or done, not yet used by an append."""
+
+    guard: VerificationGuard
+    timestamp_ms: int
+    lowest_sequence: int
+    epoch: int
+    supports_epoch_bump: bool
+
+
+class ProducerState:
+    """All producers of one log."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name  # topic-partition, for messages
+        self.producers: dict[int, ProducerEntry] = {}
+        # First offset -> producer id; transactions begin in the order of their offsets.
+        self._ongoing: dict[int, int] = {}
+        # First offset -> marker's offset, of transactions whose marker is not below the high watermark.
+        self._unreplicated: dict[int, int] = {}
+        self._verifications: dict[int, VerificationState] = {}
+        self.end_offset = 0
+
+    def clear(self) -> None:
+        self.producers.clear()
+        self._ongoing.clear()
+        self._unreplicated.clear()
+
+    def load(self, entry: ProducerEntry) -> None:
+        """Take an entry from a snapshot."""
+        self.producers[entry.producer_id] = entry
+        if entry.transaction_first_offset is not None:
+            self._ongoing[entry.transaction_first_offset] = entry.producer_id
+            self._ongoing = dict(sorted(self._ongoing.items()))
+
+    @property
+    def first_unstable_offset(self) -> int | None:
+        """The first offset whose fate is not known, or known only above the high watermark."""
+        if not self._ongoing and not self._unreplicated:
+            return None
+        return min([*self._first_ongoing(), *self._unreplicated])
+
+    @property
+    def first_undecided_offset(self) -> int | None:
+        """The first offset of the oldest open transaction."""
+        return next(iter(self._ongoing), None)
+
+    def _first_ongoing(self) -> list[int]:
+        return [next(iter(self._ongoing))] if self._ongoing else []
+
+    def high_watermark_moved(self, high_watermark: int) -> None:
+        """Markers below the high watermark are final."""
+        if self._unreplicated:
+            self._unreplicated = {
+                first: last for first, last in self._unreplicated.items() if last >= high_watermark
+            }
+
+    def has_ongoing_transaction(self, producer_id: int, producer_epoch: int) -> bool:
+        entry = self.producers.get(producer_id)
+        return (
+            entry is not None
+            and entry.transaction_first_offset is not None
+            and entry.producer_epoch == producer_epoch
+        )
+
+    def find_duplicate(self, batch: RecordBatch) -> BatchMetadata | None:
+        """The remembered batch of which this one is a retry."""
+        entry = self.producers.get(batch.producer_id)
+        if entry is None or entry.producer_epoch != batch.producer_epoch:
+            return None
+        last_sequence = batch.last_sequence
+        for remembered in entry.batches:
+            if (
+                remembered.last_sequence == last_sequence
+                and remembered.first_sequence == batch.base_sequence
+            ):
+                return remembered
+        return None
+
+    def start_verification(
+        self, producer_id: int, sequence: int, epoch: int, *, supports_epoch_bump: bool, now_ms: int
+    ) -> VerificationGuard | None:
+        """A guard for the append that begins a transaction; None when one is open already."""
+        if self.has_ongoing_transaction(producer_id, epoch):
+            return None
+        state = self._verifications.get(producer_id)
+        if state is None:
+            state = VerificationState(
+                VerificationGuard(), now_ms, sequence, epoch, supports_epoch_bump
+            )
+            self._verifications[producer_id] = state
+        elif epoch > state.epoch:
+            state.epoch, state.lowest_sequence = epoch, sequence
+        elif epoch == state.epoch:
+            state.lowest_sequence = min(state.lowest_sequence, sequence)
+        return state.guard
+
+    def is_verified(self, batch: RecordBatch, guard: VerificationGuard | None) -> bool:
+        """Whether a transactional batch may be appended: its transaction is open, or was verified."""
+        if self.has_ongoing_transaction(batch.producer_id, batch.producer_epoch):
+            return True
+        state = self._verifications.get(batch.producer_id)
+        return state is not None and guard is state.guard
+
+    def check_data(self, batch: RecordBatch, offset: int, origin: AppendOrigin) -> None:
+        """Whether a producer may append this batch of data at `offset`.
+
+        Raises:
+            KafkaError: INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_TXN_STATE.
+        """
+        entry = self.producers.get(batch.producer_id)
+        if origin is AppendOrigin.CLIENT and self._verifications:
+            self._check_first_sequence(batch, entry, offset)
+        if entry is None:
+            # Expired, or its records were deleted: any sequence may come next (KIP-360).
+            return
+        if origin is not AppendOrigin.REPLICATION and batch.producer_epoch < entry.producer_epoch:
+            raise self._stale_epoch(batch, entry, offset)
+        if origin is AppendOrigin.CLIENT:
+            self._check_sequence(batch, entry, offset)
+        if entry.transaction_first_offset is not None and not batch.is_transactional:
+            raise KafkaError(
+                ErrorCode.INVALID_TXN_STATE,
+                f"Expected transactional write from producer {batch.producer_id} at offset {offset} "
+                f"in partition {self._name}",
+            )
+
+    def _check_first_sequence(
+        self, batch: RecordBatch, entry: ProducerEntry | None, offset: int
+    ) -> None:
+        state = self._verifications.get(batch.producer_id)
+        if state is None:
+            return
+        if state.supports_epoch_bump and batch.base_sequence and not (entry and entry.batches):
+            raise self._out_of_order(
+                batch, offset, "Expected sequence 0 for a producer with no state (transactions v2)"
+            )
+        if batch.base_sequence > state.lowest_sequence:
+            raise self._out_of_order(batch, offset, f"{state.lowest_sequence} (earliest seen)")
+
+    def _check_sequence(self, batch: RecordBatch, entry: ProducerEntry, offset: int) -> None:
+        if batch.producer_epoch != entry.producer_epoch:
+            if batch.base_sequence != 0 and entry.producer_epoch != NO_PRODUCER_EPOCH:
+                raise self._out_of_order(
+                    batch,
+                    offset,
+                    f"epoch {batch.producer_epoch} is new (was {entry.producer_epoch}) and starts at 0",
+                )
+        elif (
+            entry.producer_epoch != NO_PRODUCER_EPOCH
+            and batch.base_sequence != (entry.last_sequence + 1) % _SEQUENCES
+        ):
+            raise self._out_of_order(
+                batch, offset, f"{entry.last_sequence} (current end sequence number)"
+            )
+
+    def _out_of_order(self, batch: RecordBatch, offset: int, expected: str) -> KafkaError:
+        return KafkaError(
+            ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+            f"Out of order sequence number for producer {batch.producer_id} at offset {offset} in "
+            f"partition {self._name}: {batch.base_sequence} (incoming seq. number), {expected}",
+        )
+
+    def _stale_epoch(self, batch: RecordBatch, entry: ProducerEntry, offset: int) -> KafkaError:
+        return KafkaError(
+            ErrorCode.INVALID_PRODUCER_EPOCH,
+            f"Epoch of producer {batch.producer_id} at offset {offset} in {self._name} is "
+            f"{batch.producer_epoch}, which is smaller than the last seen epoch "
+            f"{entry.producer_epoch}",
+        )
+
+    def check_marker(
+        self,
+        batch: RecordBatch,
+        marker: EndTransactionMarker,
+        offset: int,
+        transaction_version: int = 0,
+    ) -> None:
+        """Whether a coordinator may append this marker at `offset`.
+
+        With transactions v2 a marker carries the epoch after the transaction's, so that one that is late
+        cannot end the next transaction (KIP-890, KIP-1228).
+
+        Raises:
+            KafkaError: INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED.
+        """
+        entry = self.producers.get(batch.producer_id)
+        if entry is None:
+            return
+        if transaction_version >= TRANSACTION_VERSION_2:
+            stale = batch.producer_epoch <= entry.producer_epoch
+            # The same marker again after its transaction ended; or an epoch that cannot grow.
+            if batch.producer_epoch == entry.producer_epoch and (
+                entry.transaction_first_offset is None
+                or batch.producer_epoch == _MAX_PRODUCER_EPOCH
+            ):
+                stale = False
+        else:
+            stale = batch.producer_epoch < entry.producer_epoch
+        if stale:
+            raise self._stale_epoch(batch, entry, offset)
+        if marker.coordinator_epoch < entry.coordinator_epoch:
+            raise KafkaError(
+                ErrorCode.TRANSACTION_COORDINATOR_FENCED,
+                f"Invalid coordinator epoch for producerId {batch.producer_id} at offset {offset} in "
+                f"partition {self._name}: {marker.coordinator_epoch} (zombie), "
+                f"{entry.coordinator_epoch} (current)",
+            )
+
+    def update_data(self, batch: RecordBatch, base_offset: int, max_timestamp: int) -> None:
+        """Take note of a batch of data that was appended at `base_offset`."""
+        producer_id = batch.producer_id
+        entry = self.producers.get(producer_id)
+        if entry is None:
+            entry = self.producers[producer_id] = ProducerEntry(producer_id)
+        entry.begin_epoch(batch.producer_epoch)
+        delta = batch.last_offset_delta
+        entry.batches.append(
+            BatchMetadata(batch.last_sequence, base_offset + delta, delta, max_timestamp)
+        )
+        entry.last_timestamp = max_timestamp
+        if batch.is_transactional:
+            self._verifications.pop(producer_id, None)
+            if entry.transaction_first_offset is None:
+                entry.transaction_first_offset = base_offset
+                self._ongoing[base_offset] = producer_id
+
+    def update_marker(
+        self, batch: RecordBatch, marker: EndTransactionMarker, offset: int, timestamp: int
+    ) -> CompletedTransaction | None:
+        """Take note of a marker appended at `offset`; the transaction it ends, if one was open.
+
+        The transaction stays open (and unstable) until `complete`: its entry in the transaction index is
+        written first.
+        """
+        producer_id = batch.producer_id
+        self._verifications.pop(producer_id, None)
+        entry = self.producers.get(producer_id)
+        if entry is None:
+            entry = self.producers[producer_id] = ProducerEntry(producer_id)
+        first_offset = entry.transaction_first_offset
+        entry.begin_epoch(batch.producer_epoch)
+        entry.coordinator_epoch = marker.coordinator_epoch
+        entry.last_timestamp = timestamp
+        entry.transaction_first_offset = None
+        if first_offset is None:
+            return None
+        return CompletedTransaction(
+            producer_id, first_offset, offset, marker.control_type is ControlRecordType.ABORT
+        )
+
+    def last_stable_offset(self, completed: CompletedTransaction) -> int:
+        """The last stable offset once this transaction is complete and replicated."""
+        for first_offset, producer_id in self._ongoing.items():
+            if producer_id != completed.producer_id:
+                return first_offset
+        return completed.last_offset + 1
+
+    def complete(self, completed: CompletedTransaction) -> None:
+        """The transaction is decided; stable once its marker is below the high watermark."""
+        self._ongoing.pop(completed.first_offset, None)
+        self._unreplicated[completed.first_offset] = completed.last_offset
+
+    def replay(self, batch: RecordBatch) -> CompletedTransaction | None:
+        """Take note of a batch found in the log (recovery, replication), unchecked.
+
+        The caller hands a completed transaction to `complete`, after indexing it.
+        """
+        completed = None
+        if batch.has_producer_id:
+            if batch.is_control:
+                marker = read_end_transaction_marker(batch)
+                if marker is not None:
+                    completed = self.update_marker(
+                        batch, marker, batch.base_offset, batch.max_timestamp
+                    )
+            else:
+                self.update_data(batch, batch.base_offset, batch.max_timestamp)
+        self.end_offset = batch.next_offset
+        return completed
+
+    def log_start_moved(self, log_start_offset: int) -> None:
+        """Records below were deleted: forget what was undecided there."""
+        self._unreplicated = {
+            first: last for first, last in self._unreplicated.items() if last >= log_start_offset
+        }
+        self.end_offset = max(self.end_offset, log_start_offset)
+
+    def remove_expired(self, now_ms: int, expiration_ms: int) -> None:
+        """Forget producers without an open transaction that were silent for `expiration_ms`."""
+        expired = [
+            producer_id
+            for producer_id, entry in self.producers.items()
+            if entry.transaction_first_offset is None
+            and now_ms - entry.last_timestamp >= expiration_ms
+        ]
+        for producer_id in expired:
+            del self.producers[producer_id]
+        self._verifications = {
+            producer_id: state
+            for producer_id, state in self._verifications.items()
+            if now_ms - state.timestamp_ms < expiration_ms
+        }

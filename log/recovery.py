@@ -1,0 +1,317 @@
+"""Opening a log's directory, whatever state the last broker left it in.
+
+1. Files on their way out or in are put right: `.deleted` and `.cleaned` are removed; a `.swap` is complete,
+   the segments it replaces are removed and it takes their place.
+2. Segments behind the recovery point are scanned, if the last shutdown was not clean: every checksum, up to
+   the first batch that is torn or wrong. There the log ends; the indexes are rebuilt on the way.
+3. Leader epochs are cut to what the log holds; the producers' state is that of the last snapshot, brought
+   forward over the batches behind it.
+
+So the time to open is that of the unflushed tail, and of one segment's headers for the producers.
+Source: Kafka's LogLoader, LogSegment.recover, UnifiedLog.rebuildProducerState.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+
+from kafkalite.log.files import (
+    CLEANED_SUFFIX,
+    DELETED_SUFFIX,
+    LOG_SUFFIX,
+    SEGMENT_SUFFIXES,
+    SWAP_SUFFIX,
+    Files,
+    parse_segment_file,
+    segment_file,
+)
+from kafkalite.log.leader_epochs import LeaderEpochs
+from kafkalite.log.open_files import OpenFiles
+from kafkalite.log.producer_snapshots import ProducerSnapshots
+from kafkalite.log.producer_state import CompletedTransaction, ProducerState
+from kafkalite.log.segment import LogSegment
+from kafkalite.log.segments import Segments
+from kafkalite.log.transaction_index import AbortedTransaction
+from kafkalite.wire.errors import KafkaError
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class LoadedLog:
+    """What was found in a log's directory."""
+
+    segments: Segments
+    leader_epochs: LeaderEpochs
+    producer_state: ProducerState
+    snapshots: ProducerSnapshots
+    log_start_offset: int
+    log_end_offset: int
+    recovery_point: int
+
+
+class LogLoader:
+    """Loads one log. Raises OSError throughout, and KafkaError where a file cannot be made sense of."""
+
+    def __init__(
+        self,
+        directory: Path,
+        open_files: OpenFiles,
+        *,
+        now_ms: int,
+        index_interval_bytes: int,
+        log_start_offset: int,
+        recovery_point: int,
+        clean_shutdown: bool,
+    ) -> None:
+        self._directory = directory
+        self._open_files = open_files
+        self._files: Files = open_files.files
+        self._now_ms = now_ms
+        self._index_interval_bytes = index_interval_bytes
+        self._log_start_offset = log_start_offset
+        self._recovery_point = recovery_point
+        self._clean_shutdown = clean_shutdown
+        self._segments = Segments()
+        self._epochs = LeaderEpochs(directory, self._files)
+        self._state = ProducerState(directory.name)
+        self._snapshots = ProducerSnapshots(directory, self._files)
+
+    def load(self) -> LoadedLog:
+        """Bring the directory in order and say what is in it."""
+        names = self._files.names(self._directory)
+        if names:
+            names = self._finish_interrupted(names)
+            self._epochs.load()
+        self._open_segments(names)
+        self._snapshots = ProducerSnapshots(self._directory, self._files, names)
+        to_recover = self._to_recover(set(names))
+        if to_recover:
+            log_end_offset = self._recover(to_recover)
+        else:
+            log_end_offset = self._segments.active.next_offset() if len(self._segments) else 0
+        if not len(self._segments) or log_end_offset < self._log_start_offset:
+            log_end_offset = self._start_again()
+        log_start_offset = max(self._log_start_offset, self._segments.first.base_offset)
+        self._epochs.truncate_from_end(log_end_offset)
+        self._epochs.truncate_from_start(self._log_start_offset)
+        if not to_recover:
+            self._load_producers(log_start_offset, log_end_offset)
+        self._state.end_offset = max(self._state.end_offset, log_end_offset)
+        recovery_point = log_end_offset
+        if not self._clean_shutdown:
+            recovery_point = min(self._recovery_point, log_end_offset)
+        return LoadedLog(
+            self._segments,
+            self._epochs,
+            self._state,
+            self._snapshots,
+            log_start_offset,
+            log_end_offset,
+            recovery_point,
+        )
+
+    # -- 1. files on their way
+
+    def _finish_interrupted(self, names: list[str]) -> list[str]:
+        """Remove what is half done, finish what is all but done; the names that are left."""
+        parsed = {name: parse_segment_file(name) for name in names}
+        second = {name: p[2] for name, p in parsed.items() if p is not None and p[2]}
+        # Kafka's names for snapshots on their way out are the same.
+        if not second:
+            return names
+        offsets = {name: p[0] for name, p in parsed.items() if p is not None}
+        cleaned = [offsets[name] for name, s in second.items() if s == CLEANED_SUFFIX]
+        swaps = {name for name, s in second.items() if s == SWAP_SUFFIX}
+        for name, suffix in second.items():
+            # A swap beside a .cleaned of an earlier offset is part of a replacement that had only begun.
+            half_done = name in swaps and cleaned and offsets[name] >= min(cleaned)
+            if suffix in (DELETED_SUFFIX, CLEANED_SUFFIX) or half_done:
+                self._files.unlink(self._directory / name)
+                swaps.discard(name)
+        self._finish_swap(names, swaps, offsets)
+        self._files.sync_directory(self._directory)
+        return self._files.names(self._directory)
+
+    def _finish_swap(self, names: list[str], swaps: set[str], offsets: dict[str, int]) -> None:
+        swapped_logs = [offsets[name] for name in swaps if name.endswith(LOG_SUFFIX + SWAP_SUFFIX)]
+        if swapped_logs:
+            ends: list[int] = []
+            for offset in swapped_logs:
+                segment = LogSegment.open(
+                    self._directory, offset, self._open_files, second_suffix=SWAP_SUFFIX
+                )
+                ends.append(segment.next_offset())
+                segment.close()
+            low, high = min(swapped_logs), max(ends)
+            for name in names:
+                if low <= offsets.get(name, -1) < high and _is_plain_segment_file(name):
+                    _logger.info("%s: replaced by a compacted segment", self._directory / name)
+                    self._files.unlink(self._directory / name)
+        # The log first, as LogSegment.rename does: what it replaces is gone, the indexes may follow later.
+        for name in sorted(swaps, key=lambda name: not name.endswith(LOG_SUFFIX + SWAP_SUFFIX)):
+            target = name.removesuffix(SWAP_SUFFIX)
+            self._files.rename(self._directory / name, self._directory / target)
+
+    # -- 2. segments
+
+    def _open_segments(self, names: list[str]) -> None:
+        logs: list[int] = []
+        others: list[tuple[int, str]] = []
+        for name in names:
+            parsed = parse_segment_file(name)
+            if parsed is not None and not parsed[2]:
+                if parsed[1] == LOG_SUFFIX:
+                    logs.append(parsed[0])
+                elif parsed[1] in SEGMENT_SUFFIXES:
+                    others.append(parsed[:2])
+        for base_offset in sorted(logs):
+            self._segments.add(LogSegment.open(self._directory, base_offset, self._open_files))
+        if others:
+            known = set(logs)
+            for base_offset, suffix in others:
+                if base_offset not in known:
+                    self._files.unlink(segment_file(self._directory, base_offset, suffix))
+
+    def _to_recover(self, names: set[str]) -> list[LogSegment]:
+        """The segments to scan: those behind the recovery point, and from the first with a bad index on."""
+        segments = list(self._segments)
+        first = len(segments)
+        if not self._clean_shutdown:
+            unflushed = self._segments.since(self._recovery_point)
+            first -= len(unflushed)
+        for i, segment in enumerate(segments[:first]):
+            if not _has_indexes(segment, names) or not segment.transaction_index.is_sound():
+                _logger.warning("%s: index missing or damaged, rebuilding it", segment.file.path)
+                return segments[i:]
+        return segments[first:]
+
+    def _recover(self, segments: list[LogSegment]) -> int:
+        """Scan the segments; the offset where the log ends."""
+        first = segments[0].base_offset
+        self._load_producers(self._log_start_offset, first)
+        next_offset = first
+        for i, segment in enumerate(segments):
+            self._snapshots.take(self._state)
+            next_offset, is_whole = self._recover_segment(segment)
+            if not is_whole:
+                for later in segments[i + 1 :]:
+                    _logger.warning("%s: behind a damaged batch, removed", later.file.path)
+                    self._segments.remove(later)
+                    later.unlink()
+                    self._snapshots.remove_at(later.base_offset)
+                break
+        return next_offset
+
+    def _recover_segment(self, segment: LogSegment) -> tuple[int, bool]:
+        """Scan a segment and cut it behind its last good batch; (next offset, whether all was good)."""
+        segment.reset()
+        end = 0
+        next_offset = segment.base_offset
+        reason = "cut short"
+        try:
+            for position, batch in segment.batches():
+                if not batch.is_valid():
+                    reason = "wrong checksum"
+                    break
+                if not segment.takes_offset(batch.base_offset) or batch.base_offset < next_offset:
+                    reason = f"offset {batch.base_offset} where {next_offset} or more must be"
+                    break
+                segment.note_batch(
+                    position,
+                    batch.size_bytes,
+                    batch.base_offset,
+                    batch.last_offset,
+                    batch.max_timestamp,
+                    self._index_interval_bytes,
+                )
+                self._epochs.note(batch.partition_leader_epoch, batch.base_offset)
+                completed = self._state.replay(batch)
+                if completed is not None:
+                    self._complete(segment, completed)
+                end = position + batch.size_bytes
+                next_offset = batch.next_offset
+        except KafkaError as error:
+            reason = error.message or error.code.name
+        is_whole = end == segment.size
+        if not is_whole:
+            _logger.warning(
+                "%s: cut from %d to %d bytes: %s", segment.file.path, segment.size, end, reason
+            )
+            segment.cut(end)
+        segment.finish_indexes()
+        return next_offset, is_whole
+
+    def _complete(self, segment: LogSegment, completed: CompletedTransaction) -> None:
+        if completed.is_aborted:
+            segment.transaction_index.append(
+                AbortedTransaction(
+                    completed.producer_id,
+                    completed.first_offset,
+                    completed.last_offset,
+                    self._state.last_stable_offset(completed),
+                )
+            )
+        self._state.complete(completed)
+
+    def _start_again(self) -> int:
+        """No segment, or none that reaches the log's start: an empty one there."""
+        for segment in self._segments:
+            _logger.warning(
+                "%s: ends before the log's start %d, removed",
+                segment.file.path,
+                self._log_start_offset,
+            )
+            self._segments.remove(segment)
+            segment.unlink()
+        self._state.clear()
+        self._state.end_offset = self._log_start_offset
+        self._snapshots.remove_outside(self._log_start_offset, self._log_start_offset)
+        self._segments.add(
+            LogSegment.create(
+                self._directory, self._log_start_offset, self._open_files, now_ms=self._now_ms
+            )
+        )
+        return self._log_start_offset
+
+    # -- 3. producers
+
+    def _load_producers(self, log_start_offset: int, up_to: int) -> None:
+        """The producers' state as it was at offset `up_to`."""
+        self._snapshots.remove_strays(self._segments.base_offsets)
+        self._snapshots.remove_outside(log_start_offset, up_to)
+        self._snapshots.load_latest(self._state, log_start_offset)
+        replay_producers(self._segments, self._state, up_to)
+        self._state.end_offset = max(self._state.end_offset, up_to)
+
+
+def replay_producers(segments: Segments, state: ProducerState, up_to: int) -> None:
+    """Bring `state` from its end forward to offset `up_to`, over the headers of the batches between."""
+    start = state.end_offset
+    if start >= up_to:
+        return
+    for segment in segments.since(start):
+        if segment.base_offset >= up_to:
+            return
+        for position, batch in segment.batches(segment.position_of(start), headers_only=True):
+            if batch.base_offset >= up_to:
+                return
+            if batch.last_offset < start:
+                continue
+            completed = state.replay(segment.whole(position, batch) if batch.is_control else batch)
+            if completed is not None:
+                state.complete(completed)
+
+
+def _is_plain_segment_file(name: str) -> bool:
+    parsed = parse_segment_file(name)
+    return parsed is not None and parsed[1] in SEGMENT_SUFFIXES and not parsed[2]
+
+
+def _has_indexes(segment: LogSegment, names: set[str]) -> bool:
+    return all(
+        index.path.name in names and index.is_sound()
+        for index in (segment.offset_index, segment.time_index)
+    )

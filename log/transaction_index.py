@@ -1,0 +1,72 @@
+"""The transaction index: a segment's aborted transactions, for consumers that read only what is committed.
+
+An entry is written with the abort marker: `version: int16 (0), producer id: int64, first offset: int64,
+last offset: int64 (the marker's), last stable offset: int64`. The file exists only where something was
+aborted. Source: Kafka's TransactionIndex, AbortedTxn; KIP-98.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+from kafkalite.log.index_file import IndexFile
+
+
+class AbortedTransaction(NamedTuple):
+    """Offsets, all inclusive; the last stable offset is that after the abort."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    last_stable_offset: int
+
+
+class TransactionIndex(IndexFile):
+    """Aborted transactions in the order of their markers. In a file of its own, written at once."""
+
+    layout = struct.Struct(">hqqqq")
+
+    def append(self, aborted: AbortedTransaction) -> None:
+        self.append_entry(0, *aborted)
+
+    def all(self) -> list[AbortedTransaction]:
+        if not self.count:
+            return []
+        self.load()
+        return [AbortedTransaction(*self.entry(i)[1:]) for i in range(self.count)]
+
+    def overlapping(
+        self, fetch_offset: int, upper_bound: int
+    ) -> tuple[list[AbortedTransaction], bool]:
+        """Those that touch [fetch_offset, upper_bound), and whether no later segment can have more."""
+        found: list[AbortedTransaction] = []
+        for aborted in self.all():
+            if aborted.last_offset >= fetch_offset and aborted.first_offset < upper_bound:
+                found.append(aborted)
+            if aborted.last_stable_offset >= upper_bound:
+                return found, True
+        return found, False
+
+    def truncate_to(self, offset: int) -> None:
+        """Drop the transactions that end at or behind `offset`."""
+        self.keep(sum(aborted.last_offset < offset for aborted in self.all()))
+
+    def is_sound(self) -> bool:
+        """Whether each entry can be: offsets in order, none before the segment."""
+        try:
+            size = self._files.size(self.path)
+        except FileNotFoundError:
+            return True
+        return size % self.layout.size == 0 and all(
+            self.base_offset <= aborted.last_offset and aborted.first_offset <= aborted.last_offset
+            for aborted in self.all()
+        )
+
+    def write(self, *, sync: bool = False) -> None:
+        """As for every index; but where nothing was aborted there is no file."""
+        if self.count:
+            super().write(sync=sync)
+        elif self._must_truncate:
+            self._files.unlink(self.path)
+            self._must_truncate = False
