@@ -1,0 +1,409 @@
+"""A data directory (one of `log.dirs`): the logs in it, and the files they share.
+
+`meta.properties` says whose it is, `.lock` that a living broker holds it, `.kafka_cleanshutdown` that the
+last one closed its logs. The checkpoints hold, for each partition, what a restart must know: up to where the
+log is on the disk, where it starts, and how far consumers were allowed to see. All in Kafka's formats.
+Source: Kafka's LogManager, BrokerMetadataCheckpoint, CleanShutdownFileHandler.
+"""
+
+from __future__ import annotations
+
+import base64
+import fcntl
+import json
+import logging
+import os
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from kafkalite.log.checkpoints import (
+    CorruptCheckpoint,
+    TopicPartition,
+    read_offsets,
+    read_topic_id,
+    write_offsets,
+    write_topic_id,
+)
+from kafkalite.log.config import LogConfig
+from kafkalite.log.errors import DataDirectoryInUse, InconsistentDataDirectory
+from kafkalite.log.files import (
+    CLEAN_SHUTDOWN,
+    DELETED_DIRECTORY_SUFFIX,
+    HIGH_WATERMARK_CHECKPOINT,
+    LOCK,
+    LOG_START_OFFSET_CHECKPOINT,
+    META_PROPERTIES,
+    PARTITION_METADATA,
+    RECOVERY_POINT_CHECKPOINT,
+    Files,
+    parse_partition_directory,
+)
+from kafkalite.log.log import Log
+from kafkalite.log.open_files import OpenFiles
+from kafkalite.wire.errors import ErrorCode, KafkaError
+
+_logger = logging.getLogger(__name__)
+
+# fcntl's locks do not hold within a process: several brokers in one are told apart here.
+_locked_here: set[Path] = set()
+
+
+class MetaProperties(NamedTuple):
+    """What `meta.properties` says (version 1)."""
+
+    cluster_id: str
+    node_id: int
+    directory_id: str
+
+
+class StoredPartition(NamedTuple):
+    """A partition's directory as it was found."""
+
+    topic: str
+    partition: int
+    topic_id: uuid.UUID | None
+    path: Path
+
+
+def random_id() -> str:
+    """A new cluster's or directory's id, as Kafka writes them: a UUID in 22 characters of base64."""
+    while True:
+        encoded = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        if not encoded.startswith("-"):  # it would look like a flag to Kafka's tools
+            return encoded
+
+
+def read_meta_properties(directory: Path, files: Files) -> MetaProperties | None:
+    """The directory's `meta.properties`; None if it has none.
+
+    Raises:
+        InconsistentDataDirectory: it cannot be understood.
+        OSError: it cannot be read.
+    """
+    path = directory / META_PROPERTIES
+    try:
+        lines = files.read(path).decode().splitlines()
+    except FileNotFoundError:
+        return None
+    except UnicodeDecodeError as error:
+        raise InconsistentDataDirectory(f"{path}: {error}") from error
+    properties = dict(
+        line.replace("\\", "").split("=", 1)
+        for line in lines
+        if "=" in line and not line.startswith("#")
+    )
+    if properties.get("version") != "1":
+        raise InconsistentDataDirectory(f"{path}: version 1 expected")
+    try:
+        return MetaProperties(
+            properties["cluster.id"], int(properties["node.id"]), properties.get("directory.id", "")
+        )
+    except (KeyError, ValueError) as error:
+        raise InconsistentDataDirectory(f"{path}: {error} is missing or wrong") from error
+
+
+class LogDirectory:
+    """One data directory, locked, with its logs. Made by `LogDirectory.open`."""
+
+    def __init__(
+        self,
+        path: Path,
+        properties: MetaProperties,
+        lock_descriptor: int,
+        *,
+        now_ms: Callable[[], int],
+        open_files: OpenFiles,
+        verify_transactions: bool,
+        on_failure: Callable[[LogDirectory, OSError], None] | None,
+    ) -> None:
+        self.path = path
+        self.cluster_id, self.node_id, self.directory_id = properties
+        self.logs: dict[TopicPartition, Log] = {}
+        self.now_ms = now_ms
+        self.open_files = open_files
+        self.files = open_files.files
+        # Why nothing here works any more; None while all is well.
+        self.failure: OSError | None = None
+        self._lock_descriptor = lock_descriptor
+        self._verify_transactions = verify_transactions
+        self._on_failure = on_failure
+        self._deleted: list[tuple[int, Path]] = []
+        self.was_clean_shutdown = self._take_clean_shutdown()
+        self._recovery_points = self._read_checkpoint(RECOVERY_POINT_CHECKPOINT)
+        self._log_start_offsets = self._read_checkpoint(LOG_START_OFFSET_CHECKPOINT)
+        self._high_watermarks = self._read_checkpoint(HIGH_WATERMARK_CHECKPOINT)
+
+    @classmethod
+    def open(
+        cls,
+        path: Path,
+        *,
+        cluster_id: str | None,
+        node_id: int,
+        now_ms: Callable[[], int],
+        open_files: OpenFiles | None = None,
+        verify_transactions: bool = False,
+        on_failure: Callable[[LogDirectory, OSError], None] | None = None,
+    ) -> LogDirectory:
+        """Lock a data directory, made if it is not there, and read what the last broker left.
+
+        Args:
+            cluster_id: what it must belong to; None: whatever it belongs to, or a new id.
+            on_failure: told when the disk breaks; every log here is offline then.
+
+        Raises:
+            DataDirectoryInUse: a living broker has it.
+            InconsistentDataDirectory: it is another cluster's or node's.
+            OSError: it cannot be read or written.
+        """
+        open_files = OpenFiles() if open_files is None else open_files
+        files = open_files.files
+        files.make_directory(path)
+        path = path.resolve()
+        descriptor = _lock(path)
+        try:
+            properties = read_meta_properties(path, files)
+            if properties is None:
+                properties = MetaProperties(cluster_id or random_id(), node_id, random_id())
+                _write_meta_properties(path, properties, files)
+            if cluster_id is not None and properties.cluster_id != cluster_id:
+                raise InconsistentDataDirectory(
+                    f"{path} belongs to cluster {properties.cluster_id}, not {cluster_id}"
+                )
+            if properties.node_id != node_id:
+                raise InconsistentDataDirectory(
+                    f"{path} belongs to node {properties.node_id}, not {node_id}"
+                )
+            return cls(
+                path,
+                properties,
+                descriptor,
+                now_ms=now_ms,
+                open_files=open_files,
+                verify_transactions=verify_transactions,
+                on_failure=on_failure,
+            )
+        except BaseException:
+            _unlock(path, descriptor)
+            raise
+
+    def __repr__(self) -> str:
+        return f"LogDirectory({str(self.path)!r}, {len(self.logs)} logs)"
+
+    def _take_clean_shutdown(self) -> bool:
+        """Whether the last shutdown was clean; from now on it is not. Raises OSError."""
+        path = self.path / CLEAN_SHUTDOWN
+        if not self.files.exists(path):
+            return False
+        self.files.unlink(path)
+        self.files.sync_directory(self.path)
+        return True
+
+    def _read_checkpoint(self, name: str) -> dict[TopicPartition, int]:
+        try:
+            return read_offsets(self.files, self.path / name)
+        except CorruptCheckpoint as error:
+            # Starting from nothing costs time (everything is scanned) but loses no record.
+            _logger.warning("%s", error)
+            return {}
+
+    # -- logs
+
+    def partitions(self) -> list[StoredPartition]:
+        """The partitions that have a directory here; logs deleted but not yet removed go now.
+
+        Raises:
+            OSError: the directory cannot be read.
+        """
+        found: list[StoredPartition] = []
+        for name in self.files.names(self.path):
+            if name.endswith(DELETED_DIRECTORY_SUFFIX):
+                self._deleted.append((0, self.path / name))
+            parsed = parse_partition_directory(name)
+            if parsed is None:
+                continue
+            path = self.path / name
+            try:
+                topic_id = read_topic_id(self.files, path / PARTITION_METADATA)
+            except CorruptCheckpoint as error:
+                _logger.warning("%s", error)
+                topic_id = None
+            found.append(StoredPartition(*parsed, topic_id, path))
+        self.remove_deleted()
+        return found
+
+    def open_log(
+        self, topic: str, partition: int, config: LogConfig, *, topic_id: uuid.UUID | None = None
+    ) -> Log:
+        """Open a partition's log, new or old, from where its checkpoints say.
+
+        Raises:
+            KafkaError: KAFKA_STORAGE_ERROR, the directory or this log is broken; INCONSISTENT_TOPIC_ID, the
+                log is one of another topic of that name.
+        """
+        if self.failure is not None:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{self.path}: {self.failure}")
+        key = (topic, partition)
+        path = self.path / f"{topic}-{partition}"
+        try:
+            self.files.make_directory(path)
+            if topic_id is not None:
+                self._keep_topic_id(path, topic_id)
+            log = Log.open(
+                path,
+                config,
+                now_ms=self.now_ms,
+                open_files=self.open_files,
+                log_start_offset=self._log_start_offsets.get(key, 0),
+                recovery_point=self._recovery_points.get(key, 0),
+                clean_shutdown=self.was_clean_shutdown,
+                verify_transactions=self._verify_transactions,
+                on_failure=self.failed,
+            )
+        except (OSError, CorruptCheckpoint) as error:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{path}: {error}") from error
+        log.advance_high_watermark(self._high_watermarks.get(key, 0))
+        self.logs[key] = log
+        return log
+
+    def _keep_topic_id(self, path: Path, topic_id: uuid.UUID) -> None:
+        file = path / PARTITION_METADATA
+        kept = read_topic_id(self.files, file)
+        if kept is None:
+            write_topic_id(self.files, file, topic_id)
+        elif kept != topic_id:
+            raise KafkaError(
+                ErrorCode.INCONSISTENT_TOPIC_ID,
+                f"{path}: the log is of topic id {kept}, not {topic_id}",
+            )
+
+    def delete_log(self, topic: str, partition: int) -> None:
+        """Delete a log: out of the way at once, removed after `file.delete.delay.ms` (`remove_deleted`).
+
+        Raises:
+            KafkaError(KAFKA_STORAGE_ERROR): it is still there.
+        """
+        key = (topic, partition)
+        log = self.logs.pop(key)
+        path = log.delete()
+        self._deleted.append((self.now_ms() + log.config.file_delete_delay_ms, path))
+        for checkpoint in (self._recovery_points, self._log_start_offsets, self._high_watermarks):
+            checkpoint.pop(key, None)
+
+    def remove_deleted(self) -> None:
+        """Remove the deleted logs whose delay has passed."""
+        now_ms = self.now_ms()
+        waiting: list[tuple[int, Path]] = []
+        for deadline_ms, path in self._deleted:
+            if deadline_ms > now_ms:
+                waiting.append((deadline_ms, path))
+                continue
+            try:
+                remove_tree(self.files, path)
+            except OSError as error:
+                _logger.warning("%s: not removed: %s", path, error)
+        self._deleted = waiting
+
+    # -- checkpoints, closing
+
+    def checkpoint(self) -> None:
+        """Write the three checkpoints. Raises KafkaError(KAFKA_STORAGE_ERROR)."""
+        for key, log in self.logs.items():
+            if log.offline_reason is None:
+                self._recovery_points[key] = log.recovery_point
+                self._log_start_offsets[key] = log.log_start_offset
+                self._high_watermarks[key] = log.high_watermark
+        # Kafka leaves out starts that the first segment's name tells.
+        starts = {
+            key: offset
+            for key, offset in self._log_start_offsets.items()
+            if key not in self.logs or offset > self.logs[key].segments.first.base_offset
+        }
+        try:
+            for name, offsets in (
+                (RECOVERY_POINT_CHECKPOINT, self._recovery_points),
+                (LOG_START_OFFSET_CHECKPOINT, starts),
+                (HIGH_WATERMARK_CHECKPOINT, self._high_watermarks),
+            ):
+                write_offsets(self.files, self.path / name, offsets)
+        except OSError as error:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{self.path}: {error}") from error
+
+    def close(self) -> None:
+        """Close every log and say so on the disk; unlock.
+
+        A log that cannot be closed is recovered at the next start, and so are all others here.
+        """
+        try:
+            is_clean = self.failure is None
+            for log in self.logs.values():
+                try:
+                    log.close()
+                except KafkaError as error:
+                    _logger.error("%s", error)
+                    is_clean = False
+                is_clean = is_clean and log.offline_reason is None
+            if self.failure is None:
+                self._checkpoint_and_mark(is_clean)
+        finally:
+            _unlock(self.path, self._lock_descriptor)
+
+    def _checkpoint_and_mark(self, is_clean: bool) -> None:
+        try:
+            self.checkpoint()
+            if is_clean:
+                content = json.dumps({"version": 0, "brokerEpoch": -1}, separators=(",", ":"))
+                self.files.write_atomically(self.path / CLEAN_SHUTDOWN, content.encode())
+        except (KafkaError, OSError) as error:
+            _logger.error("%s: not closed cleanly: %s", self.path, error)
+
+    def failed(self, error: OSError) -> None:
+        """The disk broke: every log here goes offline, those in other directories go on."""
+        if self.failure is not None:
+            return
+        self.failure = error
+        _logger.error("%s: offline: %s", self.path, error)
+        for log in self.logs.values():
+            if log.offline_reason is None:
+                log.offline_reason = f"data directory {self.path} failed: {error}"
+        if self._on_failure is not None:
+            self._on_failure(self, error)
+
+
+def remove_tree(files: Files, path: Path) -> None:
+    """Remove a directory of files. Raises OSError."""
+    for name in files.names(path):
+        files.unlink(path / name)
+    files.remove_directory(path)
+
+
+def _write_meta_properties(path: Path, properties: MetaProperties, files: Files) -> None:
+    text = (
+        "#\n"
+        f"cluster.id={properties.cluster_id}\n"
+        f"directory.id={properties.directory_id}\n"
+        f"node.id={properties.node_id}\n"
+        "version=1\n"
+    )
+    files.write_atomically(path / META_PROPERTIES, text.encode())
+
+
+def _lock(path: Path) -> int:
+    if path in _locked_here:
+        raise DataDirectoryInUse(f"{path} is in use by a broker in this process")
+    descriptor = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        # The lock Java's FileChannel.tryLock takes: Kafka and kafkalite keep each other out.
+        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(descriptor)
+        raise DataDirectoryInUse(f"{path} is in use by another broker") from error
+    _locked_here.add(path)
+    return descriptor
+
+
+def _unlock(path: Path, descriptor: int) -> None:
+    _locked_here.discard(path)
+    os.close(descriptor)
