@@ -1,0 +1,160 @@
+"""One partition as its leader sees it: a log, a high watermark, a leader epoch, and who waits.
+
+Everything a client does to records goes through here, in plain functions that never wait, and hence
+are atomic among the broker's tasks. The one thing that takes time, waiting for an append, is done by
+watching: whoever waits adds itself to `watchers`, and every append tells them.
+"""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from kafkalite.log.log import AppendInfo, AppendOrigin, Log, ReadResult
+from kafkalite.purgatory import Watchers
+from kafkalite.wire.errors import ErrorCode, KafkaError
+
+ALL_IN_SYNC: int = -1  # required acks
+
+
+class Partition:
+    """A partition's log with what the cluster knows about it.
+
+    `leader_id`, `leader_epoch`, `replicas` and `in_sync_replicas` are the metadata image's, set by
+    whoever changes it, who calls `metadata_changed` after that.
+    """
+
+    __slots__ = (
+        "in_sync_replicas",
+        "index",
+        "is_deleted",
+        "leader_epoch",
+        "leader_id",
+        "log",
+        "replicas",
+        "topic",
+        "topic_id",
+        "watchers",
+    )
+
+    def __init__(
+        self,
+        topic: str,
+        topic_id: UUID,
+        index: int,
+        log: Log,
+        *,
+        leader_id: int,
+        leader_epoch: int,
+        replicas: list[int],
+        in_sync_replicas: list[int],
+    ) -> None:
+        self.topic = topic
+        self.topic_id = topic_id
+        self.index = index
+        self.log = log
+        self.leader_id = leader_id
+        self.leader_epoch = leader_epoch
+        self.replicas = replicas
+        self.in_sync_replicas = in_sync_replicas
+        self.is_deleted = False
+        self.watchers = Watchers()
+        self._advance_high_watermark()
+
+    def __repr__(self) -> str:
+        return f"<Partition {self.topic}-{self.index}>"
+
+    @property
+    def high_watermark(self) -> int:
+        """Up to where consumers may read."""
+        return self.log.high_watermark
+
+    @property
+    def last_stable_offset(self) -> int:
+        """Up to where READ_COMMITTED consumers may read: the first open transaction's begin."""
+        return self.log.last_stable_offset
+
+    def _advance_high_watermark(self) -> None:
+        # The minimum over the in-sync replicas: they all share this one log.
+        self.log.advance_high_watermark(self.log.visible_end_offset)
+
+    def check_leader(self, node_id: int, current_leader_epoch: int, *, leader_only: bool) -> None:
+        """Refuse a request that `node_id` cannot answer, or that was meant for another epoch.
+
+        -1 as epoch skips that check (KIP-320). A replica that does not lead may be read from where
+        `leader_only` is false (KIP-392). Raises KafkaError with FENCED_LEADER_EPOCH,
+        UNKNOWN_LEADER_EPOCH or NOT_LEADER_OR_FOLLOWER (Partition.scala, getLocalLog).
+        """
+        if current_leader_epoch != -1 and current_leader_epoch != self.leader_epoch:
+            if current_leader_epoch < self.leader_epoch:
+                raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH)
+            raise KafkaError(ErrorCode.UNKNOWN_LEADER_EPOCH)
+        if node_id != self.leader_id and (leader_only or node_id not in self.replicas):
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+    def append(
+        self,
+        records: bytes | bytearray | memoryview,
+        *,
+        required_acks: int = ALL_IN_SYNC,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+    ) -> AppendInfo:
+        """Append one batch, move the high watermark and wake whoever waits for it.
+
+        Raises KafkaError: NOT_ENOUGH_REPLICAS when all in-sync replicas are asked for and they are
+        fewer than min.insync.replicas, and whatever `Log.append` finds wrong with the batch.
+        """
+        log = self.log
+        if required_acks == ALL_IN_SYNC:
+            needed = min(log.config.min_insync_replicas, len(self.replicas))
+            if len(self.in_sync_replicas) < needed:
+                raise KafkaError(
+                    ErrorCode.NOT_ENOUGH_REPLICAS,
+                    f"{len(self.in_sync_replicas)} replicas of {self.topic}-{self.index} are in "
+                    f"sync, min.insync.replicas asks for {needed}",
+                )
+        info = log.append(records, leader_epoch=self.leader_epoch, origin=origin)
+        self._advance_high_watermark()
+        self.watchers.notify()
+        return info
+
+    def read_limit(self, *, committed_only: bool) -> int:
+        """The offset before which a consumer's read ends."""
+        return self.log.last_stable_offset if committed_only else self.log.high_watermark
+
+    def read(
+        self,
+        offset: int,
+        max_bytes: int,
+        *,
+        committed_only: bool = False,
+        minimum_one_batch: bool = True,
+    ) -> ReadResult:
+        """Read from `offset` on, for a consumer. The records are to be closed by the caller.
+
+        Raises KafkaError (OFFSET_OUT_OF_RANGE).
+        """
+        return self.log.read(
+            offset,
+            max_bytes,
+            upper_bound=self.read_limit(committed_only=committed_only),
+            minimum_one_batch=minimum_one_batch,
+            with_aborted_transactions=committed_only,
+        )
+
+    def metadata_changed(self) -> None:
+        """Leader, epoch or replicas are others now: whoever waits here has to look again."""
+        self.watchers.notify()
+
+    def deleted(self) -> None:
+        """The topic is gone: whoever waits here has to be told."""
+        self.is_deleted = True
+        self.watchers.notify()
+
+    def end_offset_for_epoch(self, leader_epoch: int) -> tuple[int, int]:
+        """(epoch, its end offset) for the largest epoch not above `leader_epoch`; (-1, -1) if none.
+
+        Our own epoch counts even before its first batch (Kafka notes it when a leader is elected).
+        """
+        if leader_epoch == self.leader_epoch:
+            return leader_epoch, self.log.log_end_offset
+        return self.log.end_offset_for_epoch(leader_epoch)
