@@ -14,7 +14,7 @@ from examples.flights.data import AirportHour
 AIRPORTS = {"EWR": "Newark", "JFK": "Kennedy", "LGA": "LaGuardia"}
 LATE_MINUTES = 90
 """The colour scale ends here: beyond it, late is late."""
-NOTHING = "#f2f0ec"
+NOTHING = "#b4c2c8"
 
 
 def save(rows: list[AirportHour], path: Path) -> Path:
@@ -53,7 +53,7 @@ def save(rows: list[AirportHour], path: Path) -> Path:
     grid[-1, 0].xaxis.set_major_locator(dates.MonthLocator())
     grid[-1, 0].xaxis.set_major_formatter(dates.ConciseDateFormatter(dates.MonthLocator()))
     bar = figure.colorbar(image, ax=grid, extend="max", shrink=0.6, aspect=30, pad=0.01)
-    bar.set_label("mean departure delay, minutes (pale: nothing left)")
+    bar.set_label("mean departure delay, minutes (grey: nothing left)")
     figure.suptitle(
         "When New York's flights left late, 2013: hour by hour, airport by airport",
         fontsize=15,
