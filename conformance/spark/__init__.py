@@ -1,0 +1,1 @@
+"""Spark's own unmodified Kafka connector: batch, streaming and sink."""

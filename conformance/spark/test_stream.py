@@ -1,0 +1,252 @@
+"""Streams: every record once, across triggers, restarts and new partitions."""
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
+
+from conformance.harness.broker import Broker
+from conformance.spark.client import Client, eventually
+from conformance.spark.reading import Table, available_now, load, numbers, running
+
+
+@pytest.mark.parametrize(
+    ("how", "fail_on_data_loss"),
+    [("assign", "true"), ("subscribe", "false"), ("subscribePattern", "true")],
+)
+@pytest.mark.parametrize("start", ["earliest", "latest", "offsets"])
+def test_start_and_growth(
+    spark: SparkSession,
+    broker: Broker,
+    client: Client,
+    topic: str,
+    how: str,
+    start: str,
+    fail_on_data_loss: str,
+) -> None:
+    """Where a stream starts, and that partitions added under it are read from their beginning."""
+    client.create(topic, partitions=2)
+    client.send(topic, range(10), partition=0)
+    client.send(topic, range(10, 20), partition=1)
+    which = {
+        "assign": f'{{"{topic}": [0, 1]}}',
+        "subscribe": topic,
+        "subscribePattern": f"{topic}.*",
+    }[how]
+    starting = f'{{"{topic}": {{"0": 5, "1": -1}}}}' if start == "offsets" else start
+    frame = load(
+        spark.readStream,
+        broker,
+        **{how: which},
+        startingOffsets=starting,
+        failOnDataLoss=fail_on_data_loss,
+    )
+    expected = {"earliest": range(20), "latest": range(0), "offsets": range(5, 10)}[start]
+    table = Table(spark, topic)
+    with running(table.fed_by(frame)) as query:
+        query.processAllAvailable()
+        assert table.numbers() == [*expected]
+        client.send(topic, range(100, 105), partition=1)
+        query.processAllAvailable()
+        assert table.numbers() == [*expected, *range(100, 105)]
+        if how != "assign":
+            client.grow(topic, 4)
+            client.send(topic, range(200, 205), partition=3)
+            eventually(lambda: table.numbers() == [*expected, *range(100, 105), *range(200, 205)])
+
+
+def test_pattern_finds_new_topics(
+    spark: SparkSession, broker: Broker, client: Client, topic: str
+) -> None:
+    client.create(f"{topic}-1")
+    client.send(f"{topic}-1", range(5))
+    frame = load(
+        spark.readStream, broker, subscribePattern=f"{topic}-\\d", startingOffsets="earliest"
+    )
+    table = Table(spark, topic)
+    with running(table.fed_by(frame)) as query:
+        query.processAllAvailable()
+        assert table.numbers() == [*range(5)]
+        client.create(f"{topic}-2")
+        client.create(f"{topic}-other")
+        client.send(f"{topic}-2", range(5, 10))
+        client.send(f"{topic}-other", range(10, 15))
+        eventually(lambda: table.numbers() == [*range(10)])
+        assert query.isActive
+
+
+def test_available_now_in_limited_batches(
+    spark: SparkSession, broker: Broker, client: Client, topic: str, checkpoint: str
+) -> None:
+    client.create(topic, partitions=5)
+    client.send(topic, range(15))
+    frame = load(
+        spark.readStream,
+        broker,
+        subscribe=topic,
+        startingOffsets="earliest",
+        maxOffsetsPerTrigger="5",
+    )
+    batches = available_now(frame, checkpoint)
+    assert batches == [[*range(5)], [*range(5, 10)], [*range(10, 15)]]
+
+
+def test_restart_from_the_checkpoint(
+    spark: SparkSession, broker: Broker, client: Client, topic: str, checkpoint: str
+) -> None:
+    """Nothing twice and nothing left out over three runs of one query."""
+    client.create(topic)
+    frame = load(spark.readStream, broker, subscribe=topic, startingOffsets="earliest")
+    client.send(topic, range(20))
+    assert available_now(frame, checkpoint) == [[*range(20)]]
+    client.send(topic, range(20, 50))
+    assert available_now(frame, checkpoint) == [[*range(20, 50)]]
+    assert available_now(frame, checkpoint) == []
+
+
+def test_limits_are_shared_among_partitions(
+    spark: SparkSession, broker: Broker, client: Client, topic: str
+) -> None:
+    """101, 11 and 1 records, ten for each trigger: 8 + 1 + 1, as in Spark's own suite."""
+    client.create(topic, partitions=3)
+    client.send(topic, range(100, 201), partition=0)
+    client.send(topic, range(10, 21), partition=1)
+    client.send(topic, [1], partition=2)
+    frame = load(
+        spark.readStream,
+        broker,
+        subscribe=topic,
+        startingOffsets="earliest",
+        maxOffsetsPerTrigger="10",
+    )
+    seen: list[set[int]] = []
+
+    def keep(batch: object, _batch_id: int) -> None:
+        seen.append(set(numbers(batch)))  # type: ignore[arg-type]
+
+    with running(frame.writeStream.foreachBatch(keep).trigger(availableNow=True)) as query:
+        assert query.awaitTermination(90)
+    assert seen[0] == {1, 10, *range(100, 108)}
+    assert seen[1] == {11, *range(108, 117)}
+    assert set().union(*seen) == {1, *range(10, 21), *range(100, 201)}
+    assert sum(map(len, seen)) == 113
+
+
+def test_by_timestamp(
+    spark: SparkSession, broker: Broker, client: Client, topic: str, checkpoint: str
+) -> None:
+    client.create(topic)
+    client.send(topic, range(10), timestamp_ms=1_600_000_000_000)
+    client.send(topic, range(10, 20), timestamp_ms=1_600_000_001_000)
+    frame = load(
+        spark.readStream, broker, subscribe=topic, startingTimestamp=str(1_600_000_000_500)
+    )
+    assert available_now(frame, checkpoint) == [[*range(10, 20)]]
+
+
+def test_min_partitions(
+    spark: SparkSession, broker: Broker, client: Client, topic: str, checkpoint: str
+) -> None:
+    """Several consumers of one group on one partition, each with a range."""
+    client.create(topic)
+    client.send(topic, range(1_000))
+    frame = load(
+        spark.readStream, broker, subscribe=topic, startingOffsets="earliest", minPartitions="6"
+    )
+    assert available_now(frame, checkpoint) == [[*range(1_000)]]
+
+
+def test_windows_under_a_watermark(
+    spark: SparkSession, broker: Broker, client: Client, topic: str
+) -> None:
+    """Event time is the record's timestamp: three windows, the last one not closed."""
+    client.create(topic)
+    base = 1_600_000_000_000
+    for minute, count in ((0, 3), (1, 2), (5, 1)):
+        client.send(topic, range(count), timestamp_ms=base + 60_000 * minute)
+    counts = (
+        load(spark.readStream, broker, subscribe=topic, startingOffsets="earliest")
+        .withWatermark("timestamp", "1 minute")
+        .groupBy(f.window("timestamp", "20 seconds"))
+        .count()
+        .selectExpr("cast(count AS string) AS value")
+    )
+    table = Table(spark, topic)
+    with running(table.fed_by(counts)) as query:
+        query.processAllAvailable()
+        assert table.numbers() == [2, 3]
+
+
+def test_a_self_join_reads_both_sides(
+    spark: SparkSession, broker: Broker, client: Client, topic: str
+) -> None:
+    client.create(topic, partitions=2)
+    frame = load(spark.readStream, broker, subscribe=topic, startingOffsets="earliest")
+    numbered = frame.selectExpr("cast(cast(value AS string) AS int) AS number")
+    joined = numbered.join(numbered, "number").selectExpr("cast(number AS string) AS value")
+    client.send(topic, range(5), partition=0)
+    client.send(topic, range(5, 10), partition=1)
+    table = Table(spark, topic)
+    with running(table.fed_by(joined)) as query:
+        query.processAllAvailable()
+        assert table.numbers() == [*range(10)]
+
+
+def test_progress_tells_the_lag(
+    spark: SparkSession, broker: Broker, client: Client, topic: str
+) -> None:
+    client.create(topic)
+    client.send(topic, range(10))
+    frame = load(
+        spark.readStream,
+        broker,
+        subscribe=topic,
+        startingOffsets="earliest",
+        maxOffsetsPerTrigger="4",
+    )
+    table = Table(spark, topic)
+    with running(table.fed_by(frame).trigger(availableNow=True)) as query:
+        assert query.awaitTermination(60)
+        sources = [progress["sources"][0] for progress in query.recentProgress]
+    assert [source["numInputRows"] for source in sources] == [4, 4, 2]
+    lags = [source["metrics"]["maxOffsetsBehindLatest"] for source in sources]
+    assert lags == ["6", "2", "0"]
+
+
+def test_continuous_processing(
+    spark: SparkSession, broker: Broker, client: Client, topic: str
+) -> None:
+    """The continuous trigger: long polls, no micro-batches.
+
+    One partition only: each holds a task slot for ever, and the test needs one to look.
+    """
+    client.create(topic)
+    client.send(topic, range(10))
+    frame = load(spark.readStream, broker, subscribe=topic, startingOffsets="earliest")
+    table = Table(spark, topic)
+    with running(table.fed_by(frame).trigger(continuous="1 second")) as query:
+        eventually(lambda: table.numbers() == [*range(10)])
+        client.send(topic, range(10, 20))
+        eventually(lambda: table.numbers() == [*range(20)])
+        assert query.isActive
+
+
+def test_the_deprecated_offset_reader_joins_a_group(
+    spark: SparkSession, broker: Broker, client: Client, topic: str
+) -> None:
+    """The driver finds offsets through a consumer group, as Spark did before version 3.1."""
+    client.create(topic, partitions=2)
+    client.send(topic, range(10))
+    name = "spark.sql.streaming.kafka.useDeprecatedOffsetFetching"
+    spark.conf.set(name, "true")
+    try:
+        frame = load(spark.readStream, broker, subscribe=topic, startingOffsets="earliest")
+        table = Table(spark, topic)
+        with running(table.fed_by(frame)) as query:
+            query.processAllAvailable()
+            assert table.numbers() == [*range(10)]
+            client.send(topic, range(10, 20), partition=1)
+            query.processAllAvailable()
+            assert table.numbers() == [*range(20)]
+        assert numbers(load(spark.read, broker, subscribe=topic)) == [*range(20)]
+    finally:
+        spark.conf.unset(name)
