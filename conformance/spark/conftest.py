@@ -1,20 +1,29 @@
-"""One Spark for the whole run: starting it costs more than most tests."""
+"""One Spark for the whole run: starting it costs more than most tests.
 
+Without PySpark (the extra `spark-test`) there is nothing to collect here.
+"""
+
+import importlib.util
 import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import pyspark
 import pytest
-from pyspark.sql import SparkSession
 
 from conformance.harness.broker import Broker
 from conformance.harness.jars import resolve
 from conformance.harness.java import find_java
 from conformance.spark.client import Client
 
-CONNECTOR = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__version__}"
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+if importlib.util.find_spec("pyspark") is None:
+    collect_ignore_glob = ["test_*.py"]
+
+CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -27,14 +36,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def connector_jars() -> list[str]:
     """The connector and what it needs beyond the jars that PySpark has itself."""
-    directory = resolve(f"spark-kafka-{pyspark.__version__}", [CONNECTOR])
+    import pyspark
+
+    directory = resolve(
+        f"spark-kafka-{pyspark.__version__}", [f"{CONNECTOR}:{pyspark.__version__}"]
+    )
     there = {jar.name for jar in (Path(pyspark.__file__).parent / "jars").iterdir()}
     return [str(jar) for jar in sorted(directory.glob("*.jar")) if jar.name not in there]
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+def spark(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
     """Two task slots, two shuffle partitions, the quick compiler: small and soon there."""
+    from pyspark.sql import SparkSession
+
     os.environ["JAVA_HOME"] = str(find_java().resolve().parent.parent)
     os.environ["PYSPARK_PYTHON"] = sys.executable
     directory = tmp_path_factory.mktemp("spark")

@@ -1,7 +1,5 @@
 """The broker dies by SIGKILL under running queries, and comes back at its old address."""
 
-import threading
-
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
@@ -71,23 +69,6 @@ def test_topic_to_topic_through_a_kill(
         query.processAllAvailable()
         assert query.exception() is None
     assert client.numbers(target) == [*range(5_000)]
-
-
-def test_stop_while_the_broker_is_gone(spark: SparkSession, mortal: Broker, topic: str) -> None:
-    client = Client(mortal.bootstrap)
-    client.create(topic)
-    client.send(topic, range(10))
-    frame = load(spark.readStream, mortal, subscribe=topic, startingOffsets="earliest")
-    table = Table(spark, topic)
-    with running(table.fed_by(frame)) as query:
-        query.processAllAvailable()
-        mortal.kill()
-        stopping = threading.Thread(target=query.stop)
-        stopping.start()
-        stopping.join(30)
-        assert not stopping.is_alive()
-        assert table.numbers() == [*range(10)]
-    mortal.start()
 
 
 def test_batches_after_a_kill(spark: SparkSession, mortal: Broker, topic: str) -> None:
