@@ -115,7 +115,8 @@ class BuilderWriter:
             self.end_run()
             self.write(f"o{depth + 1} = {value}")
             self.write(f"if o{depth + 1} is None:")
-            self.write('    add(b"\\xff")')
+            null = r"\xff" if field.tag is None else r"\0"
+            self.write(f'    add(b"{null}")')
             self.write("else:")
             self.indent += 1
             self.write('add(b"\\1")')
@@ -218,8 +219,9 @@ def differs(field: Field, value: str) -> str:
     """The expression that tells whether a field is not at its default."""
     default = field.default
     if isinstance(default, type):
+        null = [] if field.nullable_since is None else [f"{value} is None"]
         inner = [differs(each, f"{value}.{each.name}") for each in fields_of(default)]
-        return " or ".join([*inner, f"{value}.{UNKNOWN}"])
+        return " or ".join([*null, *inner, f"{value}.{UNKNOWN}"])
     if default is None:
         return f"{value} is not None"
     if isinstance(default, UUID):

@@ -202,7 +202,7 @@ class ParserWriter:
         elif nullable:
             self.add_to_run("b", 1, "n")
             self.end_run()
-            self.write("if n < 0:")
+            self.write(f"if n {'<' if field.tag is None else '<='} 0:")
             self.write(f"    {target} = None")
             self.write("else:")
             self.indent += 1

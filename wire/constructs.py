@@ -69,19 +69,23 @@ class ArrayOf(Construct):
 
 
 class Nullable(Construct):
-    """A struct behind an int8 that is negative when there is none."""
+    """A struct behind a byte that says whether there is one: not if it is -1, or 0 in a tagged field.
 
-    def __init__(self, struct_: Construct) -> None:
+    Kafka's code generator (MessageDataGenerator) differs so between the two.
+    """
+
+    def __init__(self, struct_: Construct, *, tagged: bool) -> None:
         super().__init__()
         self.struct = struct_
+        self.highest_null = 0 if tagged else -1
 
     def _parse(self, stream: BinaryIO, context: Any, path: str) -> Any:
-        if INT8.parse_stream(stream) < 0:
+        if INT8.parse_stream(stream) <= self.highest_null:
             return None
         return self.struct._parsereport(stream, context, path)
 
     def _build(self, obj: Any, stream: BinaryIO, context: Any, path: str) -> Any:
-        INT8.build_stream(-1 if obj is None else 1, stream)
+        INT8.build_stream(self.highest_null if obj is None else 1, stream)
         if obj is not None:
             self.struct._build(obj, stream, context, path)
         return obj
@@ -171,7 +175,7 @@ def _construct(field: Field, version: int, flexible: bool) -> Construct:
     else:
         form = struct_of(field.element, version, flexible)
         if nullable and field.shape is Shape.ONE:
-            return Nullable(form)
+            return Nullable(form, tagged=field.tag is not None)
     if field.shape is Shape.ARRAY:
         return ArrayOf(form, compact=flexible, nullable=nullable)
     return form

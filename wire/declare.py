@@ -195,9 +195,11 @@ def nullable_nested(
     since: int = 0,
     until: int = LAST_VERSION,
     tag: int | None = None,
+    null_by_default: bool = True,
 ) -> T | None:
-    """A struct that may be missing: an int8 before it says so (-1), as Kafka 3.7's generator does."""
-    return cast("T | None", _declare(struct_, Shape.ONE, since, until, since, tag, None))
+    """A struct that may be missing; a byte before it says so."""
+    default = None if null_by_default else struct_
+    return cast("T | None", _declare(struct_, Shape.ONE, since, until, since, tag, default))
 
 
 @dataclass_transform()

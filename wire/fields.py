@@ -305,5 +305,6 @@ nullable_bytes: FieldType[bytes | None] = FieldType("bytes", None, _bytes, nulla
 # a response's may lie in a file.
 records: FieldType[InMemory | None] = FieldType("records", None, _records, nullable=True)
 records_chunk: FieldType[Records | None] = FieldType("records", None, _records, nullable=True)
+required_records_chunk: FieldType[Records] = FieldType("records", b"", _records)
 
 AnyFieldType: TypeAlias = FieldType[Any]

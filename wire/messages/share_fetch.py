@@ -12,7 +12,7 @@ from kafkalite.wire.fields import (
     int32,
     int64,
     nullable_string,
-    records_chunk,
+    required_records_chunk,
     string,
     uuid,
 )
@@ -80,7 +80,7 @@ class PartitionData:
     acknowledge_error_code: int = field(int16)
     acknowledge_error_message: str | None = field(nullable_string)
     current_leader: LeaderIdAndEpoch = nested(LeaderIdAndEpoch)
-    records: Records | None = field(records_chunk)
+    records: Records = field(required_records_chunk)
     acquired_records: list[AcquiredRecords] = array(AcquiredRecords)
 
 

@@ -16,7 +16,7 @@ class ConsumerGroupCurrentMemberAssignmentKey:
 class TopicPartitions:
     topic_id: UUID = field(uuid)
     partitions: list[int] = array(int32)
-    assignment_epochs: list[int] | None = nullable_array(int32, tag=0)
+    assignment_epochs: list[int] | None = nullable_array(int32, tag=0, default=[])
 
 
 @record_value(8, versions=(0, 0), flexible=0)

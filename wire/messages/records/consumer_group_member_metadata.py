@@ -33,5 +33,5 @@ class ConsumerGroupMemberMetadataValue:
     rebalance_timeout_ms: int = field(int32, default=-1)
     server_assignor: str | None = field(nullable_string, default="")
     classic_member_metadata: ClassicMemberMetadata | None = nullable_nested(
-        ClassicMemberMetadata, tag=0
+        ClassicMemberMetadata, tag=0, null_by_default=False
     )

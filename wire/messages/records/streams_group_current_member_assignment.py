@@ -14,7 +14,7 @@ class StreamsGroupCurrentMemberAssignmentKey:
 class TaskIds:
     subtopology_id: str = field(string)
     partitions: list[int] = array(int32)
-    assignment_epochs: list[int] | None = nullable_array(int32, tag=0)
+    assignment_epochs: list[int] | None = nullable_array(int32, tag=0, default=[])
 
 
 @record_value(22, versions=(0, 0), flexible=0)

@@ -21,5 +21,5 @@ class StreamsGroupMetadataValue:
     metadata_hash: int = field(int64)
     validated_topology_epoch: int = field(int32, tag=0, default=-1)
     last_assignment_configs: list[LastAssignmentConfig] | None = nullable_array(
-        LastAssignmentConfig, tag=1
+        LastAssignmentConfig, tag=1, default=[]
     )

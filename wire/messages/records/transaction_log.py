@@ -18,10 +18,10 @@ class PartitionsSchema:
 @record_value(0, versions=(0, 1), flexible=1)
 class TransactionLogValue:
     producer_id: int = field(int64)
-    previous_producer_id: int = field(int64, tag=0, default=-1)
-    next_producer_id: int = field(int64, tag=1, default=-1)
+    previous_producer_id: int = field(int64, since=1, tag=0, default=-1)
+    next_producer_id: int = field(int64, since=1, tag=1, default=-1)
     producer_epoch: int = field(int16)
-    next_producer_epoch: int = field(int16, tag=3, default=-1)
+    next_producer_epoch: int = field(int16, since=1, tag=3, default=-1)
     transaction_timeout_ms: int = field(int32)
     transaction_status: int = field(int8)
     transaction_partitions: list[PartitionsSchema] | None = nullable_array(
@@ -29,4 +29,4 @@ class TransactionLogValue:
     )
     transaction_last_update_timestamp_ms: int = field(int64)
     transaction_start_timestamp_ms: int = field(int64)
-    client_transaction_version: int = field(int16, tag=2)
+    client_transaction_version: int = field(int16, since=1, tag=2)

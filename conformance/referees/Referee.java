@@ -1,0 +1,150 @@
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
+import java.io.File;
+import java.lang.reflect.Method;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.Enumeration;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.jar.JarEntry;
+import java.util.jar.JarFile;
+import org.apache.kafka.common.message.ApiMessageType;
+import org.apache.kafka.common.protocol.ByteBufferAccessor;
+import org.apache.kafka.common.protocol.Errors;
+import org.apache.kafka.common.errors.RetriableException;
+import org.apache.kafka.common.protocol.Message;
+import org.apache.kafka.common.protocol.MessageUtil;
+
+/**
+ * Apache Kafka's own message classes, asked over a pipe.
+ *
+ * A question is (UTF name, short version, int size, bytes); an answer (byte ok, int size, text, int size,
+ * bytes). For a message's name the bytes are read as that message in that version: the text is what Kafka's
+ * JSON converter makes of it, the bytes are what it writes. ":messages", ":apis" and ":errors" list what there is; ":new Name" shows a new message.
+ */
+public class Referee {
+    private static final String SUFFIX = "JsonConverter.class";
+    private static final Map<String, String> CLASSES = new TreeMap<>();
+    private static final Map<String, Method> WRITERS = new HashMap<>();
+
+    public static void main(String[] arguments) throws Exception {
+        findMessages();
+        DataInputStream in = new DataInputStream(System.in);
+        DataOutputStream out = new DataOutputStream(System.out);
+        while (true) {
+            String name;
+            try {
+                name = in.readUTF();
+            } catch (java.io.EOFException end) {
+                return;
+            }
+            short version = in.readShort();
+            byte[] data = in.readNBytes(in.readInt());
+            boolean ok = true;
+            String text;
+            byte[] written = new byte[0];
+            try {
+                if (name.equals(":messages")) {
+                    text = String.join("\n", CLASSES.keySet());
+                } else if (name.equals(":apis")) {
+                    text = apis();
+                } else if (name.equals(":errors")) {
+                    text = errors();
+                } else if (name.startsWith(":new ")) {
+                    text = newStruct(name.substring(5)).toString();
+                } else {
+                    ByteBuffer buffer = ByteBuffer.wrap(data);
+                    Message message = newMessage(name);
+                    message.read(new ByteBufferAccessor(buffer), version);
+                    if (buffer.hasRemaining())
+                        throw new IllegalStateException(buffer.remaining() + " bytes left over");
+                    text = writer(name).invoke(null, message, version, true).toString();
+                    ByteBuffer again = MessageUtil.toByteBufferAccessor(message, version).buffer();
+                    written = new byte[again.remaining()];
+                    again.get(written);
+                }
+            } catch (Throwable error) {
+                ok = false;
+                text = error + " " + error.getCause();
+            }
+            byte[] encoded = text.getBytes(StandardCharsets.UTF_8);
+            out.writeByte(ok ? 1 : 0);
+            out.writeInt(encoded.length);
+            out.write(encoded);
+            out.writeInt(written.length);
+            out.write(written);
+            out.flush();
+        }
+    }
+
+    /** Every class with a JSON converter in the jars is a message; a request's is named ...RequestData. */
+    private static void findMessages() throws Exception {
+        for (String path : System.getProperty("java.class.path").split(File.pathSeparator)) {
+            if (!new File(path).getName().startsWith("kafka") || !path.endsWith(".jar"))
+                continue;
+            try (JarFile jar = new JarFile(path)) {
+                Enumeration<JarEntry> entries = jar.entries();
+                while (entries.hasMoreElements()) {
+                    String entry = entries.nextElement().getName();
+                    if (entry.endsWith(SUFFIX) && !entry.contains("$")) {
+                        String name = entry.substring(0, entry.length() - SUFFIX.length()).replace('/', '.');
+                        String simple = name.substring(name.lastIndexOf('.') + 1);
+                        if (simple.endsWith("RequestData") || simple.endsWith("ResponseData"))
+                            simple = simple.substring(0, simple.length() - 4);
+                        CLASSES.put(simple, name);
+                    }
+                }
+            }
+        }
+    }
+
+    private static Message newMessage(String name) throws Exception {
+        return (Message) Class.forName(CLASSES.get(name)).getDeclaredConstructor().newInstance();
+    }
+
+    /** A message, or Message$Struct for one of its structs, with all fields at their defaults. */
+    private static Object newStruct(String name) throws Exception {
+        String[] parts = name.split("\\$");
+        String path = CLASSES.get(parts[0]) + (parts.length == 2 ? "$" + parts[1] : "");
+        return Class.forName(path).getDeclaredConstructor().newInstance();
+    }
+
+    private static Method writer(String name) throws Exception {
+        Method found = WRITERS.get(name);
+        if (found == null) {
+            Class<?> message = Class.forName(CLASSES.get(name));
+            Class<?> converter = Class.forName(CLASSES.get(name) + "JsonConverter");
+            found = converter.getMethod("write", message, short.class, boolean.class);
+            WRITERS.put(name, found);
+        }
+        return found;
+    }
+
+    /** Of a broker's client listener: key, name, lowest and highest stable version, first flexible one. */
+    private static String apis() {
+        StringBuilder text = new StringBuilder();
+        for (ApiMessageType api : ApiMessageType.values()) {
+            short lowest = api.lowestSupportedVersion();
+            short highest = api.highestSupportedVersion(false);
+            if (!api.listeners().contains(ApiMessageType.ListenerType.BROKER) || highest < lowest)
+                continue;
+            int flexible = lowest;
+            while (flexible <= highest && api.requestHeaderVersion((short) flexible) < 2)
+                flexible++;
+            String first = flexible > highest ? "None" : String.valueOf(flexible);
+            text.append(api.apiKey() + " " + api.name() + " " + lowest + " " + highest + " " + first + "\n");
+        }
+        return text.toString();
+    }
+
+    private static String errors() {
+        StringBuilder text = new StringBuilder();
+        for (Errors error : Errors.values()) {
+            boolean retriable = error.exception() instanceof RetriableException;
+            text.append(error.name() + " " + error.code() + " " + retriable + "\n");
+        }
+        return text.toString();
+    }
+}

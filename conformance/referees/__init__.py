@@ -1,0 +1,1 @@
+"""Others who know the protocol judge our bytes, message by message and version by version."""
