@@ -31,7 +31,8 @@ conformance: $(VENV)/.installed-test java ## real clients against a started kafk
 java: $(VENV)/.installed-test
 	@$(BIN)/python -m conformance.prepare
 
-demo: $(VENV)/.installed-demo java ## a year of flights through Spark Structured Streaming
+demo: $(VENV)/.installed-demo ## a year of flights through Spark Structured Streaming
+	@$(BIN)/python -m conformance.prepare
 	$(BIN)/python -m examples.flights
 
 docs: $(VENV)/.installed-test ## write the generated parts of the documents

@@ -1,0 +1,91 @@
+"""Write the generated parts of the documents: `make docs`. A test holds them to the code.
+
+A generated part stands between `<!-- name -->` and `<!-- /name -->`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from kafkalite.__main__ import main as kafkalite
+from kafkalite.apis import APIS
+from kafkalite.config import BROKER_CONFIGS, GROUP_CONFIGS, TOPIC_CONFIGS, ConfigDef
+from kafkalite.wire.api_keys import ApiKey
+
+ROOT = Path(__file__).parent.parent
+
+
+def api_name(key: ApiKey) -> str:
+    return "".join(word.capitalize() for word in key.name.split("_"))
+
+
+def apis() -> str:
+    lines = ["| key | API | versions |", "|---|---|---|"]
+    for key, api in sorted(APIS.items()):
+        lines.append(f"| {key} | {api_name(api.key)} | {api.min_version}-{api.max_version} |")
+    return "\n".join(lines)
+
+
+def command_help() -> str:
+    os.environ["COLUMNS"] = "96"
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.suppress(SystemExit):
+        kafkalite(["--help"])
+    return f"```\n{out.getvalue().rstrip()}\n```"
+
+
+def configs(table: Mapping[str, ConfigDef]) -> str:
+    lines = ["| config | type | default | allowed | here | what it does |", "|---|---|---|---|---|---|"]
+    for name, config in sorted(table.items()):
+        if config.internal:
+            continue
+        default = "none" if config.default is None else f"`{config.default}`"
+        valid = f"`{config.valid}`" if config.valid else ""
+        cells = [
+            f"`{name}`",
+            config.type.name.lower(),
+            "" if default == "``" else default,
+            valid.replace("|", "\\|"),
+            config.support.value,
+            config.documentation.replace("|", "\\|"),
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+PARTS: dict[str, dict[str, Callable[[], str]]] = {
+    "README.md": {"apis": apis, "help": command_help},
+    "docs/configs.md": {
+        "broker": lambda: configs(BROKER_CONFIGS),
+        "topic": lambda: configs(TOPIC_CONFIGS),
+        "group": lambda: configs(GROUP_CONFIGS),
+    },
+}
+
+
+def generated(name: str) -> str:
+    """The whole text of a document, its generated parts made new."""
+    text = (ROOT / name).read_text()
+    for part, make in PARTS[name].items():
+        between = re.compile(rf"(<!-- {part} -->\n).*?(\n<!-- /{part} -->)", re.DOTALL)
+        if not between.search(text):
+            raise SystemExit(f"{name} has no place for {part!r}")
+        made = make()
+        text = between.sub(lambda found, made=made: found[1] + made + found[2], text)
+    return text
+
+
+def main() -> int:
+    for name in PARTS:
+        (ROOT / name).write_text(generated(name))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
