@@ -41,7 +41,10 @@ def command_help() -> str:
 
 
 def configs(table: Mapping[str, ConfigDef]) -> str:
-    lines = ["| config | type | default | allowed | here | what it does |", "|---|---|---|---|---|---|"]
+    lines = [
+        "| config | type | default | allowed | here | what it does |",
+        "|---|---|---|---|---|---|",
+    ]
     for name, config in sorted(table.items()):
         if config.internal:
             continue

@@ -18,17 +18,27 @@ START_SECONDS = 60.0
 JVM_FLAGS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m")
 
 
-def java_command(main_class: str, *arguments: str, log_level: str = "warn") -> list[str]:
+# As an operator would run it: for benchmarks.
+SERVER_JVM_FLAGS = ("-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-Xms768m", "-Xmx768m")
+
+
+def java_command(
+    main_class: str,
+    *arguments: str,
+    log_level: str = "warn",
+    jvm_flags: tuple[str, ...] = JVM_FLAGS,
+) -> list[str]:
     """Run a class of Apache Kafka's jars."""
     level = f"-Dorg.slf4j.simpleLogger.defaultLogLevel={log_level}"
     class_path = f"{kafka_jars()}/*"
-    return [str(find_java()), *JVM_FLAGS, level, "-cp", class_path, main_class, *arguments]
+    return [str(find_java()), *jvm_flags, level, "-cp", class_path, main_class, *arguments]
 
 
 class ApacheKafka:
     """The reference: `node_count` nodes, ids from 1, each a process with its own directory."""
 
     kind = "kafka"
+    jvm_flags = JVM_FLAGS
 
     def __init__(
         self, directory: Path, properties: Mapping[str, str] | None = None, node_count: int = 1
@@ -83,7 +93,10 @@ class ApacheKafka:
         self.processes = [
             Process(
                 java_command(
-                    "kafka.Kafka", str(self.home(node_id) / "server.properties"), log_level="info"
+                    "kafka.Kafka",
+                    str(self.home(node_id) / "server.properties"),
+                    log_level="info",
+                    jvm_flags=self.jvm_flags,
                 ),
                 self.home(node_id) / "output",
                 environment={**os.environ, "LC_ALL": "C.UTF-8"},
@@ -96,6 +109,10 @@ class ApacheKafka:
                 lambda address=address: living_broker_count(address) >= self.node_count,  # type: ignore[misc]
                 START_SECONDS,
             )
+
+    @property
+    def pid(self) -> int:
+        return self.processes[0].popen.pid
 
     def stop(self) -> int:
         for process in self.processes:
@@ -112,3 +129,9 @@ class ApacheKafka:
 
     def tail(self) -> str:
         return "\n".join(process.tail() for process in self.processes)
+
+
+class ServerKafka(ApacheKafka):
+    """Apache Kafka with the JVM of a server, which starts slower and runs faster."""
+
+    jvm_flags = SERVER_JVM_FLAGS

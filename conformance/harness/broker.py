@@ -34,6 +34,11 @@ class Broker(Protocol):
         """Where the first node's logs lie."""
         ...
 
+    @property
+    def pid(self) -> int:
+        """The (first) node's process."""
+        ...
+
     def start(self) -> None:
         """Start it again after stop or kill; back when clients can connect."""
         ...

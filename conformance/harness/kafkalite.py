@@ -44,6 +44,10 @@ class Kafkalite:
         self.ready = json.loads(ready_file.read_text())
         self.bootstrap = str(self.ready["bootstrap"])
 
+    @property
+    def pid(self) -> int:
+        return self.process.popen.pid
+
     def stop(self) -> int:
         return self.process.stop()
 

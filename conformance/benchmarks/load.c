@@ -1,0 +1,145 @@
+/* A load generator for requests that all look alike.
+ *
+ *   load HOST PORT CONNECTIONS IN_FLIGHT SECONDS < frame > latencies
+ *
+ * The frame on stdin is a whole request, length prefix included. Each connection keeps IN_FLIGHT of
+ * them on the way until the time is up, then waits for the answers still due. On stdout: one native
+ * uint32 per answer, the microseconds it took. On stderr, at the end: the number of answers, the
+ * seconds, and the first answer in hexadecimal, by which the caller sees that it was no error.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { LARGEST_FRAME = 1 << 20, INPUT = 1 << 18, FIRST_SHOWN = 1 << 16 };
+
+struct connection {
+    int fd;
+    uint64_t *sent_at; /* a ring: when each request on the way was sent */
+    int oldest, on_the_way;
+    uint8_t length[4]; /* the answer being read: its length prefix, then how much is left */
+    int length_size;
+    uint32_t left;
+};
+
+static uint8_t frame[LARGEST_FRAME];
+static size_t frame_size;
+static uint8_t first[FIRST_SHOWN];
+static size_t first_size;
+static uint32_t *latencies;
+static size_t answers, room;
+
+static uint64_t now_us(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+static void fail(const char *what) {
+    fprintf(stderr, "load: %s: %s\n", what, strerror(errno));
+    exit(1);
+}
+
+static void send_requests(struct connection *c, int count, int depth) {
+    for (int i = 0; i < count; i++) {
+        c->sent_at[(c->oldest + c->on_the_way) % depth] = now_us();
+        c->on_the_way++;
+    }
+    for (int i = 0; i < count; i++)
+        for (size_t done = 0; done < frame_size;) {
+            ssize_t n = send(c->fd, frame + done, frame_size - done, 0);
+            if (n < 0) fail("send");
+            done += (size_t)n;
+        }
+}
+
+static void answered(struct connection *c, int depth) {
+    if (answers == room) {
+        room = room ? room * 2 : 1 << 20;
+        latencies = realloc(latencies, room * sizeof *latencies);
+        if (!latencies) fail("memory");
+    }
+    latencies[answers++] = (uint32_t)(now_us() - c->sent_at[c->oldest]);
+    c->oldest = (c->oldest + 1) % depth;
+    c->on_the_way--;
+}
+
+/* Take the bytes that have arrived; returns how many answers ended in them. */
+static int take(struct connection *c, const uint8_t *bytes, size_t size, int depth) {
+    int ended = 0;
+    for (size_t i = 0; i < size;) {
+        if (answers == 0 && first_size < FIRST_SHOWN) first[first_size++] = bytes[i];
+        if (c->length_size < 4) {
+            c->length[c->length_size++] = bytes[i++];
+            if (c->length_size < 4) continue;
+            c->left = (uint32_t)c->length[0] << 24 | c->length[1] << 16 | c->length[2] << 8 | c->length[3];
+            continue;
+        }
+        size_t n = size - i < c->left ? size - i : c->left;
+        if (answers == 0)
+            for (size_t k = 1; k < n && first_size < FIRST_SHOWN; k++) first[first_size++] = bytes[i + k];
+        i += n;
+        c->left -= (uint32_t)n;
+        if (c->left == 0) {
+            answered(c, depth);
+            c->length_size = 0;
+            ended++;
+        }
+    }
+    return ended;
+}
+
+static int connect_to(const char *host, int port) {
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+    int one = 1, fd = socket(AF_INET, SOCK_STREAM, 0);
+    if (fd < 0 || inet_pton(AF_INET, host, &address.sin_addr) != 1) fail("address");
+    if (connect(fd, (struct sockaddr *)&address, sizeof address) < 0) fail("connect");
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    return fd;
+}
+
+int main(int argc, char **argv) {
+    if (argc != 6) { fprintf(stderr, "load HOST PORT CONNECTIONS IN_FLIGHT SECONDS < frame\n"); return 2; }
+    int count = atoi(argv[3]), depth = atoi(argv[4]);
+    uint64_t length_us = (uint64_t)(atof(argv[5]) * 1e6);
+    frame_size = fread(frame, 1, sizeof frame, stdin);
+    struct connection *all = calloc((size_t)count, sizeof *all);
+    int poll = epoll_create1(0);
+    for (int i = 0; i < count; i++) {
+        all[i].fd = connect_to(argv[1], atoi(argv[2]));
+        all[i].sent_at = calloc((size_t)depth, sizeof(uint64_t));
+        struct epoll_event event = {.events = EPOLLIN, .data.ptr = &all[i]};
+        epoll_ctl(poll, EPOLL_CTL_ADD, all[i].fd, &event);
+    }
+    uint64_t began = now_us(), until = began + length_us;
+    for (int i = 0; i < count; i++) send_requests(&all[i], depth, depth);
+    static uint8_t input[INPUT];
+    for (long due = (long)count * depth; due > 0;) {
+        struct epoll_event events[64];
+        int ready = epoll_wait(poll, events, 64, 10000);
+        if (ready == 0) { fprintf(stderr, "load: no answer for 10 s\n"); return 1; }
+        for (int i = 0; i < ready; i++) {
+            struct connection *c = events[i].data.ptr;
+            ssize_t n = recv(c->fd, input, sizeof input, 0);
+            if (n <= 0) { errno = n ? errno : ECONNRESET; fail("the broker closed a connection"); }
+            int ended = take(c, input, (size_t)n, depth);
+            if (now_us() < until) send_requests(c, ended, depth);
+            else due -= ended;
+        }
+    }
+    double seconds = (double)(now_us() - began) / 1e6;
+    fwrite(latencies, sizeof *latencies, answers, stdout);
+    fprintf(stderr, "%zu %.6f ", answers, seconds);
+    for (size_t i = 0; i < first_size; i++) fprintf(stderr, "%02x", first[i]);
+    fprintf(stderr, "\n");
+    return 0;
+}

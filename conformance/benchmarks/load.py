@@ -1,0 +1,90 @@
+"""Drives load.c, the generator of many requests that look alike, and reads what it measured."""
+
+import array
+import functools
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from conformance.harness.cache import cache_directory, locked
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.codec import decode_response, encode_request
+
+SOURCE = Path(__file__).with_name("load.c")
+
+
+class LoadFailed(Exception):
+    """The generator ended early; the message is its own."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """What one run of the generator measured; latencies are sorted, in microseconds."""
+
+    answer_count: int
+    seconds: float
+    latencies_us: Sequence[int]
+    first_answer: bytes
+
+    @property
+    def per_second(self) -> float:
+        return self.answer_count / self.seconds
+
+    def latency_ms(self, percentile: float) -> float:
+        """The latency that `percentile` of 100 answers kept."""
+        last = len(self.latencies_us) - 1
+        return self.latencies_us[round(last * percentile / 100)] / 1000
+
+
+@functools.cache
+def generator() -> Path:
+    """The generator's program, built at first use with the machine's C compiler."""
+    built = cache_directory() / "load"
+    with locked(cache_directory() / "load.lock"):
+        if not built.exists() or built.stat().st_mtime < SOURCE.stat().st_mtime:
+            compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+            if compiler is None:
+                raise LoadFailed("a C compiler is needed (Debian, Ubuntu: apt-get install gcc)")
+            with tempfile.TemporaryDirectory() as directory:
+                fresh = Path(directory) / "load"
+                subprocess.run([compiler, "-O2", "-o", fresh, SOURCE], check=True)
+                shutil.move(fresh, built)
+    return built
+
+
+def run(
+    bootstrap: str,
+    frame: bytes,
+    *,
+    connections: int = 1,
+    in_flight: int = 1,
+    seconds: float = 2.0,
+) -> Load:
+    """Send `frame` as often as the broker answers it; raises LoadFailed."""
+    host, _, port = bootstrap.split(",")[0].rpartition(":")
+    done = subprocess.run(
+        [generator(), host, port, str(connections), str(in_flight), str(seconds)],
+        input=frame,
+        capture_output=True,
+        check=False,
+    )
+    words = done.stderr.decode().split()
+    if done.returncode != 0 or len(words) != 3:
+        raise LoadFailed(done.stderr.decode().strip())
+    latencies = array.array("I", done.stdout)
+    return Load(int(words[0]), float(words[1]), sorted(latencies), bytes.fromhex(words[2]))
+
+
+def request(api_key: ApiKey, version: int, body: Any) -> bytes:
+    """A whole frame."""
+    return b"".join(bytes(chunk) for chunk in encode_request(api_key, version, 1, "load", body))
+
+
+def answer(api_key: ApiKey, version: int, load: Load) -> Any:
+    """The first answer's body, to see that it was no error."""
+    size = int.from_bytes(load.first_answer[:4])
+    return decode_response(api_key, version, load.first_answer[4 : 4 + size])[1]
