@@ -38,7 +38,7 @@ class ApacheKafka:
     """The reference: `node_count` nodes, ids from 1, each a process with its own directory."""
 
     kind = "kafka"
-    jvm_flags = JVM_FLAGS
+    jvm_flags: tuple[str, ...] = JVM_FLAGS
 
     def __init__(
         self, directory: Path, properties: Mapping[str, str] | None = None, node_count: int = 1
