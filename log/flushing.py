@@ -18,27 +18,29 @@ if TYPE_CHECKING:
 
 
 class Flush:
-    """One flush of one log. Raises OSError."""
+    """One flush of one log, up to `offset`. Raises OSError."""
 
-    def __init__(self, log: Log) -> None:
+    def __init__(self, log: Log, offset: int) -> None:
         self._log = log
         self._files = log.files
         self._directory = log.directory
-        self.offset = log.log_end_offset
+        self.offset = offset
         self._began_ms = log.now_ms()
         # A slice of no bytes keeps a file open, past its segment's deletion.
         self._slices: list[FileSlice] = []
         self._indexes: list[Path] = []
-        segments = log.segments.since(log.recovery_point)
+        segments = [
+            segment
+            for segment in log.segments.since(log.recovery_point)
+            if segment.size and segment.base_offset < offset
+        ]
         for segment in segments:
-            if not segment.size:
-                continue
             segment.write_indexes()
             segment.transaction_index.write()
             self._slices.append(FileSlice(segment.file, 0, 0))
             self._indexes += [index.path for index in segment.indexes if index.count]
         # Names are made and changed only when a segment begins or the log does.
-        self._must_sync_directory = log.recovery_point <= segments[-1].base_offset
+        self._must_sync_directory = log.recovery_point <= log.segments.active.base_offset
 
     def run(self) -> None:
         """Call fsync on everything. Touches nothing of the log: may run in a thread."""
@@ -60,7 +62,7 @@ class Flush:
             self._files.close(descriptor)
 
     def complete(self) -> None:
-        """The recovery point moves to where the log ended when the flush began."""
+        """The recovery point moves to `offset`, unless the log was truncated meanwhile."""
         log = self._log
         self.abandon()
         log.recovery_point = max(log.recovery_point, min(self.offset, log.log_end_offset))

@@ -30,7 +30,7 @@ from kafkalite.log.producer_state import (
     VerificationGuard,
 )
 from kafkalite.log.reading import LogReader, ReadResult
-from kafkalite.log.recovery import LoadedLog, LogLoader, replay_producers
+from kafkalite.log.recovery import LoadedLog, LogLoader
 from kafkalite.log.segment import LogSegment
 from kafkalite.log.transaction_index import AbortedTransaction
 from kafkalite.log.validation import Validated, validate
@@ -382,14 +382,17 @@ class Log(LogReader):
             self.update_first_unstable()
         return self.log_start_offset
 
-    def retain(self, now_ms: int | None = None) -> int:
+    def retain(self) -> int:
         """Delete what retention does not ask to keep; the number of segments (see retention.py)."""
         self.check_online()
-        now_ms = self.now_ms() if now_ms is None else now_ms
         try:
-            return retention.retain(self, now_ms)
+            return retention.retain(self, self.now_ms())
         except OSError as error:
             raise self.storage_error(error) from error
+
+    def unlink_deleted(self) -> None:
+        """Remove the deleted segments whose file.delete.delay.ms has passed."""
+        retention.unlink_deleted(self, self.now_ms())
 
     def truncate_to(self, offset: int) -> None:
         """Remove every batch that ends at or behind `offset` (a follower's; KIP-101)."""
@@ -398,16 +401,6 @@ class Log(LogReader):
             retention.truncate(self, offset)
         except OSError as error:
             raise self.storage_error(error) from error
-
-    def reload_producers(self) -> None:
-        """The producers' state as it was at the log's end, after a truncation. Raises OSError."""
-        self.producer_state.clear()
-        self.snapshots.remove_outside(self.log_start_offset, self.log_end_offset)
-        self.snapshots.load_latest(self.producer_state, self.log_start_offset)
-        replay_producers(self.segments, self.producer_state, self.log_end_offset)
-        self.producer_state.end_offset = self.log_end_offset
-        self.high_watermark = min(self.high_watermark, self.log_end_offset)
-        self.update_first_unstable()
 
     def remove_expired_producers(self, expiration_ms: int = PRODUCER_ID_EXPIRATION_MS) -> None:
         """Forget producers that were silent for long (producer.id.expiration.ms)."""
@@ -421,6 +414,11 @@ class Log(LogReader):
             self.recovery_point < self.log_end_offset
             and now_ms - self.last_flush_ms >= self.config.flush_ms
         )
+
+    @property
+    def has_unflushed_roll(self) -> bool:
+        """Whether a segment rolled that is not wholly on the disk."""
+        return self.recovery_point < self.segments.active.base_offset
 
     def flush(self) -> None:
         """Everything onto the disk; the recovery point is the log's end then. Blocks for an fsync or more.
@@ -437,13 +435,17 @@ class Log(LogReader):
                 raise self.storage_error(error) from error
             flush.complete()
 
-    def begin_flush(self) -> Flush | None:
-        """The same in three steps, of which `run` may be done in a thread; None if all is flushed."""
+    def begin_flush(self, up_to: int | None = None) -> Flush | None:
+        """The same in three steps, of which `run` may be done in a thread; None if all is flushed.
+
+        With `up_to`, a segment's base offset, what is before it is flushed.
+        """
         self.check_online()
-        if self.recovery_point >= self.log_end_offset:
+        offset = self.log_end_offset if up_to is None else up_to
+        if self.recovery_point >= offset:
             return None
         try:
-            return Flush(self)
+            return Flush(self, offset)
         except OSError as error:
             raise self.storage_error(error) from error
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from kafkalite.log.files import DELETED_SUFFIX
+from kafkalite.log.recovery import replay_producers
 from kafkalite.log.segment import LogSegment
 
 if TYPE_CHECKING:
@@ -145,4 +146,10 @@ def _ended_at(log: Log, offset: int) -> None:
     log.recovery_point = min(log.recovery_point, offset)
     log.leader_epochs.truncate_from_end(offset)
     log.leader_epochs.write()
-    log.reload_producers()
+    log.producer_state.clear()
+    log.snapshots.remove_outside(log.log_start_offset, offset)
+    log.snapshots.load_latest(log.producer_state, log.log_start_offset)
+    replay_producers(log.segments, log.producer_state, offset)
+    log.producer_state.end_offset = offset
+    log.high_watermark = min(log.high_watermark, offset)
+    log.update_first_unstable()

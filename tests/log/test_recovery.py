@@ -1,0 +1,259 @@
+"""Opening what a crash left: torn tails, damaged bytes, files half way in or out."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkalite.log.config import LogConfig
+from kafkalite.log.files import segment_file
+from kafkalite.log.segment import LogSegment
+
+SMALL = LogConfig(segment_bytes=300, index_interval_bytes=50)
+
+
+def filled(disk: Any, count: int = 20, config: LogConfig = SMALL) -> Any:
+    log = disk.log(config=config)
+    for i in range(count):
+        disk.append(log, b"%03d" % i)
+    return log
+
+
+def log_file(disk: Any, base_offset: int) -> Path:
+    return segment_file(disk.root / "topic-0", base_offset, ".log")
+
+
+def expected(count: int) -> list[bytes]:
+    return [b"%03d" % i for i in range(count)]
+
+
+def index_files(disk: Any) -> dict[str, bytes]:
+    return {
+        path.name: path.read_bytes()
+        for path in (disk.root / "topic-0").iterdir()
+        if path.suffix in (".index", ".timeindex", ".txnindex")
+    }
+
+
+def test_every_prefix_of_the_file_opens(disk: Any, values: Any) -> None:
+    """Cut at each byte: the whole batches are there, the torn one is not, and the log goes on."""
+    filled(disk, 4, LogConfig()).close_files()
+    path = log_file(disk, 0)
+    whole = path.read_bytes()
+    size = len(whole) // 4
+    for end in range(len(whole) + 1):
+        path.write_bytes(whole[:end])
+        log = disk.log()
+        assert values(log) == expected(end // size)
+        assert path.stat().st_size == end // size * size
+        assert disk.append(log, b"next") == end // size
+        assert values(log)[-1] == b"next"
+        log.close_files()
+
+
+@pytest.mark.parametrize("tail", [bytes(100), b"\xff" * 100, b"\0" * 61, b"garbage" * 30])
+def test_garbage_behind_the_last_batch_is_cut(disk: Any, values: Any, tail: bytes) -> None:
+    filled(disk, 4, LogConfig()).close_files()
+    with log_file(disk, 0).open("ab") as file:
+        file.write(tail)
+    assert values(disk.log()) == expected(4)
+
+
+def test_a_damaged_byte_ends_the_log_there(disk: Any, values: Any) -> None:
+    """As Kafka: what is behind a damaged batch in the unflushed part is removed, segments and all."""
+    log = filled(disk)
+    third = log.segments.base_offsets[2]
+    log.close_files()
+    path = log_file(disk, third)
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+    log = disk.log(config=SMALL)
+    assert log.segments.active.base_offset == third
+    count = log.log_end_offset
+    assert values(log) == expected(count)
+    assert third < count < 20
+    assert disk.append(log, b"%03d" % count) == count
+    assert values(log) == expected(count + 1)
+
+
+def test_what_is_below_the_recovery_point_is_not_read(disk: Any, monkeypatch: Any) -> None:
+    log = filled(disk)
+    log.flush()
+    flushed = log.recovery_point
+    assert flushed == 20
+    disk.append(log, b"x")
+    log.close_files()
+    scanned: list[int] = []
+    batches = LogSegment.batches
+
+    def watch(segment: LogSegment, *args: Any, **options: Any) -> Any:
+        if not options.get("headers_only"):
+            scanned.append(segment.base_offset)
+        return batches(segment, *args, **options)
+
+    monkeypatch.setattr(LogSegment, "batches", watch)
+    log = disk.log(config=SMALL, recovery_point=flushed)
+    assert log.log_end_offset == 21
+    assert scanned == [base for base in log.segments.base_offsets if base + 3 > flushed]
+    scanned.clear()
+    log.close()
+    disk.log(config=SMALL, clean_shutdown=True)
+    assert scanned == []
+
+
+def test_indexes_are_rebuilt_as_they_were(disk: Any) -> None:
+    filled(disk).close()
+    before = index_files(disk)
+    for name in before:
+        (disk.root / "topic-0" / name).unlink()
+    disk.log(config=SMALL).close()
+    assert index_files(disk) == before
+
+
+@pytest.mark.parametrize("damage", ["missing", "odd size"])
+def test_a_clean_log_with_a_damaged_index_is_repaired(disk: Any, values: Any, damage: str) -> None:
+    log = filled(disk)
+    second = log.segments.base_offsets[1]
+    log.close()
+    before = index_files(disk)
+    index = segment_file(disk.root / "topic-0", second, ".index")
+    if damage == "missing":
+        index.unlink()
+    else:
+        index.write_bytes(index.read_bytes() + b"abc")
+    log = disk.log(config=SMALL, clean_shutdown=True)
+    assert values(log) == expected(20)
+    log.close()
+    assert index_files(disk) == before
+
+
+def test_an_index_without_a_log_is_removed(disk: Any) -> None:
+    filled(disk).close()
+    stray = segment_file(disk.root / "topic-0", 999, ".index")
+    stray.write_bytes(b"")
+    disk.log(config=SMALL, clean_shutdown=True)
+    assert not stray.exists()
+
+
+def test_kafkas_preallocated_index_is_rebuilt(disk: Any, values: Any) -> None:
+    """Kafka maps 10 MB of zeros and trims them at a clean shutdown only."""
+    filled(disk).close_files()
+    for path in (disk.root / "topic-0").glob("*index"):
+        path.write_bytes(path.read_bytes() + bytes(10_485_760 // 12 * 12))
+    log = disk.log(config=SMALL)
+    assert values(log) == expected(20)
+    log.close()
+    assert all(len(data) < 1000 for data in index_files(disk).values())
+
+
+def test_segments_end_before_the_log_start(disk: Any) -> None:
+    filled(disk).close()
+    log = disk.log(config=SMALL, log_start_offset=500)
+    assert (log.log_start_offset, log.log_end_offset) == (500, 500)
+    assert disk.append(log, b"x") == 500
+
+
+def test_the_log_start_is_kept(disk: Any, values: Any) -> None:
+    filled(disk).close()
+    log = disk.log(config=SMALL, log_start_offset=7, clean_shutdown=True)
+    assert log.log_start_offset == 7
+    assert values(log) == expected(20)[7:]
+
+
+def test_epochs_are_found_in_the_batches(disk: Any) -> None:
+    log = disk.log()
+    for epoch in (0, 0, 3, 5, 5):
+        disk.append(log, b"x", leader_epoch=epoch)
+    entries = log.leader_epochs.entries
+    assert entries == [(0, 0), (3, 2), (5, 3)]
+    assert (
+        disk.root / "topic-0" / "leader-epoch-checkpoint"
+    ).read_text() == "0\n3\n0 0\n3 2\n5 3\n"
+    log.close_files()
+    (disk.root / "topic-0" / "leader-epoch-checkpoint").unlink()
+    log = disk.log()
+    assert log.leader_epochs.entries == entries
+    assert [log.end_offset_for_epoch(epoch) for epoch in (-1, 0, 1, 3, 4, 5, 6)] == [
+        (-1, -1),
+        (0, 2),
+        (0, 2),
+        (3, 3),
+        (3, 3),
+        (5, 5),
+        (-1, -1),
+    ]
+
+
+# -- files on their way in or out
+
+
+def copy_segment(
+    disk: Any, base_offset: int, second_suffix: str, target: int | None = None
+) -> None:
+    directory = disk.root / "topic-0"
+    for path in list(directory.glob(f"{base_offset:020d}.*")):
+        if path.suffix in (".log", ".index", ".timeindex", ".txnindex"):
+            offset = base_offset if target is None else target
+            shutil.copy(path, directory / f"{offset:020d}{path.suffix}{second_suffix}")
+
+
+def test_deleted_and_cleaned_files_are_removed(disk: Any, values: Any) -> None:
+    log = filled(disk)
+    bases = log.segments.base_offsets
+    log.close()
+    copy_segment(disk, bases[0], ".deleted")
+    copy_segment(disk, bases[1], ".cleaned")
+    before = [name for name in disk.names() if name.count(".") <= 1]
+    log = disk.log(config=SMALL)
+    assert values(log) == expected(20)
+    log.close()
+    assert disk.names() == before
+
+
+def test_a_swap_is_finished(disk: Any, values: Any) -> None:
+    """A .swap is complete: the segments it covers are removed, whichever of them are still there."""
+    log = filled(disk)
+    bases = log.segments.base_offsets
+    log.close()
+    directory = disk.root / "topic-0"
+    merged = b"".join(log_file(disk, base).read_bytes() for base in bases[:2])
+    for base in bases[:2]:
+        for suffix in (".log", ".index", ".timeindex"):
+            segment_file(directory, base, suffix).rename(
+                segment_file(directory, base, suffix, ".gone")
+            )
+    segment_file(directory, bases[0], ".log", ".swap").write_bytes(merged)
+    # One of the replaced is still there, with other content.
+    shutil.copy(
+        segment_file(directory, bases[1], ".log", ".gone"),
+        segment_file(directory, bases[1], ".log"),
+    )
+    for path in directory.glob("*.gone"):
+        path.unlink()
+    log = disk.log(config=SMALL)
+    assert values(log) == expected(20)
+    assert log.segments.base_offsets == [bases[0], *bases[2:]]
+    assert not [name for name in disk.names() if name.endswith(".swap")]
+
+
+def test_a_swap_beside_a_cleaned_file_had_only_begun(disk: Any, values: Any) -> None:
+    log = filled(disk)
+    bases = log.segments.base_offsets
+    log.close()
+    segment_file(disk.root / "topic-0", bases[0], ".log", ".swap").write_bytes(b"")
+    segment_file(disk.root / "topic-0", bases[0], ".index", ".cleaned").write_bytes(b"")
+    log = disk.log(config=SMALL)
+    assert values(log) == expected(20)
+    assert log.segments.base_offsets == bases
+    assert not [name for name in disk.names() if name.endswith((".swap", ".cleaned"))]
+
+
+def test_an_empty_directory_is_an_empty_log(disk: Any) -> None:
+    log = disk.log()
+    assert (log.log_start_offset, log.log_end_offset, log.high_watermark) == (0, 0, 0)
+    assert disk.names() == []
+    log.close()
+    assert disk.names() == []
+    assert disk.log(clean_shutdown=True).log_end_offset == 0

@@ -1,0 +1,210 @@
+"""What makes a log shorter: time, size, deleted records, truncation."""
+
+from typing import Any
+
+import pytest
+
+from kafkalite.log.config import LogConfig
+from kafkalite.wire.errors import ErrorCode, KafkaError
+
+DAY_MS = 86_400_000
+
+
+def config(**fields: Any) -> LogConfig:
+    return LogConfig(segment_bytes=300, file_delete_delay_ms=1000, **fields)
+
+
+def filled(disk: Any, count: int = 20, **fields: Any) -> Any:
+    log = disk.log(config=config(**fields))
+    for i in range(count):
+        disk.append(log, b"%03d" % i)
+    return log
+
+
+def test_time(disk: Any, values: Any) -> None:
+    log = filled(disk, 10, retention_ms=DAY_MS)
+    disk.now_ms += DAY_MS // 2
+    for i in range(10, 20):
+        disk.append(log, b"%03d" % i)
+    assert log.retain() == 0
+    disk.now_ms += DAY_MS // 2 + 1
+    assert log.retain() == 2
+    assert 0 < log.log_start_offset <= 10
+    assert log.log_start_offset == log.segments.first.base_offset
+    assert values(log) == [b"%03d" % i for i in range(log.log_start_offset, 20)]
+
+
+def test_everything_may_go_and_the_log_goes_on(disk: Any, values: Any) -> None:
+    log = filled(disk, retention_ms=DAY_MS)
+    disk.now_ms += DAY_MS + 1
+    assert log.retain() > 3
+    assert (log.log_start_offset, log.log_end_offset, values(log)) == (20, 20, [])
+    for is_clean in (False, True):
+        log.close() if is_clean else log.close_files()
+        # Even without the checkpoint of the log start: the active segment's name tells.
+        log = disk.log(config=config(), clean_shutdown=is_clean)
+        assert (log.log_start_offset, log.log_end_offset) == (20, 20)
+    assert disk.append(log, b"next") == 20
+
+
+def test_data_of_1970_waits_for_its_segment_to_roll(disk: Any) -> None:
+    log = disk.log(config=config(retention_ms=DAY_MS, segment_ms=DAY_MS))
+    disk.append(log, b"old", timestamp=5)
+    disk.append(log, b"new")  # rolls: further apart than segment.ms
+    assert len(log.segments) == 2
+    assert log.retain() == 1
+    assert log.log_start_offset == 1
+
+
+def test_records_without_a_timestamp_go_by_the_file(disk: Any) -> None:
+    log = disk.log(config=config(retention_ms=1000))
+    disk.append(log, b"x", timestamp=-1)
+    disk.now_ms = 10
+    assert log.retain() == 0
+    disk.now_ms = 2**42
+    assert log.retain() == 1
+
+
+def test_size(disk: Any) -> None:
+    log = filled(disk)
+    sizes = [segment.size for segment in log.segments]
+    log.config = config(retention_bytes=sum(sizes[2:]))
+    assert log.retain() == 2
+    log.config = config(retention_bytes=sum(sizes[2:]) - 1)
+    assert log.retain() == 0  # never less than what is asked to be kept
+    log.config = config(retention_bytes=-1)
+    assert log.retain() == 0
+
+
+@pytest.mark.parametrize("fields", [{"retention_ms": -1}, {"cleanup_policy": ("compact",)}])
+def test_indefinite(disk: Any, fields: dict[str, Any]) -> None:
+    log = filled(disk)
+    log.config = config(**fields)
+    disk.now_ms += 1000 * DAY_MS
+    assert log.retain() == 0
+
+
+def test_nothing_above_the_high_watermark_goes(disk: Any) -> None:
+    log = disk.log(config=config(retention_ms=1))
+    for i in range(20):
+        log.append(disk.batch(b"%d" % i), leader_epoch=0)
+    log.advance_high_watermark(6)
+    disk.now_ms += DAY_MS
+    log.retain()
+    assert log.log_start_offset == max(base for base in log.segments.base_offsets if base <= 6)
+
+
+def test_files_go_after_the_delay(disk: Any) -> None:
+    log = filled(disk, retention_bytes=0)
+    log.retain()
+    assert any(name.endswith(".deleted") for name in disk.names())
+    disk.now_ms += 999
+    log.unlink_deleted()
+    assert any(name.endswith(".deleted") for name in disk.names())
+    disk.now_ms += 1
+    log.unlink_deleted()
+    assert not any(name.endswith(".deleted") for name in disk.names())
+    assert disk.names() == [
+        f"{20:020d}.log",
+        f"{20:020d}.snapshot",
+        "leader-epoch-checkpoint",
+    ]
+
+
+def test_deleted_records(disk: Any, values: Any) -> None:
+    log = filled(disk)
+    assert log.delete_records_before(7) == 7
+    assert log.delete_records_before(3) == 7  # older than the start: nothing to do
+    assert values(log)[0] == b"007"
+    with pytest.raises(KafkaError) as caught:
+        log.delete_records_before(21)
+    assert caught.value.code == ErrorCode.OFFSET_OUT_OF_RANGE
+    bases = log.segments.base_offsets
+    assert log.retain() == sum(base <= 7 for base in bases) - 1
+    assert values(log)[0] == b"007"
+    assert log.leader_epochs.entries == [(0, 7)]
+
+
+def test_deleted_records_go_from_compacted_topics_too(disk: Any) -> None:
+    log = filled(disk)
+    log.config = config(cleanup_policy=("compact",))
+    log.delete_records_before(20)
+    assert log.retain() > 3
+    assert log.segments.base_offsets == [20]
+
+
+@pytest.mark.parametrize("offset", [0, 1, 6, 7, 13, 19, 20, 25])
+@pytest.mark.parametrize("is_clean", [True, False])
+def test_truncation(disk: Any, values: Any, offset: int, is_clean: bool) -> None:
+    log = filled(disk, index_interval_bytes=0)
+    log.truncate_to(offset)
+    end = min(offset, 20)
+    assert (log.log_end_offset, log.high_watermark) == (end, end)
+    assert values(log) == [b"%03d" % i for i in range(end)]
+    for i in range(end, 20):
+        assert disk.append(log, b"%03d" % i) == i
+    assert values(log) == [b"%03d" % i for i in range(20)]
+    log.close() if is_clean else log.close_files()
+    assert len(values(disk.log(config=config(), clean_shutdown=is_clean))) == 20
+
+
+def test_truncation_takes_back_producers_and_epochs(disk: Any) -> None:
+    log = disk.log()
+    for sequence in range(5):
+        disk.append(
+            log,
+            b"x",
+            leader_epoch=sequence,
+            producer_id=3,
+            producer_epoch=0,
+            base_sequence=sequence,
+        )
+    log.truncate_to(3)
+    assert log.leader_epochs.latest == 2
+    assert log.producer_state.producers[3].last_sequence == 2
+    assert disk.append(log, b"y", producer_id=3, producer_epoch=0, base_sequence=3) == 3
+
+
+def test_truncation_before_everything(disk: Any, values: Any) -> None:
+    log = filled(disk)
+    log.delete_records_before(20)
+    log.retain()
+    log.truncate_to(4)
+    assert (log.log_start_offset, log.log_end_offset, values(log)) == (4, 4, [])
+    assert disk.append(log, b"x") == 4
+
+
+@pytest.mark.parametrize(
+    ("fields", "gap_ms", "rolls"),
+    [
+        ({"segment_ms": 1000}, 1000, False),
+        ({"segment_ms": 1000}, 1001, True),
+        ({"segment_ms": 10**12}, 10**9, False),
+    ],
+)
+def test_roll_by_time(disk: Any, fields: dict[str, Any], gap_ms: int, rolls: bool) -> None:
+    log = disk.log(config=LogConfig(**fields))
+    disk.append(log, b"a")
+    disk.now_ms += gap_ms
+    disk.append(log, b"b")
+    assert len(log.segments) == (2 if rolls else 1)
+
+
+def test_roll_when_the_index_is_full(disk: Any) -> None:
+    log = disk.log(config=LogConfig(index_interval_bytes=0, segment_index_bytes=48))
+    for i in range(10):
+        disk.append(log, b"x", timestamp=disk.now_ms + i)
+    assert log.segments.base_offsets == [0, 4, 8]
+
+
+def test_jitter_rolls_earlier(disk: Any) -> None:
+    log = disk.log(config=LogConfig(segment_ms=1000, segment_jitter_ms=1000))
+    rolled = 0
+    for _ in range(200):
+        before = len(log.segments)
+        disk.append(log, b"a")
+        disk.now_ms += 500
+        disk.append(log, b"b")
+        rolled += len(log.segments) > before
+        log.roll()
+    assert 20 < rolled < 180

@@ -1,0 +1,242 @@
+"""What a leader refuses, with which code, in which order; and the bytes it writes."""
+
+import struct
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafkalite.log.config import LogConfig
+from kafkalite.log.errors import InvalidRecordsError
+from kafkalite.log.producer_state import AppendOrigin
+from kafkalite.log.validation import Validated, validate
+from kafkalite.wire.compression import Compression
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.records import (
+    Record,
+    RecordBatch,
+    TimestampType,
+    build_batch,
+    iterate_records,
+)
+
+NOW_MS = 1_700_000_000_000
+HOUR_MS = 3_600_000
+
+
+def check(
+    records: bytes, config: LogConfig | None = None, origin: AppendOrigin = AppendOrigin.CLIENT
+) -> Validated:
+    return validate(
+        records,
+        config or LogConfig(),
+        name="t-0",
+        origin=origin,
+        base_offset=1000,
+        leader_epoch=5,
+        now_ms=NOW_MS,
+    )
+
+
+def written(validated: Validated) -> RecordBatch:
+    data = b"".join(validated.buffers)
+    assert len(data) == validated.size
+    return RecordBatch(data)
+
+
+def refused(records: bytes, config: LogConfig | None = None) -> KafkaError:
+    with pytest.raises(KafkaError) as caught:
+        check(records, config)
+    return caught.value
+
+
+def batch(*keys: bytes | None, timestamp: int = NOW_MS, **fields: Any) -> bytes:
+    return build_batch([Record(timestamp=timestamp, key=key, value=b"v") for key in keys], **fields)
+
+
+def patched(data: bytes, *changes: tuple[int, str, int], redo_crc: bool = True) -> bytes:
+    changed = bytearray(data)
+    for position, layout, value in changes:
+        struct.pack_into(layout, changed, position, value)
+    if redo_crc:
+        struct.pack_into(">I", changed, 17, RecordBatch(changed).computed_crc())
+    return bytes(changed)
+
+
+GOOD = batch(b"k", b"l", b"m")
+BASE_OFFSET = (0, ">q", 1)
+BAD_CRC = (17, ">I", 1)
+
+SHAPES = {
+    "nothing": (b"", ErrorCode.INVALID_RECORD),
+    "half a header": (GOOD[:40], ErrorCode.INVALID_RECORD),
+    "cut short": (GOOD[:-1], ErrorCode.INVALID_RECORD),
+    "two batches": (GOOD + GOOD, ErrorCode.INVALID_RECORD),
+    "magic 1": (patched(GOOD, (16, ">b", 1)), ErrorCode.INVALID_RECORD),
+    "magic 0": (patched(GOOD, (16, ">b", 0)), ErrorCode.INVALID_RECORD),
+    "magic 3": (patched(GOOD, (16, ">b", 3)), ErrorCode.CORRUPT_MESSAGE),
+    "magic -1": (patched(GOOD, (16, ">b", -1)), ErrorCode.CORRUPT_MESSAGE),
+    "length 0": (patched(GOOD, (8, ">i", 0), redo_crc=False), ErrorCode.CORRUPT_MESSAGE),
+    "length < 0": (patched(GOOD, (8, ">i", -5), redo_crc=False), ErrorCode.CORRUPT_MESSAGE),
+    "base offset": (patched(GOOD, BASE_OFFSET), ErrorCode.INVALID_RECORD),
+    "crc": (patched(GOOD, BAD_CRC, redo_crc=False), ErrorCode.CORRUPT_MESSAGE),
+    "count 0": (patched(GOOD, (57, ">i", 0)), ErrorCode.INVALID_RECORD),
+    "count 2": (patched(GOOD, (57, ">i", 2)), ErrorCode.INVALID_RECORD),
+    "delta < 0": (patched(GOOD, (23, ">i", -1)), ErrorCode.INVALID_RECORD),
+    "many that cannot fit": (
+        patched(GOOD, (57, ">i", 10**6), (23, ">i", 10**6 - 1)),
+        ErrorCode.INVALID_RECORD,
+    ),
+    "codec 5": (patched(GOOD, (21, ">h", 5)), ErrorCode.CORRUPT_MESSAGE),
+    "control": (batch(b"k", is_control=True), ErrorCode.INVALID_RECORD),
+    "empty": (build_batch([], last_offset=0), ErrorCode.INVALID_RECORD),
+    "producer without sequence": (
+        batch(b"k", producer_id=1, producer_epoch=0),
+        ErrorCode.INVALID_RECORD,
+    ),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_shapes_that_are_refused(shape: str) -> None:
+    records, code = SHAPES[shape]
+    assert refused(records).code == code
+
+
+def test_the_order_of_checks() -> None:
+    """Base offset, then size, then checksum, then the header, as Kafka goes."""
+    small = LogConfig(max_message_bytes=len(GOOD) - 1)
+    all_wrong = patched(GOOD, BASE_OFFSET, (57, ">i", 0), BAD_CRC, redo_crc=False)
+    assert "baseOffset" in str(refused(all_wrong, small).message)
+    all_but_offset = patched(GOOD, (57, ">i", 0), BAD_CRC, redo_crc=False)
+    assert refused(all_but_offset, small).code == ErrorCode.MESSAGE_TOO_LARGE
+    assert refused(all_but_offset).code == ErrorCode.CORRUPT_MESSAGE
+    assert check(GOOD, LogConfig(max_message_bytes=len(GOOD))).size == len(GOOD)
+
+
+def test_what_is_cut_short_behind_the_batch_is_left_out() -> None:
+    assert written(check(GOOD + GOOD[:30])).size_bytes == len(GOOD)
+
+
+@given(st.binary(max_size=100), st.integers(0, len(GOOD) - 1), st.integers(0, 255))
+def test_garbage_gets_a_code(tail: bytes, position: int, byte: int) -> None:
+    changed = bytearray(GOOD)
+    changed[position] = byte
+    for records in (tail, bytes(changed) + tail, GOOD + tail):
+        try:
+            validated = check(records)
+        except KafkaError:
+            continue
+        assert written(validated).is_valid()
+
+
+@pytest.mark.parametrize("codec", Compression)
+def test_the_producers_bytes_are_kept(codec: Compression) -> None:
+    sent = batch(b"k", b"l", compression=codec)
+    validated = check(sent)
+    result = written(validated)
+    assert (result.base_offset, result.partition_leader_epoch) == (1000, 5)
+    assert bytes(result.buffer[16:]) == sent[16:]
+    assert (validated.last_offset, validated.log_append_time_ms) == (1001, -1)
+
+
+@pytest.mark.parametrize("codec", Compression)
+def test_log_append_time_is_stamped(codec: Compression) -> None:
+    config = LogConfig(message_timestamp_type="LogAppendTime")
+    far_ahead = batch(b"k", b"l", timestamp=NOW_MS * 2, compression=codec)
+    validated = check(far_ahead, config)
+    result = written(validated)
+    assert result.is_valid()
+    assert result.timestamp_type is TimestampType.LOG_APPEND_TIME
+    assert [record.timestamp for record in iterate_records(result)] == [NOW_MS, NOW_MS]
+    assert (validated.log_append_time_ms, validated.max_timestamp) == (NOW_MS, NOW_MS)
+
+
+def test_a_client_must_not_stamp() -> None:
+    stamped = batch(b"k", timestamp_type=TimestampType.LOG_APPEND_TIME, log_append_time_ms=NOW_MS)
+    error = refused(stamped, LogConfig(message_timestamp_type="LogAppendTime"))
+    assert error.code == ErrorCode.INVALID_TIMESTAMP
+    # With CreateTime, Kafka takes it for what it is worth and unsets the flag.
+    result = written(check(stamped))
+    assert result.is_valid()
+    assert result.timestamp_type is TimestampType.CREATE_TIME
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "config", "is_good"),
+    [
+        (NOW_MS + HOUR_MS, LogConfig(), True),
+        (NOW_MS + HOUR_MS + 1, LogConfig(), False),
+        (0, LogConfig(), True),
+        (-1, LogConfig(), True),
+        (NOW_MS - 1000, LogConfig(message_timestamp_before_max_ms=1000), True),
+        (NOW_MS - 1001, LogConfig(message_timestamp_before_max_ms=1000), False),
+        (-1, LogConfig(message_timestamp_before_max_ms=1000), True),
+    ],
+)
+def test_create_time_has_limits(timestamp: int, config: LogConfig, is_good: bool) -> None:
+    records = build_batch(
+        [Record(timestamp=NOW_MS), Record(timestamp=timestamp), Record(timestamp=NOW_MS)]
+    )
+    if is_good:
+        check(records, config)
+        return
+    error = refused(records, config)
+    assert error.code == ErrorCode.INVALID_TIMESTAMP
+    assert isinstance(error, InvalidRecordsError)
+    assert [wrong.batch_index for wrong in error.record_errors] == [1]
+
+
+@pytest.mark.parametrize("codec", Compression)
+def test_a_compacted_topic_needs_keys(codec: Compression) -> None:
+    config = LogConfig(cleanup_policy=("compact",))
+    check(batch(b"k", b"", compression=codec), config)
+    error = refused(batch(b"k", None, b"m", None, compression=codec), config)
+    assert error.code == ErrorCode.INVALID_RECORD
+    assert isinstance(error, InvalidRecordsError)
+    assert [wrong.batch_index for wrong in error.record_errors] == [1, 3]
+    assert str(error.message).startswith("One or more records have been rejected due to 2 record")
+
+
+@pytest.mark.parametrize("target", ["uncompressed", "gzip", "snappy", "lz4", "zstd"])
+@pytest.mark.parametrize("codec", Compression)
+def test_the_topics_codec_is_used(codec: Compression, target: str) -> None:
+    sent = build_batch(
+        [Record(timestamp=NOW_MS + i, value=b"%d" % i) for i in range(9)],
+        compression=codec,
+        producer_id=4,
+        producer_epoch=1,
+        base_sequence=7,
+    )
+    result = written(check(sent, LogConfig(compression_type=target)))
+    assert result.is_valid()
+    expected = Compression.NONE if target == "uncompressed" else Compression[target.upper()]
+    assert result.compression is expected
+    assert [record.value for record in iterate_records(result)] == [b"%d" % i for i in range(9)]
+    assert (result.producer_id, result.producer_epoch, result.base_sequence) == (4, 1, 7)
+    assert (result.base_offset, result.last_offset) == (1000, 1008)
+
+
+def test_what_grows_too_large_by_unpacking_is_refused() -> None:
+    sent = build_batch(
+        [Record(timestamp=NOW_MS, value=bytes(10_000))], compression=Compression.ZSTD
+    )
+    config = LogConfig(compression_type="uncompressed", max_message_bytes=5000)
+    assert refused(sent, config).code == ErrorCode.MESSAGE_TOO_LARGE
+
+
+def test_a_bomb_is_refused_when_it_must_be_unpacked() -> None:
+    sent = build_batch(
+        [Record(timestamp=NOW_MS, value=bytes(120 << 20))], compression=Compression.ZSTD
+    )
+    assert len(sent) < 100_000
+    config = LogConfig(compression_type="gzip")
+    assert refused(sent, config).code == ErrorCode.CORRUPT_MESSAGE
+
+
+def test_coordinators_may_write_markers_and_are_trusted_with_the_rest() -> None:
+    control = batch(b"k", is_control=True)
+    assert written(check(control, origin=AppendOrigin.COORDINATOR)).is_control
+    with pytest.raises(KafkaError):
+        check(patched(GOOD, BAD_CRC, redo_crc=False), origin=AppendOrigin.COORDINATOR)
