@@ -12,7 +12,11 @@ from kafkalite.wire.messages.create_topics import (
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
-from kafkalite.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from kafkalite.wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
 
 SECONDS = 15
 
@@ -82,16 +86,14 @@ def error_codes(answer: Any) -> set[int]:
 
 
 def wait_for_topic(side: Side, name: str, partitions: int) -> None:
-    """Apache Kafka's brokers learn of a new topic a moment after its creation was answered."""
+    """Apache Kafka answers the creation, then learns of the topic, then of its leadership."""
     deadline = time.monotonic() + SECONDS
-    request = MetadataRequest(
-        topics=[MetadataRequestTopic(name=name)], allow_auto_topic_creation=False
+    latest = [ListOffsetsPartition(partition_index=i, timestamp=-1) for i in range(partitions)]
+    request = ListOffsetsRequest(
+        replica_id=-1, topics=[ListOffsetsTopic(name=name, partitions=latest)]
     )
-    while True:
-        (topic,) = side.ask(ApiKey.METADATA, 12, request, "ids").topics
-        if len(topic.partitions) == partitions and all(p.leader_id > 0 for p in topic.partitions):
-            return
-        assert time.monotonic() < deadline, topic
+    while error_codes(answer := side.ask(ApiKey.LIST_OFFSETS, 7, request, "ids")) != {0}:
+        assert time.monotonic() < deadline, answer
 
 
 def canonical(value: Any) -> Any:

@@ -35,6 +35,7 @@ class Side:
         self.connections: dict[str, RawConnection] = {}
         self.names: dict[str, str] = {}
         self.generated: dict[str, str] = {}
+        self.session_ids: dict[str, int] = {}
         self.correlation_id = 0
 
     def close(self) -> None:
@@ -105,9 +106,11 @@ class Side:
             return "the cluster's id"
         if name == "producer_id" and value >= 0:
             return "a producer id"
+        if name == "session_id" and value > 0:
+            return "a fetch session"
         if name == "log_append_time_ms" and value > 0:
             return "a time"
-        if name == "error_message":
+        if name in ("error_message", "batch_index_error_message"):
             return None if value is None else "some text"
         if name in ("member_id", "leader") and isinstance(value, str) and MEMBER_ID.match(value):
             return self.generated.setdefault(value, f"member {len(self.generated) + 1}")

@@ -1,0 +1,211 @@
+"""Fetch, with and without sessions."""
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from conformance.differential.pair import Pair
+from conformance.differential.side import Side
+from conformance.differential.test_produce import batch, producing
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.messages.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchTopic,
+    ForgottenTopic,
+)
+
+VERSIONS = range(4, 19)
+LAST = 18
+FULL, FINAL = 0, -1
+
+
+def fill(pair: Pair, topic: str, *counts: int, partition: int = 0) -> None:
+    """One batch of so many records each."""
+    for count in counts:
+        records = batch(count)
+        pair.ask(ApiKey.PRODUCE, 12, producing(topic, 12, records, partition=partition))
+
+
+def fetching(
+    version: int,
+    topics: dict[str, list[FetchPartition]],
+    *,
+    forget: dict[str, list[int]] | None = None,
+    session: tuple[str, int] | None = None,
+    **options: Any,
+) -> Callable[[Side], FetchRequest]:
+    """`session` is the name under which its id was kept, and the epoch."""
+
+    def make(side: Side) -> FetchRequest:
+        def named(name: str) -> dict[str, Any]:
+            return {"topic_id": side.topic_id(name)} if version >= 13 else {"topic": name}
+
+        request = FetchRequest(
+            **{"max_wait_ms": 0, "min_bytes": 1, "max_bytes": 10_000_000, **options},
+            topics=[FetchTopic(partitions=p, **named(name)) for name, p in topics.items()],
+            forgotten_topics_data=[
+                ForgottenTopic(partitions=p, **named(name)) for name, p in (forget or {}).items()
+            ],
+        )
+        if session:
+            request.session_id = side.session_ids.get(session[0], 0)
+            request.session_epoch = session[1]
+        return request
+
+    return make
+
+
+def at(offset: int, partition: int = 0, **options: Any) -> FetchPartition:
+    values = {"partition_max_bytes": 1_000_000, **options}
+    return FetchPartition(partition=partition, fetch_offset=offset, **values)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_offsets(pair: Pair, topic: str, version: int) -> None:
+    """The first, one inside a batch, the end, and those that are not there."""
+    pair.create_topic(topic)
+    fill(pair, topic, 3, 1, 5)
+    for offset in (0, 1, 3, 4, 8, 9, 10, 1000, -1, -5):
+        pair.ask(ApiKey.FETCH, version, fetching(version, {topic: [at(offset)]}))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_an_empty_partition(pair: Pair, topic: str, version: int) -> None:
+    pair.create_topic(topic)
+    for offset in (0, 1):
+        pair.ask(ApiKey.FETCH, version, fetching(version, {topic: [at(offset)]}))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_where_there_is_nothing(pair: Pair, topic: str, version: int) -> None:
+    pair.create_topic(topic)
+    pair.ask(ApiKey.FETCH, version, fetching(version, {topic: [at(0, 1), at(0, -1)]}))
+    if version < 13:
+        pair.ask(ApiKey.FETCH, version, fetching(version, {f"{topic}-unknown": [at(0)]}))
+    else:
+        unknown = FetchTopic(topic_id=UUID(int=99), partitions=[at(0)])
+        pair.ask(ApiKey.FETCH, version, FetchRequest(max_wait_ms=0, topics=[unknown]))
+    pair.ask(ApiKey.FETCH, version, fetching(version, {}))
+
+
+@pytest.mark.parametrize("version", [4, 11, LAST])
+@pytest.mark.parametrize("max_bytes", [0, 1, 100, 150, 10_000])
+def test_limits(pair: Pair, topic: str, version: int, max_bytes: int) -> None:
+    """A first batch comes whole; what is behind may be cut anywhere, so only batches count."""
+    pair.create_topic(topic, 2)
+    for partition in (0, 1):
+        fill(pair, topic, 3, 3, partition=partition)
+    both = {topic: [at(0, 0), at(0, 1)]}
+    pair.ask(ApiKey.FETCH, version, fetching(version, both, max_bytes=max_bytes))
+    small = {topic: [at(i, i, partition_max_bytes=max_bytes) for i in (0, 1)]}
+    pair.ask(ApiKey.FETCH, version, fetching(version, small))
+
+
+@pytest.mark.parametrize("version", range(9, 19))
+def test_leader_epochs(pair: Pair, topic: str, version: int) -> None:
+    pair.create_topic(topic)
+    fill(pair, topic, 3)
+    for epoch in (0, 1, 7, -1, -2):
+        asked = {topic: [at(0, current_leader_epoch=epoch)]}
+        pair.ask(ApiKey.FETCH, version, fetching(version, asked))
+
+
+@pytest.mark.parametrize("version", range(12, 19))
+def test_diverging_epochs(pair: Pair, topic: str, version: int) -> None:
+    pair.create_topic(topic)
+    fill(pair, topic, 3)
+    for offset, epoch in ((3, 0), (0, 0), (4, 0), (3, 1), (3, 5), (0, -1)):
+        asked = {topic: [at(offset, last_fetched_epoch=epoch)]}
+        pair.ask(ApiKey.FETCH, version, fetching(version, asked))
+
+
+@pytest.mark.parametrize("version", [4, 11, LAST])
+def test_only_what_is_committed(pair: Pair, topic: str, version: int) -> None:
+    pair.create_topic(topic)
+    fill(pair, topic, 3)
+    pair.ask(ApiKey.FETCH, version, fetching(version, {topic: [at(0)]}, isolation_level=1))
+
+
+@pytest.mark.parametrize("version", [4, LAST])
+def test_waiting_in_vain(pair: Pair, topic: str, version: int) -> None:
+    pair.create_topic(topic)
+    fill(pair, topic, 1)
+    for offset, min_bytes in ((1, 1), (0, 10_000), (0, 0)):
+        asked = fetching(version, {topic: [at(offset)]}, max_wait_ms=200, min_bytes=min_bytes)
+        pair.ask(ApiKey.FETCH, version, asked)
+
+
+@pytest.mark.parametrize("version", range(7, 19))
+def test_a_session(pair: Pair, topic: str, version: int) -> None:
+    """Opened in full; then only what is new; partitions join and leave; closed."""
+    other = f"{topic}-other"
+    pair.create_topic(topic, 2)
+    pair.create_topic(other)
+    everything = {topic: [at(0, 0), at(0, 1)], other: [at(0)]}
+
+    def step(epoch: int, topics: Any, **options: Any) -> None:
+        request = fetching(version, topics, session=("s", epoch), **options)
+        for side, answer in zip(
+            (pair.reference, pair.tested), pair.ask(ApiKey.FETCH, version, request), strict=True
+        ):
+            if answer is not None and answer.session_id:
+                side.session_ids["s"] = answer.session_id
+
+    step(FULL, everything)
+    step(1, {})
+    fill(pair, topic, 2, partition=1)
+    step(2, {})
+    step(3, {})
+    step(4, {topic: [at(2, 1)]})
+    step(5, {}, forget={topic: [0]})
+    fill(pair, topic, 1, partition=0)
+    step(6, {})
+    step(7, {topic: [at(99, 1)]})
+    step(8, {})
+    step(5, {})
+    step(8, {}, forget={topic: [1], other: [0]})
+    step(9, {})
+    step(FINAL, {other: [at(0)]})
+    step(10, {})
+
+
+@pytest.mark.parametrize("version", range(7, 19))
+def test_a_session_that_is_not_there(pair: Pair, topic: str, version: int) -> None:
+    pair.create_topic(topic)
+    for session_id, epoch in ((12345, 1), (12345, FULL), (12345, FINAL), (0, 1), (0, 5)):
+
+        def make(side: Side, session_id: int = session_id, epoch: int = epoch) -> FetchRequest:
+            request = fetching(version, {topic: [at(0)]})(side)
+            request.session_id, request.session_epoch = session_id, epoch
+            return request
+
+        for side, answer in zip(
+            (pair.reference, pair.tested), pair.ask(ApiKey.FETCH, version, make), strict=True
+        ):
+            assert answer is not None, side
+
+
+@pytest.mark.parametrize("version", [12, 13, LAST])
+def test_a_topic_deleted_and_made_again(pair: Pair, topic: str, version: int) -> None:
+    """An old id is not the new topic's."""
+    from kafkalite.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+
+    pair.create_topic(topic)
+    old = {side: side.topic_id(topic) for side in (pair.reference, pair.tested)}
+    state = [DeleteTopicState(name=topic)]
+    pair.ask(ApiKey.DELETE_TOPICS, 6, DeleteTopicsRequest(topics=state, timeout_ms=5000))
+    for side in (pair.reference, pair.tested):
+        while side.topic_id(topic) != UUID(int=0):
+            pass
+
+    def stale(side: Side) -> FetchRequest:
+        name = {"topic_id": old[side]} if version >= 13 else {"topic": topic}
+        return FetchRequest(max_wait_ms=0, topics=[FetchTopic(partitions=[at(0)], **name)])
+
+    pair.ask(ApiKey.FETCH, version, stale)
+    pair.create_topic(topic)
+    if version >= 13:
+        pair.ask(ApiKey.FETCH, version, stale)
