@@ -1,0 +1,203 @@
+"""The command `kafkalite`: flags, signals, and the words on the terminal.
+
+A mistake of the user's (a flag, a config, a port or a directory in use) is one sentence on stderr
+and exit code 2. What only some calls need is imported by those, which keeps the start short.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from kafkalite import __version__
+
+if TYPE_CHECKING:
+    from kafkalite.broker import Broker
+
+logger = logging.getLogger(__name__)
+
+_DEFAULT_HOST: Final = "127.0.0.1"
+_DEFAULT_PORT: Final = 9092
+_USAGE_EXIT_CODE: Final = 2
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.exit(_USAGE_EXIT_CODE, f"kafkalite: {message} (kafkalite --help shows the flags)\n")
+
+
+def parse_arguments(arguments: list[str]) -> argparse.Namespace:
+    """The flags as given. Exits with code 2 and one sentence when they are wrong."""
+    parser = _Parser(
+        prog="kafkalite",
+        description="A broker that speaks Kafka's wire protocol.",
+        epilog="Configs have Kafka's names. Flags win over KAFKA_* environment variables, those "
+        "over the config file. Documentation of each: README.md.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--config", metavar="FILE", type=Path, help="a server.properties")
+    parser.add_argument("--host", help=f"host to listen on (default {_DEFAULT_HOST})")
+    parser.add_argument(
+        "--port", type=_port, help=f"port to listen on (default {_DEFAULT_PORT}; 0: any free one)"
+    )
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--data-dir", metavar="DIR", help="where to keep everything")
+    where.add_argument(
+        "--temporary", action="store_true", help="keep everything in a directory deleted at exit"
+    )
+    parser.add_argument("--nodes", metavar="N", type=int, help="present N nodes (ids 1 to N)")
+    parser.add_argument(
+        "--set",
+        metavar="NAME=VALUE",
+        dest="settings",
+        action="append",
+        default=[],
+        type=_setting,
+        help="set a config (repeatable)",
+    )
+    parser.add_argument(
+        "--ready-file", metavar="FILE", type=Path, help="written when clients can connect (JSON)"
+    )
+    parser.add_argument(
+        "--log-level", choices=("debug", "info", "warning", "error"), default="info"
+    )
+    parser.add_argument("--version", action="version", version=f"kafkalite {__version__}")
+    return parser.parse_args(arguments)
+
+
+def _port(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port (0 to 65535)")
+    return int(text)
+
+
+def _setting(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
+    return name.strip(), value.strip()
+
+
+def properties(flags: argparse.Namespace) -> dict[str, str]:
+    """The configs that the flags stand for."""
+    configs: dict[str, str] = dict(flags.settings)
+    if flags.host is not None or flags.port is not None:
+        host = _DEFAULT_HOST if flags.host is None else flags.host
+        host = f"[{host}]" if ":" in host else host
+        port = _DEFAULT_PORT if flags.port is None else flags.port
+        configs["listeners"] = f"PLAINTEXT://{host}:{port}"
+    if flags.data_dir is not None:
+        configs["log.dirs"] = flags.data_dir
+    if flags.nodes is not None:
+        configs["kafkalite.nodes"] = str(flags.nodes)
+    return configs
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command; returns the exit code."""
+    flags = parse_arguments(sys.argv[1:] if arguments is None else arguments)
+    logging.basicConfig(
+        stream=sys.stderr,
+        level=flags.log_level.upper(),
+        format="%(asctime)s %(levelname)s %(message)s",
+    )
+    from kafkalite.config import ConfigError
+    from kafkalite.listener import StartError
+
+    try:
+        return _run(flags)
+    except (ConfigError, StartError) as error:
+        print(f"kafkalite: {error}", file=sys.stderr)
+        return _USAGE_EXIT_CODE
+
+
+def _run(flags: argparse.Namespace) -> int:
+    import trio
+
+    from kafkalite.broker import Broker
+    from kafkalite.config import BrokerConfig
+
+    configs = properties(flags)
+    with ExitStack() as stack:
+        if flags.temporary:
+            import tempfile
+
+            directory = tempfile.TemporaryDirectory(prefix="kafkalite-")
+            configs["log.dirs"] = stack.enter_context(directory)
+        if flags.ready_file is not None:
+            # One left behind by a kill would announce a broker that is not there yet.
+            _remove(flags.ready_file)
+            stack.callback(_remove, flags.ready_file)
+        config = BrokerConfig.from_sources(flags.config, os.environ, configs)
+        trio.run(_serve, stack.enter_context(Broker(config)), flags.ready_file)
+    return 0
+
+
+async def _serve(broker: Broker, ready_file: Path | None) -> None:
+    import signal
+
+    import trio
+
+    from kafkalite.listener import StartError
+
+    async def stop_on_signal(signals: AsyncIterator[int]) -> None:
+        async for number in signals:
+            logger.info("stopping on %s", signal.Signals(number).name)
+            broker.stop()
+
+    failure: StartError | None = None
+    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(stop_on_signal, signals)
+            await nursery.start(broker.serve)
+            try:
+                announce(broker, ready_file)
+            except StartError as error:
+                failure = error
+                broker.stop()
+            await broker.stopped.wait()
+            nursery.cancel_scope.cancel()
+    if failure is not None:
+        raise failure
+
+
+def announce(broker: Broker, ready_file: Path | None) -> None:
+    """Clients can connect: say so. Raises StartError."""
+    if ready_file is not None:
+        write_ready_file(broker, ready_file)
+    print(f"kafkalite {__version__} listens on {broker.bootstrap}", flush=True)
+
+
+def write_ready_file(broker: Broker, path: Path) -> None:
+    """Say in a file, which appears whole or not at all, how to connect. Raises StartError."""
+    import json
+
+    from kafkalite.listener import StartError
+
+    ready = {
+        "bootstrap": broker.bootstrap,
+        "pid": os.getpid(),
+        "cluster_id": broker.cluster.cluster_id,
+        "data_dir": str(broker.config.data_directory.absolute()),
+    }
+    temporary = path.with_name(f"{path.name}.{os.getpid()}")
+    try:
+        temporary.write_text(json.dumps(ready) + "\n")
+        os.replace(temporary, path)
+    except OSError as error:
+        raise StartError(f"cannot write the ready file {path}: {error.strerror}") from None
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError):
+        path.unlink()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,118 @@
+"""Fetch (key 1), versions 4-18: records from partitions, straight from their segments.
+
+- v5 adds the log start offset, v7 sessions (KIP-227), v9 the leader epoch a client believes in
+  (KIP-320), v11 reading from a replica near by (KIP-392), v12 divergence of epochs (KIP-595), v13
+  topic ids (KIP-516), v16 who leads instead (KIP-951); v15, v17 and v18 concern replicas only.
+- Size: all partitions together get the smaller of max_bytes and fetch.max.bytes. The first batch of
+  the first partition that has one is returned whole, however large (KIP-74).
+- When: at once if there are min_bytes, an error, nothing to wait for; else when an append makes up
+  min_bytes, when a partition moves or vanishes, after max_wait_ms, or, then empty, as soon as the
+  client asks for something else on the connection (`kafkalite.answer.parked.fetch`).
+- Records are never null: no records is a length of 0 (librdkafka gives up on a null).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import trio
+
+from kafkalite.context import RequestContext
+from kafkalite.fetch_reader import Answers, FetchReader
+from kafkalite.fetch_sessions import FetchContext
+from kafkalite.leader_hints import endpoints_of
+from kafkalite.purgatory import Wake, wait_until
+from kafkalite.sendfile import close_slices
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.messages.fetch import (
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+)
+
+if TYPE_CHECKING:
+    from kafkalite.broker import Broker
+
+_FIRST_LEADER_HINT_VERSION: Final = 16
+
+
+async def handle(broker: Broker, context: RequestContext, request: FetchRequest) -> FetchResponse:
+    try:
+        fetch = broker.fetch_sessions[context.node_id].begin(request, context.api_version)
+        reader = FetchReader(broker, context, request, fetch.targets)
+        answers = await _read(broker, context, request, reader)
+        return _response(broker, context, fetch, answers)
+    except KafkaError as error:
+        return FetchResponse(error_code=error.code)
+
+
+async def _read(
+    broker: Broker, context: RequestContext, request: FetchRequest, reader: FetchReader
+) -> Answers:
+    answers = reader.read()
+    if request.max_wait_ms <= 0 or reader.must_answer(answers):
+        return answers
+    _close(answers)
+    answer_early = broker.config.boolean("kafkalite.answer.parked.fetch")
+    wake = await wait_until(
+        reader.has_enough,
+        reader.watched,
+        context.received_at + request.max_wait_ms / 1000,
+        context.connection.more_input if answer_early else trio.sleep_forever,
+    )
+    # What the client wants next is more urgent to it than less than min_bytes.
+    return reader.read(empty=wake is Wake.INTERRUPTED)
+
+
+def _response(
+    broker: Broker, context: RequestContext, fetch: FetchContext, answers: Answers
+) -> FetchResponse:
+    try:
+        session_id, told = fetch.finish(answers)
+    except KafkaError:
+        _close(answers)
+        raise
+    response = FetchResponse(session_id=session_id, responses=_by_topic(told))
+    if context.api_version >= _FIRST_LEADER_HINT_VERSION:
+        _add_leaders(broker, context, response)
+    return response
+
+
+def _by_topic(answers: Answers) -> list[FetchableTopicResponse]:
+    topics: list[FetchableTopicResponse] = []
+    for target, answer in answers:
+        last = topics[-1] if topics else None
+        if last is None or last.topic != target.topic or last.topic_id != target.topic_id:
+            last = FetchableTopicResponse(topic=target.topic, topic_id=target.topic_id)
+            topics.append(last)
+        last.partitions.append(answer)
+    return topics
+
+
+def _add_leaders(broker: Broker, context: RequestContext, response: FetchResponse) -> None:
+    leaders: set[int] = set()
+    for data in response.responses:
+        for item in data.partitions:
+            if item.error_code not in (
+                ErrorCode.NOT_LEADER_OR_FOLLOWER,
+                ErrorCode.FENCED_LEADER_EPOCH,
+            ):
+                continue
+            topic = broker.topics.by_id(data.topic_id)
+            if topic is not None:
+                partition = topic.partitions[item.partition_index]
+                item.current_leader = LeaderIdAndEpoch(
+                    leader_id=partition.leader_id, leader_epoch=partition.leader_epoch
+                )
+                leaders.add(partition.leader_id)
+    if leaders:
+        response.node_endpoints = [
+            NodeEndpoint(node_id=node.node_id, host=node.host, port=node.port, rack=node.rack)
+            for node in endpoints_of(broker.cluster, leaders, context.listener_name)
+        ]
+
+
+def _close(answers: Answers) -> None:
+    close_slices([answer.records for _, answer in answers])

@@ -1,0 +1,145 @@
+"""ListOffsets (key 2), versions 1-11: offsets by time, and the special ones.
+
+    -1  latest: the high watermark, or under READ_COMMITTED the last stable offset
+    -2  earliest: the log start offset
+    -3  v7   the record with the largest timestamp (KIP-734)
+    -4  v8   earliest local: the log start offset, since there is no tiered storage (KIP-405)
+    -5  v9   latest tiered: none (KIP-1005)
+    -6  v11  earliest pending upload: none (KIP-1023)
+
+Any other is a timestamp in milliseconds: the first record at or after it, -1 when there is none
+below the high watermark (last stable offset). A negative one that its version does not know is
+UNSUPPORTED_VERSION, a partition named twice INVALID_REQUEST, each for that partition only.
+
+Spark's executors send two of these for every poll: the special ones must stay a look-up.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from kafkalite.context import RequestContext
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+
+if TYPE_CHECKING:
+    from kafkalite.broker import Broker
+    from kafkalite.partition import Partition
+
+LATEST: Final = -1
+EARLIEST: Final = -2
+MAX_TIMESTAMP: Final = -3
+EARLIEST_LOCAL: Final = -4
+LATEST_TIERED: Final = -5
+EARLIEST_PENDING_UPLOAD: Final = -6
+
+_SINCE_VERSION: Final = {
+    LATEST: 1,
+    EARLIEST: 1,
+    MAX_TIMESTAMP: 7,
+    EARLIEST_LOCAL: 8,
+    LATEST_TIERED: 9,
+    EARLIEST_PENDING_UPLOAD: 11,
+}
+_READ_COMMITTED: Final = 1
+_DEBUGGING_REPLICA_ID: Final = -2
+
+# (timestamp, offset, leader epoch)
+Found = tuple[int, int, int]
+_NONE: Final[Found] = (-1, -1, -1)
+
+
+async def handle(
+    broker: Broker, context: RequestContext, request: ListOffsetsRequest
+) -> ListOffsetsResponse:
+    duplicates = _duplicates(request)
+    return ListOffsetsResponse(
+        topics=[
+            ListOffsetsTopicResponse(
+                name=topic.name,
+                partitions=[
+                    _duplicate(asked)
+                    if (topic.name, asked.partition_index) in duplicates
+                    else _look_up(broker, context, request, topic.name, asked)
+                    for asked in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _duplicates(request: ListOffsetsRequest) -> set[tuple[str, int]]:
+    if len(request.topics) == 1 and len(request.topics[0].partitions) == 1:
+        return set()
+    named = Counter(
+        (topic.name, asked.partition_index)
+        for topic in request.topics
+        for asked in topic.partitions
+    )
+    return {name for name, count in named.items() if count > 1}
+
+
+def _duplicate(asked: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
+    return ListOffsetsPartitionResponse(
+        partition_index=asked.partition_index, error_code=ErrorCode.INVALID_REQUEST
+    )
+
+
+def _look_up(
+    broker: Broker,
+    context: RequestContext,
+    request: ListOffsetsRequest,
+    topic_name: str,
+    asked: ListOffsetsPartition,
+) -> ListOffsetsPartitionResponse:
+    try:
+        if asked.timestamp < 0:
+            since = _SINCE_VERSION.get(asked.timestamp)
+            if since is None or context.api_version < since:
+                raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
+        topic = broker.topics.get(topic_name)
+        if topic is None or not 0 <= asked.partition_index < len(topic.partitions):
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        partition = topic.partitions[asked.partition_index]
+        leader_only = request.replica_id != _DEBUGGING_REPLICA_ID
+        partition.check_leader(context.node_id, asked.current_leader_epoch, leader_only=leader_only)
+        timestamp, offset, leader_epoch = _find(
+            partition, asked.timestamp, request.isolation_level == _READ_COMMITTED
+        )
+    except KafkaError as error:
+        return ListOffsetsPartitionResponse(
+            partition_index=asked.partition_index, error_code=error.code
+        )
+    return ListOffsetsPartitionResponse(
+        partition_index=asked.partition_index,
+        error_code=ErrorCode.NONE,
+        timestamp=timestamp,
+        offset=offset,
+        leader_epoch=leader_epoch,
+    )
+
+
+def _find(partition: Partition, timestamp: int, committed_only: bool) -> Found:
+    log = partition.log
+    if timestamp == LATEST:
+        return -1, partition.read_limit(committed_only=committed_only), partition.leader_epoch
+    if timestamp in (EARLIEST, EARLIEST_LOCAL):
+        return -1, log.log_start_offset, log.leader_epochs.epoch_of(log.log_start_offset)
+    if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
+        return _NONE
+    if timestamp == MAX_TIMESTAMP:
+        found = log.max_timestamp_offset()
+    else:
+        found = log.offset_for_timestamp(timestamp)
+    limit = partition.read_limit(committed_only=committed_only)
+    if found is None or found.offset >= limit:
+        return _NONE
+    return found.timestamp, found.offset, log.leader_epochs.epoch_of(found.offset)

@@ -1,0 +1,59 @@
+"""OffsetForLeaderEpoch (key 23), versions 2-4: where a leader epoch ended (KIP-320).
+
+A consumer that comes back after a change of leaders asks whether what it has read is still there.
+The latest epoch ends at the log end; an earlier one where the next known epoch begins; one that was
+never here, or is later than all, is answered with epoch -1 and offset -1, without an error.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkalite.context import RequestContext
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.messages.offset_for_leader_epoch import (
+    EpochEndOffset,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopicResult,
+)
+
+if TYPE_CHECKING:
+    from kafkalite.broker import Broker
+
+
+async def handle(
+    broker: Broker, context: RequestContext, request: OffsetForLeaderEpochRequest
+) -> OffsetForLeaderEpochResponse:
+    return OffsetForLeaderEpochResponse(
+        topics=[
+            OffsetForLeaderTopicResult(
+                topic=topic.topic,
+                partitions=[
+                    _end_offset(broker, context, topic.topic, asked) for asked in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _end_offset(
+    broker: Broker, context: RequestContext, topic_name: str, asked: OffsetForLeaderPartition
+) -> EpochEndOffset:
+    try:
+        topic = broker.topics.get(topic_name)
+        if topic is None or not 0 <= asked.partition < len(topic.partitions):
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        partition = topic.partitions[asked.partition]
+        partition.check_leader(context.node_id, asked.current_leader_epoch, leader_only=True)
+    except KafkaError as error:
+        return EpochEndOffset(error_code=error.code, partition=asked.partition)
+    leader_epoch, end_offset = partition.end_offset_for_epoch(asked.leader_epoch)
+    return EpochEndOffset(
+        error_code=ErrorCode.NONE,
+        partition=asked.partition,
+        leader_epoch=leader_epoch,
+        end_offset=end_offset,
+    )

@@ -1,0 +1,201 @@
+"""Produce (key 0), versions 3-13: append one batch to each partition named.
+
+Advertised from 0 (see the table in `__init__`), served from 3, where the v2 record batch begins.
+
+- v5 answers with the log start offset, v8 with record errors and an error message (KIP-467), v10
+  tells who leads instead (KIP-951), v13 names topics by id (KIP-516). zstd is allowed from v7.
+- acks=0 has no answer; an error then closes the connection, which is the only sign there is.
+- Errors are per partition, and a partition that fails does not touch the others.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from kafkalite.connection import CloseConnection
+from kafkalite.context import RequestContext
+from kafkalite.leader_hints import endpoints_of
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.messages.produce import (
+    BatchIndexAndErrorMessage,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+    TopicProduceResponse,
+)
+
+if TYPE_CHECKING:
+    from kafkalite.broker import Broker
+    from kafkalite.partition import Partition
+    from kafkalite.topics import Topic
+
+_VALID_ACKS: Final = (-1, 0, 1)
+_FIRST_LEADER_HINT_VERSION: Final = 10
+_FIRST_TOPIC_ID_VERSION: Final = 13
+_FIRST_ZSTD_VERSION: Final = 7
+_ZSTD: Final = 4
+# Kafka's admin client may write to internal topics (KafkaApis.scala), nobody else.
+_ADMIN_CLIENT_ID: Final = "__admin_client"
+
+# Errors found before the log was looked at: the answer then has no log start offset. Everything
+# else carries the real one (ReplicaManager.appendRecordsToLeader).
+_WITHOUT_LOG_START_OFFSET: Final = frozenset(
+    {
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.MESSAGE_TOO_LARGE,
+        ErrorCode.RECORD_LIST_TOO_LARGE,
+        ErrorCode.CORRUPT_MESSAGE,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+    }
+)
+
+
+async def handle(
+    broker: Broker, context: RequestContext, request: ProduceRequest
+) -> ProduceResponse | None:
+    response = ProduceResponse(
+        responses=[_append_topic(broker, context, request, data) for data in request.topic_data]
+    )
+    if request.acks == 0:
+        _hang_up_on_error(response)
+        return None
+    if context.api_version >= _FIRST_LEADER_HINT_VERSION:
+        _add_leaders(broker, context, response)
+    return response
+
+
+def _append_topic(
+    broker: Broker, context: RequestContext, request: ProduceRequest, data: TopicProduceData
+) -> TopicProduceResponse:
+    topic, missing = _find_topic(broker, context, data)
+    responses: list[PartitionProduceResponse] = []
+    for item in data.partition_data:
+        partition: Partition | None = None
+        try:
+            if topic is None:
+                raise KafkaError(missing)
+            partition = _find_partition(context, request, topic, item)
+            responses.append(_append(context, request, partition, item))
+        except KafkaError as error:
+            responses.append(_failed(item.index, error, partition))
+    return TopicProduceResponse(
+        name=data.name, topic_id=data.topic_id, partition_responses=responses
+    )
+
+
+def _find_topic(
+    broker: Broker, context: RequestContext, data: TopicProduceData
+) -> tuple[Topic | None, ErrorCode]:
+    if context.api_version >= _FIRST_TOPIC_ID_VERSION:
+        return broker.topics.by_id(data.topic_id), ErrorCode.UNKNOWN_TOPIC_ID
+    return broker.topics.get(data.name), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def _find_partition(
+    context: RequestContext, request: ProduceRequest, topic: Topic, item: PartitionProduceData
+) -> Partition:
+    if not 0 <= item.index < len(topic.partitions):
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    if request.acks not in _VALID_ACKS:
+        raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
+    if topic.is_internal and context.client_id != _ADMIN_CLIENT_ID:
+        raise KafkaError(
+            ErrorCode.INVALID_TOPIC_EXCEPTION, f"Cannot append to internal topic {topic.name}"
+        )
+    partition = topic.partitions[item.index]
+    partition.check_leader(context.node_id, -1, leader_only=True)
+    return partition
+
+
+def _append(
+    context: RequestContext,
+    request: ProduceRequest,
+    partition: Partition,
+    item: PartitionProduceData,
+) -> PartitionProduceResponse:
+    records = item.records
+    if not records:
+        raise KafkaError(
+            ErrorCode.INVALID_RECORD,
+            f"Produce requests with version {context.api_version} must have at least one record "
+            "batch per partition",
+        )
+    if context.api_version < _FIRST_ZSTD_VERSION and _is_zstd(records):
+        raise KafkaError(
+            ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+            f"Produce requests with version {context.api_version} are not allowed to use ZStandard "
+            "compression",
+        )
+    info = partition.append(records, required_acks=request.acks)
+    return PartitionProduceResponse(
+        index=item.index,
+        error_code=ErrorCode.NONE,
+        base_offset=info.base_offset,
+        log_append_time_ms=info.log_append_time_ms,
+        log_start_offset=info.log_start_offset,
+    )
+
+
+def _is_zstd(records: bytes | bytearray | memoryview) -> bool:
+    # The attributes of a v2 batch are its bytes 21 and 22; the codec is in the low three bits.
+    return len(records) > 22 and records[16] == 2 and records[22] & 7 == _ZSTD
+
+
+def _failed(index: int, error: KafkaError, partition: Partition | None) -> PartitionProduceResponse:
+    log_start_offset = -1
+    if partition is not None and error.code not in _WITHOUT_LOG_START_OFFSET:
+        log_start_offset = partition.log.log_start_offset
+    record_errors: list[tuple[int, str | None]] = getattr(error, "record_errors", [])
+    return PartitionProduceResponse(
+        index=index,
+        error_code=error.code,
+        base_offset=-1,
+        log_append_time_ms=-1,
+        log_start_offset=log_start_offset,
+        record_errors=[
+            BatchIndexAndErrorMessage(batch_index=batch_index, batch_index_error_message=text)
+            for batch_index, text in record_errors
+        ],
+        error_message=error.message,
+    )
+
+
+def _hang_up_on_error(response: ProduceResponse) -> None:
+    for topic in response.responses:
+        for partition in topic.partition_responses:
+            if partition.error_code != ErrorCode.NONE:
+                name = topic.name or topic.topic_id
+                raise CloseConnection(
+                    f"a Produce with acks=0 to {name}-{partition.index} failed with "
+                    f"{ErrorCode(partition.error_code).name}"
+                )
+
+
+def _add_leaders(broker: Broker, context: RequestContext, response: ProduceResponse) -> None:
+    leaders: set[int] = set()
+    for data in response.responses:
+        for item in data.partition_responses:
+            if item.error_code != ErrorCode.NOT_LEADER_OR_FOLLOWER:
+                continue
+            topic = broker.topics.get(data.name) or broker.topics.by_id(data.topic_id)
+            if topic is not None:
+                partition = topic.partitions[item.index]
+                item.current_leader = LeaderIdAndEpoch(
+                    leader_id=partition.leader_id, leader_epoch=partition.leader_epoch
+                )
+                leaders.add(partition.leader_id)
+    if leaders:
+        response.node_endpoints = _endpoints(broker, context, leaders)
+
+
+def _endpoints(broker: Broker, context: RequestContext, leaders: set[int]) -> list[NodeEndpoint]:
+    return [
+        NodeEndpoint(node_id=node.node_id, host=node.host, port=node.port, rack=node.rack)
+        for node in endpoints_of(broker.cluster, leaders, context.listener_name)
+    ]

@@ -1,0 +1,154 @@
+"""Broker: what there is, put together; opening it, serving, closing.
+
+    with Broker(config) as broker:              # locks, binds, opens and recovers; raises StartError
+        await nursery.start(broker.serve)       # clients can connect
+        broker.stop()                           # serve answers what is in flight, then returns
+
+Everything that requests share hangs on the broker, and nothing is global: several brokers live in
+one process without knowing of each other.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Final, Self
+
+import trio
+
+from kafkalite.background import Background
+from kafkalite.cluster import Cluster, Endpoint
+from kafkalite.config import BrokerConfig
+from kafkalite.dispatch import Dispatcher
+from kafkalite.fetch_sessions import FetchSessionCache
+from kafkalite.listener import Connections, Listener, StartError, open_listeners
+from kafkalite.log.errors import DataDirectoryInUse, InconsistentDataDirectory
+from kafkalite.metadata.metadata_log import MetadataLog
+from kafkalite.partition_logs import PartitionLogs
+from kafkalite.topics import Topics
+from kafkalite.wire.errors import KafkaError
+
+logger = logging.getLogger(__name__)
+
+# What is in flight when the broker stops has this long to be answered.
+_STOP_PATIENCE_SECONDS: Final = 5.0
+# As RegisterBrokerRecord numbers them (Kafka's SecurityProtocol).
+_SECURITY_PROTOCOLS: Final = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
+
+
+def wall_clock_ms() -> int:
+    """Milliseconds since the epoch: what is written into records."""
+    return time.time_ns() // 1_000_000
+
+
+class Broker:
+    """One process' nodes over one set of logs."""
+
+    cluster: Cluster
+    topics: Topics
+    logs: PartitionLogs
+
+    def __init__(self, config: BrokerConfig, *, now_ms: Callable[[], int] = wall_clock_ms) -> None:
+        self.config = config
+        self.now_ms = now_ms
+        self.listeners: list[Listener] = []
+        self.fetch_sessions = {
+            node_id: FetchSessionCache(
+                config.integer("max.incremental.fetch.session.cache.slots"), trio.current_time
+            )
+            for node_id in config.node_ids
+        }
+        self.stopped = trio.Event()
+        self._stop = trio.Event()
+        self._stack = ExitStack()
+        self._connections = Connections(
+            Dispatcher(self).answer,
+            config.integer("socket.request.max.bytes"),
+            config.integer("connections.max.idle.ms") / 1000,
+        )
+
+    @property
+    def bootstrap(self) -> str:
+        """`host:port` of each node, as clients are told, separated by commas."""
+        first: dict[int, Listener] = {}
+        for listener in self.listeners:
+            first.setdefault(listener.node_id, listener)
+        return ",".join(listener.advertised_address for listener in first.values())
+
+    def __enter__(self) -> Self:
+        try:
+            with ExitStack() as stack:
+                self._open(stack)
+                self._stack = stack.pop_all()
+        except (DataDirectoryInUse, InconsistentDataDirectory) as error:
+            raise StartError(str(error)) from None
+        except (OSError, KafkaError) as error:
+            raise StartError(
+                f"cannot open the data directory {self.config.data_directory}: {error}"
+            ) from error
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._stack.close()
+
+    def _open(self, stack: ExitStack) -> None:
+        self.logs = PartitionLogs(self.config, self.now_ms)
+        stack.callback(self.logs.close)
+        self.listeners = open_listeners(self.config)
+        for listener in self.listeners:
+            stack.callback(listener.close)
+        self.cluster = Cluster(
+            MetadataLog(self.logs.open_metadata(), self.now_ms),
+            self.config,
+            cluster_id=self.logs.cluster_id,
+            directory_id=self.logs.directory_id,
+        )
+        self.logs.remove_strays(self.cluster.image)
+        self.topics = Topics(self.cluster, self.logs)
+        self.cluster.start(self._endpoints())
+
+    def _endpoints(self) -> dict[int, dict[str, Endpoint]]:
+        endpoints: dict[int, dict[str, Endpoint]] = {}
+        for listener in self.listeners:
+            endpoints.setdefault(listener.node_id, {})[listener.name] = Endpoint(
+                listener.advertised_host,
+                listener.advertised_port,
+                _SECURITY_PROTOCOLS[listener.config.security_protocol],
+            )
+        return endpoints
+
+    async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Serve clients until `stop`; has started when they can connect."""
+        try:
+            async with trio.open_nursery() as nursery:
+                Background(self).start(nursery)
+                nursery.start_soon(self._connections.close_idle)
+                accepting = trio.CancelScope()
+                nursery.start_soon(self._accept, accepting)
+                task_status.started()
+                await self._stop.wait()
+                accepting.cancel()
+                await self._connections.stop(_STOP_PATIENCE_SECONDS)
+                nursery.cancel_scope.cancel()
+        finally:
+            self.stopped.set()
+
+    async def _accept(self, accepting: trio.CancelScope) -> None:
+        # Connections outlive the accepting: they have a nursery around it.
+        async with trio.open_nursery() as connections:
+            with accepting:
+                async with trio.open_nursery() as nursery:
+                    for listener in self.listeners:
+                        nursery.start_soon(self._connections.accept, listener, connections)
+
+    def stop(self) -> None:
+        """Let `serve` end: no more connections, what is in flight is answered."""
+        self._stop.set()

@@ -1,0 +1,78 @@
+"""From a frame to the chunks of its answer: decode, look up, check the version, call the handler.
+
+An unknown API, a version that is not served and a body that does not parse have no answer in
+Kafka's protocol: they raise ProtocolViolation, and the connection is closed. The one exception is
+ApiVersions, with which a client finds out what it may ask (KIP-511).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import trio
+
+from kafkalite.apis import APIS, Api, Handler
+from kafkalite.context import RequestContext
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.codec import decode_request, encode_response
+from kafkalite.wire.errors import ProtocolViolation, UnsupportedVersion
+from kafkalite.wire.fields import InMemory, Records
+
+if TYPE_CHECKING:
+    from kafkalite.broker import Broker
+    from kafkalite.connection import Connection
+
+
+class Dispatcher:
+    """Answers the frames of all connections of one broker."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._handlers: dict[int, Handler] = {}
+
+    async def answer(self, connection: Connection, frame: InMemory) -> list[Records]:
+        """The answer's chunks; none for a Produce with acks=0.
+
+        Raises ProtocolViolation, and CloseConnection where a handler has no other answer.
+        """
+        try:
+            request = decode_request(frame)
+        except UnsupportedVersion as error:
+            if error.api_key != ApiKey.API_VERSIONS:
+                raise
+            return self._answer_unsupported_api_versions(error)
+        api = APIS.get(request.api_key)
+        version = request.api_version
+        if api is None or not api.min_version <= version <= api.max_version:
+            raise ProtocolViolation(_not_served(api, request.api_key, version))
+        handle = self._handlers.get(request.api_key)
+        if handle is None:
+            handle = self._handlers[request.api_key] = api.load()
+        listener = connection.listener
+        context = RequestContext(
+            listener.node_id,
+            api.key,
+            version,
+            request.client_id or "",
+            connection.client_host,
+            listener.name,
+            trio.current_time(),
+            connection,
+        )
+        response = await handle(self._broker, context, request.body)
+        if response is None:
+            return []
+        return encode_response(api.key, version, request.correlation_id, response)
+
+    def _answer_unsupported_api_versions(self, error: UnsupportedVersion) -> list[Records]:
+        from kafkalite.apis.api_versions import unsupported_version
+
+        return encode_response(ApiKey.API_VERSIONS, 0, error.correlation_id, unsupported_version())
+
+
+def _not_served(api: Api | None, key: int, version: int) -> str:
+    if api is None:
+        return f"API key {key} is not served"
+    return (
+        f"{api.key.name} version {version} is not served ({api.min_version} to {api.max_version})"
+    )

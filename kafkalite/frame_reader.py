@@ -1,0 +1,112 @@
+"""From received bytes to whole frames, without sockets: int32 size, then that many bytes.
+
+Small frames come by the dozen in one `recv` and are cut out of what was received. A frame larger
+than one `recv` gets a buffer of its own, kept from frame to frame, into which the
+socket's bytes are received directly:
+
+    room = reader.room()
+    if room is None:  reader.feed(sock.recv(RECEIVE_BYTES))
+    else:             reader.filled(sock.recv_into(room))
+    while (frame := reader.next_frame()) is not None: ...
+
+A view handed out is good until the next frame is asked for.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import Final
+
+from kafkalite.wire.errors import ProtocolViolation
+
+RECEIVE_BYTES: Final = 65536
+# A frame may announce far more than it ever sends: memory is committed as the bytes come in.
+_FIRST_ROOM_BYTES: Final = 4 * 1024 * 1024
+# Larger buffers are given back after their frame, or every connection would keep its largest.
+_KEEP_BELOW_BYTES: Final = 4 * 1024 * 1024
+
+# Parsing bytes is quicker than parsing a view, by more than it costs to copy a small frame.
+_COPY_BELOW_BYTES: Final = 4096
+
+_SIZE = Struct(">i")
+
+
+class FrameReader:
+    """Cuts one connection's input into frames of at most `max_frame_bytes`."""
+
+    __slots__ = ("_data", "_filled", "_large", "_large_size", "_max_frame_bytes", "_position")
+
+    def __init__(self, max_frame_bytes: int) -> None:
+        self._max_frame_bytes = max_frame_bytes
+        self._data = b""
+        self._position = 0
+        self._large = bytearray()
+        self._large_size = 0  # of the large frame being received; 0: there is none
+        self._filled = 0
+
+    @property
+    def has_input(self) -> bool:
+        """Whether anything beyond the frames handed out was received."""
+        return self._position < len(self._data) or self._large_size > 0
+
+    def feed(self, data: bytes) -> None:
+        """Take what `recv` returned."""
+        if self._position < len(self._data):
+            data = self._data[self._position :] + data
+        self._data = data
+        self._position = 0
+
+    def room(self) -> memoryview | None:
+        """Where the rest of a large frame belongs; None when `feed` is to be used."""
+        if not self._large_size:
+            return None
+        if self._filled == len(self._large):
+            grown = bytearray(min(self._large_size, 2 * len(self._large)))
+            grown[: self._filled] = self._large
+            self._large = grown
+        return memoryview(self._large)[self._filled : self._large_size]
+
+    def filled(self, count: int) -> None:
+        """`count` bytes were received into `room()`."""
+        self._filled += count
+
+    def next_frame(self) -> bytes | memoryview | None:
+        """The next whole frame, without its size; None when more has to be received first.
+
+        Raises ProtocolViolation for a size that is negative or above the limit.
+        """
+        if self._large_size:
+            return self._finish_large()
+        data, position = self._data, self._position
+        if len(data) - position < 4:
+            return None
+        size: int = _SIZE.unpack_from(data, position)[0]
+        if not 0 <= size <= self._max_frame_bytes:
+            raise ProtocolViolation(
+                f"a frame of {size} bytes (socket.request.max.bytes is {self._max_frame_bytes})"
+            )
+        start = position + 4
+        if start + size <= len(data):
+            end = self._position = start + size
+            return data[start:end] if size < _COPY_BELOW_BYTES else memoryview(data)[start:end]
+        if size > RECEIVE_BYTES:
+            self._start_large(size, memoryview(data)[start:])
+        return None
+
+    def _start_large(self, size: int, received: memoryview) -> None:
+        if len(self._large) < min(size, _FIRST_ROOM_BYTES) or len(self._large) > _KEEP_BELOW_BYTES:
+            self._large = bytearray(min(size, _FIRST_ROOM_BYTES))
+        self._large[: len(received)] = received
+        self._large_size = size
+        self._filled = len(received)
+        self._data = b""
+        self._position = 0
+
+    def _finish_large(self) -> memoryview | None:
+        if self._filled < self._large_size:
+            return None
+        frame = memoryview(self._large)[: self._large_size]
+        self._large_size = 0
+        if len(self._large) > _KEEP_BELOW_BYTES:
+            self._large = bytearray()  # the view keeps the old one alive as long as it is needed
+        return frame

@@ -1,0 +1,230 @@
+"""Listeners: a bound socket for each name a node listens under, and the connections it accepted.
+
+A listener is bound before the broker opens its data, so that a port in use is found at once, and
+accepts only when everything behind it is there: whoever connects earlier waits in the kernel.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import socket
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+import trio
+
+from kafkalite.connection import Answer, Connection
+
+if TYPE_CHECKING:
+    from kafkalite.config import BrokerConfig
+    from kafkalite.config import Listener as ListenerConfig
+
+logger = logging.getLogger(__name__)
+
+_BACKLOG: Final = 1024
+# Accepted in one go before other tasks get their turn.
+_ACCEPT_AT_ONCE: Final = 64
+# Out of file descriptors: wait for connections to end rather than spin.
+_EXHAUSTED_PAUSE_SECONDS: Final = 0.1
+# How often ports in a row are looked for before any free ones will do.
+_TRIES_IN_A_ROW: Final = 20
+_EXHAUSTED: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+
+
+class StartError(Exception):
+    """The broker cannot start; one sentence that names the thing in the way."""
+
+
+@dataclass(slots=True)
+class Listener:
+    """One bound listener of one node; `advertised_host` and `_port` are what clients are told."""
+
+    node_id: int
+    config: ListenerConfig
+    socket: socket.socket
+    advertised_host: str
+    advertised_port: int
+
+    @property
+    def name(self) -> str:
+        return self.config.name
+
+    @property
+    def address(self) -> str:
+        return _join(*self.socket.getsockname()[:2])
+
+    @property
+    def advertised_address(self) -> str:
+        return _join(self.advertised_host, self.advertised_port)
+
+    def close(self) -> None:
+        self.socket.close()
+
+
+def open_listeners(config: BrokerConfig) -> list[Listener]:
+    """Bind every listener of every node. Raises StartError.
+
+    Where port 0 is asked for, the nodes get ports in a row: a broker that is started again with the
+    first of them as its port has the same ones, and clients find all its nodes again.
+    """
+    bound: list[tuple[int, ListenerConfig, socket.socket]] = []
+    try:
+        for position in range(len(config.listeners())):
+            wanted = [config.listeners(node_id)[position] for node_id in config.node_ids]
+            sockets = _bind_in_a_row(wanted) if wanted[0].port == 0 else _bind_all(wanted)
+            bound.extend(zip(config.node_ids, wanted, sockets, strict=True))
+        return [
+            _told(config, node_id, wanted, sock)
+            for node_id, wanted, sock in sorted(bound, key=lambda each: each[0])
+        ]
+    except StartError:
+        for _, _, sock in bound:
+            sock.close()
+        raise
+
+
+def _told(
+    config: BrokerConfig, node_id: int, wanted: ListenerConfig, sock: socket.socket
+) -> Listener:
+    for advertised in config.advertised_listeners(node_id):
+        if advertised.name == wanted.name:
+            port = advertised.port or sock.getsockname()[1]
+            return Listener(node_id, wanted, sock, advertised.host, port)
+    # Not advertised: clients are not told of it, but may use it.
+    host, port = sock.getsockname()[:2]
+    return Listener(node_id, wanted, sock, host, port)
+
+
+def _bind_all(wanted: Sequence[ListenerConfig]) -> list[socket.socket]:
+    bound: list[socket.socket] = []
+    try:
+        for listener in wanted:
+            bound.append(_bind(listener.host, listener.port))
+    except StartError:
+        for sock in bound:
+            sock.close()
+        raise
+    return bound
+
+
+def _bind_in_a_row(wanted: Sequence[ListenerConfig]) -> list[socket.socket]:
+    for _ in range(_TRIES_IN_A_ROW):
+        first = _bind(wanted[0].host, 0)
+        port = first.getsockname()[1]
+        with suppress(StartError):
+            others = [
+                replace(listener, port=port + step) for step, listener in enumerate(wanted) if step
+            ]
+            return [first, *_bind_all(others)]
+        first.close()
+    return _bind_all(wanted)
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        sock = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise StartError(f"cannot listen on {_join(host, port)}: {error.strerror}") from None
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        sock.setblocking(False)
+        sock.bind(address)
+        sock.listen(_BACKLOG)
+    except OSError as error:
+        sock.close()
+        raise StartError(f"cannot listen on {_join(host, port)}: {error.strerror}") from None
+    return sock
+
+
+def _join(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+class Connections:
+    """All connections of a broker: accepted, served, counted, closed when idle or at the end."""
+
+    def __init__(self, answer: Answer, max_frame_bytes: int, max_idle_seconds: float) -> None:
+        self._answer = answer
+        self._max_frame_bytes = max_frame_bytes
+        self._max_idle_seconds = max_idle_seconds
+        self._open: set[Connection] = set()
+        self._none_left = trio.Event()
+        self._stopping = False
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    async def accept(self, listener: Listener, nursery: trio.Nursery) -> None:
+        """Accept for ever; each connection becomes a task in `nursery`."""
+        while True:
+            await trio.lowlevel.wait_readable(listener.socket)
+            try:
+                for _ in range(_ACCEPT_AT_ONCE):
+                    sock, address = listener.socket.accept()
+                    self._start(sock, address, listener, nursery)
+            except BlockingIOError:
+                continue
+            except OSError as error:
+                if error.errno in _EXHAUSTED:
+                    logger.error(
+                        "cannot accept a connection with %d open: %s", len(self), error.strerror
+                    )
+                    await trio.sleep(_EXHAUSTED_PAUSE_SECONDS)
+                # Anything else concerns a client that has gone already.
+
+    def _start(
+        self,
+        sock: socket.socket,
+        address: tuple[str, int],
+        listener: Listener,
+        nursery: trio.Nursery,
+    ) -> None:
+        sock.setblocking(False)
+        if sock.family != socket.AF_UNIX:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        host, port = address[0].removeprefix("::ffff:"), address[1]
+        connection = Connection(sock, (host, port), listener, self._answer, self._max_frame_bytes)
+        nursery.start_soon(self._serve, connection)
+
+    async def _serve(self, connection: Connection) -> None:
+        self._open.add(connection)
+        try:
+            if self._stopping:
+                connection.stop()
+            await connection.run()
+        finally:
+            self._open.discard(connection)
+            if self._stopping and not self._open:
+                self._none_left.set()
+
+    async def close_idle(self) -> None:
+        """Close for ever what was silent for connections.max.idle.ms."""
+        if self._max_idle_seconds < 0:
+            return
+        while True:
+            # A tenth of the limit is the most by which a connection may outlive it.
+            await trio.sleep(min(max(self._max_idle_seconds / 10, 0.1), 60.0))
+            limit = trio.current_time() - self._max_idle_seconds
+            for connection in [each for each in self._open if each.last_active < limit]:
+                logger.info("%s: connection closed: idle", connection)
+                connection.abort()
+
+    async def stop(self, patience_seconds: float) -> None:
+        """Answer what is in flight, close everything; what takes longer is cut off."""
+        self._stopping = True
+        for connection in tuple(self._open):
+            connection.stop()
+        if self._open:
+            with trio.move_on_after(patience_seconds):
+                await self._none_left.wait()
+        for connection in tuple(self._open):
+            connection.abort()

@@ -1,0 +1,184 @@
+"""A broker for tests: no container, no JVM, up before the test notices.
+
+    with broker() as b:                      # in a thread of its own: for any client
+        b.create_topic("words", partitions=3)
+        producer = KafkaProducer(bootstrap_servers=b.bootstrap)
+
+    async with broker(nodes=3) as b:         # in the caller's trio
+        ...
+
+Each listens on free ports of 127.0.0.1 and keeps its data in a temporary directory that is gone in
+the end, unless told otherwise. pytest users have the fixture `kafkalite_broker`.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TypeVar
+from uuid import UUID
+
+import trio
+
+from kafkalite.broker import Broker
+from kafkalite.config import BrokerConfig
+from kafkalite.topics import NewTopic
+
+T = TypeVar("T")
+
+
+class broker:
+    """A running broker; `with` starts it in a thread, `async with` in the caller's trio.
+
+    `config` takes Kafka's property names; `data_dir` keeps the data there. Entering raises
+    ConfigError or StartError.
+    """
+
+    def __init__(
+        self,
+        config: Mapping[str, object] | None = None,
+        *,
+        nodes: int = 1,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        data_dir: str | Path | None = None,
+    ) -> None:
+        self._properties = {name: _text(value) for name, value in (config or {}).items()}
+        self._properties.setdefault("listeners", f"PLAINTEXT://{host}:{port}")
+        self._properties.setdefault("kafkalite.nodes", str(nodes))
+        self._data_dir = data_dir
+        self._broker: Broker | None = None
+        self._token: trio.lowlevel.TrioToken | None = None
+        self._thread: threading.Thread | None = None
+        self._failure: list[BaseException] = []
+        self._stack = AsyncExitStack()
+
+    @property
+    def bootstrap(self) -> str:
+        """`host:port` of every node, separated by commas."""
+        return self._running.bootstrap
+
+    @property
+    def cluster_id(self) -> str:
+        return self._running.cluster.cluster_id
+
+    def create_topic(
+        self,
+        name: str,
+        partitions: int | None = None,
+        replication_factor: int | None = None,
+        configs: Mapping[str, object] | None = None,
+    ) -> None:
+        """Create a topic; by the time this returns, every node serves it. Raises KafkaError."""
+        new = NewTopic(
+            name,
+            -1 if partitions is None else partitions,
+            -1 if replication_factor is None else replication_factor,
+            configs={key: _text(value) for key, value in (configs or {}).items()},
+        )
+        self._call(lambda: self._running.topics.create(new))
+
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic; KeyError if there is none of that name."""
+        topic_id = self.topic_id(name)
+        self._call(lambda: self._running.topics.delete([topic_id]))
+
+    def topic_id(self, name: str) -> UUID:
+        """A topic's id, or KeyError."""
+        topic = self._call(lambda: self._running.topics.get(name))
+        if topic is None:
+            raise KeyError(name)
+        return topic.topic_id
+
+    # In a thread
+
+    def __enter__(self) -> Self:
+        started: threading.Event = threading.Event()
+        failure: list[BaseException] = []
+        thread = threading.Thread(
+            target=self._run_in_thread, args=(started, failure), name="kafkalite", daemon=True
+        )
+        thread.start()
+        started.wait()
+        if failure:
+            thread.join()
+            raise failure[0]
+        self._failure = failure
+        self._thread = thread
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        assert self._token is not None
+        assert self._thread is not None
+        with suppress(trio.RunFinishedError):
+            self._token.run_sync_soon(self._running.stop)
+        self._thread.join()
+        if self._failure:
+            raise self._failure[0]
+
+    def _run_in_thread(self, started: threading.Event, failure: list[BaseException]) -> None:
+        async def run() -> None:
+            async with self:
+                self._token = trio.lowlevel.current_trio_token()
+                started.set()
+                await self._running.stopped.wait()
+
+        try:
+            trio.run(run)
+        except BaseException as error:  # noqa: BLE001 - raised again where it was started
+            failure.append(error)
+        finally:
+            started.set()
+
+    # In trio
+
+    async def __aenter__(self) -> Self:
+        async with AsyncExitStack() as stack:
+            directory = self._data_dir
+            if directory is None:
+                directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="kafkalite-"))
+            self._properties.setdefault("log.dirs", str(directory))
+            self._broker = Broker(BrokerConfig(self._properties))
+            stack.enter_context(self._broker)
+            nursery = await stack.enter_async_context(trio.open_nursery())
+            await nursery.start(self._broker.serve)
+            stack.callback(self._broker.stop)
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            await self._stack.__aexit__(kind, error, traceback)
+        except BaseExceptionGroup as group:
+            # The nursery is our affair: a test that fails inside should see its own exception.
+            if group.exceptions != (error,):
+                raise
+
+    @property
+    def _running(self) -> Broker:
+        if self._broker is None:
+            raise RuntimeError("the broker is not running: use it in a with statement")
+        return self._broker
+
+    def _call(self, function: Callable[[], T]) -> T:
+        if self._token is None:
+            return function()
+        return trio.from_thread.run_sync(function, trio_token=self._token)
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

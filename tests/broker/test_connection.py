@@ -1,0 +1,261 @@
+"""One connection: order, batching, early answers to what is parked, and every bad end."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import struct
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+import trio
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+from kafkalite.connection import CloseConnection, Connection
+from kafkalite.listener import Listener
+from kafkalite.log.open_files import FileSlice, LogFile, OpenFiles
+from kafkalite.wire.errors import ProtocolViolation
+from kafkalite.wire.fields import InMemory, Records
+
+PRODUCE = b"\0\0"  # the key of an API that never waits
+FETCH = b"\0\1"  # and of one that may
+
+Answer = Callable[[Connection, InMemory], Awaitable[list[Records]]]
+
+
+def framed(*bodies: bytes) -> bytes:
+    return b"".join(struct.pack(">i", len(body)) + body for body in bodies)
+
+
+async def echo(connection: Connection, frame: InMemory) -> list[Records]:
+    return [framed(bytes(frame))]
+
+
+@asynccontextmanager
+async def connected(answer: Answer = echo) -> AsyncIterator[tuple[trio.SocketStream, Connection]]:
+    """A client's stream, and the connection serving its other end."""
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    listener = Listener(1, "PLAINTEXT", ours, "localhost", 9092)
+    connection = Connection(ours, ("10.0.0.1", 5555), listener, answer, 1 << 20)
+    stream = trio.SocketStream(trio.socket.from_stdlib_socket(theirs))
+    async with stream, trio.open_nursery() as nursery:
+        nursery.start_soon(connection.run)
+        yield stream, connection
+        nursery.cancel_scope.cancel()
+
+
+async def receive(stream: trio.SocketStream, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        more = await stream.receive_some(size - len(data))
+        if not more:
+            break
+        data += more
+    return data
+
+
+async def receive_all(stream: trio.SocketStream) -> bytes:
+    return b"".join([piece async for piece in stream])
+
+
+async def test_pipelined_requests_are_answered_in_order() -> None:
+    sent = framed(*(PRODUCE + bytes([index]) * index for index in range(200)))
+    async with connected() as (stream, _):
+        await stream.send_all(sent)
+        assert await receive(stream, len(sent)) == sent
+
+
+async def test_a_large_frame_between_small_ones() -> None:
+    sent = framed(PRODUCE + b"a", PRODUCE + bytes(300_000), FETCH + b"b")
+    async with connected() as (stream, _), trio.open_nursery() as nursery:
+        nursery.start_soon(stream.send_all, sent)
+        assert await receive(stream, len(sent)) == sent
+
+
+async def test_no_answer_to_what_needs_none() -> None:
+    async def answer(connection: Connection, frame: InMemory) -> list[Records]:
+        return [] if bytes(frame) == PRODUCE else [framed(bytes(frame))]
+
+    async with connected(answer) as (stream, _):
+        await stream.send_all(framed(PRODUCE, FETCH))
+        assert await receive(stream, 6) == framed(FETCH)
+
+
+async def test_a_parked_request_ends_when_the_next_one_is_readable(
+    autojump_clock: MockClock,
+) -> None:
+    parked = trio.Event()
+
+    async def answer(connection: Connection, frame: InMemory) -> list[Records]:
+        if bytes(frame) == FETCH:
+            parked.set()
+            await connection.more_input()
+        return [framed(bytes(frame))]
+
+    async with connected(answer) as (stream, _):
+        await stream.send_all(framed(FETCH))
+        await parked.wait()
+        await wait_all_tasks_blocked()
+        await stream.send_all(framed(PRODUCE))
+        assert await receive(stream, 12) == framed(FETCH, PRODUCE)
+
+
+async def test_a_request_does_not_park_when_the_next_one_came_with_it() -> None:
+    async def answer(connection: Connection, frame: InMemory) -> list[Records]:
+        if bytes(frame) == FETCH:
+            await connection.more_input()
+        return [framed(bytes(frame))]
+
+    async with connected(answer) as (stream, _):
+        await stream.send_all(framed(FETCH, PRODUCE))
+        assert await receive(stream, 12) == framed(FETCH, PRODUCE)
+
+
+async def test_earlier_answers_do_not_wait_for_a_parked_request() -> None:
+    async def answer(connection: Connection, frame: InMemory) -> list[Records]:
+        if bytes(frame) == FETCH:
+            await trio.sleep_forever()
+        return [framed(bytes(frame))]
+
+    async with connected(answer) as (stream, _):
+        await stream.send_all(framed(PRODUCE, PRODUCE, FETCH))
+        assert await receive(stream, 12) == framed(PRODUCE, PRODUCE)
+
+
+async def test_slices_of_files_are_sent_in_place_and_closed(tmp_path: Path) -> None:
+    path = tmp_path / "segment"
+    content = bytes(range(256)) * 5000
+    path.write_bytes(content)
+    slices: list[FileSlice] = []
+    files = OpenFiles()
+    file = LogFile(path, files)
+
+    async def answer(connection: Connection, frame: InMemory) -> list[Records]:
+        slices.extend([FileSlice(file, 10, 1_000_000), FileSlice(file, 0, 0)])
+        return [b"head", slices[0], b"middle", slices[1], b"tail"]
+
+    async with connected(answer) as (stream, _):
+        await stream.send_all(framed(FETCH))
+        expected = b"head" + content[10:1_000_010] + b"middletail"
+        assert await receive(stream, len(expected)) == expected
+        await wait_all_tasks_blocked()
+        assert not file.in_use
+    file.close()
+
+
+async def test_a_client_that_does_not_read_leaves_nothing_open(tmp_path: Path) -> None:
+    path = tmp_path / "segment"
+    path.write_bytes(bytes(5_000_000))
+    file = LogFile(path, OpenFiles())
+
+    async def answer(connection: Connection, frame: InMemory) -> list[Records]:
+        return [b"head", FileSlice(file, 0, 5_000_000)]
+
+    async with connected(answer) as (stream, _):
+        await stream.send_all(framed(FETCH))
+        await wait_all_tasks_blocked()
+        assert file.in_use
+        await stream.aclose()
+        await wait_all_tasks_blocked()
+        assert not file.in_use
+    file.close()
+
+
+@pytest.mark.parametrize(
+    ("sent", "reason"),
+    [
+        (struct.pack(">i", -1), "a frame of -1 bytes"),
+        (struct.pack(">i", 2**31 - 1), "a frame of 2147483647 bytes"),
+    ],
+)
+async def test_a_size_out_of_bounds_closes_the_connection(
+    sent: bytes, reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with connected() as (stream, _):
+        await stream.send_all(sent)
+        assert await receive_all(stream) == b""
+    assert [record.levelno for record in caplog.records] == [logging.WARNING]
+    assert f"10.0.0.1:5555: connection closed: {reason}" in caplog.text
+
+
+@pytest.mark.parametrize("sent", [b"\0\0", framed(b"whole") + b"\0\0\0\x09half"])
+async def test_a_half_sent_frame_is_one_line_in_the_log(
+    sent: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with connected() as (stream, _):
+        await stream.send_all(sent)
+        await stream.send_eof()
+        await receive_all(stream)
+    assert len(caplog.records) == 1
+    assert "in the middle of a frame" in caplog.text
+
+
+@pytest.mark.parametrize("error", [ProtocolViolation("garbage"), CloseConnection("garbage")])
+async def test_what_cannot_be_answered_closes_the_connection(
+    error: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def answer(connection: Connection, frame: InMemory) -> list[Records]:
+        if bytes(frame) == FETCH:
+            raise error
+        return [framed(bytes(frame))]
+
+    caplog.set_level(logging.INFO)
+    async with connected(answer) as (stream, _):
+        await stream.send_all(framed(PRODUCE, FETCH, PRODUCE))
+        assert await receive_all(stream) == framed(PRODUCE)
+    assert len(caplog.records) == 1
+    assert "garbage" in caplog.text
+
+
+async def test_what_came_before_bad_input_is_answered(caplog: pytest.LogCaptureFixture) -> None:
+    async with connected() as (stream, _):
+        await stream.send_all(framed(PRODUCE, PRODUCE) + struct.pack(">i", -7))
+        assert await receive_all(stream) == framed(PRODUCE, PRODUCE)
+    assert len(caplog.records) == 1
+
+
+async def test_an_error_of_ours_is_logged_whole_and_closes_the_connection(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def answer(connection: Connection, frame: InMemory) -> list[Records]:
+        raise ZeroDivisionError("a mistake in a handler")
+
+    async with connected(answer) as (stream, _):
+        await stream.send_all(framed(PRODUCE))
+        assert await receive_all(stream) == b""
+    assert caplog.records[0].exc_info is not None
+
+
+async def test_stopping_answers_what_is_in_flight_first() -> None:
+    go_on = trio.Event()
+
+    async def answer(connection: Connection, frame: InMemory) -> list[Records]:
+        await go_on.wait()
+        return [framed(bytes(frame))]
+
+    async with connected(answer) as (stream, connection):
+        await stream.send_all(framed(FETCH))
+        await wait_all_tasks_blocked()
+        connection.stop()
+        await wait_all_tasks_blocked()
+        go_on.set()
+        assert await receive_all(stream) == framed(FETCH)
+
+
+async def test_stopping_ends_an_idle_connection_and_a_parked_request() -> None:
+    async def answer(connection: Connection, frame: InMemory) -> list[Records]:
+        await connection.more_input()
+        return [framed(bytes(frame))]
+
+    async with connected() as (stream, connection):
+        await wait_all_tasks_blocked()
+        connection.stop()
+        assert await receive_all(stream) == b""
+    async with connected(answer) as (stream, connection):
+        await stream.send_all(framed(FETCH))
+        await wait_all_tasks_blocked()
+        connection.stop()
+        assert await receive_all(stream) == framed(FETCH)
