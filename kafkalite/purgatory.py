@@ -29,7 +29,7 @@ class Watchers:
 
     def __init__(self) -> None:
         # Made at the first need: most partitions of most brokers are never waited for.
-        self._waiting: set[_Parked] | None = None
+        self._waiting: set[Parked] | None = None
 
     def notify(self) -> None:
         """Something changed: let every parked request look again."""
@@ -40,17 +40,19 @@ class Watchers:
     def __len__(self) -> int:
         return len(self._waiting or ())
 
-    def _add(self, parked: _Parked) -> None:
+    def add(self, parked: Parked) -> None:
         if self._waiting is None:
             self._waiting = set()
         self._waiting.add(parked)
 
-    def _discard(self, parked: _Parked) -> None:
+    def discard(self, parked: Parked) -> None:
         if self._waiting is not None:
             self._waiting.discard(parked)
 
 
-class _Parked:
+class Parked:
+    """One request that waits, and what it waits for."""
+
     __slots__ = ("done", "scope")
 
     def __init__(self, done: Callable[[], bool], scope: trio.CancelScope) -> None:
@@ -58,6 +60,7 @@ class _Parked:
         self.scope = scope
 
     def look(self) -> None:
+        """Go on if what was waited for is there."""
         if self.done():
             self.scope.cancel()
 
@@ -76,14 +79,14 @@ async def wait_until(
         return Wake.DONE
     watched = tuple(watched)
     with trio.CancelScope(deadline=deadline) as scope:
-        parked = _Parked(done, scope)
+        parked = Parked(done, scope)
         for watchers in watched:
-            watchers._add(parked)
+            watchers.add(parked)
         try:
             await interrupted()
         finally:
             for watchers in watched:
-                watchers._discard(parked)
+                watchers.discard(parked)
     if done():
         return Wake.DONE
     return Wake.DEADLINE if scope.cancelled_caught else Wake.INTERRUPTED

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Sequence
+from typing import cast
 
 import trio
 
@@ -38,8 +39,7 @@ async def send_chunks(sock: socket.socket, chunks: Sequence[Records]) -> int:
                     memory = []
                 sent += await _send_file(sock, chunk)
             else:
-                assert isinstance(chunk, bytes | memoryview)
-                memory.append(chunk)
+                memory.append(cast(InMemory, chunk))
         if memory:
             sent += await _send_memory(sock, memory, 0)
         return sent

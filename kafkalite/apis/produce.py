@@ -59,19 +59,26 @@ _WITHOUT_LOG_START_OFFSET: Final = frozenset(
 async def handle(
     broker: Broker, context: RequestContext, request: ProduceRequest
 ) -> ProduceResponse | None:
+    leaders: set[int] = set()  # those who lead what was asked of the wrong node
     response = ProduceResponse(
-        responses=[_append_topic(broker, context, request, data) for data in request.topic_data]
+        responses=[
+            _append_topic(broker, context, request, data, leaders) for data in request.topic_data
+        ]
     )
     if request.acks == 0:
         _hang_up_on_error(response)
         return None
-    if context.api_version >= _FIRST_LEADER_HINT_VERSION:
-        _add_leaders(broker, context, response)
+    if leaders and context.api_version >= _FIRST_LEADER_HINT_VERSION:
+        response.node_endpoints = _endpoints(broker, context, leaders)
     return response
 
 
 def _append_topic(
-    broker: Broker, context: RequestContext, request: ProduceRequest, data: TopicProduceData
+    broker: Broker,
+    context: RequestContext,
+    request: ProduceRequest,
+    data: TopicProduceData,
+    leaders: set[int],
 ) -> TopicProduceResponse:
     topic, missing = _find_topic(broker, context, data)
     responses: list[PartitionProduceResponse] = []
@@ -80,10 +87,22 @@ def _append_topic(
         try:
             if topic is None:
                 raise KafkaError(missing)
-            partition = _find_partition(context, request, topic, item)
+            partition = _find_partition(request, topic, item.index)
+            if topic.is_internal and context.client_id != _ADMIN_CLIENT_ID:
+                raise KafkaError(
+                    ErrorCode.INVALID_TOPIC_EXCEPTION,
+                    f"Cannot append to internal topic {topic.name}",
+                )
+            partition.check_leader(context.node_id, -1, leader_only=True)
             responses.append(_append(context, request, partition, item))
         except KafkaError as error:
-            responses.append(_failed(item.index, error, partition))
+            answer = _failed(item.index, error, partition)
+            if partition is not None and error.code is ErrorCode.NOT_LEADER_OR_FOLLOWER:
+                answer.current_leader = LeaderIdAndEpoch(
+                    leader_id=partition.leader_id, leader_epoch=partition.leader_epoch
+                )
+                leaders.add(partition.leader_id)
+            responses.append(answer)
     return TopicProduceResponse(
         name=data.name, topic_id=data.topic_id, partition_responses=responses
     )
@@ -97,20 +116,12 @@ def _find_topic(
     return broker.topics.get(data.name), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def _find_partition(
-    context: RequestContext, request: ProduceRequest, topic: Topic, item: PartitionProduceData
-) -> Partition:
-    if not 0 <= item.index < len(topic.partitions):
+def _find_partition(request: ProduceRequest, topic: Topic, index: int) -> Partition:
+    if not 0 <= index < len(topic.partitions):
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     if request.acks not in _VALID_ACKS:
         raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
-    if topic.is_internal and context.client_id != _ADMIN_CLIENT_ID:
-        raise KafkaError(
-            ErrorCode.INVALID_TOPIC_EXCEPTION, f"Cannot append to internal topic {topic.name}"
-        )
-    partition = topic.partitions[item.index]
-    partition.check_leader(context.node_id, -1, leader_only=True)
-    return partition
+    return topic.partitions[index]
 
 
 def _append(
@@ -175,23 +186,6 @@ def _hang_up_on_error(response: ProduceResponse) -> None:
                     f"a Produce with acks=0 to {name}-{partition.index} failed with "
                     f"{ErrorCode(partition.error_code).name}"
                 )
-
-
-def _add_leaders(broker: Broker, context: RequestContext, response: ProduceResponse) -> None:
-    leaders: set[int] = set()
-    for data in response.responses:
-        for item in data.partition_responses:
-            if item.error_code != ErrorCode.NOT_LEADER_OR_FOLLOWER:
-                continue
-            topic = broker.topics.get(data.name) or broker.topics.by_id(data.topic_id)
-            if topic is not None:
-                partition = topic.partitions[item.index]
-                item.current_leader = LeaderIdAndEpoch(
-                    leader_id=partition.leader_id, leader_epoch=partition.leader_epoch
-                )
-                leaders.add(partition.leader_id)
-    if leaders:
-        response.node_endpoints = _endpoints(broker, context, leaders)
 
 
 def _endpoints(broker: Broker, context: RequestContext, leaders: set[int]) -> list[NodeEndpoint]:
