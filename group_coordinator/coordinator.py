@@ -95,13 +95,17 @@ class GroupCoordinator:
         self.now_ms = now_ms
         self._timers = Timers(clock, self._wake_earlier)
         self._nap: trio.CancelScope | None = None
+        self._running = False
+        self._leaders: dict[int, int | None] = {}
         self._shards: dict[int, Shard] = {}
         self._classic = ClassicProtocol(config, self._timers, now_ms, self.save)
         self._offsets = OffsetRequests(config, log, topics, now_ms, self._classic)
         self._sweep = Timer(self._expire_offsets)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Let time pass: without this task, no timeout ever ends."""
+        """Load the groups, then let time pass: without this task, no timeout ever ends."""
+        self._running = True
+        self.leaders_changed()
         self._timers.set(self._sweep, self.config.offsets_retention_check_interval_ms / 1000)
         task_status.started()
         while True:
@@ -114,6 +118,19 @@ class GroupCoordinator:
             self._nap.deadline = self._timers.next_time()
 
     # Which groups are here
+
+    def leaders_changed(self) -> None:
+        """Somebody else may lead partitions of `__consumer_offsets`, or there are more of them."""
+        if not self._running:
+            return
+        leaders = {p: self.log.leader_id(p) for p in range(self.log.partition_count)}
+        for partition in self._leaders.keys() | leaders.keys():
+            before, now = self._leaders.get(partition), leaders.get(partition)
+            if before != now and before is not None:
+                self.resigned(partition)
+            if before != now and now is not None:
+                self.elected(partition)
+        self._leaders = leaders
 
     def elected(self, partition: int) -> None:
         """The partition of `__consumer_offsets` is led here now: load it.

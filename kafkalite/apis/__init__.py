@@ -50,8 +50,19 @@ _TABLE: Final = (
     Api(ApiKey.PRODUCE, 3, 13, advertised_from=0, immediate=True),
     Api(ApiKey.FETCH, 4, 18),
     Api(ApiKey.LIST_OFFSETS, 1, 11),
+    Api(ApiKey.OFFSET_COMMIT, 2, 10, immediate=True),
+    Api(ApiKey.OFFSET_FETCH, 1, 10, immediate=True),
+    Api(ApiKey.FIND_COORDINATOR, 0, 6, immediate=True),
+    Api(ApiKey.JOIN_GROUP, 0, 9),
+    Api(ApiKey.HEARTBEAT, 0, 4, immediate=True),
+    Api(ApiKey.LEAVE_GROUP, 0, 5, immediate=True),
+    Api(ApiKey.SYNC_GROUP, 0, 5),
+    Api(ApiKey.DESCRIBE_GROUPS, 0, 6, immediate=True),
+    Api(ApiKey.LIST_GROUPS, 0, 5, immediate=True),
     Api(ApiKey.API_VERSIONS, 0, 4),
     Api(ApiKey.OFFSET_FOR_LEADER_EPOCH, 2, 4),
+    Api(ApiKey.DELETE_GROUPS, 0, 2, immediate=True),
+    Api(ApiKey.OFFSET_DELETE, 0, 0, immediate=True),
 )
 
 APIS: Final[dict[int, Api]] = {api.key: api for api in _TABLE}

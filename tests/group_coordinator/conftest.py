@@ -144,8 +144,6 @@ class World:
         self.scope.cancel()
         self.config = replace(self.config, **config)  # type: ignore[arg-type]
         self.coordinator = GroupCoordinator(self.config, self.log, self.topics, now_ms=self.now_ms)
-        for partition in range(self.log.partition_count):
-            self.coordinator.elected(partition)
         self.scope = trio.CancelScope()
         await self.nursery.start(self._run)
 

@@ -1,0 +1,18 @@
+"""DeleteGroups: forget empty groups with all their offsets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkalite.wire.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
+
+if TYPE_CHECKING:
+    from kafkalite.broker import Broker
+    from kafkalite.context import RequestContext
+
+
+async def handle(
+    broker: Broker, context: RequestContext, request: DeleteGroupsRequest
+) -> DeleteGroupsResponse:
+    results = await broker.group_coordinator.delete_groups(context, request.groups_names)
+    return DeleteGroupsResponse(results=results)

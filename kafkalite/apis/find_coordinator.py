@@ -1,0 +1,83 @@
+"""FindCoordinator: which node coordinates a group or a transactional id.
+
+It is the leader of the key's partition of an internal topic, which is created here at first need.
+v1 knows transactions, v4 asks for several keys at once (KIP-699), v6 knows share partitions.
+Kafka: KafkaApis.handleFindCoordinatorRequest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import IntEnum
+from typing import TYPE_CHECKING, Final
+
+from kafkalite.group_coordinator.coordinator import java_hash
+from kafkalite.topic_creation import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.messages.find_coordinator import (
+    Coordinator,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+
+if TYPE_CHECKING:
+    from kafkalite.broker import Broker
+    from kafkalite.context import RequestContext
+
+BATCHED_SINCE: Final = 4
+
+
+class KeyType(IntEnum):
+    GROUP = 0
+    TRANSACTION = 1
+    SHARE = 2
+
+
+_TOPICS: Final[Mapping[int, str]] = {
+    KeyType.GROUP: OFFSETS_TOPIC,
+    KeyType.TRANSACTION: TRANSACTIONS_TOPIC,
+}
+
+
+async def handle(
+    broker: Broker, context: RequestContext, request: FindCoordinatorRequest
+) -> FindCoordinatorResponse:
+    """Answer for each key."""
+    if context.api_version >= BATCHED_SINCE:
+        return FindCoordinatorResponse(
+            coordinators=[
+                find(broker, context.listener_name, request.key_type, key)
+                for key in request.coordinator_keys
+            ]
+        )
+    found = find(broker, context.listener_name, request.key_type, request.key)
+    return FindCoordinatorResponse(
+        error_code=found.error_code,
+        error_message=found.error_message or ErrorCode(found.error_code).name,
+        node_id=found.node_id,
+        host=found.host,
+        port=found.port,
+    )
+
+
+def find(broker: Broker, listener_name: str, key_type: int, key: str) -> Coordinator:
+    """The coordinator of one key, or why there is none."""
+    try:
+        topic_name = _TOPICS.get(key_type)
+        if topic_name is None:
+            # Share partitions too: no share coordinator runs here, which Kafka answers alike.
+            raise KafkaError(ErrorCode.INVALID_REQUEST)
+        topic = broker.topics.get(topic_name) or broker.topics.create_internal(topic_name)
+        leader_id = topic.partitions[java_hash(key) % len(topic.partitions)].leader_id
+        addresses = broker.cluster.endpoints([leader_id], listener_name)
+        if not addresses:
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    except KafkaError as refused:
+        # What hinders the topic's creation passes: another node comes up, say.
+        known = (ErrorCode.INVALID_REQUEST, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        code = refused.code if refused.code in known else ErrorCode.COORDINATOR_NOT_AVAILABLE
+        return Coordinator(
+            key=key, node_id=-1, host="", port=-1, error_code=code, error_message=refused.message
+        )
+    (address,) = addresses
+    return Coordinator(key=key, node_id=address.id, host=address.host, port=address.port)

@@ -1,0 +1,20 @@
+"""Heartbeat: a member of a classic group is still there, and learns of rebalances.
+
+v3 knows static members (KIP-345).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkalite.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+
+if TYPE_CHECKING:
+    from kafkalite.broker import Broker
+    from kafkalite.context import RequestContext
+
+
+async def handle(
+    broker: Broker, context: RequestContext, request: HeartbeatRequest
+) -> HeartbeatResponse:
+    return await broker.group_coordinator.heartbeat(context, request)

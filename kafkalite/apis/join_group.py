@@ -1,0 +1,27 @@
+"""JoinGroup: become a member of a group of the classic protocol, or stay one through a rebalance.
+
+v0 has no rebalance timeout, v4 gives an id first (KIP-394), v5 knows static members (KIP-345), v7
+may lack a protocol name, v9 tells a returning leader not to assign (KIP-814).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from kafkalite.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
+
+if TYPE_CHECKING:
+    from kafkalite.broker import Broker
+    from kafkalite.context import RequestContext
+
+NULL_PROTOCOL_NAME_SINCE: Final = 7
+
+
+async def handle(
+    broker: Broker, context: RequestContext, request: JoinGroupRequest
+) -> JoinGroupResponse:
+    """Answered when all members have joined, or the rebalance timeout is over."""
+    response = await broker.group_coordinator.join_group(context, request)
+    if response.protocol_name is None and context.api_version < NULL_PROTOCOL_NAME_SINCE:
+        response.protocol_name = ""
+    return response

@@ -1,0 +1,31 @@
+"""LeaveGroup: members go, or an administrator removes them.
+
+v3 names several, also by instance id (KIP-345), v5 carries a reason (KIP-800).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from kafkalite.wire.messages.leave_group import (
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    MemberIdentity,
+)
+
+if TYPE_CHECKING:
+    from kafkalite.broker import Broker
+    from kafkalite.context import RequestContext
+
+SEVERAL_MEMBERS_SINCE: Final = 3
+
+
+async def handle(
+    broker: Broker, context: RequestContext, request: LeaveGroupRequest
+) -> LeaveGroupResponse:
+    if context.api_version >= SEVERAL_MEMBERS_SINCE:
+        return await broker.group_coordinator.leave_group(context, request)
+    request.members = [MemberIdentity(member_id=request.member_id)]
+    response = await broker.group_coordinator.leave_group(context, request)
+    error_code = response.error_code or response.members[0].error_code
+    return LeaveGroupResponse(error_code=error_code)

@@ -1,0 +1,23 @@
+"""ListGroups: the groups that the node asked coordinates.
+
+v4 filters by state (KIP-518), v5 by type (KIP-848).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkalite.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+
+if TYPE_CHECKING:
+    from kafkalite.broker import Broker
+    from kafkalite.context import RequestContext
+
+
+async def handle(
+    broker: Broker, context: RequestContext, request: ListGroupsRequest
+) -> ListGroupsResponse:
+    groups = await broker.group_coordinator.list_groups(
+        context, request.states_filter, request.types_filter
+    )
+    return ListGroupsResponse(groups=groups)

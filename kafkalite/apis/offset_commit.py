@@ -1,0 +1,57 @@
+"""OffsetCommit: a group remembers how far it has read.
+
+v2-4 may choose a retention time, v6 has leader epochs, v7 static members, v9 member epochs of the
+new protocol (KIP-848), v10 topic ids.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+
+if TYPE_CHECKING:
+    from kafkalite.broker import Broker
+    from kafkalite.context import RequestContext
+
+TOPIC_IDS_SINCE: Final = 10
+
+
+async def handle(
+    broker: Broker, context: RequestContext, request: OffsetCommitRequest
+) -> OffsetCommitResponse:
+    """Written when it is answered."""
+    if context.api_version < TOPIC_IDS_SINCE:
+        return await broker.group_coordinator.offset_commit(context, request)
+    unknown: list[OffsetCommitRequestTopic] = []
+    known: list[OffsetCommitRequestTopic] = []
+    for topic in request.topics:
+        found = broker.topics.by_id(topic.topic_id)
+        if found is None:
+            unknown.append(topic)
+        else:
+            topic.name = found.name
+            known.append(topic)
+    request.topics = known
+    response = await broker.group_coordinator.offset_commit(context, request)
+    response.topics += [_unknown(topic) for topic in unknown]
+    return response
+
+
+def _unknown(topic: OffsetCommitRequestTopic) -> OffsetCommitResponseTopic:
+    return OffsetCommitResponseTopic(
+        topic_id=topic.topic_id,
+        partitions=[
+            OffsetCommitResponsePartition(
+                partition_index=partition.partition_index, error_code=ErrorCode.UNKNOWN_TOPIC_ID
+            )
+            for partition in topic.partitions
+        ],
+    )

@@ -1,0 +1,17 @@
+"""OffsetDelete: forget offsets of topics that nobody in the group subscribes to (KIP-496)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkalite.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
+
+if TYPE_CHECKING:
+    from kafkalite.broker import Broker
+    from kafkalite.context import RequestContext
+
+
+async def handle(
+    broker: Broker, context: RequestContext, request: OffsetDeleteRequest
+) -> OffsetDeleteResponse:
+    return await broker.group_coordinator.offset_delete(context, request)

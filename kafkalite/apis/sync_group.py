@@ -1,0 +1,21 @@
+"""SyncGroup: the leader hands in the assignment, and every member gets its share.
+
+v3 knows static members (KIP-345), v5 names the protocol that was chosen (KIP-559).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkalite.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+
+if TYPE_CHECKING:
+    from kafkalite.broker import Broker
+    from kafkalite.context import RequestContext
+
+
+async def handle(
+    broker: Broker, context: RequestContext, request: SyncGroupRequest
+) -> SyncGroupResponse:
+    """Answered when the leader has synced."""
+    return await broker.group_coordinator.sync_group(context, request)
