@@ -153,6 +153,12 @@ class GroupCoordinator:
             for group in shard.groups.values():
                 self._classic.unload(group, ErrorCode.NOT_COORDINATOR)
 
+    def stop(self) -> None:
+        """Send away whoever is parked, for good."""
+        self._running = False
+        for partition in list(self._shards):
+            self.resigned(partition)
+
     def partition_for(self, group_id: str) -> int:
         """The partition of `__consumer_offsets` that a group belongs to.
 

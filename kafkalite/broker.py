@@ -24,6 +24,8 @@ from kafkalite.cluster import Cluster, Endpoint
 from kafkalite.config import BrokerConfig
 from kafkalite.dispatch import Dispatcher
 from kafkalite.fetch_sessions import FetchSessionCache
+from kafkalite.group_coordinator.coordinator import GroupCoordinator
+from kafkalite.groups import open_group_coordinator
 from kafkalite.listener import Connections, Listener, StartError, open_listeners
 from kafkalite.log.errors import DataDirectoryInUse, InconsistentDataDirectory
 from kafkalite.metadata.metadata_log import MetadataLog
@@ -49,6 +51,7 @@ class Broker:
 
     cluster: Cluster
     topics: Topics
+    group_coordinator: GroupCoordinator
     logs: PartitionLogs
 
     def __init__(self, config: BrokerConfig, *, now_ms: Callable[[], int] = wall_clock_ms) -> None:
@@ -114,6 +117,9 @@ class Broker:
         self.logs.remove_strays(self.cluster.image)
         self.topics = Topics(self.cluster, self.logs)
         self.cluster.start(self._endpoints())
+        self.group_coordinator = open_group_coordinator(
+            self.config, self.cluster, self.topics, self.now_ms
+        )
 
     def _endpoints(self) -> dict[int, dict[str, Endpoint]]:
         endpoints: dict[int, dict[str, Endpoint]] = {}
@@ -130,12 +136,14 @@ class Broker:
         try:
             async with trio.open_nursery() as nursery:
                 Background(self).start(nursery)
+                await nursery.start(self.group_coordinator.run)
                 nursery.start_soon(self._connections.close_idle)
                 accepting = trio.CancelScope()
                 nursery.start_soon(self._accept, accepting)
                 task_status.started()
                 await self._stop.wait()
                 accepting.cancel()
+                self.group_coordinator.stop()
                 await self._connections.stop(_STOP_PATIENCE_SECONDS)
                 nursery.cancel_scope.cancel()
         finally:
