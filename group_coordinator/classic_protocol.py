@@ -173,7 +173,7 @@ class ClassicProtocol:
             member_id=member_id,
             group_instance_id=request.group_instance_id,
             client_id=caller.client_id,
-            client_host=caller.client_host,
+            client_host=f"/{caller.client_host}",  # as Java prints an address
             rebalance_timeout_ms=request.rebalance_timeout_ms
             if caller.api_version > 0
             else request.session_timeout_ms,

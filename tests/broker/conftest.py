@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -99,3 +99,18 @@ async def clients(broker: test_broker) -> AsyncIterator[Clients]:
 @pytest.fixture
 async def client(clients: Clients) -> Client:
     return await clients.connect()
+
+
+@pytest.fixture
+async def connect() -> AsyncIterator[Callable[..., Awaitable[Client]]]:
+    """Connect to a broker that the test runs itself: `await connect(broker, node_id)`."""
+    used: list[Clients] = []
+
+    async def connect(running: test_broker, node_id: int = 1, client_id: str = "test") -> Client:
+        clients = Clients(running)
+        used.append(clients)
+        return await clients.connect(node_id, client_id)
+
+    yield connect
+    for clients in used:
+        await clients.close()

@@ -102,7 +102,7 @@ class MemoryTopics:
 class Context:
     api_version: int = 9
     client_id: str = "client"
-    client_host: str = "/127.0.0.1"
+    client_host: str = "127.0.0.1"
     node_id: int = 1
 
 
