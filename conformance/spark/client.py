@@ -27,9 +27,9 @@ def eventually(condition: Callable[[], bool], seconds: float = SECONDS) -> None:
         time.sleep(0.05)
 
 
-def number(value: bytes | bytearray | None) -> int:
+def number(value: bytes | bytearray | str) -> int:
     """A value that is a number, perhaps behind very many zeros."""
-    return int(bytes(value or b"")[-9:])
+    return int(value[-9:])
 
 
 class Client:
@@ -139,7 +139,7 @@ class Client:
 
     def numbers(self, topic: str) -> list[int]:
         """The values of `read`, which are numbers, sorted."""
-        return sorted(number(message.value()) for message in self.read(topic))
+        return sorted(number(message.value() or b"") for message in self.read(topic))
 
 
 def transact(producer: Producer, topic: str, values: Iterable[int], *, commit: bool = True) -> None:

@@ -3,7 +3,7 @@
 import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import StreamingQueryException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from conformance.conftest import NewBroker
 from conformance.harness.broker import Broker
@@ -117,7 +117,7 @@ def test_a_topic_made_anew_and_shorter(
 
     seen: list[int] = []
 
-    def keep(batch, _batch_id: int) -> None:  # type: ignore[no-untyped-def]
+    def keep(batch: DataFrame, _batch_id: int) -> None:
         seen.extend(row.offset for row in batch.collect())
 
     writer = frame.writeStream.foreachBatch(keep).option("checkpointLocation", checkpoint)
@@ -172,3 +172,36 @@ def test_deleted_partitions_fail_a_strict_stream(
     client.delete(gone)
     with pytest.raises(StreamingQueryException, match=rf"{gone}-0.*(gone|deleted)"):
         available_now(frame, checkpoint)
+
+
+def test_available_now_misses_its_end(
+    spark: SparkSession, broker: Broker, client: Client, topic: str
+) -> None:
+    """The end was fixed when the run began. A topic made anew and shorter fails it, always."""
+    client.create(topic, partitions=2)
+    client.send(topic, range(10), partition=0)
+    client.send(topic, range(10), partition=1)
+    frame = load(
+        spark.readStream,
+        broker,
+        subscribe=topic,
+        startingOffsets="earliest",
+        failOnDataLoss="false",
+        maxOffsetsPerTrigger="10",
+    )
+    batches: list[int] = []
+
+    def make_anew(_batch: DataFrame, batch_id: int) -> None:
+        if not batches:
+            client.delete(topic)
+            client.create(topic)
+            client.send(topic, range(5))
+        batches.append(batch_id)
+
+    writer = frame.writeStream.foreachBatch(make_anew).trigger(availableNow=True)
+    with (
+        running(writer) as query,
+        pytest.raises(StreamingQueryException, match=r"(?i)available_?now|data may have been lost"),
+    ):
+        query.awaitTermination(60)
+    assert batches == [0]

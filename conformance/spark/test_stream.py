@@ -1,7 +1,9 @@
 """Streams: every record once, across triggers, restarts and new partitions."""
 
+import random
+
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from conformance.harness.broker import Broker
@@ -120,8 +122,8 @@ def test_limits_are_shared_among_partitions(
     )
     seen: list[set[int]] = []
 
-    def keep(batch: object, _batch_id: int) -> None:
-        seen.append(set(numbers(batch)))  # type: ignore[arg-type]
+    def keep(batch: DataFrame, _batch_id: int) -> None:
+        seen.append(set(numbers(batch)))
 
     with running(frame.writeStream.foreachBatch(keep).trigger(availableNow=True)) as query:
         assert query.awaitTermination(90)
@@ -250,3 +252,43 @@ def test_the_deprecated_offset_reader_joins_a_group(
         assert numbers(load(spark.read, broker, subscribe=topic)) == [*range(20)]
     finally:
         spark.conf.unset(name)
+
+
+def test_topics_come_and_go_and_grow(
+    spark: SparkSession, broker: Broker, client: Client, topic: str
+) -> None:
+    """A seeded walk over topics made, grown, filled and deleted: every record once."""
+    choose = random.Random(4)
+    frame = load(
+        spark.readStream,
+        broker,
+        subscribePattern=f"{topic}-.*",
+        startingOffsets="earliest",
+        failOnDataLoss="false",
+    )
+    client.create(f"{topic}-0")
+    partitions = {f"{topic}-0": 1}
+    table = Table(spark, topic)
+    sent: list[int] = []
+    with running(table.fed_by(frame)) as query:
+        for step in range(1, 25):
+            what = choose.choice(["make", "grow", "delete", "fill", "fill"])
+            name = choose.choice(sorted(partitions))
+            if what == "make" and len(partitions) < 5:
+                partitions[f"{topic}-{step}"] = choose.randint(1, 3)
+                client.create(f"{topic}-{step}", partitions[f"{topic}-{step}"])
+            elif what == "grow":
+                partitions[name] += 1
+                client.grow(name, partitions[name])
+            elif what == "delete" and len(partitions) > 1:
+                query.processAllAvailable()  # what is unread would be lost
+                assert table.numbers() == sent
+                client.delete(name)
+                del partitions[name]
+            else:
+                for partition in range(partitions[name]):
+                    more = range(len(sent), len(sent) + 7)
+                    client.send(name, more, partition)
+                    sent += more
+        eventually(lambda: table.numbers() == sent)
+        assert query.isActive

@@ -1,0 +1,44 @@
+"""A small Spark with its own Kafka connector, from the jars in the cache."""
+
+import os
+import sys
+from pathlib import Path
+
+import pyspark
+from pyspark.sql import SparkSession
+
+from conformance.harness.jars import resolve
+from conformance.harness.java import find_java
+
+CONNECTOR = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__version__}"
+
+
+def connector_jars() -> list[str]:
+    """The connector and what it needs beyond the jars that PySpark has itself."""
+    directory = resolve(f"spark-kafka-{pyspark.__version__}", [CONNECTOR])
+    there = {jar.name for jar in (Path(pyspark.__file__).parent / "jars").iterdir()}
+    return [str(jar) for jar in sorted(directory.glob("*.jar")) if jar.name not in there]
+
+
+def start_spark(directory: Path) -> SparkSession:
+    """Two task slots, two shuffle partitions, the quick compiler: small and soon there.
+
+    What Spark writes lies in `directory`. Raises JavaMissing, JarsMissing.
+    """
+    os.environ["JAVA_HOME"] = str(find_java().resolve().parent.parent)
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    return (
+        SparkSession.builder.master("local[2]")
+        .appName("conformance")
+        .config("spark.jars", ",".join(connector_jars()))
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        .config("spark.local.dir", str(directory / "local"))
+        .config("spark.sql.warehouse.dir", str(directory / "warehouse"))
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.shuffle.partitions", 2)
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.log.level", "ERROR")
+        .getOrCreate()
+    )
