@@ -44,8 +44,10 @@ def parse_body(class_: type[T], version: int, buffer: InMemory, position: int = 
     try:
         body: T = parse(buffer, position, len(buffer))
     except PARSE_ODDITIES:
-        return parse_declared(class_, version, buffer, position)
-    return body
+        pass  # not here: the exception would keep what was parsed so far
+    else:
+        return body
+    return parse_declared(class_, version, buffer, position)
 
 
 def parse_declared(class_: type[T], version: int, buffer: InMemory, position: int = 0) -> T:

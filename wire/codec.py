@@ -120,8 +120,10 @@ def decode_request(frame: bytes | bytearray | memoryview) -> Request:
             position += 1
         request.body = parse(buffer, position, len(buffer))
     except PARSE_ODDITIES:
-        return _decode_declared(buffer)
-    return request
+        pass  # not here: the exception would keep what was parsed so far
+    else:
+        return request
+    return _decode_declared(buffer)
 
 
 def _add_request(
