@@ -50,6 +50,7 @@ _TABLE: Final = (
     Api(ApiKey.PRODUCE, 3, 13, advertised_from=0, immediate=True),
     Api(ApiKey.FETCH, 4, 18),
     Api(ApiKey.LIST_OFFSETS, 1, 11),
+    Api(ApiKey.METADATA, 0, 13, immediate=True),
     Api(ApiKey.OFFSET_COMMIT, 2, 10, immediate=True),
     Api(ApiKey.OFFSET_FETCH, 1, 10, immediate=True),
     Api(ApiKey.FIND_COORDINATOR, 0, 6, immediate=True),
@@ -60,9 +61,16 @@ _TABLE: Final = (
     Api(ApiKey.DESCRIBE_GROUPS, 0, 6, immediate=True),
     Api(ApiKey.LIST_GROUPS, 0, 5, immediate=True),
     Api(ApiKey.API_VERSIONS, 0, 4),
+    Api(ApiKey.CREATE_TOPICS, 2, 7, immediate=True),
+    Api(ApiKey.DELETE_TOPICS, 1, 6, immediate=True),
+    Api(ApiKey.INIT_PRODUCER_ID, 0, 5, immediate=True),
     Api(ApiKey.OFFSET_FOR_LEADER_EPOCH, 2, 4),
+    Api(ApiKey.DESCRIBE_CONFIGS, 1, 4, immediate=True),
+    Api(ApiKey.CREATE_PARTITIONS, 0, 3, immediate=True),
     Api(ApiKey.DELETE_GROUPS, 0, 2, immediate=True),
     Api(ApiKey.OFFSET_DELETE, 0, 0, immediate=True),
+    Api(ApiKey.DESCRIBE_CLUSTER, 0, 2, immediate=True),
+    Api(ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0, 0, immediate=True),
 )
 
 APIS: Final[dict[int, Api]] = {api.key: api for api in _TABLE}

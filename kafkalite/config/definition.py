@@ -86,7 +86,8 @@ class ConfigDef:
                     raise self._invalid(one, reason)
             if self.valid == _THROTTLED_REPLICAS:
                 self._check_throttled(value)
-            if not value and self.valid in ("non-empty list", "non-empty string"):
+            must_not_be_empty = self.valid in ("non-empty list", "non-empty string")
+            if must_not_be_empty and not value and text != self.default:
                 raise ConfigError(f"Configuration '{self.name}' must not be empty.")
         return value
 

@@ -1,0 +1,62 @@
+"""CreatePartitions (key 37), versions 0-3: topics grow (KIP-195).
+
+`count` is the new total. Replicas are chosen, or given for exactly the new partitions; null means
+chosen, an empty list means that none are given, which is wrong for any growth.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from kafkalite.context import RequestContext
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+    CreatePartitionsTopicResult,
+)
+
+if TYPE_CHECKING:
+    from kafkalite.broker import Broker
+
+
+async def handle(
+    broker: Broker, context: RequestContext, request: CreatePartitionsRequest
+) -> CreatePartitionsResponse:
+    counts = Counter(topic.name for topic in request.topics)
+    results = [
+        CreatePartitionsTopicResult(
+            name=name,
+            error_code=ErrorCode.INVALID_REQUEST,
+            error_message="Duplicate topic name.",
+        )
+        for name, count in counts.items()
+        if count > 1
+    ]
+    results.extend(
+        _grow(broker, topic, validate_only=request.validate_only)
+        for topic in request.topics
+        if counts[topic.name] == 1
+    )
+    return CreatePartitionsResponse(results=results)
+
+
+def _grow(
+    broker: Broker, topic: CreatePartitionsTopic, *, validate_only: bool
+) -> CreatePartitionsTopicResult:
+    assignments = (
+        None if topic.assignments is None else [item.broker_ids for item in topic.assignments]
+    )
+    try:
+        broker.topics.add_partitions(
+            topic.name, topic.count, assignments, validate_only=validate_only
+        )
+    except KafkaError as error:
+        return CreatePartitionsTopicResult(
+            name=topic.name, error_code=error.code, error_message=error.message
+        )
+    return CreatePartitionsTopicResult(
+        name=topic.name, error_code=ErrorCode.NONE, error_message=None
+    )

@@ -1,0 +1,99 @@
+"""CreateTopics (key 19), versions 2-7: new topics, each with its own outcome.
+
+- v4+: -1 for the broker's default number of partitions and replicas (KIP-464); earlier versions
+  need them given, but Kafka does not check, and neither do we.
+- v5+: the answer tells partitions, replicas and configs of the new topic (KIP-525).
+- v7: and its id.
+
+A topic is there, on every node, when the answer is sent. `validate_only` checks everything and
+changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from kafkalite.config.describe import describe_topic, effective_source
+from kafkalite.context import RequestContext
+from kafkalite.metadata.metadata_log import METADATA_TOPIC
+from kafkalite.topic_creation import CreatedTopic, NewTopic
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+
+if TYPE_CHECKING:
+    from kafkalite.broker import Broker
+
+
+async def handle(
+    broker: Broker, context: RequestContext, request: CreateTopicsRequest
+) -> CreateTopicsResponse:
+    counts = Counter(topic.name for topic in request.topics)
+    wanted = [
+        topic
+        for topic in request.topics
+        if counts[topic.name] == 1 and topic.name != METADATA_TOPIC
+    ]
+    new_topics = [_new_topic(topic) for topic in wanted]
+    outcomes = broker.topics.create_all(new_topics, validate_only=request.validate_only)
+    results = [
+        _failed(new.name, outcome)
+        if isinstance(outcome, KafkaError)
+        else _created(broker, new, outcome)
+        for new, outcome in zip(new_topics, outcomes, strict=True)
+    ]
+    results.extend(_refused(name, count) for name, count in counts.items() if count > 1)
+    if counts[METADATA_TOPIC] == 1:
+        results.append(_refused(METADATA_TOPIC, 1))
+    return CreateTopicsResponse(topics=results)
+
+
+def _new_topic(topic: CreatableTopic) -> NewTopic:
+    return NewTopic(
+        topic.name,
+        topic.num_partitions,
+        topic.replication_factor,
+        [(assigned.partition_index, assigned.broker_ids) for assigned in topic.assignments],
+        {config.name: config.value for config in topic.configs},
+    )
+
+
+def _created(broker: Broker, new: NewTopic, created: CreatedTopic) -> CreatableTopicResult:
+    configs = {name: value for name, value in new.configs.items() if value is not None}
+    return CreatableTopicResult(
+        name=new.name,
+        topic_id=created.topic_id,
+        error_code=ErrorCode.NONE,
+        error_message=None,
+        num_partitions=created.partition_count,
+        replication_factor=created.replication_factor,
+        configs=[
+            CreatableTopicConfigs(
+                name=described.name,
+                value=described.value,
+                read_only=described.read_only,
+                config_source=effective_source(broker.config, described.name, configs),
+                is_sensitive=described.sensitive,
+            )
+            for described in describe_topic(broker.config, configs, include_internal=True)
+        ],
+    )
+
+
+def _failed(name: str, error: KafkaError) -> CreatableTopicResult:
+    return CreatableTopicResult(name=name, error_code=error.code, error_message=error.message)
+
+
+def _refused(name: str, count: int) -> CreatableTopicResult:
+    message = (
+        "Duplicate topic name."
+        if count > 1
+        else f"Creation of internal topic {METADATA_TOPIC} is prohibited."
+    )
+    return _failed(name, KafkaError(ErrorCode.INVALID_REQUEST, message))

@@ -1,0 +1,110 @@
+"""DeleteTopics (key 20), versions 1-6: topics go, with their records and configs.
+
+- v1-5 name them; v6 by name or by id (KIP-516), one of the two.
+- v5+: an error message. With delete.topic.enable=false: INVALID_REQUEST below v3, then
+  TOPIC_DELETION_DISABLED.
+
+A name is free again at once; what is created under it has another id. Fetches that wait for the
+topic are woken, and answered that there is none.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+from kafkalite.context import RequestContext
+from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.messages.delete_topics import (
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+
+if TYPE_CHECKING:
+    from kafkalite.broker import Broker
+
+_NO_ID: Final = UUID(int=0)
+
+
+async def handle(
+    broker: Broker, context: RequestContext, request: DeleteTopicsRequest
+) -> DeleteTopicsResponse:
+    asked = request.topics or [DeleteTopicState(name=name) for name in request.topic_names]
+    if not broker.config.boolean("delete.topic.enable"):
+        return _disabled(asked, context.api_version)
+    results: list[DeletableTopicResult] = []
+    ids = _resolve_names(broker, asked, results)
+    broker.topics.delete(ids)
+    results.extend(
+        DeletableTopicResult(
+            name=name, topic_id=topic_id, error_code=ErrorCode.NONE, error_message=None
+        )
+        for topic_id, name in ids.items()
+    )
+    return DeleteTopicsResponse(responses=results)
+
+
+def _resolve_names(
+    broker: Broker, asked: list[DeleteTopicState], results: list[DeletableTopicResult]
+) -> dict[UUID, str]:
+    """{id: name} of what is to go; everything else is put into `results` (ControllerApis)."""
+
+    def fail(name: str | None, topic_id: UUID, code: ErrorCode, message: str | None) -> None:
+        results.append(
+            DeletableTopicResult(
+                name=name, topic_id=topic_id, error_code=code, error_message=message
+            )
+        )
+
+    invalid = ErrorCode.INVALID_REQUEST
+    names: Counter[str] = Counter()
+    ids: Counter[UUID] = Counter()
+    for topic in asked:
+        if topic.name is None and topic.topic_id == _NO_ID:
+            fail(None, _NO_ID, invalid, "Neither topic name nor id were specified.")
+        elif topic.name is None:
+            ids[topic.topic_id] += 1
+        elif topic.topic_id == _NO_ID:
+            names[topic.name] += 1
+        else:
+            message = "You may not specify both topic name and topic id."
+            fail(topic.name, topic.topic_id, invalid, message)
+    found: dict[UUID, str] = {}
+    for topic_id, count in ids.items():
+        known = broker.topics.by_id(topic_id)
+        if count > 1:
+            fail(None, topic_id, invalid, "Duplicate topic id.")
+        elif known is None:
+            code = ErrorCode.UNKNOWN_TOPIC_ID
+            fail(None, topic_id, code, "This server does not host this topic ID.")
+        else:
+            found[topic_id] = known.name
+    for name, count in names.items():
+        known = broker.topics.get(name)
+        if count > 1:
+            fail(name, _NO_ID, invalid, "Duplicate topic name.")
+        elif known is None:
+            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            fail(name, _NO_ID, code, "This server does not host this topic-partition.")
+        elif known.topic_id in ids:
+            found.pop(known.topic_id, None)
+            message = "The provided topic name maps to an ID that was already supplied."
+            fail(name, known.topic_id, invalid, message)
+        else:
+            found[known.topic_id] = name
+    return found
+
+
+def _disabled(asked: list[DeleteTopicState], version: int) -> DeleteTopicsResponse:
+    code = ErrorCode.TOPIC_DELETION_DISABLED if version >= 3 else ErrorCode.INVALID_REQUEST
+    return DeleteTopicsResponse(
+        responses=[
+            DeletableTopicResult(
+                name=topic.name, topic_id=topic.topic_id, error_code=code, error_message=None
+            )
+            for topic in asked
+        ]
+    )

@@ -1,0 +1,164 @@
+"""DescribeConfigs (key 32), versions 1-4: what is set, where, and what stands behind it (KIP-133).
+
+- v1+: synonyms; v3+: types and documentation (KIP-569).
+- `configuration_keys` null or empty means all; unknown ones are silently missing.
+- A node is asked about itself; the name "" is what holds for all nodes (KIP-226).
+- Passwords are never told.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from kafkalite.config.describe import (
+    ConfigSource,
+    DescribedConfig,
+    describe_all_nodes,
+    describe_group,
+    describe_node,
+    describe_topic,
+)
+from kafkalite.context import RequestContext
+from kafkalite.metadata.image import (
+    BROKER_LOGGER_RESOURCE,
+    BROKER_RESOURCE,
+    CLIENT_METRICS_RESOURCE,
+    GROUP_RESOURCE,
+    TOPIC_RESOURCE,
+)
+from kafkalite.topic_creation import validate_topic_name
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+    DescribeConfigsSynonym,
+)
+
+if TYPE_CHECKING:
+    from kafkalite.broker import Broker
+
+
+async def handle(
+    broker: Broker, context: RequestContext, request: DescribeConfigsRequest
+) -> DescribeConfigsResponse:
+    return DescribeConfigsResponse(
+        results=[_describe(broker, context, request, resource) for resource in request.resources]
+    )
+
+
+def _describe(
+    broker: Broker,
+    context: RequestContext,
+    request: DescribeConfigsRequest,
+    resource: DescribeConfigsResource,
+) -> DescribeConfigsResult:
+    result = DescribeConfigsResult(
+        resource_type=resource.resource_type, resource_name=resource.resource_name
+    )
+    try:
+        described = _configs_of(broker, context, resource)
+    except KafkaError as error:
+        result.error_code = error.code
+        result.error_message = error.message
+        return result
+    result.error_message = None
+    wanted = set(resource.configuration_keys or ())
+    result.configs = [
+        _encode(config, request) for config in described if not wanted or config.name in wanted
+    ]
+    return result
+
+
+def _configs_of(
+    broker: Broker, context: RequestContext, resource: DescribeConfigsResource
+) -> Iterable[DescribedConfig]:
+    kind, name = resource.resource_type, resource.resource_name
+    image = broker.cluster.image
+    if kind == TOPIC_RESOURCE:
+        validate_topic_name(name)
+        if name not in image.topics:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return describe_topic(broker.config, image.topic_configs(name))
+    if kind == BROKER_RESOURCE:
+        if not name:
+            return describe_all_nodes(broker.config)
+        check_node_id(name, context.node_id, " or empty string,")
+        return describe_node(broker.config, context.node_id)
+    if kind == BROKER_LOGGER_RESOURCE:
+        if not name:
+            raise invalid("Broker id must not be empty")
+        check_node_id(name, context.node_id, "")
+        return _loggers()
+    if kind == CLIENT_METRICS_RESOURCE:
+        if not name:
+            raise invalid("Client metrics subscription name must not be empty")
+        return _client_metrics(image.configs.get((kind, name), {}))
+    if kind == GROUP_RESOURCE:
+        if not name:
+            raise invalid("Group name must not be empty")
+        return describe_group(broker.config, image.configs.get((kind, name), {}))
+    raise invalid(f"Unexpected resource type UNKNOWN for resource {name}")
+
+
+def invalid(message: str) -> KafkaError:
+    """A request that makes no sense."""
+    return KafkaError(ErrorCode.INVALID_REQUEST, message)
+
+
+def check_node_id(name: str, node_id: int, also: str) -> None:
+    """Only the node itself answers for its configs. Raises KafkaError(INVALID_REQUEST)."""
+    try:
+        given = int(name)
+    except ValueError:
+        raise invalid(f"Broker id must be an integer, but it is: {name}") from None
+    if given != node_id:
+        raise invalid(f"Unexpected broker id, expected {node_id}{also} but received {name}")
+
+
+def _loggers() -> Iterable[DescribedConfig]:
+    """Python's loggers with their levels in Log4j's words."""
+    root = logging.getLogger()
+    named = [("root", root), *sorted(logging.Logger.manager.loggerDict.items())]
+    for name, logger in named:
+        if isinstance(logger, logging.Logger):
+            level = _LEVELS.get(logger.getEffectiveLevel(), "INFO")
+            source = ConfigSource.DYNAMIC_BROKER_LOGGER
+            yield DescribedConfig(name, level, False, source, False, (), 0, None)
+
+
+_LEVELS = {
+    logging.CRITICAL: "FATAL",
+    logging.ERROR: "ERROR",
+    logging.WARNING: "WARN",
+    logging.INFO: "INFO",
+    logging.DEBUG: "DEBUG",
+}
+
+
+def _client_metrics(configs: dict[str, str]) -> Iterable[DescribedConfig]:
+    for name, value in configs.items():
+        yield DescribedConfig(name, value, False, ConfigSource.CLIENT_METRICS, False, (), 0, None)
+
+
+def _encode(
+    config: DescribedConfig, request: DescribeConfigsRequest
+) -> DescribeConfigsResourceResult:
+    synonyms = config.synonyms if request.include_synonyms else ()
+    return DescribeConfigsResourceResult(
+        name=config.name,
+        value=config.value,
+        read_only=config.read_only,
+        config_source=config.source,
+        is_sensitive=config.sensitive,
+        synonyms=[
+            DescribeConfigsSynonym(name=synonym.name, value=synonym.value, source=synonym.source)
+            for synonym in synonyms
+        ],
+        config_type=config.type,
+        documentation=config.documentation if request.include_documentation else None,
+    )

@@ -1,0 +1,129 @@
+"""DescribeTopicPartitions (key 75), version 0: topics in pages (KIP-966, KIP-1227).
+
+Topics come in order of name, from the cursor on; an answer holds at most
+min(response_partition_limit, max.request.partition.size.limit) partitions, and names where to go
+on. An empty list of topics means all. Nothing is created by asking.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkalite.authorized_operations import TOPIC_OPERATIONS
+from kafkalite.context import RequestContext
+from kafkalite.topic_creation import INTERNAL_TOPICS, validate_topic_name
+from kafkalite.topics import Topic
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.messages.describe_topic_partitions import (
+    Cursor,
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    DescribeTopicPartitionsResponsePartition,
+    DescribeTopicPartitionsResponseTopic,
+)
+
+if TYPE_CHECKING:
+    from kafkalite.broker import Broker
+    from kafkalite.metadata.image import PartitionState
+
+
+async def handle(
+    broker: Broker, context: RequestContext, request: DescribeTopicPartitionsRequest
+) -> DescribeTopicPartitionsResponse:
+    cursor = request.cursor
+    from_name = cursor.topic_name if cursor else ""
+    named = {topic.name for topic in request.topics}
+    if cursor is not None and (cursor.partition_index < 0 or (named and from_name not in named)):
+        return _invalid(request)
+    names = sorted(
+        name
+        for name in (named or (topic.name for topic in broker.topics.all()))
+        if name >= from_name
+    )
+    limit = broker.config.integer("max.request.partition.size.limit")
+    left = max(1, min(limit, request.response_partition_limit))
+    response = DescribeTopicPartitionsResponse()
+    for name in names:
+        if left == 0:
+            response.next_cursor = Cursor(topic_name=name, partition_index=0)
+            break
+        topic = broker.topics.get(name)
+        if topic is None:
+            if named:
+                response.topics.append(_missing(name))
+            continue
+        start = cursor.partition_index if cursor and name == from_name else 0
+        page = _page(broker, context.listener_name, topic, start, left)
+        response.topics.append(page)
+        left -= len(page.partitions)
+        following = start + len(page.partitions)
+        if start < following < len(topic.states):
+            response.next_cursor = Cursor(topic_name=name, partition_index=following)
+            break
+    return response
+
+
+def _page(
+    broker: Broker, listener_name: str, topic: Topic, start: int, count: int
+) -> DescribeTopicPartitionsResponseTopic:
+    cache = broker.cluster.cache
+    key = ("describe topic partitions", topic.topic_id, listener_name, start, count)
+    page: DescribeTopicPartitionsResponseTopic | None = cache.get(key)
+    if page is None:
+        states = topic.states[start : start + count]
+        page = cache[key] = DescribeTopicPartitionsResponseTopic(
+            error_code=ErrorCode.NONE,
+            name=topic.name,
+            topic_id=topic.topic_id,
+            is_internal=topic.is_internal,
+            partitions=[
+                _partition(broker, listener_name, start + index, state)
+                for index, state in enumerate(states)
+            ],
+            topic_authorized_operations=TOPIC_OPERATIONS,
+        )
+    return page
+
+
+def _partition(
+    broker: Broker, listener_name: str, index: int, state: PartitionState
+) -> DescribeTopicPartitionsResponsePartition:
+    cluster = broker.cluster
+    reachable = cluster.endpoints((state.leader_id,), listener_name)
+    return DescribeTopicPartitionsResponsePartition(
+        error_code=ErrorCode.NONE,
+        partition_index=index,
+        leader_id=state.leader_id if reachable else -1,
+        leader_epoch=state.leader_epoch,
+        replica_nodes=state.replicas,
+        isr_nodes=state.in_sync_replicas,
+        eligible_leader_replicas=state.eligible_leader_replicas,
+        last_known_elr=state.last_known_eligible,
+        offline_replicas=cluster.unavailable(state.replicas, listener_name),
+    )
+
+
+def _missing(name: str) -> DescribeTopicPartitionsResponseTopic:
+    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    try:
+        validate_topic_name(name)
+    except KafkaError as error:
+        code = error.code
+    return DescribeTopicPartitionsResponseTopic(
+        error_code=code,
+        name=name,
+        is_internal=name in INTERNAL_TOPICS,
+        topic_authorized_operations=TOPIC_OPERATIONS,
+    )
+
+
+def _invalid(request: DescribeTopicPartitionsRequest) -> DescribeTopicPartitionsResponse:
+    """A bad cursor: there is no error for the whole answer, so every topic carries it."""
+    return DescribeTopicPartitionsResponse(
+        topics=[
+            DescribeTopicPartitionsResponseTopic(
+                error_code=ErrorCode.INVALID_REQUEST, name=topic.name
+            )
+            for topic in request.topics
+        ]
+    )

@@ -1,0 +1,192 @@
+"""Metadata (key 3), versions 0-13: the nodes, and topics with their partitions and leaders.
+
+- v0: an empty list of topics means all; v1+: null means all, empty none. v0 also hides replicas
+  that are down, and says so with REPLICA_NOT_AVAILABLE.
+- v4+: `allow_auto_topic_creation`; before, it is always allowed. Asking for all creates nothing.
+- v6+: a leader without this listener is LISTENER_NOT_FOUND, before LEADER_NOT_AVAILABLE.
+- v8-10: the cluster's authorized operations; v8+: the topics' (KIP-430).
+- v10+: topic ids in the answer; v12+: topics may be asked for by id (KIP-516).
+- v13: an error for the whole answer.
+
+A topic created by asking for it is not in the answer to that question, as in Kafka: it is
+UNKNOWN_TOPIC_OR_PARTITION once, and clients ask again.
+
+Producers, consumers and idle Spark streams send this all day: what it says of a topic is put
+together once per change of the metadata.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+from kafkalite.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
+from kafkalite.context import RequestContext
+from kafkalite.topic_creation import INTERNAL_TOPICS, NewTopic, validate_topic_name
+from kafkalite.topics import Topic
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+
+if TYPE_CHECKING:
+    from kafkalite.broker import Broker
+    from kafkalite.metadata.image import PartitionState
+
+_NO_ID: Final = UUID(int=0)
+_NO_LEADER: Final = -1
+
+
+async def handle(
+    broker: Broker, context: RequestContext, request: MetadataRequest
+) -> MetadataResponse:
+    version = context.api_version
+    asked = request.topics
+    if version < 12 and any(topic.name is None or topic.topic_id.int for topic in asked or ()):
+        return _invalid(asked or (), version)
+    if asked is None or (version == 0 and not asked):
+        topics = [_describe(broker, context, topic) for topic in broker.topics.all()]
+    else:
+        topics = _describe_asked(broker, context, request, asked)
+    response = MetadataResponse(
+        brokers=_brokers(broker, context.listener_name),
+        cluster_id=broker.cluster.cluster_id,
+        controller_id=broker.cluster.controller_id,
+        topics=topics,
+    )
+    if request.include_cluster_authorized_operations:
+        response.cluster_authorized_operations = CLUSTER_OPERATIONS
+    if request.include_topic_authorized_operations:
+        response.topics = [
+            dataclasses.replace(topic, topic_authorized_operations=TOPIC_OPERATIONS)
+            if topic.name is not None
+            else topic
+            for topic in topics
+        ]
+    return response
+
+
+def _describe_asked(
+    broker: Broker,
+    context: RequestContext,
+    request: MetadataRequest,
+    asked: list[MetadataRequestTopic],
+) -> list[MetadataResponseTopic]:
+    """By id if any id is given, else by name; each topic once."""
+    found: list[MetadataResponseTopic] = []
+    ids = dict.fromkeys(topic.topic_id for topic in asked if topic.topic_id.int)
+    for topic_id in ids:
+        topic = broker.topics.by_id(topic_id)
+        if topic is None:
+            found.append(
+                MetadataResponseTopic(
+                    error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id
+                )
+            )
+        else:
+            found.append(_describe(broker, context, topic))
+    if ids:
+        return found
+    for name in dict.fromkeys(topic.name for topic in asked):
+        topic = None if name is None else broker.topics.get(name)
+        if topic is not None:
+            found.append(_describe(broker, context, topic))
+        elif name is not None:
+            found.append(_missing(broker, name, create=request.allow_auto_topic_creation))
+    return found
+
+
+def _missing(broker: Broker, name: str, *, create: bool) -> MetadataResponseTopic:
+    """A topic that is not there, and what the answer says of it while it is being created."""
+    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    try:
+        validate_topic_name(name)
+        if create and broker.config.boolean("auto.create.topics.enable"):
+            if name in INTERNAL_TOPICS:
+                broker.topics.create_internal(name)
+            else:
+                broker.topics.create(NewTopic(name))
+    except KafkaError as error:
+        code = error.code
+    return MetadataResponseTopic(error_code=code, name=name, is_internal=name in INTERNAL_TOPICS)
+
+
+def _brokers(broker: Broker, listener_name: str) -> list[MetadataResponseBroker]:
+    cache = broker.cluster.cache
+    key = ("metadata brokers", listener_name)
+    brokers: list[MetadataResponseBroker] | None = cache.get(key)
+    if brokers is None:
+        brokers = cache[key] = [
+            MetadataResponseBroker(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
+            for node in broker.cluster.addresses(listener_name)
+        ]
+    return brokers
+
+
+def _describe(broker: Broker, context: RequestContext, topic: Topic) -> MetadataResponseTopic:
+    cache = broker.cluster.cache
+    # What is said differs between these three; what a version leaves out, the encoding leaves out.
+    kind = 0 if context.api_version == 0 else 1 if context.api_version < 6 else 6
+    key = ("metadata", topic.topic_id, context.listener_name, kind)
+    described: MetadataResponseTopic | None = cache.get(key)
+    if described is None:
+        described = cache[key] = MetadataResponseTopic(
+            error_code=ErrorCode.NONE,
+            name=topic.name,
+            topic_id=topic.topic_id,
+            is_internal=topic.is_internal,
+            partitions=[
+                _partition(broker, context.listener_name, kind, index, state)
+                for index, state in enumerate(topic.states)
+            ],
+        )
+    return described
+
+
+def _partition(
+    broker: Broker, listener_name: str, kind: int, index: int, state: PartitionState
+) -> MetadataResponsePartition:
+    cluster = broker.cluster
+    offline = cluster.unavailable(state.replicas, listener_name)
+    replicas, in_sync = state.replicas, state.in_sync_replicas
+    if kind == 0 and offline:
+        replicas = [node for node in replicas if node not in offline]
+        in_sync = [node for node in in_sync if node not in offline]
+    leader_id, code = state.leader_id, ErrorCode.NONE
+    if not cluster.endpoints((leader_id,), listener_name):
+        known = leader_id in cluster.nodes
+        code = (
+            ErrorCode.LISTENER_NOT_FOUND if known and kind >= 6 else ErrorCode.LEADER_NOT_AVAILABLE
+        )
+        leader_id = _NO_LEADER
+    elif len(replicas) < len(state.replicas):
+        code = ErrorCode.REPLICA_NOT_AVAILABLE
+    return MetadataResponsePartition(
+        error_code=code,
+        partition_index=index,
+        leader_id=leader_id,
+        leader_epoch=state.leader_epoch,
+        replica_nodes=replicas,
+        isr_nodes=in_sync,
+        offline_replicas=offline,
+    )
+
+
+def _invalid(asked: list[MetadataRequestTopic] | tuple[()], version: int) -> MetadataResponse:
+    """A null name or an id in v10-11: every topic is answered with the error."""
+    return MetadataResponse(
+        topics=[
+            MetadataResponseTopic(
+                error_code=ErrorCode.INVALID_REQUEST,
+                name=topic.name or "",
+                topic_id=topic.topic_id if version >= 10 else _NO_ID,
+            )
+            for topic in asked
+        ]
+    )
