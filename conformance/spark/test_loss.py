@@ -1,5 +1,7 @@
 """What goes missing under a query: failOnDataLoss tells, or the query goes on."""
 
+import random
+
 import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import StreamingQueryException
@@ -59,6 +61,20 @@ def test_batch_from_offsets_that_retention_took(
     left = numbers(frame)
     assert left == [*range(left[0], RECORDS)]
     assert first <= left[0] < RECORDS
+
+
+def test_offsets_are_bound_after_retention(spark: SparkSession, quick: Broker, topic: str) -> None:
+    """One DataFrame, read before and after its first records were deleted."""
+    client = Client(quick.bootstrap)
+    client.create(topic, segment_bytes=str(MIB))
+    client.send(topic, padded(range(10)))
+    frame = load(spark.read, quick, subscribe=topic)
+    assert numbers(frame) == [*range(10)]
+    client.send(topic, padded(range(10, RECORDS)))
+    client.alter(topic, retention_bytes=str(MIB))
+    eventually(lambda: earliest(spark, quick, topic) >= RECORDS // 2)
+    left = numbers(frame)
+    assert left == [*range(left[0], RECORDS)]
 
 
 def test_stream_behind_retention(
@@ -205,3 +221,43 @@ def test_available_now_misses_its_end(
     ):
         query.awaitTermination(60)
     assert batches == [0]
+
+
+def test_a_tolerant_stream_survives_anything(
+    spark: SparkSession, broker: Broker, client: Client, topic: str
+) -> None:
+    """Topics deleted, made anew and filled while they are read: records go, the query stays."""
+    choose = random.Random(7)
+    names = [f"{topic}-{number}" for number in range(3)]
+    for name in names:
+        client.create(name)
+    frame = load(
+        spark.readStream,
+        broker,
+        subscribePattern=f"{topic}-.*",
+        startingOffsets="earliest",
+        failOnDataLoss="false",
+        kafkaConsumer__pollTimeoutMs="1000",
+    )
+    table = Table(spark, topic)
+    with running(table.fed_by(frame)) as query:
+        for _ in range(30):
+            name = choose.choice(names)
+            if client.partition_count(name) == 0:
+                client.create(name)
+            elif choose.random() < 0.3:
+                client.delete(name)
+            else:
+                client.send(name, range(20))
+        for name in names:
+            if client.partition_count(name) == 0:
+                client.create(name)
+
+        def hears_from_all() -> bool:
+            """What Spark skipped in a topic made anew is skipped; what comes later is read."""
+            for number, name in enumerate(names):
+                client.send(name, [1_000 + number])
+            return {1_000, 1_001, 1_002} <= set(table.numbers())
+
+        eventually(hears_from_all)
+        assert query.isActive
