@@ -19,7 +19,7 @@ lint: $(VENV)/.installed-test ## ruff, import-linter, mypy, pyright
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 	$(BIN)/mypy
-	$(BIN)/pyright
+	$(BIN)/pyright --pythonpath $(BIN)/python
 
 unit: $(VENV)/.installed-test ## the tests of each room
 	$(BIN)/python -m pytest -q
