@@ -17,12 +17,12 @@ NEVER = math.inf
 class Timer:
     """One deadline that can be set again and again; `expire` is called when it passes."""
 
-    __slots__ = ("_queued_for", "deadline", "expire")
+    __slots__ = ("deadline", "expire", "queued_for")
 
     def __init__(self, expire: Callable[[], None]) -> None:
         self.expire = expire
         self.deadline = NEVER
-        self._queued_for = NEVER
+        self.queued_for = NEVER
 
     def cancel(self) -> None:
         """Never expire, unless set again."""
@@ -51,7 +51,7 @@ class Timers:
     def set(self, timer: Timer, delay: float) -> None:
         """Let `timer` expire `delay` seconds from now, and at no other time."""
         timer.deadline = deadline = self.clock() + delay
-        if deadline < timer._queued_for:
+        if deadline < timer.queued_for:
             self._push(timer)
             if self._queue[0][2] is timer:
                 self._on_sooner()
@@ -65,9 +65,9 @@ class Timers:
         now = self.clock()
         while self._queue and self._queue[0][0] <= now:
             queued_for, _, timer = heapq.heappop(self._queue)
-            if queued_for != timer._queued_for:
+            if queued_for != timer.queued_for:
                 continue  # it was set to an earlier time meanwhile, and has been queued for that
-            timer._queued_for = NEVER
+            timer.queued_for = NEVER
             if timer.deadline <= now:
                 timer.deadline = NEVER
                 timer.expire()
@@ -75,5 +75,5 @@ class Timers:
                 self._push(timer)
 
     def _push(self, timer: Timer) -> None:
-        timer._queued_for = timer.deadline
+        timer.queued_for = timer.deadline
         heapq.heappush(self._queue, (timer.deadline, next(self._sequence), timer))

@@ -97,7 +97,7 @@ def read_end_transaction_marker(batch: RecordBatch) -> EndTransactionMarker | No
     if record is None:
         return None
     control_type = control_record_type(record)
-    if control_type not in (ControlRecordType.COMMIT, ControlRecordType.ABORT):
+    if control_type is not ControlRecordType.COMMIT and control_type is not ControlRecordType.ABORT:
         return None
     if record.value is None or len(record.value) < _END_TRANSACTION_VALUE.size:
         raise _invalid("Invalid value size found for end transaction marker")

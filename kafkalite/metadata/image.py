@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 from uuid import UUID
 
 from kafkalite.wire.messages.records.access_control_entry_record import AccessControlEntryRecord
@@ -117,7 +117,7 @@ class MetadataImage:
 
     def apply(self, record: object) -> None:
         """Take in one record. Records that change nothing of ours are passed over."""
-        change = _CHANGES.get(type(record))
+        change = self.CHANGES.get(type(record))
         if change is not None:
             change(self, record)
 
@@ -249,29 +249,28 @@ class MetadataImage:
     def _remove_token(self, record: RemoveDelegationTokenRecord) -> None:
         self.delegation_tokens.pop(record.token_id, None)
 
+    # What each record does; the types not named here (transactions, no-ops, controllers) do nothing.
+    CHANGES: ClassVar[dict[type[Any], Callable[[MetadataImage, Any], None]]] = {
+        AccessControlEntryRecord: _set_acl,
+        BrokerRegistrationChangeRecord: _change_broker,
+        ClientQuotaRecord: _set_quota,
+        ConfigRecord: _set_config,
+        DelegationTokenRecord: _set_token,
+        FeatureLevelRecord: _feature_level,
+        PartitionChangeRecord: _change_partition,
+        PartitionRecord: _set_partition,
+        ProducerIdsRecord: _set_producer_ids,
+        RegisterBrokerRecord: _register_broker,
+        RemoveAccessControlEntryRecord: _remove_acl,
+        RemoveDelegationTokenRecord: _remove_token,
+        RemoveTopicRecord: _remove_topic,
+        RemoveUserScramCredentialRecord: _remove_scram,
+        TopicRecord: _add_topic,
+        UnregisterBrokerRecord: _unregister_broker,
+        UserScramCredentialRecord: _set_scram,
+    }
+
 
 def unified(topic_name: str) -> str:
     """A topic's name with '.' and '_' made one, as in the names of Kafka's metrics."""
     return topic_name.replace(".", "_")
-
-
-# What each record does; the types not named here (transactions, no-ops, controllers) do nothing.
-_CHANGES: Final[dict[type[Any], Callable[[MetadataImage, Any], None]]] = {
-    AccessControlEntryRecord: MetadataImage._set_acl,
-    BrokerRegistrationChangeRecord: MetadataImage._change_broker,
-    ClientQuotaRecord: MetadataImage._set_quota,
-    ConfigRecord: MetadataImage._set_config,
-    DelegationTokenRecord: MetadataImage._set_token,
-    FeatureLevelRecord: MetadataImage._feature_level,
-    PartitionChangeRecord: MetadataImage._change_partition,
-    PartitionRecord: MetadataImage._set_partition,
-    ProducerIdsRecord: MetadataImage._set_producer_ids,
-    RegisterBrokerRecord: MetadataImage._register_broker,
-    RemoveAccessControlEntryRecord: MetadataImage._remove_acl,
-    RemoveDelegationTokenRecord: MetadataImage._remove_token,
-    RemoveTopicRecord: MetadataImage._remove_topic,
-    RemoveUserScramCredentialRecord: MetadataImage._remove_scram,
-    TopicRecord: MetadataImage._add_topic,
-    UnregisterBrokerRecord: MetadataImage._unregister_broker,
-    UserScramCredentialRecord: MetadataImage._set_scram,
-}
