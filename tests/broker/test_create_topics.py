@@ -82,9 +82,75 @@ async def test_defaults_come_from_the_broker() -> None:
         assert {len(partition.replicas) for partition in topic.partitions} == {2}
 
 
+LONG_NAME = "x" * 250
+REFUSED = {
+    "a_b": (17, "Topic 'a_b' collides with existing topic: a.b"),
+    "there": (36, "Topic 'there' already exists."),
+    "": (17, "Topic name is invalid: the empty string is not allowed"),
+    ".": (17, "Topic name is invalid: '.' is not allowed"),
+    "..": (17, "Topic name is invalid: '..' is not allowed"),
+    "sp ace": (
+        17,
+        (
+            "Topic name is invalid: 'sp ace' contains one or more characters other than ASCII "
+            "alphanumerics, '.', '_' and '-'"
+        ),
+    ),
+    LONG_NAME: (
+        17,
+        (
+            f"Topic name is invalid: the length of '{LONG_NAME}' is longer than the max allowed "
+            "length 249"
+        ),
+    ),
+    "twice": (42, "Duplicate topic name."),
+    "__cluster_metadata": (42, "Creation of internal topic __cluster_metadata is prohibited."),
+    "no-replicas": (
+        38,
+        "Replication factor must be larger than 0, or -1 to use the default value.",
+    ),
+    "bad-replicas": (
+        38,
+        "Replication factor must be larger than 0, or -1 to use the default value.",
+    ),
+    "many-replicas": (
+        38,
+        (
+            "Unable to replicate the partition 3 time(s): The target replication factor of 3 "
+            "cannot be reached because only 1 broker(s) are registered."
+        ),
+    ),
+    "no-partitions": (37, "Number of partitions was set to an invalid non-positive value."),
+    "bad-partitions": (37, "Number of partitions was set to an invalid non-positive value."),
+    "count-too": (
+        42,
+        "A manual partition assignment was specified, but numPartitions was not set to -1.",
+    ),
+    "factor-too": (
+        42,
+        ("A manual partition assignment was specified, but replication factor was not set to -1."),
+    ),
+    "unknown-node": (
+        39,
+        "The manual partition assignment includes broker 9, but no such broker is registered.",
+    ),
+    "same-node": (
+        39,
+        "The manual partition assignment includes the broker 1 more than once.",
+    ),
+    "no-node": (39, "The manual partition assignment includes an empty replica list."),
+    "hole": (39, "partitions should be a consecutive 0-based integer sequence"),
+    "bad-config": (
+        40,
+        "Invalid value soon for configuration retention.ms: Not a number of type LONG",
+    ),
+    "unknown-config": (40, "Unknown topic config name: nosuch"),
+    "null-config": (40, "Null value not supported for topic configs: retention.ms"),
+}
+
+
 async def test_what_is_refused(client: Any) -> None:
     await create(client, new_topic("a.b"), new_topic("there"))
-    long_name = "x" * 250
     refused = await create(
         client,
         new_topic("a_b"),
@@ -93,7 +159,7 @@ async def test_what_is_refused(client: Any) -> None:
         new_topic("."),
         new_topic(".."),
         new_topic("sp ace"),
-        new_topic(long_name),
+        new_topic(LONG_NAME),
         new_topic("twice"),
         new_topic("twice", 2),
         new_topic("__cluster_metadata"),
@@ -112,75 +178,8 @@ async def test_what_is_refused(client: Any) -> None:
         new_topic("unknown-config", nosuch="1"),
         new_topic("null-config", retention_ms=None),
     )
-    expected = {
-        "a_b": (17, "Topic 'a_b' collides with existing topic: a.b"),
-        "there": (36, "Topic 'there' already exists."),
-        "": (17, "Topic name is invalid: the empty string is not allowed"),
-        ".": (17, "Topic name is invalid: '.' is not allowed"),
-        "..": (17, "Topic name is invalid: '..' is not allowed"),
-        "sp ace": (
-            17,
-            (
-                "Topic name is invalid: 'sp ace' contains one or more characters other than ASCII "
-                "alphanumerics, '.', '_' and '-'"
-            ),
-        ),
-        long_name: (
-            17,
-            (
-                f"Topic name is invalid: the length of '{long_name}' is longer than the max allowed "
-                "length 249"
-            ),
-        ),
-        "twice": (42, "Duplicate topic name."),
-        "__cluster_metadata": (42, "Creation of internal topic __cluster_metadata is prohibited."),
-        "no-replicas": (
-            38,
-            "Replication factor must be larger than 0, or -1 to use the default value.",
-        ),
-        "bad-replicas": (
-            38,
-            "Replication factor must be larger than 0, or -1 to use the default value.",
-        ),
-        "many-replicas": (
-            38,
-            (
-                "Unable to replicate the partition 3 time(s): The target replication factor of 3 "
-                "cannot be reached because only 1 broker(s) are registered."
-            ),
-        ),
-        "no-partitions": (37, "Number of partitions was set to an invalid non-positive value."),
-        "bad-partitions": (37, "Number of partitions was set to an invalid non-positive value."),
-        "count-too": (
-            42,
-            "A manual partition assignment was specified, but numPartitions was not set to -1.",
-        ),
-        "factor-too": (
-            42,
-            (
-                "A manual partition assignment was specified, but replication factor was not set to "
-                "-1."
-            ),
-        ),
-        "unknown-node": (
-            39,
-            "The manual partition assignment includes broker 9, but no such broker is registered.",
-        ),
-        "same-node": (
-            39,
-            "The manual partition assignment includes the broker 1 more than once.",
-        ),
-        "no-node": (39, "The manual partition assignment includes an empty replica list."),
-        "hole": (39, "partitions should be a consecutive 0-based integer sequence"),
-        "bad-config": (
-            40,
-            "Invalid value soon for configuration retention.ms: Not a number of type LONG",
-        ),
-        "unknown-config": (40, "Unknown topic config name: nosuch"),
-        "null-config": (40, "Null value not supported for topic configs: retention.ms"),
-    }
     told = {name: (result.error_code, result.error_message) for name, result in refused.items()}
-    assert told == expected
+    assert told == REFUSED
     assert await names(client) == ["a.b", "there"]
 
 
