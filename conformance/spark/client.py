@@ -7,9 +7,6 @@ from typing import Any
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Message, Producer, TopicPartition
 from confluent_kafka.admin import (
     AdminClient,
-    AlterConfigOpType,
-    ConfigEntry,
-    ConfigResource,
     NewPartitions,
     NewTopic,
 )
@@ -49,15 +46,6 @@ class Client:
         new = NewTopic(topic, partitions, replication_factor=1, config=dotted)
         self.admin.create_topics([new])[topic].result(SECONDS)
         eventually(lambda: self.partition_count(topic) == partitions)
-
-    def alter(self, topic: str, **config: str) -> None:
-        """Set configs of a topic; the others stay."""
-        entries = [
-            ConfigEntry(name.replace("_", "."), value, incremental_operation=AlterConfigOpType.SET)
-            for name, value in config.items()
-        ]
-        resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=entries)
-        self.admin.incremental_alter_configs([resource])[resource].result(SECONDS)
 
     def delete(self, topic: str) -> None:
         self.admin.delete_topics([topic])[topic].result(SECONDS)

@@ -41,17 +41,17 @@ def earliest(spark: SparkSession, broker: Broker, topic: str) -> int:
     return int(row["first"])
 
 
-def retain_one_segment(client: Client, topic: str) -> None:
-    """A topic that keeps little more than a mebibyte of the five it is given."""
+def create_forgetful(client: Client, topic: str) -> None:
+    """A topic that keeps little more than a mebibyte, ten records, of what it is given."""
     client.create(topic, segment_bytes=str(MIB), retention_bytes=str(MIB))
-    client.send(topic, padded(range(RECORDS)))
 
 
 def test_batch_from_offsets_that_retention_took(
     spark: SparkSession, quick: Broker, topic: str
 ) -> None:
     client = Client(quick.bootstrap)
-    retain_one_segment(client, topic)
+    create_forgetful(client, topic)
+    client.send(topic, padded(range(RECORDS)))
     eventually(lambda: earliest(spark, quick, topic) >= RECORDS // 2)
     first = earliest(spark, quick, topic)
     asked = {"subscribe": topic, "startingOffsets": f'{{"{topic}": {{"0": 0}}}}'}
@@ -66,12 +66,11 @@ def test_batch_from_offsets_that_retention_took(
 def test_offsets_are_bound_after_retention(spark: SparkSession, quick: Broker, topic: str) -> None:
     """One DataFrame, read before and after its first records were deleted."""
     client = Client(quick.bootstrap)
-    client.create(topic, segment_bytes=str(MIB))
-    client.send(topic, padded(range(10)))
+    create_forgetful(client, topic)
+    client.send(topic, padded(range(5)))
     frame = load(spark.read, quick, subscribe=topic)
-    assert numbers(frame) == [*range(10)]
-    client.send(topic, padded(range(10, RECORDS)))
-    client.alter(topic, retention_bytes=str(MIB))
+    assert numbers(frame) == [*range(5)]
+    client.send(topic, padded(range(5, RECORDS)))
     eventually(lambda: earliest(spark, quick, topic) >= RECORDS // 2)
     left = numbers(frame)
     assert left == [*range(left[0], RECORDS)]
@@ -82,7 +81,7 @@ def test_stream_behind_retention(
 ) -> None:
     """The checkpoint lies before the log's start: fail, or go on from there with nothing twice."""
     client = Client(quick.bootstrap)
-    client.create(topic, segment_bytes=str(MIB))
+    create_forgetful(client, topic)
     client.send(topic, padded(range(5)))
 
     def stream(fail_on_data_loss: str) -> list[list[int]]:
@@ -97,7 +96,6 @@ def test_stream_behind_retention(
 
     assert stream("true") == [[*range(5)]]
     client.send(topic, padded(range(5, RECORDS)))
-    client.alter(topic, retention_bytes=str(MIB))
     eventually(lambda: earliest(spark, quick, topic) >= RECORDS // 2)
     first = earliest(spark, quick, topic)
     with pytest.raises(StreamingQueryException, match=r"(?i)data.?loss|data may have been lost"):
