@@ -50,14 +50,19 @@ def parse_body(class_: type[T], version: int, buffer: InMemory, position: int = 
     return parse_declared(class_, version, buffer, position)
 
 
-def parse_declared(class_: type[T], version: int, buffer: InMemory, position: int = 0) -> T:
-    """The same by construct: slower, and able to say what is wrong and where."""
+def parse_declared(
+    class_: type[T], version: int, buffer: InMemory, position: int = 0, *, whole: bool = True
+) -> T:
+    """The same by construct: slower, and able to say what is wrong and where.
+
+    Not `whole`: bytes after the message are passed over.
+    """
     stream = io.BytesIO(buffer)
     stream.seek(position)
     flexible = message_of(class_).is_flexible(version)
     try:
         value: T = struct_of(class_, version, flexible).parse_stream(stream)
-        if stream.tell() < len(buffer):
+        if whole and stream.tell() < len(buffer):
             left = len(buffer) - stream.tell()
             raise ProtocolViolation(f"{left} bytes left over", position=stream.tell())
     except WireError as error:

@@ -162,11 +162,15 @@ def _bad_header(buffer: InMemory) -> ProtocolViolation:
 
 
 def _decode_declared(buffer: InMemory) -> Request:
-    """The whole request by construct."""
+    """The whole request by construct.
+
+    Bytes after it are passed over, as Kafka does: librdkafka's Metadata request for all topics ends
+    in three too many.
+    """
     api_key, version, _, _ = _unpack_header(buffer)
     flexible = message_of_api(api_key).is_flexible(version)
     header, position = _decode_header(buffer, flexible=flexible)
-    body = parse_declared(request_class(api_key), version, buffer, position)
+    body = parse_declared(request_class(api_key), version, buffer, position, whole=False)
     return Request(ApiKey(api_key), version, header.correlation_id, header.client_id, body)
 
 

@@ -96,6 +96,11 @@ def test_unknown_tagged_fields_are_kept_and_written_back() -> None:
     assert join(encode_request(12, 4, 7, "me", body))[4:] == frame
 
 
+def test_bytes_after_a_request_are_passed_over() -> None:
+    assert decode_request(HEARTBEAT_4 + b"\1\0\0").body == decode_request(HEARTBEAT_4).body
+    assert decode_request(HEARTBEAT_0 + b"\0").body == decode_request(HEARTBEAT_0).body
+
+
 WRONG = {
     "nothing at all": ("", "RequestHeader.request_api_key", 0),
     "half a header": ("000c 0004 0000", "RequestHeader.correlation_id", 4),
@@ -108,7 +113,6 @@ WRONG = {
     ),
     "null for a string": ("000c 0000 00000007 ffff ffff", "HeartbeatRequest.group_id", 10),
     "a negative length": ("000c 0000 00000007 ffff fffe", "HeartbeatRequest.group_id", 10),
-    "left over": (HEARTBEAT_0.hex() + "00", "HeartbeatRequest", 23),
     "an endless varint": (
         "000c 0004 00000007 ffff 00 ffffffffffff",
         "HeartbeatRequest.group_id",
