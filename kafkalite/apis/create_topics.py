@@ -81,7 +81,7 @@ def _created(broker: Broker, new: NewTopic, created: CreatedTopic) -> CreatableT
                 config_source=effective_source(broker.config, described.name, configs),
                 is_sensitive=described.sensitive,
             )
-            for described in describe_topic(broker.config, configs, include_internal=True)
+            for described in describe_topic(broker.config, configs)
         ],
     )
 

@@ -57,16 +57,18 @@ def _describe(
     request: DescribeConfigsRequest,
     resource: DescribeConfigsResource,
 ) -> DescribeConfigsResult:
+    # Where Kafka says nothing of an error, its message is empty, not null.
     result = DescribeConfigsResult(
-        resource_type=resource.resource_type, resource_name=resource.resource_name
+        error_message="",
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
     )
     try:
         described = _configs_of(broker, context, resource)
     except KafkaError as error:
         result.error_code = error.code
-        result.error_message = error.message
+        result.error_message = error.message or ""
         return result
-    result.error_message = None
     wanted = set(resource.configuration_keys or ())
     result.configs = [
         _encode(config, request) for config in described if not wanted or config.name in wanted

@@ -34,7 +34,10 @@ async def handle(
     from_name = cursor.topic_name if cursor else ""
     named = {topic.name for topic in request.topics}
     if cursor is not None and (cursor.partition_index < 0 or (named and from_name not in named)):
-        return _invalid(request)
+        return _failed(request, ErrorCode.INVALID_REQUEST)
+    if cursor is None and "" in named:
+        # Kafka takes the empty name for the cursor's, and fails.
+        return _failed(request, ErrorCode.UNKNOWN_SERVER_ERROR)
     names = sorted(
         name
         for name in (named or (topic.name for topic in broker.topics.all()))
@@ -117,13 +120,13 @@ def _missing(name: str) -> DescribeTopicPartitionsResponseTopic:
     )
 
 
-def _invalid(request: DescribeTopicPartitionsRequest) -> DescribeTopicPartitionsResponse:
-    """A bad cursor: there is no error for the whole answer, so every topic carries it."""
+def _failed(
+    request: DescribeTopicPartitionsRequest, code: ErrorCode
+) -> DescribeTopicPartitionsResponse:
+    """There is no error for the whole answer, so every topic carries it."""
     return DescribeTopicPartitionsResponse(
         topics=[
-            DescribeTopicPartitionsResponseTopic(
-                error_code=ErrorCode.INVALID_REQUEST, name=topic.name
-            )
+            DescribeTopicPartitionsResponseTopic(error_code=code, name=topic.name)
             for topic in request.topics
         ]
     )

@@ -18,6 +18,7 @@ together once per change of the metadata.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
@@ -49,7 +50,10 @@ async def handle(
     version = context.api_version
     asked = request.topics
     if version < 12 and any(topic.name is None or topic.topic_id.int for topic in asked or ()):
-        return _invalid(asked or (), version)
+        return _failed(asked or (), version, ErrorCode.INVALID_REQUEST)
+    if any(topic.name is None and not topic.topic_id.int for topic in asked or ()):
+        # Neither name nor id: Kafka has no words for it either.
+        return _failed(asked or (), version, ErrorCode.UNKNOWN_SERVER_ERROR)
     if asked is None or (version == 0 and not asked):
         topics = [_describe(broker, context, topic) for topic in broker.topics.all()]
     else:
@@ -178,15 +182,18 @@ def _partition(
     )
 
 
-def _invalid(asked: list[MetadataRequestTopic] | tuple[()], version: int) -> MetadataResponse:
-    """A null name or an id in v10-11: every topic is answered with the error."""
+def _failed(
+    asked: Sequence[MetadataRequestTopic], version: int, code: ErrorCode
+) -> MetadataResponse:
+    """The request makes no sense: every topic is answered with the error."""
     return MetadataResponse(
         topics=[
             MetadataResponseTopic(
-                error_code=ErrorCode.INVALID_REQUEST,
+                error_code=code,
                 name=topic.name or "",
                 topic_id=topic.topic_id if version >= 10 else _NO_ID,
             )
             for topic in asked
-        ]
+        ],
+        error_code=code,
     )

@@ -45,6 +45,10 @@ class BrokerConfig:
 
     def _initialize(self, properties: Mapping[str, str]) -> None:
         self.static: dict[str, str] = {**BUILT_IN, **properties}
+        # Two names of one thing, as in Kafka; the older one counts where it stands alone.
+        if int(properties.get("broker.id", -1)) >= 0 and "node.id" not in properties:
+            self.static["node.id"] = properties["broker.id"]
+        self.static["broker.id"] = self.static["node.id"]
         self.dynamic_default: dict[str, str] = {}
         self.dynamic_by_node: dict[int, dict[str, str]] = {}
         self._values: dict[str, ConfigValue] = {}

@@ -72,12 +72,10 @@ _SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
-def describe_topic(
-    config: BrokerConfig, overrides: Mapping[str, str], *, include_internal: bool = False
-) -> Iterator[DescribedConfig]:
+def describe_topic(config: BrokerConfig, overrides: Mapping[str, str]) -> Iterator[DescribedConfig]:
     """All configs of a topic with these configs of its own, in order of name."""
     for name, definition in TOPIC_CONFIGS.items():
-        if definition.internal and not include_internal and name not in overrides:
+        if definition.internal and name not in overrides:
             continue
         value = format_value(config.topic_value(name, overrides))
         synonyms: list[Synonym] = []

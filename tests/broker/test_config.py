@@ -271,3 +271,10 @@ def test_values_are_written_as_java_writes_them(
     value: bool | float | tuple[str, ...] | None, text: str | None
 ) -> None:
     assert format_value(value) == text
+
+
+def test_broker_id_and_node_id_are_one_number() -> None:
+    assert BrokerConfig({"broker.id": "5"}).node_id == 5
+    config = BrokerConfig({"broker.id": "5", "node.id": "6"})
+    assert (config.node_id, config.integer("broker.id")) == (6, 6)
+    assert BrokerConfig().integer("broker.id") == 1

@@ -42,7 +42,7 @@ async def configs(
     client: Any, resource_type: int, name: str, *keys: str, **options: Any
 ) -> dict[str, DescribeConfigsResourceResult]:
     result = await describe(client, resource_type, name, *keys, **options)
-    assert (result.error_code, result.error_message) == (0, None)
+    assert (result.error_code, result.error_message) == (0, "")
     return {config.name: config for config in result.configs}
 
 
@@ -130,7 +130,7 @@ async def test_a_groups_configs(client: Any) -> None:
 @pytest.mark.parametrize(
     ("resource_type", "name", "code", "message"),
     [
-        (TOPIC, "nosuch", 3, None),
+        (TOPIC, "nosuch", 3, ""),
         (
             TOPIC,
             "no good",
@@ -155,7 +155,7 @@ async def test_a_groups_configs(client: Any) -> None:
     ],
 )
 async def test_what_cannot_be_described(
-    client: Any, resource_type: int, name: str, code: int, message: str | None
+    client: Any, resource_type: int, name: str, code: int, message: str
 ) -> None:
     result = await describe(client, resource_type, name)
     assert (result.error_code, result.error_message) == (code, message)
