@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from kafkalite.wire.api_keys import ApiKey
 
 
+class CloseConnection(Exception):
+    """Raised by a handler whose only answer is to hang up; its text says why."""
+
+
 @dataclass(slots=True)
 class RequestContext:
     """Who asks what, over which listener.

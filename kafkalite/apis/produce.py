@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kafkalite.connection import CloseConnection
-from kafkalite.context import RequestContext
+from kafkalite.context import CloseConnection, RequestContext
 from kafkalite.leader_hints import endpoints_of
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.produce import (

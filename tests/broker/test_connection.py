@@ -13,7 +13,8 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from kafkalite.connection import CloseConnection, Connection
+from kafkalite.connection import Connection
+from kafkalite.context import CloseConnection
 from kafkalite.listener import Listener
 from kafkalite.log.open_files import FileSlice, LogFile, OpenFiles
 from kafkalite.wire.errors import ProtocolViolation
