@@ -24,6 +24,8 @@ class Partition:
     """
 
     __slots__ = (
+        "_epoch_start_offset",
+        "_known_epoch",
         "in_sync_replicas",
         "index",
         "is_deleted",
@@ -58,6 +60,8 @@ class Partition:
         self.in_sync_replicas = in_sync_replicas
         self.is_deleted = False
         self.watchers = Watchers()
+        self._known_epoch = leader_epoch
+        self._epoch_start_offset = self._find_epoch_start()
         self._advance_high_watermark()
 
     def __repr__(self) -> str:
@@ -77,14 +81,20 @@ class Partition:
         # The minimum over the in-sync replicas: they all share this one log.
         self.log.advance_high_watermark(self.log.visible_end_offset)
 
+    def _find_epoch_start(self) -> int:
+        epochs = self.log.leader_epochs.entries
+        if epochs and epochs[-1][0] == self.leader_epoch:
+            return epochs[-1][1]
+        return self.log.log_end_offset
+
     def check_leader(self, node_id: int, current_leader_epoch: int, *, leader_only: bool) -> None:
         """Refuse a request that `node_id` cannot answer, or that was meant for another epoch.
 
-        -1 as epoch skips that check (KIP-320). A replica that does not lead may be read from where
+        A negative epoch skips that check (KIP-320). A replica that does not lead may be read from where
         `leader_only` is false (KIP-392). Raises KafkaError with FENCED_LEADER_EPOCH,
         UNKNOWN_LEADER_EPOCH or NOT_LEADER_OR_FOLLOWER (Partition.scala, getLocalLog).
         """
-        if current_leader_epoch != -1 and current_leader_epoch != self.leader_epoch:
+        if 0 <= current_leader_epoch != self.leader_epoch:
             if current_leader_epoch < self.leader_epoch:
                 raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH)
             raise KafkaError(ErrorCode.UNKNOWN_LEADER_EPOCH)
@@ -143,6 +153,9 @@ class Partition:
 
     def metadata_changed(self) -> None:
         """Leader, epoch or replicas are others now: whoever waits here has to look again."""
+        if self._known_epoch != self.leader_epoch:
+            self._known_epoch = self.leader_epoch
+            self._epoch_start_offset = self._find_epoch_start()
         self.watchers.notify()
 
     def deleted(self) -> None:
@@ -150,11 +163,26 @@ class Partition:
         self.is_deleted = True
         self.watchers.notify()
 
+    def epoch_of(self, offset: int) -> int:
+        """The leader epoch in which `offset` was or will be written; -1 if that is forgotten."""
+        if offset >= self._epoch_start_offset:
+            return self.leader_epoch
+        return self.log.leader_epochs.epoch_of(offset)
+
     def end_offset_for_epoch(self, leader_epoch: int) -> tuple[int, int]:
         """(epoch, its end offset) for the largest epoch not above `leader_epoch`; (-1, -1) if none.
 
-        Our own epoch counts even before its first batch (Kafka notes it when a leader is elected).
+        Our own epoch counts even before its first batch: Kafka notes it when a leader is elected,
+        we when something is appended in it (LeaderEpochFileCache.endOffsetFor).
         """
+        log = self.log
         if leader_epoch == self.leader_epoch:
-            return leader_epoch, self.log.log_end_offset
-        return self.log.end_offset_for_epoch(leader_epoch)
+            return leader_epoch, log.log_end_offset
+        if leader_epoch == -1 or leader_epoch > self.leader_epoch:
+            return -1, -1
+        latest = log.leader_epochs.latest
+        if latest == -1:
+            return leader_epoch, self._epoch_start_offset
+        if leader_epoch > latest:
+            return latest, self._epoch_start_offset
+        return log.end_offset_for_epoch(leader_epoch)

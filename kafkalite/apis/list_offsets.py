@@ -16,7 +16,6 @@ Spark's executors send two of these for every poll: the special ones must stay a
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from kafkalite.context import RequestContext
@@ -59,38 +58,26 @@ _NONE: Final[Found] = (-1, -1, -1)
 async def handle(
     broker: Broker, context: RequestContext, request: ListOffsetsRequest
 ) -> ListOffsetsResponse:
-    duplicates = _duplicates(request)
+    # By topic and partition: one named twice is answered once.
+    found: dict[str, dict[int, ListOffsetsPartitionResponse]] = {}
+    for topic in request.topics:
+        answers = found.setdefault(topic.name, {})
+        for asked in topic.partitions:
+            index = asked.partition_index
+            if index in answers:
+                answers[index] = _failed(index, ErrorCode.INVALID_REQUEST)
+            else:
+                answers[index] = _look_up(broker, context, request, topic.name, asked)
     return ListOffsetsResponse(
         topics=[
-            ListOffsetsTopicResponse(
-                name=topic.name,
-                partitions=[
-                    _duplicate(asked)
-                    if (topic.name, asked.partition_index) in duplicates
-                    else _look_up(broker, context, request, topic.name, asked)
-                    for asked in topic.partitions
-                ],
-            )
-            for topic in request.topics
+            ListOffsetsTopicResponse(name=name, partitions=list(answers.values()))
+            for name, answers in found.items()
         ]
     )
 
 
-def _duplicates(request: ListOffsetsRequest) -> set[tuple[str, int]]:
-    if len(request.topics) == 1 and len(request.topics[0].partitions) == 1:
-        return set()
-    named = Counter(
-        (topic.name, asked.partition_index)
-        for topic in request.topics
-        for asked in topic.partitions
-    )
-    return {name for name, count in named.items() if count > 1}
-
-
-def _duplicate(asked: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
-    return ListOffsetsPartitionResponse(
-        partition_index=asked.partition_index, error_code=ErrorCode.INVALID_REQUEST
-    )
+def _failed(index: int, error: ErrorCode) -> ListOffsetsPartitionResponse:
+    return ListOffsetsPartitionResponse(partition_index=index, error_code=error)
 
 
 def _look_up(
@@ -115,9 +102,7 @@ def _look_up(
             partition, asked.timestamp, request.isolation_level == _READ_COMMITTED
         )
     except KafkaError as error:
-        return ListOffsetsPartitionResponse(
-            partition_index=asked.partition_index, error_code=error.code
-        )
+        return _failed(asked.partition_index, error.code)
     return ListOffsetsPartitionResponse(
         partition_index=asked.partition_index,
         error_code=ErrorCode.NONE,
@@ -132,7 +117,7 @@ def _find(partition: Partition, timestamp: int, committed_only: bool) -> Found:
     if timestamp == LATEST:
         return -1, partition.read_limit(committed_only=committed_only), partition.leader_epoch
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
-        return -1, log.log_start_offset, log.leader_epochs.epoch_of(log.log_start_offset)
+        return -1, log.log_start_offset, partition.epoch_of(log.log_start_offset)
     if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
         return _NONE
     if timestamp == MAX_TIMESTAMP:
@@ -142,4 +127,4 @@ def _find(partition: Partition, timestamp: int, committed_only: bool) -> Found:
     limit = partition.read_limit(committed_only=committed_only)
     if found is None or found.offset >= limit:
         return _NONE
-    return found.timestamp, found.offset, log.leader_epochs.epoch_of(found.offset)
+    return found.timestamp, found.offset, partition.epoch_of(found.offset)

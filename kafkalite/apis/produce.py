@@ -10,16 +10,18 @@ Advertised from 0 (see the table in `__init__`), served from 3, where the v2 rec
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import TYPE_CHECKING, Final
 
 from kafkalite.context import CloseConnection, RequestContext
 from kafkalite.leader_hints import endpoints_of
+from kafkalite.log.errors import InvalidRecordsError
 from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.fields import InMemory
 from kafkalite.wire.messages.produce import (
     BatchIndexAndErrorMessage,
     LeaderIdAndEpoch,
     NodeEndpoint,
-    PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
     ProduceResponse,
@@ -36,7 +38,17 @@ _VALID_ACKS: Final = (-1, 0, 1)
 _FIRST_LEADER_HINT_VERSION: Final = 10
 _FIRST_TOPIC_ID_VERSION: Final = 13
 _FIRST_ZSTD_VERSION: Final = 7
+
+# Of a batch: int64 base offset, int32 length of what follows, int32 leader epoch, int8 magic.
+_LENGTH_AND_MAGIC: Final = Struct(">i4xB")
+_OFFSET_AND_LENGTH_BYTES: Final = 12
+_UP_TO_MAGIC_BYTES: Final = 17
+_SMALLEST_LENGTH: Final = 14
+_MAGIC: Final = 2
+# The codec is in the low bits of the attributes, bytes 21 and 22.
+_CODEC_MASK: Final = 7
 _ZSTD: Final = 4
+
 # Kafka's admin client may write to internal topics (KafkaApis.scala), nobody else.
 _ADMIN_CLIENT_ID: Final = "__admin_client"
 
@@ -86,14 +98,25 @@ def _append_topic(
         try:
             if topic is None:
                 raise KafkaError(missing)
-            partition = _find_partition(request, topic, item.index)
+            if not 0 <= item.index < len(topic.partitions):
+                raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            records = check_shape(item.records, context.api_version)
+            if request.acks not in _VALID_ACKS:
+                raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
+            partition = topic.partitions[item.index]
             if topic.is_internal and context.client_id != _ADMIN_CLIENT_ID:
-                raise KafkaError(
-                    ErrorCode.INVALID_TOPIC_EXCEPTION,
-                    f"Cannot append to internal topic {topic.name}",
-                )
+                raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION)
             partition.check_leader(context.node_id, -1, leader_only=True)
-            responses.append(_append(context, request, partition, item))
+            info = partition.append(records, required_acks=request.acks)
+            responses.append(
+                PartitionProduceResponse(
+                    index=item.index,
+                    error_code=ErrorCode.NONE,
+                    base_offset=info.base_offset,
+                    log_append_time_ms=info.log_append_time_ms,
+                    log_start_offset=info.log_start_offset,
+                )
+            )
         except KafkaError as error:
             answer = _failed(item.index, error, partition)
             if partition is not None and error.code is ErrorCode.NOT_LEADER_OR_FOLLOWER:
@@ -115,65 +138,55 @@ def _find_topic(
     return broker.topics.get(data.name), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def _find_partition(request: ProduceRequest, topic: Topic, index: int) -> Partition:
-    if not 0 <= index < len(topic.partitions):
-        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    if request.acks not in _VALID_ACKS:
-        raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
-    return topic.partitions[index]
+def check_shape(records: InMemory | None, api_version: int) -> InMemory:
+    """Refuse what is not one whole v2 batch, before anybody looks at the partition.
+
+    Raises KafkaError with INVALID_RECORD, UNSUPPORTED_COMPRESSION_TYPE or CORRUPT_MESSAGE
+    (ProduceRequest.validateRecords). Bytes after the batch that are no whole batch do no harm.
+    """
+    if records is None or len(records) < _UP_TO_MAGIC_BYTES:
+        raise KafkaError(ErrorCode.INVALID_RECORD)
+    length, magic = _LENGTH_AND_MAGIC.unpack_from(records, 8)
+    if length < _SMALLEST_LENGTH or magic > _MAGIC:
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE)
+    size = _OFFSET_AND_LENGTH_BYTES + length
+    if size > len(records) or magic != _MAGIC:
+        raise KafkaError(ErrorCode.INVALID_RECORD)
+    if size < len(records):
+        if _is_whole(records[size:]):
+            raise KafkaError(ErrorCode.INVALID_RECORD)
+        records = records[:size]
+    if api_version < _FIRST_ZSTD_VERSION and records[22] & _CODEC_MASK == _ZSTD:
+        raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+    return records
 
 
-def _append(
-    context: RequestContext,
-    request: ProduceRequest,
-    partition: Partition,
-    item: PartitionProduceData,
-) -> PartitionProduceResponse:
-    records = item.records
-    if not records:
-        raise KafkaError(
-            ErrorCode.INVALID_RECORD,
-            f"Produce requests with version {context.api_version} must have at least one record "
-            "batch per partition",
-        )
-    if context.api_version < _FIRST_ZSTD_VERSION and _is_zstd(records):
-        raise KafkaError(
-            ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
-            f"Produce requests with version {context.api_version} are not allowed to use ZStandard "
-            "compression",
-        )
-    info = partition.append(records, required_acks=request.acks)
-    return PartitionProduceResponse(
-        index=item.index,
-        error_code=ErrorCode.NONE,
-        base_offset=info.base_offset,
-        log_append_time_ms=info.log_append_time_ms,
-        log_start_offset=info.log_start_offset,
-    )
-
-
-def _is_zstd(records: bytes | bytearray | memoryview) -> bool:
-    # The attributes of a v2 batch are its bytes 21 and 22; the codec is in the low three bits.
-    return len(records) > 22 and records[16] == 2 and records[22] & 7 == _ZSTD
+def _is_whole(records: InMemory) -> bool:
+    if len(records) < _UP_TO_MAGIC_BYTES:
+        return False
+    length, _ = _LENGTH_AND_MAGIC.unpack_from(records, 8)
+    return bool(len(records) >= _OFFSET_AND_LENGTH_BYTES + length)
 
 
 def _failed(index: int, error: KafkaError, partition: Partition | None) -> PartitionProduceResponse:
     log_start_offset = -1
     if partition is not None and error.code not in _WITHOUT_LOG_START_OFFSET:
         log_start_offset = partition.log.log_start_offset
-    record_errors: list[tuple[int, str | None]] = getattr(error, "record_errors", [])
-    return PartitionProduceResponse(
+    answer = PartitionProduceResponse(
         index=index,
         error_code=error.code,
         base_offset=-1,
         log_append_time_ms=-1,
         log_start_offset=log_start_offset,
-        record_errors=[
-            BatchIndexAndErrorMessage(batch_index=batch_index, batch_index_error_message=text)
-            for batch_index, text in record_errors
-        ],
-        error_message=error.message,
     )
+    if isinstance(error, InvalidRecordsError):
+        # Only errors of single records come with words (KIP-467).
+        answer.error_message = error.message
+        answer.record_errors = [
+            BatchIndexAndErrorMessage(batch_index=batch_index, batch_index_error_message=text)
+            for batch_index, text in error.record_errors
+        ]
+    return answer
 
 
 def _hang_up_on_error(response: ProduceResponse) -> None:

@@ -247,7 +247,12 @@ async def test_deleting_the_topic_ends_the_wait(
 
 
 async def test_leader_epochs_are_compared(client, topic: str) -> None:
-    epochs = {0: ErrorCode.NONE, 1: ErrorCode.UNKNOWN_LEADER_EPOCH, -1: ErrorCode.NONE}
+    epochs = {
+        0: ErrorCode.NONE,
+        1: ErrorCode.UNKNOWN_LEADER_EPOCH,
+        -1: ErrorCode.NONE,
+        -2: ErrorCode.NONE,
+    }
     for epoch, error in epochs.items():
         request = fetch({0: 0}, current_leader_epoch=epoch)
         assert answers(await client.ask(request, LAST_WITH_NAMES))[0].error_code == error

@@ -100,6 +100,7 @@ async def test_the_largest_timestamp(client, topic: str) -> None:
 
 
 async def test_what_tiered_storage_would_have(client, topic: str) -> None:
+    assert await found(client, -2, partition=1) == (0, 0, -1, 0)
     assert await found(client, -4) == (0, 0, -1, 0)
     assert await found(client, -5) == (0, -1, -1, -1)
     assert await found(client, -6) == (0, -1, -1, -1)
@@ -118,8 +119,8 @@ async def test_special_timestamps_have_a_first_version(
 
 async def test_a_partition_named_twice(client, topic: str) -> None:
     response = await client.ask(list_offsets(-1, -2))
-    for each in response.topics:
-        assert each.partitions[0].error_code == ErrorCode.INVALID_REQUEST
+    ((answer,),) = [topic.partitions for topic in response.topics]
+    assert answer.error_code == ErrorCode.INVALID_REQUEST
 
 
 async def test_errors(client, topic: str) -> None:
@@ -146,5 +147,6 @@ async def test_where_an_epoch_ended(client, topic: str, version: int) -> None:
     assert await end(0) == (0, 0, 6)
     assert await end(1) == (0, -1, -1)
     assert await end(-1) == (0, -1, -1)
+    assert await end(-2) == (0, -2, 0)
     assert await end(0, current=1) == (ErrorCode.UNKNOWN_LEADER_EPOCH, -1, -1)
     assert await end(0, name="nowhere") == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1, -1)

@@ -101,14 +101,17 @@ def corrupted() -> bytes:
 @pytest.mark.parametrize(
     ("records", "error", "with_log_start"),
     [
-        (None, ErrorCode.INVALID_RECORD, True),
-        (b"", ErrorCode.INVALID_RECORD, True),
-        (batch(b"a") + batch(b"b"), ErrorCode.INVALID_RECORD, True),
+        (None, ErrorCode.INVALID_RECORD, False),
+        (b"", ErrorCode.INVALID_RECORD, False),
+        (batch(b"a") + batch(b"b"), ErrorCode.INVALID_RECORD, False),
+        (batch(b"a")[:-1], ErrorCode.INVALID_RECORD, False),
+        (batch(b"a")[:16] + b"\1" + batch(b"a")[17:], ErrorCode.INVALID_RECORD, False),
+        (batch(b"a")[:16] + b"\3" + batch(b"a")[17:], ErrorCode.CORRUPT_MESSAGE, False),
         (corrupted(), ErrorCode.CORRUPT_MESSAGE, False),
         (batch(bytes(1_048_589)), ErrorCode.MESSAGE_TOO_LARGE, False),
         (batch(b"a", is_control=True), ErrorCode.INVALID_RECORD, True),
     ],
-    ids=["null", "empty", "two batches", "corrupt", "too large", "control"],
+    ids=["null", "empty", "two", "half", "magic 1", "magic 3", "corrupt", "too large", "control"],
 )
 async def test_a_bad_batch_fails_alone(
     client, topic: str, records: bytes | None, error: ErrorCode, with_log_start: bool
