@@ -72,6 +72,7 @@ async def handle(
         topics=[
             ListOffsetsTopicResponse(name=name, partitions=list(answers.values()))
             for name, answers in found.items()
+            if answers
         ]
     )
 

@@ -141,14 +141,20 @@ def _find_topic(
 def check_shape(records: InMemory | None, api_version: int) -> InMemory:
     """Refuse what is not one whole v2 batch, before anybody looks at the partition.
 
-    Raises KafkaError with INVALID_RECORD, UNSUPPORTED_COMPRESSION_TYPE or CORRUPT_MESSAGE
+    Raises KafkaError with INVALID_RECORD, CORRUPT_MESSAGE, UNSUPPORTED_COMPRESSION_TYPE or, as
+    Apache Kafka does for a codec it does not know, UNKNOWN_SERVER_ERROR
     (ProduceRequest.validateRecords). Bytes after the batch that are no whole batch do no harm.
     """
     if records is None or len(records) < _UP_TO_MAGIC_BYTES:
         raise KafkaError(ErrorCode.INVALID_RECORD)
     length, magic = _LENGTH_AND_MAGIC.unpack_from(records, 8)
-    if length < _SMALLEST_LENGTH or magic > _MAGIC:
-        raise KafkaError(ErrorCode.CORRUPT_MESSAGE)
+    if length < _SMALLEST_LENGTH:
+        raise KafkaError(
+            ErrorCode.CORRUPT_MESSAGE,
+            f"Record size {length} is less than the minimum record overhead ({_SMALLEST_LENGTH})",
+        )
+    if magic > _MAGIC:
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"Invalid magic found in record: {magic}")
     size = _OFFSET_AND_LENGTH_BYTES + length
     if size > len(records) or magic != _MAGIC:
         raise KafkaError(ErrorCode.INVALID_RECORD)
@@ -156,9 +162,17 @@ def check_shape(records: InMemory | None, api_version: int) -> InMemory:
         if _is_whole(records[size:]):
             raise KafkaError(ErrorCode.INVALID_RECORD)
         records = records[:size]
-    if api_version < _FIRST_ZSTD_VERSION and records[22] & _CODEC_MASK == _ZSTD:
-        raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+    if api_version < _FIRST_ZSTD_VERSION:
+        _check_codec(records[22] & _CODEC_MASK)
     return records
+
+
+def _check_codec(codec: int) -> None:
+    """Only those versions look at the codec here; what is none at all is left to the log later."""
+    if codec == _ZSTD:
+        raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+    if codec > _ZSTD:
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
 def _is_whole(records: InMemory) -> bool:
@@ -179,9 +193,10 @@ def _failed(index: int, error: KafkaError, partition: Partition | None) -> Parti
         log_append_time_ms=-1,
         log_start_offset=log_start_offset,
     )
-    if isinstance(error, InvalidRecordsError):
-        # Only errors of single records come with words (KIP-467).
+    if partition is None or isinstance(error, InvalidRecordsError):
+        # What the log refuses comes with words only when single records are at fault (KIP-467).
         answer.error_message = error.message
+    if isinstance(error, InvalidRecordsError):
         answer.record_errors = [
             BatchIndexAndErrorMessage(batch_index=batch_index, batch_index_error_message=text)
             for batch_index, text in error.record_errors
