@@ -42,3 +42,5 @@ def pair(_sides: Pair) -> Iterator[Pair]:
     for side in (_sides.reference, _sides.tested):
         side.close()
         side.generated.clear()
+        side.session_ids.clear()
+        side.member_ids.clear()

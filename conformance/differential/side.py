@@ -36,6 +36,7 @@ class Side:
         self.names: dict[str, str] = {}
         self.generated: dict[str, str] = {}
         self.session_ids: dict[str, int] = {}
+        self.member_ids: dict[str, str] = {}
         self.correlation_id = 0
 
     def close(self) -> None:
