@@ -55,7 +55,8 @@ $(VENV)/bin/python:
 	  { rm -rf $(VENV); echo "Python's venv module is incomplete. On Debian: apt-get install python3-venv"; exit 1; }
 
 $(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install -q --editable .
+	@echo "installing kafkalite into $(VENV)"
+	@$(BIN)/python -m pip install -q --editable .
 	@touch $@
 
 $(VENV)/.installed-test: pyproject.toml | $(VENV)/bin/python
