@@ -86,6 +86,7 @@ class Cluster:
         self.nodes: dict[int, Node] = {}
         # What handlers put together from the metadata, by keys of their own; empty after a change.
         self.cache: dict[Hashable, Any] = {}
+        self.configs_warned_of: set[str] = set()
         self._log = log
         self._subscribers: list[Subscriber] = []
         self._producer_ids: dict[int, Iterator[int]] = {}

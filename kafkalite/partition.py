@@ -7,6 +7,7 @@ watching: whoever waits adds itself to `watchers`, and every append tells them.
 
 from __future__ import annotations
 
+from typing import Final
 from uuid import UUID
 
 from kafkalite.log.log import AppendInfo, AppendOrigin, Log, ReadResult
@@ -14,6 +15,9 @@ from kafkalite.purgatory import Watchers
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
 ALL_IN_SYNC: int = -1  # required acks
+
+# DeleteRecords' offset for everything there is.
+_UP_TO_HIGH_WATERMARK: Final = -1
 
 
 class Partition:
@@ -150,6 +154,25 @@ class Partition:
             minimum_one_batch=minimum_one_batch,
             with_aborted_transactions=committed_only,
         )
+
+    def delete_records_before(self, offset: int) -> int:
+        """Move the log start up to `offset`, -1 for the high watermark; the log start after that.
+
+        Raises KafkaError: POLICY_VIOLATION for a log that is compacted only, OFFSET_OUT_OF_RANGE.
+        """
+        if not self.log.config.delete:
+            raise KafkaError(
+                ErrorCode.POLICY_VIOLATION,
+                f"Records of partition {self.topic}-{self.index} can not be deleted due to the "
+                "configured policy",
+            )
+        if offset == _UP_TO_HIGH_WATERMARK:
+            offset = self.high_watermark
+        if offset < 0:
+            raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
+        log_start_offset = self.log.delete_records_before(offset)
+        self.watchers.notify()
+        return log_start_offset
 
     def metadata_changed(self) -> None:
         """Leader, epoch or replicas are others now: whoever waits here has to look again."""

@@ -63,13 +63,18 @@ _TABLE: Final = (
     Api(ApiKey.API_VERSIONS, 0, 4),
     Api(ApiKey.CREATE_TOPICS, 2, 7, immediate=True),
     Api(ApiKey.DELETE_TOPICS, 1, 6, immediate=True),
+    Api(ApiKey.DELETE_RECORDS, 0, 2, immediate=True),
     Api(ApiKey.INIT_PRODUCER_ID, 0, 5, immediate=True),
     Api(ApiKey.OFFSET_FOR_LEADER_EPOCH, 2, 4),
     Api(ApiKey.DESCRIBE_CONFIGS, 1, 4, immediate=True),
+    Api(ApiKey.ALTER_CONFIGS, 0, 2, immediate=True),
+    Api(ApiKey.DESCRIBE_LOG_DIRS, 1, 5, immediate=True),
     Api(ApiKey.CREATE_PARTITIONS, 0, 3, immediate=True),
     Api(ApiKey.DELETE_GROUPS, 0, 2, immediate=True),
+    Api(ApiKey.INCREMENTAL_ALTER_CONFIGS, 0, 1, immediate=True),
     Api(ApiKey.OFFSET_DELETE, 0, 0, immediate=True),
     Api(ApiKey.DESCRIBE_CLUSTER, 0, 2, immediate=True),
+    Api(ApiKey.LIST_CONFIG_RESOURCES, 0, 1, immediate=True),
     Api(ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0, 0, immediate=True),
 )
 

@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -21,6 +20,7 @@ from kafkalite.config.describe import (
     describe_topic,
 )
 from kafkalite.context import RequestContext
+from kafkalite.loggers import levels
 from kafkalite.metadata.image import (
     BROKER_LOGGER_RESOURCE,
     BROKER_RESOURCE,
@@ -123,23 +123,9 @@ def check_node_id(name: str, node_id: int, also: str) -> None:
 
 
 def _loggers() -> Iterable[DescribedConfig]:
-    """Python's loggers with their levels in Log4j's words."""
-    root = logging.getLogger()
-    named = [("root", root), *sorted(logging.Logger.manager.loggerDict.items())]
-    for name, logger in named:
-        if isinstance(logger, logging.Logger):
-            level = _LEVELS.get(logger.getEffectiveLevel(), "INFO")
-            source = ConfigSource.DYNAMIC_BROKER_LOGGER
-            yield DescribedConfig(name, level, False, source, False, (), 0, None)
-
-
-_LEVELS = {
-    logging.CRITICAL: "FATAL",
-    logging.ERROR: "ERROR",
-    logging.WARNING: "WARN",
-    logging.INFO: "INFO",
-    logging.DEBUG: "DEBUG",
-}
+    source = ConfigSource.DYNAMIC_BROKER_LOGGER
+    for name, level in levels().items():
+        yield DescribedConfig(name, level, False, source, False, (), 0, None)
 
 
 def _client_metrics(configs: dict[str, str]) -> Iterable[DescribedConfig]:

@@ -1,0 +1,62 @@
+"""AlterConfigs (key 33), versions 0-2: what is given replaces all that a resource had (KIP-133).
+
+Deprecated in favour of IncrementalAlterConfigs, and still what older clients send. Loggers cannot
+be changed by it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from kafkalite.config_changes import ConfigChange, ConfigChanges, Operation, check_changes
+from kafkalite.context import RequestContext
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.messages.alter_configs import (
+    AlterConfigsRequest,
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+    AlterConfigsResponse,
+)
+
+if TYPE_CHECKING:
+    from kafkalite.broker import Broker
+
+
+async def handle(
+    broker: Broker, context: RequestContext, request: AlterConfigsRequest
+) -> AlterConfigsResponse:
+    counts = Counter((item.resource_type, item.resource_name) for item in request.resources)
+    records: list[object] = []
+    response = AlterConfigsResponse()
+    for resource in request.resources:
+        code, message = ErrorCode.NONE, None
+        try:
+            if counts[resource.resource_type, resource.resource_name] > 1:
+                raise KafkaError(
+                    ErrorCode.INVALID_REQUEST, "Each resource must appear at most once."
+                )
+            records += _replace(broker, context.node_id, resource)
+        except KafkaError as error:
+            code, message = error.code, error.message
+        response.responses.append(
+            AlterConfigsResourceResponse(
+                error_code=code,
+                error_message=message,
+                resource_type=resource.resource_type,
+                resource_name=resource.resource_name,
+            )
+        )
+    if not request.validate_only:
+        broker.cluster.write(records)
+    return response
+
+
+def _replace(broker: Broker, node_id: int, resource: AlterConfigsResource) -> list[object]:
+    check_changes(
+        [ConfigChange(config.name, Operation.SET, config.value) for config in resource.configs]
+    )
+    configs = {config.name: config.value or "" for config in resource.configs}
+    return ConfigChanges(broker.cluster).replace(
+        node_id, resource.resource_type, resource.resource_name, configs
+    )

@@ -1,0 +1,64 @@
+"""DeleteRecords (key 21), versions 0-2: a partition begins later from now on (KIP-107).
+
+-1 means everything up to the high watermark. What lies before the new log start is no longer read,
+at once; the files go with retention. The answer names the new log start ("low watermark"), -1 with
+an error. An offset before the log start changes nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from kafkalite.context import RequestContext
+from kafkalite.topic_creation import INTERNAL_TOPICS
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsPartitionResult,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopicResult,
+)
+
+if TYPE_CHECKING:
+    from kafkalite.broker import Broker
+
+_NO_LOW_WATERMARK: Final = -1
+_NO_EPOCH: Final = -1
+
+
+async def handle(
+    broker: Broker, context: RequestContext, request: DeleteRecordsRequest
+) -> DeleteRecordsResponse:
+    return DeleteRecordsResponse(
+        topics=[
+            DeleteRecordsTopicResult(
+                name=topic.name,
+                partitions=[
+                    _delete(broker, context.node_id, topic.name, asked)
+                    for asked in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _delete(
+    broker: Broker, node_id: int, name: str, asked: DeleteRecordsPartition
+) -> DeleteRecordsPartitionResult:
+    code, low_watermark = ErrorCode.NONE, _NO_LOW_WATERMARK
+    try:
+        topic = broker.topics.get(name)
+        if topic is None or not 0 <= asked.partition_index < len(topic.partitions):
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        if name in INTERNAL_TOPICS:
+            raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION)
+        partition = topic.partitions[asked.partition_index]
+        partition.check_leader(node_id, _NO_EPOCH, leader_only=True)
+        low_watermark = partition.delete_records_before(asked.offset)
+    except KafkaError as error:
+        code = error.code
+    return DeleteRecordsPartitionResult(
+        partition_index=asked.partition_index, low_watermark=low_watermark, error_code=code
+    )

@@ -1,0 +1,78 @@
+"""DescribeLogDirs (key 35), versions 1-5: the data directories, and what lies in them (KIP-113).
+
+- `topics` null means all; partitions that are not here are silently missing.
+- v3: an error for the whole answer; v4: size and free space of the volume (KIP-827); v5: whether
+  the directory takes no new partitions (KIP-1066).
+
+Every node of this process answers for the partitions it holds a replica of: they share the files.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kafkalite.context import RequestContext
+from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.messages.describe_log_dirs import (
+    DescribeLogDirsPartition,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    DescribeLogDirsResult,
+    DescribeLogDirsTopic,
+)
+
+if TYPE_CHECKING:
+    from kafkalite.broker import Broker
+    from kafkalite.log.directory import LogDirectory
+
+
+async def handle(
+    broker: Broker, context: RequestContext, request: DescribeLogDirsRequest
+) -> DescribeLogDirsResponse:
+    wanted = None
+    if request.topics is not None:
+        wanted = {(item.topic, index) for item in request.topics for index in item.partitions}
+    cordoned = broker.config.items("cordoned.log.dirs")
+    return DescribeLogDirsResponse(
+        error_code=ErrorCode.NONE,
+        results=[
+            _describe(broker, context.node_id, directory, wanted, cordoned)
+            for directory in broker.logs.manager.directories
+        ],
+    )
+
+
+def _describe(
+    broker: Broker,
+    node_id: int,
+    directory: LogDirectory,
+    wanted: set[tuple[str, int]] | None,
+    cordoned: tuple[str, ...],
+) -> DescribeLogDirsResult:
+    path = Path(directory.path).absolute()
+    result = DescribeLogDirsResult(
+        error_code=ErrorCode.NONE,
+        log_dir=str(path),
+        is_cordoned="*" in cordoned or str(directory.path) in cordoned or str(path) in cordoned,
+    )
+    if directory.failure is not None:
+        result.error_code = ErrorCode.KAFKA_STORAGE_ERROR
+        return result
+    volume = os.statvfs(path)
+    result.total_bytes = volume.f_frsize * volume.f_blocks
+    result.usable_bytes = volume.f_frsize * volume.f_bavail
+    topics: dict[str, DescribeLogDirsTopic] = {}
+    for (name, index), log in directory.logs.items():
+        topic = broker.topics.get(name)
+        if topic is None or (wanted is not None and (name, index) not in wanted):
+            continue
+        if node_id not in topic.partitions[index].replicas:
+            continue
+        described = topics.setdefault(name, DescribeLogDirsTopic(name=name))
+        described.partitions.append(
+            DescribeLogDirsPartition(partition_index=index, partition_size=log.size_bytes)
+        )
+    result.topics = list(topics.values())
+    return result

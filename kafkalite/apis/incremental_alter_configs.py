@@ -1,0 +1,73 @@
+"""IncrementalAlterConfigs (key 44), versions 0-1: set, delete, append, subtract (KIP-339).
+
+Each resource changes as a whole or not at all; a change is in force when the answer is sent.
+Topics, one node or all of them (KIP-226), groups, client metrics subscriptions, and the levels of
+a node's loggers (KIP-412), which are not kept.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from kafkalite.apis.describe_configs import check_node_id
+from kafkalite.config_changes import ConfigChange, ConfigChanges, check_changes
+from kafkalite.context import RequestContext
+from kafkalite.loggers import change_levels
+from kafkalite.metadata.image import BROKER_LOGGER_RESOURCE
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.messages.incremental_alter_configs import (
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+
+if TYPE_CHECKING:
+    from kafkalite.broker import Broker
+
+
+async def handle(
+    broker: Broker, context: RequestContext, request: IncrementalAlterConfigsRequest
+) -> IncrementalAlterConfigsResponse:
+    counts = Counter((item.resource_type, item.resource_name) for item in request.resources)
+    records: list[object] = []
+    response = IncrementalAlterConfigsResponse()
+    for resource in request.resources:
+        code, message = ErrorCode.NONE, None
+        try:
+            if counts[resource.resource_type, resource.resource_name] > 1:
+                raise KafkaError(
+                    ErrorCode.INVALID_REQUEST, "Each resource must appear at most once."
+                )
+            records += _alter(broker, context.node_id, resource, request.validate_only)
+        except KafkaError as error:
+            code, message = error.code, error.message
+        response.responses.append(
+            AlterConfigsResourceResponse(
+                error_code=code,
+                error_message=message,
+                resource_type=resource.resource_type,
+                resource_name=resource.resource_name,
+            )
+        )
+    if not request.validate_only:
+        broker.cluster.write(records)
+    return response
+
+
+def _alter(
+    broker: Broker, node_id: int, resource: AlterConfigsResource, validate_only: bool
+) -> list[object]:
+    changes = [
+        ConfigChange(config.name, config.config_operation, config.value)
+        for config in resource.configs
+    ]
+    if resource.resource_type == BROKER_LOGGER_RESOURCE:
+        check_changes(changes)
+        check_node_id(resource.resource_name, node_id, "")
+        change_levels(changes, validate_only=validate_only)
+        return []
+    return ConfigChanges(broker.cluster).alter(
+        node_id, resource.resource_type, resource.resource_name, changes
+    )

@@ -1,0 +1,61 @@
+"""ListConfigResources (key 74), versions 0-1: what has, or may have, configs (KIP-1142).
+
+v0 was ListClientMetricsResources, and lists those alone. v1 lists the types asked for, or all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from kafkalite.context import RequestContext
+from kafkalite.metadata.image import (
+    BROKER_LOGGER_RESOURCE,
+    BROKER_RESOURCE,
+    CLIENT_METRICS_RESOURCE,
+    GROUP_RESOURCE,
+    TOPIC_RESOURCE,
+)
+from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.messages.list_config_resources import (
+    ConfigResource,
+    ListConfigResourcesRequest,
+    ListConfigResourcesResponse,
+)
+
+if TYPE_CHECKING:
+    from kafkalite.broker import Broker
+
+_ALL: Final = (
+    TOPIC_RESOURCE,
+    BROKER_RESOURCE,
+    BROKER_LOGGER_RESOURCE,
+    CLIENT_METRICS_RESOURCE,
+    GROUP_RESOURCE,
+)
+
+
+async def handle(
+    broker: Broker, context: RequestContext, request: ListConfigResourcesRequest
+) -> ListConfigResourcesResponse:
+    types: Sequence[int] = request.resource_types or _ALL
+    if context.api_version == 0:
+        types = (CLIENT_METRICS_RESOURCE,)
+    if any(resource_type not in _ALL for resource_type in types):
+        return ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
+    return ListConfigResourcesResponse(
+        error_code=ErrorCode.NONE,
+        config_resources=[
+            ConfigResource(resource_name=name, resource_type=resource_type)
+            for resource_type in dict.fromkeys(types)
+            for name in _names(broker, resource_type)
+        ],
+    )
+
+
+def _names(broker: Broker, resource_type: int) -> list[str]:
+    if resource_type == TOPIC_RESOURCE:
+        return [topic.name for topic in broker.topics.all()]
+    if resource_type in (BROKER_RESOURCE, BROKER_LOGGER_RESOURCE):
+        return [str(node_id) for node_id in sorted(broker.cluster.nodes)]
+    return [name for kind, name in broker.cluster.image.configs if kind == resource_type]
