@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final
@@ -117,11 +117,17 @@ class ConfigChanges:
         self, resource_type: int, name: str, configs: Configs, changed: Sequence[str]
     ) -> None:
         """Check what a resource would have then. Raises KafkaError."""
-        validate = _VALIDATORS.get(resource_type)
+        validators = {
+            TOPIC_RESOURCE: self._validate_topic,
+            BROKER_RESOURCE: self._validate_node,
+            CLIENT_METRICS_RESOURCE: self._validate_client_metrics,
+            GROUP_RESOURCE: self._validate_group,
+        }
+        validate = validators.get(resource_type)
         if validate is None:
             raise _invalid(f"Unknown resource type {resource_type}")
         try:
-            validate(self, name, configs, changed)
+            validate(name, configs, changed)
         except ConfigError as error:
             raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from None
         for key in changed:
@@ -223,14 +229,6 @@ class ConfigChanges:
                 )
 
 
-Validator = Callable[[ConfigChanges, str, Configs, Sequence[str]], None]
-
-_VALIDATORS: Final[Mapping[int, Validator]] = {
-    TOPIC_RESOURCE: ConfigChanges._validate_topic,
-    BROKER_RESOURCE: ConfigChanges._validate_node,
-    CLIENT_METRICS_RESOURCE: ConfigChanges._validate_client_metrics,
-    GROUP_RESOURCE: ConfigChanges._validate_group,
-}
 _TABLES: Final[Mapping[int, Mapping[str, ConfigDef]]] = {
     TOPIC_RESOURCE: TOPIC_CONFIGS,
     BROKER_RESOURCE: BROKER_CONFIGS,
