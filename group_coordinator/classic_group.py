@@ -305,6 +305,7 @@ class ClassicGroup:
         generation_id: int,
         *,
         is_transactional: bool,
+        api_version: int,
     ) -> None:
         """KafkaError unless this caller may commit now.
 
@@ -324,6 +325,9 @@ class ClassicGroup:
             raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
         if self.state is State.COMPLETING_REBALANCE and not is_transactional:
             raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
+
+    def validate_offset_fetch(self, member_id: str | None, member_epoch: int) -> None:
+        """Never refused: members of classic groups do not say who they are."""
 
     def validate_offset_delete(self) -> None:
         """KafkaError while it has members of a kind whose subscriptions cannot be known."""

@@ -64,10 +64,12 @@ class ClassicProtocol:
         self._now_ms = now_ms
         self._save = save
 
-    def new_group(self, group_id: str) -> ClassicGroup:
-        """A group that nobody has heard of. KafkaError if it cannot be written."""
+    def new_group(
+        self, group_id: str, tombstones: Sequence[state_log.StateRecord] = ()
+    ) -> ClassicGroup:
+        """A new group, in the place of what `tombstones` end. KafkaError if it cannot be written."""
         group = self.simple_group(group_id)
-        self._save(group_id, [state_log.group_metadata(group)])
+        self._save(group_id, [*tombstones, state_log.group_metadata(group)])
         return group
 
     def simple_group(self, group_id: str) -> ClassicGroup:

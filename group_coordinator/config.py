@@ -4,14 +4,14 @@ Names are Kafka's with underscores for dots; times end in `_ms` as they do there
 this from its configuration (Kafka's GroupCoordinatorConfig), the tests by hand.
 """
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupConfig:
-    """The group coordinator's configuration. Defaults are Apache Kafka 4.3's, but for one:
-    the initial rebalance delay is 0, because a test's first consumer should not wait three
-    seconds for companions that will not come."""
+    """The group coordinator's configuration. Defaults are Apache Kafka 4.3's, except that nothing
+    waits for companions that may come: a test's first consumer should not wait for seconds."""
 
     group_min_session_timeout_ms: int = 6_000
     group_max_session_timeout_ms: int = 1_800_000
@@ -30,8 +30,9 @@ class GroupConfig:
     group_consumer_max_size: int = 2_147_483_647
     group_consumer_assignors: tuple[str, ...] = ("uniform", "range")
     group_consumer_migration_policy: str = "bidirectional"
-    group_consumer_regex_refresh_interval_ms: int = 600_000
-    group_consumer_assignment_interval_ms: int = 1_000
+    group_consumer_assignment_interval_ms: int = 0
+    group_consumer_min_assignment_interval_ms: int = 0
+    group_consumer_max_assignment_interval_ms: int = 15_000
 
     classic_new_member_join_timeout_ms: int = field(default=300_000)
     """How long a new member may wait in a JoinGroup before it is taken for gone. A constant in
@@ -40,3 +41,46 @@ class GroupConfig:
     @property
     def offsets_retention_ms(self) -> int:
         return self.offsets_retention_minutes * 60_000
+
+
+class GroupOverrides:
+    """What single groups have chosen for themselves (dynamic group configs, KIP-848).
+
+    `configs_of(group_id)` returns the group's own configs by their names; a value outside the
+    broker's limits counts as the nearest inside, as it does in Kafka when the limits changed later.
+    """
+
+    def __init__(self, config: GroupConfig, configs_of: Callable[[str], Mapping[str, str]]) -> None:
+        self._config = config
+        self._configs_of = configs_of
+
+    def session_timeout_ms(self, group_id: str) -> int:
+        return self._within(
+            group_id,
+            "consumer.session.timeout.ms",
+            self._config.group_consumer_session_timeout_ms,
+            self._config.group_consumer_min_session_timeout_ms,
+            self._config.group_consumer_max_session_timeout_ms,
+        )
+
+    def heartbeat_interval_ms(self, group_id: str) -> int:
+        return self._within(
+            group_id,
+            "consumer.heartbeat.interval.ms",
+            self._config.group_consumer_heartbeat_interval_ms,
+            self._config.group_consumer_min_heartbeat_interval_ms,
+            self._config.group_consumer_max_heartbeat_interval_ms,
+        )
+
+    def assignment_interval_ms(self, group_id: str) -> int:
+        return self._within(
+            group_id,
+            "consumer.assignment.interval.ms",
+            self._config.group_consumer_assignment_interval_ms,
+            self._config.group_consumer_min_assignment_interval_ms,
+            self._config.group_consumer_max_assignment_interval_ms,
+        )
+
+    def _within(self, group_id: str, name: str, default: int, smallest: int, largest: int) -> int:
+        chosen = self._configs_of(group_id).get(name)
+        return default if chosen is None else min(max(int(chosen), smallest), largest)

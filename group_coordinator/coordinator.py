@@ -9,22 +9,35 @@ Every request method takes the caller's context and a wire message, and returns 
 message; refusals become error codes here and nowhere else.
 """
 
-from collections.abc import Callable, Sequence
-from functools import lru_cache
-from typing import Generic, Protocol, TypeVar
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Protocol
 from uuid import UUID
 
 import trio
 
 from kafkalite.group_coordinator import admin, offset_requests
 from kafkalite.group_coordinator.classic_group import ClassicGroup
+from kafkalite.group_coordinator.classic_in_consumer import ClassicInConsumer
 from kafkalite.group_coordinator.classic_protocol import Caller, ClassicProtocol
-from kafkalite.group_coordinator.config import GroupConfig
-from kafkalite.group_coordinator.offset_requests import OffsetRequests, TopicsView
-from kafkalite.group_coordinator.shard import Shard
+from kafkalite.group_coordinator.config import GroupConfig, GroupOverrides
+from kafkalite.group_coordinator.consumer_checks import check_request
+from kafkalite.group_coordinator.consumer_group import ConsumerGroup
+from kafkalite.group_coordinator.consumer_member import JOIN_EPOCH
+from kafkalite.group_coordinator.consumer_protocol import Changes, ConsumerProtocol
+from kafkalite.group_coordinator.java_hash import java_hash
+from kafkalite.group_coordinator.offset_requests import OffsetRequests
+from kafkalite.group_coordinator.parking import Parked
+from kafkalite.group_coordinator.protocol_change import ProtocolChange
+from kafkalite.group_coordinator.shard import Group, Shard
 from kafkalite.group_coordinator.state_log import OffsetLog, StateRecord
 from kafkalite.group_coordinator.timers import Timer, Timers
+from kafkalite.group_coordinator.topics_view import TopicsView
 from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.messages import consumer_group_describe
+from kafkalite.wire.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
 from kafkalite.wire.messages.delete_groups import DeletableGroupResult
 from kafkalite.wire.messages.describe_groups import DescribedGroup
 from kafkalite.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -44,8 +57,6 @@ from kafkalite.wire.messages.txn_offset_commit import (
     TxnOffsetCommitResponse,
 )
 
-T = TypeVar("T")
-
 
 class Context(Caller, Protocol):
     """Who asks, and which node was asked."""
@@ -54,30 +65,11 @@ class Context(Caller, Protocol):
     def node_id(self) -> int: ...
 
 
-class Parked(Generic[T]):
-    """A request that is answered now or later, perhaps by another request."""
-
-    __slots__ = ("_answered", "_response")
-
-    def __init__(self) -> None:
-        self._answered = trio.Event()
-        self._response: T | None = None
-
-    def answer(self, response: T) -> None:
-        self._response = response
-        self._answered.set()
-
-    async def response(self) -> T:
-        if self._response is None:
-            await self._answered.wait()
-        assert self._response is not None
-        return self._response
-
-
 class GroupCoordinator:
     """All groups coordinated by this process, for each of its nodes.
 
     `now_ms` is the wall clock, for what is written; timeouts are measured by `clock` (seconds).
+    `configs_of(group_id)` returns what a group has configured for itself.
     """
 
     def __init__(
@@ -88,6 +80,7 @@ class GroupCoordinator:
         *,
         now_ms: Callable[[], int],
         clock: Callable[[], float] = trio.current_time,
+        configs_of: Callable[[str], Mapping[str, str]] = lambda group_id: {},
     ) -> None:
         self.config = config
         self.log = log
@@ -99,6 +92,16 @@ class GroupCoordinator:
         self._leaders: dict[int, int | None] = {}
         self._shards: dict[int, Shard] = {}
         self._classic = ClassicProtocol(config, self._timers, now_ms, self.save)
+        self._consumer = ConsumerProtocol(
+            config, GroupOverrides(config, configs_of), self._timers, topics, now_ms, self.save
+        )
+        self._change = ProtocolChange(
+            config, self._classic, topics, self.save, now_ms, self._replace
+        )
+        self._consumer.members_gone = self._change.downgrade
+        self._classic_in_consumer = ClassicInConsumer(
+            config, self._timers, topics, self._consumer, self._change.downgrade
+        )
         self._offsets = OffsetRequests(config, log, topics, now_ms, self._classic)
         self._sweep = Timer(self._expire_offsets)
 
@@ -141,9 +144,13 @@ class GroupCoordinator:
         shard.load(self.log.replay(partition), self.now_ms())
         self._shards[partition] = shard
         for group in shard.groups.values():
-            self._classic.watch_phase(group)
-            for member in group.members.values():
-                self._classic.watch(group, member)
+            if isinstance(group, ConsumerGroup):
+                group.is_metadata_stale = True
+                self._consumer.watch(group)
+            else:
+                self._classic.watch_phase(group)
+                for member in group.members.values():
+                    self._classic.watch(group, member)
 
     def resigned(self, partition: int) -> None:
         """The partition is led elsewhere, or gone: whoever waits is told to look for the new
@@ -151,7 +158,26 @@ class GroupCoordinator:
         shard = self._shards.pop(partition, None)
         if shard is not None:
             for group in shard.groups.values():
-                self._classic.unload(group, ErrorCode.NOT_COORDINATOR)
+                self._unload(group, ErrorCode.NOT_COORDINATOR)
+
+    def _unload(self, group: Group, error_code: ErrorCode) -> None:
+        if isinstance(group, ClassicGroup):
+            self._classic.unload(group, error_code)
+        else:
+            for timers in group.timers.values():
+                timers.cancel()
+
+    def _replace(self, group: Group) -> None:
+        self._shards[self.partition_for(group.group_id)].groups[group.group_id] = group
+
+    def topics_changed(self, names: Collection[str]) -> None:
+        """Topics have come, grown or gone: groups that subscribe to them will be assigned anew."""
+        for shard in self._shards.values():
+            for group in shard.groups.values():
+                if isinstance(group, ConsumerGroup) and (
+                    group.expressions or not group.subscribed_topics.isdisjoint(names)
+                ):
+                    group.is_metadata_stale = True
 
     def stop(self) -> None:
         """Send away whoever is parked, for good."""
@@ -182,8 +208,18 @@ class GroupCoordinator:
         return [s for s in self._shards.values() if self.log.leader_id(s.partition) == node_id]
 
     def save(self, group_id: str, records: Sequence[StateRecord]) -> None:
-        """Write records of a group; KafkaError with the code that the group's members get."""
-        self.log.append(self.partition_for(group_id), records)
+        """Write records of a group; KafkaError with the code that the group's members get.
+
+        What could not be written must not stay: all there is of a consumer group is loaded anew.
+        """
+        partition = self.partition_for(group_id)
+        try:
+            self.log.append(partition, records)
+        except KafkaError:
+            if isinstance(self._shards[partition].groups.get(group_id), ConsumerGroup):
+                self.resigned(partition)
+                self.elected(partition)
+            raise
 
     # Membership
 
@@ -211,16 +247,16 @@ class GroupCoordinator:
             raise KafkaError(ErrorCode.INVALID_SESSION_TIMEOUT)
         shard = self.shard_of(request.group_id, context.node_id)
         group = shard.groups.get(request.group_id)
-        if group is None:
+        if isinstance(group, ConsumerGroup) and not group.is_empty:
+            answer(self._classic_in_consumer.join(group, context, request))
+            return
+        if not isinstance(group, ClassicGroup):
             if request.member_id:
                 raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
-            group = self._new_group(shard, request.group_id)
+            tombstones = () if group is None else group.tombstones()
+            group = self._classic.new_group(request.group_id, tombstones)
+            shard.groups[request.group_id] = group
         self._classic.join(group, context, request, answer)
-
-    def _new_group(self, shard: Shard, group_id: str) -> ClassicGroup:
-        group = self._classic.new_group(group_id)
-        shard.groups[group_id] = group
-        return group
 
     async def sync_group(self, context: Context, request: SyncGroupRequest) -> SyncGroupResponse:
         parked = Parked[SyncGroupResponse]()
@@ -230,6 +266,8 @@ class GroupCoordinator:
             group = shard.groups.get(request.group_id)
             if group is None or group.is_empty:
                 raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
+            if isinstance(group, ConsumerGroup):
+                return self._classic_in_consumer.sync(group, request)
             self._classic.sync(group, request, parked.answer)
         except KafkaError as refused:
             return SyncGroupResponse(error_code=refused.code)
@@ -242,9 +280,11 @@ class GroupCoordinator:
             group = shard.groups.get(request.group_id)
             if group is None:
                 raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
-            error_code = self._classic.heartbeat(
-                group, request.member_id, request.group_instance_id, request.generation_id
-            )
+            who = request.member_id, request.group_instance_id, request.generation_id
+            if isinstance(group, ConsumerGroup):
+                error_code = self._classic_in_consumer.heartbeat(group, *who)
+            else:
+                error_code = self._classic.heartbeat(group, *who)
         except KafkaError as refused:
             error_code = refused.code
         return HeartbeatResponse(error_code=error_code)
@@ -266,9 +306,53 @@ class GroupCoordinator:
                         for member in request.members
                     ]
                 )
-            return LeaveGroupResponse(members=self._classic.leave(group, request.members))
+            if isinstance(group, ConsumerGroup):
+                left = self._classic_in_consumer.leave(group, request.members)
+            else:
+                left = self._classic.leave(group, request.members)
+            return LeaveGroupResponse(members=left)
         except KafkaError as refused:
             return LeaveGroupResponse(error_code=refused.code)
+
+    async def consumer_group_heartbeat(
+        self, context: Context, request: ConsumerGroupHeartbeatRequest
+    ) -> ConsumerGroupHeartbeatResponse:
+        try:
+            check_request(request, context.api_version, self.config.group_consumer_assignors)
+            shard = self.shard_of(request.group_id, context.node_id)
+            group = shard.groups.get(request.group_id)
+            if request.member_epoch >= JOIN_EPOCH:
+                return self._consumer_group_heartbeat(shard, group, context, request)
+            if not isinstance(group, ConsumerGroup):
+                raise group_not_found(request.group_id, group)
+            return self._consumer.leave(group, request)
+        except KafkaError as refused:
+            return ConsumerGroupHeartbeatResponse(
+                error_code=refused.code, error_message=refused.message
+            )
+
+    def _consumer_group_heartbeat(
+        self,
+        shard: Shard,
+        group: Group | None,
+        context: Context,
+        request: ConsumerGroupHeartbeatRequest,
+    ) -> ConsumerGroupHeartbeatResponse:
+        if isinstance(group, ConsumerGroup):
+            return self._consumer.heartbeat(Changes(group), context, request)
+        if request.member_epoch != JOIN_EPOCH:
+            raise group_not_found(request.group_id, group)
+        changes = (
+            Changes(ConsumerGroup(request.group_id))
+            if group is None
+            else self._change.upgraded(group)
+        )
+        response = self._consumer.heartbeat(changes, context, request)
+        shard.groups[request.group_id] = changes.group
+        if group is not None:
+            self._change.finish_upgrade(group)
+            self._consumer.watch(changes.group)
+        return response
 
     # Offsets
 
@@ -289,7 +373,7 @@ class GroupCoordinator:
         try:
             check_group_id(request.group_id)
             shard = self.shard_of(request.group_id, context.node_id)
-            return self._offsets.txn_commit(shard, request)
+            return self._offsets.txn_commit(shard, request, context.api_version)
         except KafkaError as refused:
             return offset_requests.txn_commit_refused(request, refused.code)
 
@@ -328,7 +412,7 @@ class GroupCoordinator:
         self._timers.set(self._sweep, self.config.offsets_retention_check_interval_ms / 1000)
         for shard in self._shards.values():
             for group in self._offsets.expire(shard):
-                self._classic.unload(group, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+                self._unload(group, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
     # Administration
 
@@ -343,6 +427,23 @@ class GroupCoordinator:
                 described.append(admin.describe(group_id, group, context.api_version))
             except KafkaError as refused:
                 described.append(DescribedGroup(group_id=group_id, error_code=refused.code))
+        return described
+
+    async def consumer_group_describe(
+        self, context: Context, group_ids: Sequence[str]
+    ) -> list[consumer_group_describe.DescribedGroup]:
+        described: list[consumer_group_describe.DescribedGroup] = []
+        for group_id in group_ids:
+            try:
+                group = self.shard_of(group_id, context.node_id).groups.get(group_id)
+                default = self.config.group_consumer_assignors[0]
+                described.append(admin.describe_consumer(group_id, group, self.topics, default))
+            except KafkaError as refused:
+                described.append(
+                    consumer_group_describe.DescribedGroup(
+                        group_id=group_id, error_code=refused.code
+                    )
+                )
         return described
 
     async def list_groups(
@@ -371,21 +472,15 @@ class GroupCoordinator:
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
         group.validate_delete()
         self._offsets.forget_group(shard, group)
-        self._classic.unload(group, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        self._unload(group, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+
+
+def group_not_found(group_id: str, group: Group | None) -> KafkaError:
+    message = "not found" if group is None else "is not a consumer group"
+    return KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} {message}.")
 
 
 def check_group_id(group_id: str) -> None:
     """Where members are concerned, a group must have a name; offsets may be kept under "" too."""
     if not group_id:
         raise KafkaError(ErrorCode.INVALID_GROUP_ID)
-
-
-@lru_cache(maxsize=65_536)
-def java_hash(text: str) -> int:
-    """The absolute value of Java's String.hashCode: which partition a group is in must not depend
-    on who computes it (Kafka's Utils.abs, which makes 0 of the smallest int)."""
-    code_units = text.encode("utf-16-be", "surrogatepass")
-    result = 0
-    for high, low in zip(code_units[::2], code_units[1::2], strict=True):
-        result = (31 * result + (high << 8 | low)) & 0xFFFFFFFF
-    return 0 if result == 1 << 31 else min(result, (1 << 32) - result)

@@ -9,6 +9,7 @@ from typing import Protocol
 from uuid import UUID
 
 from kafkalite.group_coordinator import state_log
+from kafkalite.group_coordinator.classic_group import ClassicGroup
 from kafkalite.group_coordinator.classic_protocol import ClassicProtocol
 from kafkalite.group_coordinator.config import GroupConfig
 from kafkalite.group_coordinator.offsets import (
@@ -21,6 +22,7 @@ from kafkalite.group_coordinator.offsets import (
     OffsetTable,
 )
 from kafkalite.group_coordinator.shard import Group, Shard
+from kafkalite.group_coordinator.topics_view import TopicsView
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.offset_commit import (
     OffsetCommitRequest,
@@ -49,18 +51,6 @@ from kafkalite.wire.messages.txn_offset_commit import (
 )
 
 GROUP_ID_NOT_FOUND_SINCE = 9  # OffsetCommit: which error says that there is no such group
-
-
-class TopicsView(Protocol):
-    """What the coordinator must know of the cluster's topics."""
-
-    def partition_count(self, topic: str) -> int:
-        """0 if there is no such topic."""
-        ...
-
-    def topic_id(self, topic: str) -> UUID | None: ...
-    def topic_name(self, topic_id: UUID) -> str | None: ...
-    def names(self) -> Iterable[str]: ...
 
 
 class PartitionCommit(Protocol):
@@ -160,6 +150,7 @@ class OffsetRequests:
     def commit(
         self, shard: Shard, request: OffsetCommitRequest, api_version: int
     ) -> OffsetCommitResponse:
+        may_commit = None
         if any(self._topics.partition_count(topic.name) for topic in request.topics):
             group = shard.groups.get(request.group_id)
             if group is None and request.generation_id_or_member_epoch >= 0:
@@ -169,12 +160,14 @@ class OffsetRequests:
                     else ErrorCode.ILLEGAL_GENERATION
                 )
             if group is not None:
-                group.validate_offset_commit(
+                may_commit = group.validate_offset_commit(
                     request.member_id,
                     request.group_instance_id,
                     request.generation_id_or_member_epoch,
                     is_transactional=False,
+                    api_version=api_version,
                 )
+            if isinstance(group, ClassicGroup):
                 self._classic.heard_of(group, request.member_id)
         commit = Commit(self._config, self._topics, self._now_ms(), request.retention_time_ms)
         response = OffsetCommitResponse(
@@ -187,7 +180,7 @@ class OffsetRequests:
                             partition_index=partition, error_code=error_code
                         )
                         for partition, error_code in commit.check(
-                            request.group_id, topic.name, topic.partitions
+                            request.group_id, topic.name, topic.partitions, may_commit
                         )
                     ],
                 )
@@ -197,17 +190,21 @@ class OffsetRequests:
         self._write(shard, request.group_id, commit)
         return response
 
-    def txn_commit(self, shard: Shard, request: TxnOffsetCommitRequest) -> TxnOffsetCommitResponse:
+    def txn_commit(
+        self, shard: Shard, request: TxnOffsetCommitRequest, api_version: int
+    ) -> TxnOffsetCommitResponse:
+        may_commit = None
         if any(self._topics.partition_count(topic.name) for topic in request.topics):
             group = shard.groups.get(request.group_id)
             if group is None and request.generation_id >= 0:
                 raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
             if group is not None:
-                group.validate_offset_commit(
+                may_commit = group.validate_offset_commit(
                     request.member_id,
                     request.group_instance_id,
                     request.generation_id,
                     is_transactional=True,
+                    api_version=api_version,
                 )
         commit = Commit(self._config, self._topics, self._now_ms())
         response = TxnOffsetCommitResponse(
@@ -219,7 +216,7 @@ class OffsetRequests:
                             partition_index=partition, error_code=error_code
                         )
                         for partition, error_code in commit.check(
-                            request.group_id, topic.name, topic.partitions
+                            request.group_id, topic.name, topic.partitions, may_commit
                         )
                     ],
                 )
@@ -253,6 +250,9 @@ class OffsetRequests:
         self, shard: Shard, request: OffsetFetchRequestGroup, *, require_stable: bool
     ) -> OffsetFetchResponseGroup:
         """An unknown group has no offsets, which is not an error."""
+        group = shard.groups.get(request.group_id)
+        if group is not None:
+            group.validate_offset_fetch(request.member_id, request.member_epoch)
         if request.topics is None:
             topics = self._fetch_all(shard.offsets, request.group_id, require_stable)
         else:

@@ -9,12 +9,38 @@ from collections.abc import Iterable
 from kafkalite.group_coordinator import state_log
 from kafkalite.group_coordinator.classic_group import ClassicGroup
 from kafkalite.group_coordinator.classic_replay import classic_group_from
+from kafkalite.group_coordinator.consumer_group import ConsumerGroup
 from kafkalite.group_coordinator.offsets import OffsetTable
 from kafkalite.group_coordinator.state_log import ReplayedMarker, ReplayedRecord
+from kafkalite.wire.messages.records.consumer_group_current_member_assignment import (
+    ConsumerGroupCurrentMemberAssignmentKey,
+)
+from kafkalite.wire.messages.records.consumer_group_member_metadata import (
+    ConsumerGroupMemberMetadataKey,
+)
+from kafkalite.wire.messages.records.consumer_group_metadata import ConsumerGroupMetadataKey
+from kafkalite.wire.messages.records.consumer_group_regular_expression import (
+    ConsumerGroupRegularExpressionKey,
+)
+from kafkalite.wire.messages.records.consumer_group_target_assignment_member import (
+    ConsumerGroupTargetAssignmentMemberKey,
+)
+from kafkalite.wire.messages.records.consumer_group_target_assignment_metadata import (
+    ConsumerGroupTargetAssignmentMetadataKey,
+)
 from kafkalite.wire.messages.records.group_metadata import GroupMetadataKey, GroupMetadataValue
 from kafkalite.wire.messages.records.offset_commit import OffsetCommitKey, OffsetCommitValue
 
-Group = ClassicGroup
+Group = ClassicGroup | ConsumerGroup
+
+CONSUMER_GROUP_KEYS = (
+    ConsumerGroupMetadataKey,
+    ConsumerGroupMemberMetadataKey,
+    ConsumerGroupTargetAssignmentMetadataKey,
+    ConsumerGroupTargetAssignmentMemberKey,
+    ConsumerGroupCurrentMemberAssignmentKey,
+    ConsumerGroupRegularExpressionKey,
+)
 
 
 class Shard:
@@ -49,6 +75,23 @@ class Shard:
             case GroupMetadataKey() as key, GroupMetadataValue() as value:
                 self.groups[key.group] = classic_group_from(key.group, value)
             case GroupMetadataKey() as key, None:
-                self.groups.pop(key.group, None)
+                self._forget(key.group, ClassicGroup)
+            case ConsumerGroupMetadataKey() as key, None:
+                self._forget(key.group_id, ConsumerGroup)
+            case (key, value) if isinstance(key, CONSUMER_GROUP_KEYS):
+                self._apply_to_consumer_group(key.group_id, key, value)
             case _:
                 pass  # of a kind unknown to us (share groups', a newer Kafka's): it stays in the log
+
+    def _forget(self, group_id: str, kind: type[Group]) -> None:
+        """A tombstone. The group may have another protocol by now, and live on in that."""
+        if isinstance(self.groups.get(group_id), kind):
+            del self.groups[group_id]
+
+    def _apply_to_consumer_group(self, group_id: str, key: object, value: object) -> None:
+        group = self.groups.get(group_id)
+        if not isinstance(group, ConsumerGroup):
+            if value is None:
+                return
+            group = self.groups[group_id] = ConsumerGroup(group_id)
+        group.apply(key, value)

@@ -155,6 +155,11 @@ def group_metadata(group: "ClassicGroup") -> StateRecord:
     return group_key(group.group_id), encode(value, GROUP_METADATA_VERSION)
 
 
+def encoded(key: object, value: object | None) -> StateRecord:
+    """A record of the newer kinds, whose values have one version so far."""
+    return encode(key), None if value is None else encode(value)
+
+
 def group_tombstone(group_id: str) -> StateRecord:
     return group_key(group_id), None
 

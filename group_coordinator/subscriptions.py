@@ -1,4 +1,4 @@
-"""What consumers of the classic protocol tell each other, as far as the coordinator looks into it.
+"""What members subscribe to: by name, by regular expression, or hidden in a classic member's metadata.
 
 Members of a classic consumer group exchange subscriptions and assignments (Kafka's ConsumerProtocol:
 an int16 version, then the fields) that are opaque to the broker. It reads them for two things all
@@ -6,23 +6,100 @@ the same: to know which topics somebody subscribes to, and to let classic and ne
 group (KIP-848).
 """
 
+import hashlib
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 
-from kafkalite.wire.errors import ProtocolViolation
+import re2
+
+from kafkalite.group_coordinator.topics_view import TopicsView
+from kafkalite.wire.errors import ErrorCode, KafkaError, ProtocolViolation
+from kafkalite.wire.messages.consumer_protocol_assignment import (
+    ConsumerProtocolAssignment,
+    TopicPartition,
+)
 from kafkalite.wire.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
-from kafkalite.wire.messages.records import decode
+from kafkalite.wire.messages.records import decode, encode
+
+LAST_ASSIGNMENT_VERSION = 3
 
 logger = logging.getLogger(__name__)
+
+
+def subscription_from(metadata: bytes) -> ConsumerProtocolSubscription | None:
+    """What a classic member subscribes to; None if that is not Kafka's form."""
+    try:
+        return decode(ConsumerProtocolSubscription, metadata)
+    except ProtocolViolation as violation:
+        logger.warning("a member's subscription is not a consumer's: %s", violation)
+        return None
 
 
 def subscribed_topics_of(metadata: Iterable[bytes]) -> frozenset[str] | None:
     """All topics in these subscriptions; None if one of them is not Kafka's."""
     topics: set[str] = set()
-    for subscription in metadata:
-        try:
-            topics.update(decode(ConsumerProtocolSubscription, subscription).topics)
-        except ProtocolViolation as violation:
-            logger.warning("a member's subscription is not a consumer's: %s", violation)
+    for encoded in metadata:
+        subscription = subscription_from(encoded)
+        if subscription is None:
             return None
+        topics.update(subscription.topics)
     return frozenset(topics)
+
+
+def assignment_from(encoded: bytes) -> dict[str, list[int]]:
+    """Partitions by topic name that a classic member has; none if that is not Kafka's form."""
+    if not encoded:
+        return {}
+    try:
+        assignment = decode(ConsumerProtocolAssignment, encoded)
+    except ProtocolViolation as violation:
+        logger.warning("a member's assignment is not a consumer's: %s", violation)
+        return {}
+    return {topic.topic: topic.partitions for topic in assignment.assigned_partitions}
+
+
+def encoded_assignment(by_name: Mapping[str, Sequence[int]], subscription: bytes) -> bytes:
+    """An assignment in the version that the member's subscription has."""
+    version = min(int.from_bytes(subscription[:2], "big"), LAST_ASSIGNMENT_VERSION)
+    assignment = ConsumerProtocolAssignment(
+        assigned_partitions=[
+            TopicPartition(topic=topic, partitions=list(partitions))
+            for topic, partitions in by_name.items()
+        ]
+    )
+    return encode(assignment, version)
+
+
+@lru_cache(maxsize=1024)
+def compile_expression(expression: str) -> Callable[[str], bool]:
+    """Whether a topic's whole name matches a regular expression in RE2's syntax, as Kafka asks for
+    (such an expression takes linear time, whoever wrote it); "" matches nothing.
+
+    Raises KafkaError(INVALID_REGULAR_EXPRESSION).
+    """
+    if not expression:
+        return lambda name: False
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        pattern = re2.compile(expression, options)
+    except re2.error as error:
+        raise KafkaError(
+            ErrorCode.INVALID_REGULAR_EXPRESSION,
+            f"SubscribedTopicRegex `{expression}` is not a valid regular expression: {error}.",
+        ) from None
+    return lambda name: pattern.fullmatch(name) is not None
+
+
+def metadata_hash(topics: Iterable[str], view: TopicsView) -> int:
+    """A number that is another when a topic is: by its id, or its number of partitions.
+
+    Kept in the log, where Kafka keeps its own: a group that Kafka wrote is assigned anew once.
+    """
+    digest = hashlib.blake2b(digest_size=8)
+    for topic in sorted(topics):
+        topic_id = view.topic_id(topic)
+        if topic_id is not None:
+            digest.update(topic_id.bytes + view.partition_count(topic).to_bytes(4, "big"))
+    return int.from_bytes(digest.digest(), "big", signed=True)

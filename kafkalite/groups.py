@@ -14,6 +14,7 @@ from uuid import UUID
 from kafkalite.coordinator_log import ConsumerOffsetsLog
 from kafkalite.group_coordinator.config import GroupConfig
 from kafkalite.group_coordinator.coordinator import GroupCoordinator
+from kafkalite.metadata.image import GROUP_RESOURCE
 from kafkalite.wire.messages.records.partition_record import PartitionRecord
 from kafkalite.wire.messages.records.remove_topic_record import RemoveTopicRecord
 from kafkalite.wire.messages.records.topic_record import TopicRecord
@@ -33,6 +34,7 @@ def open_group_coordinator(
         ConsumerOffsetsLog(topics, now_ms),
         TopicNames(topics),
         now_ms=now_ms,
+        configs_of=lambda group_id: cluster.image.configs.get((GROUP_RESOURCE, group_id), {}),
     )
     watcher = _Watcher(coordinator, topics)
     cluster.subscribe(watcher.metadata_changed)
@@ -50,6 +52,28 @@ def group_config(config: BrokerConfig) -> GroupConfig:
         offset_metadata_max_bytes=integer("offset.metadata.max.bytes"),
         offsets_retention_minutes=integer("offsets.retention.minutes"),
         offsets_retention_check_interval_ms=integer("offsets.retention.check.interval.ms"),
+        group_consumer_session_timeout_ms=integer("group.consumer.session.timeout.ms"),
+        group_consumer_min_session_timeout_ms=integer("group.consumer.min.session.timeout.ms"),
+        group_consumer_max_session_timeout_ms=integer("group.consumer.max.session.timeout.ms"),
+        group_consumer_heartbeat_interval_ms=integer("group.consumer.heartbeat.interval.ms"),
+        group_consumer_min_heartbeat_interval_ms=integer(
+            "group.consumer.min.heartbeat.interval.ms"
+        ),
+        group_consumer_max_heartbeat_interval_ms=integer(
+            "group.consumer.max.heartbeat.interval.ms"
+        ),
+        group_consumer_max_size=integer("group.consumer.max.size"),
+        group_consumer_assignors=config.items("group.consumer.assignors"),
+        group_consumer_migration_policy=(
+            config.string("group.consumer.migration.policy") or ""
+        ).lower(),
+        group_consumer_assignment_interval_ms=integer("group.consumer.assignment.interval.ms"),
+        group_consumer_min_assignment_interval_ms=integer(
+            "group.consumer.min.assignment.interval.ms"
+        ),
+        group_consumer_max_assignment_interval_ms=integer(
+            "group.consumer.max.assignment.interval.ms"
+        ),
     )
 
 
@@ -98,3 +122,5 @@ class _Watcher:
                 case _:
                     pass
         self._coordinator.leaders_changed()
+        if changed:
+            self._coordinator.topics_changed(changed)

@@ -76,6 +76,8 @@ _TABLE: Final = (
     Api(ApiKey.DESCRIBE_CLUSTER, 0, 2, immediate=True),
     Api(ApiKey.LIST_CONFIG_RESOURCES, 0, 1, immediate=True),
     Api(ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0, 0, immediate=True),
+    Api(ApiKey.CONSUMER_GROUP_HEARTBEAT, 0, 1, immediate=True),
+    Api(ApiKey.CONSUMER_GROUP_DESCRIBE, 0, 1, immediate=True),
 )
 
 APIS: Final[dict[int, Api]] = {api.key: api for api in _TABLE}

@@ -6,8 +6,9 @@ there is no such group (KIP-1043); before, that is a group in state Dead.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from kafkalite.authorized_operations import GROUP_OPERATIONS
 from kafkalite.wire.messages.describe_groups import (
     DescribeGroupsRequest,
     DescribeGroupsResponse,
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
     from kafkalite.broker import Broker
     from kafkalite.context import RequestContext
 
-# READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS: one bit each, by Kafka's AclOperation.
-ALL_OPERATIONS: Final = 1 << 3 | 1 << 6 | 1 << 8 | 1 << 10 | 1 << 11
-
 
 async def handle(
     broker: Broker, context: RequestContext, request: DescribeGroupsRequest
@@ -28,5 +26,5 @@ async def handle(
     if request.include_authorized_operations:
         for group in groups:
             if not group.error_code:
-                group.authorized_operations = ALL_OPERATIONS
+                group.authorized_operations = GROUP_OPERATIONS
     return DescribeGroupsResponse(groups=groups)

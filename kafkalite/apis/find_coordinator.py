@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final
 
-from kafkalite.group_coordinator.coordinator import java_hash
+from kafkalite.group_coordinator.java_hash import java_hash
 from kafkalite.topic_creation import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.find_coordinator import (

@@ -38,9 +38,10 @@ _NOT_CONFIGS: Final = frozenset(
 
 # The lowest layer, as the server.properties and the image of Kafka itself come with one. Where a
 # value differs from Kafka's default, this is why: one node cannot hold three replicas, and a test
-# should not wait three seconds for its first assignment.
+# should not wait for seconds for an assignment.
 BUILT_IN: Final[Mapping[str, str]] = {
     "controller.listener.names": "CONTROLLER",
+    "group.consumer.assignment.interval.ms": "0",
     "group.initial.rebalance.delay.ms": "0",
     "listeners": "PLAINTEXT://127.0.0.1:9092",
     "log.dirs": "kafkalite-data",

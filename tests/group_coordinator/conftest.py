@@ -13,6 +13,11 @@ from kafkalite.group_coordinator.config import GroupConfig
 from kafkalite.group_coordinator.coordinator import GroupCoordinator
 from kafkalite.group_coordinator.state_log import ReplayedMarker, ReplayedRecord, StateRecord
 from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    TopicPartitions,
+)
 from kafkalite.wire.messages.heartbeat import HeartbeatRequest
 from kafkalite.wire.messages.join_group import (
     JoinGroupRequest,
@@ -129,10 +134,13 @@ class World:
 
     nursery: trio.Nursery
     config: GroupConfig = field(
-        default_factory=lambda: GroupConfig(group_initial_rebalance_delay_ms=100)
+        default_factory=lambda: GroupConfig(
+            group_initial_rebalance_delay_ms=100, group_consumer_assignment_interval_ms=0
+        )
     )
     log: MemoryLog = field(default_factory=MemoryLog)
     topics: MemoryTopics = field(default_factory=MemoryTopics)
+    group_configs: dict[str, dict[str, str]] = field(default_factory=dict)
     scope: trio.CancelScope = field(default_factory=trio.CancelScope)
     coordinator: GroupCoordinator = field(init=False)
 
@@ -143,7 +151,13 @@ class World:
         """Start a coordinator (again), with these configs changed."""
         self.scope.cancel()
         self.config = replace(self.config, **config)  # type: ignore[arg-type]
-        self.coordinator = GroupCoordinator(self.config, self.log, self.topics, now_ms=self.now_ms)
+        self.coordinator = GroupCoordinator(
+            self.config,
+            self.log,
+            self.topics,
+            now_ms=self.now_ms,
+            configs_of=lambda group_id: self.group_configs.get(group_id, {}),
+        )
         self.scope = trio.CancelScope()
         await self.nursery.start(self._run)
 
@@ -166,6 +180,19 @@ class World:
 
     def member(self, group_id: str = "group", **options: object) -> "Member":
         return Member(self, group_id, **options)  # type: ignore[arg-type]
+
+    def consumer(self, group_id: str = "group", **options: object) -> "Consumer":
+        return Consumer(self, group_id, **options)  # type: ignore[arg-type]
+
+    def set_partitions(self, topic: str, count: int) -> None:
+        """Make a topic, let it grow, or (0) delete it."""
+        topic_id = self.topics.topic_id(topic)
+        self.topics.counts[topic] = count
+        if not count:
+            del self.topics.counts[topic]
+            del self.topics.ids[topic]
+            self.coordinator.topic_deleted(topic, topic_id)
+        self.coordinator.topics_changed({topic})
 
     async def commit(
         self,
@@ -215,6 +242,12 @@ class World:
 
     def group(self, group_id: str = "group"):
         return self.coordinator.shard_of(group_id, 1).groups[group_id]
+
+    async def describe_consumer(self, group_id: str = "group"):
+        return await self.coordinator.consumer_group_describe(Context(1), [group_id])
+
+    async def consumer_state(self, group_id: str = "group") -> str:
+        return (await self.describe_consumer(group_id))[0].group_state
 
     async def state(self, group_id: str = "group") -> str:
         described = await self.coordinator.describe_groups(Context(5), [group_id])
@@ -326,6 +359,82 @@ class Member:
             generation_id_or_member_epoch=self.generation_id,
         )
         return codes[0]
+
+
+@dataclass
+class Consumer:
+    """A member of a group of the consumer protocol that does what a client does: it gives up at once
+    what it is asked to, and says in each heartbeat what it has."""
+
+    world: World
+    group_id: str
+    topics: Sequence[str] | None = ("orders",)
+    regex: str | None = None
+    instance_id: str | None = None
+    assignor: str | None = None
+    rack_id: str | None = None
+    rebalance_timeout_ms: int = 30_000
+    member_id: str = field(default_factory=lambda: str(uuid.uuid4()))
+    epoch: int = 0
+    owned: dict[uuid.UUID, set[int]] = field(default_factory=dict)
+    revokes: bool = True
+    interval: float = 0
+
+    @property
+    def partitions(self) -> set[tuple[str, int]]:
+        return {
+            (self.world.topics.topic_name(topic_id), index)
+            for topic_id, indexes in self.owned.items()
+            for index in indexes
+        }
+
+    async def send(self, version: int = 1, **fields: object) -> ConsumerGroupHeartbeatResponse:
+        """One heartbeat with these fields, and nothing done with its answer."""
+        return await self.world.coordinator.consumer_group_heartbeat(
+            Context(version),
+            ConsumerGroupHeartbeatRequest(
+                **{
+                    "group_id": self.group_id,
+                    "member_id": self.member_id,
+                    "member_epoch": self.epoch,
+                    "instance_id": self.instance_id,
+                }
+                | fields  # type: ignore[arg-type]
+            ),
+        )
+
+    async def beat(self, **fields: object) -> int:
+        """One heartbeat: the first is a full one, the others say what is owned."""
+        if self.epoch == 0:
+            self.owned = {}
+            fields = {
+                "rebalance_timeout_ms": self.rebalance_timeout_ms,
+                "subscribed_topic_names": None if self.topics is None else list(self.topics),
+                "subscribed_topic_regex": self.regex,
+                "server_assignor": self.assignor,
+                "rack_id": self.rack_id,
+            } | fields
+        listed = [
+            TopicPartitions(topic_id=topic_id, partitions=sorted(partitions))
+            for topic_id, partitions in self.owned.items()
+        ]
+        response = await self.send(**{"topic_partitions": listed} | fields)
+        if response.error_code == ErrorCode.NONE:
+            self.epoch = response.member_epoch
+            self.interval = response.heartbeat_interval_ms / 1000
+            if response.assignment is not None and self.revokes:
+                self.owned = {
+                    topic.topic_id: set(topic.partitions)
+                    for topic in response.assignment.topic_partitions
+                }
+        elif response.error_code in (ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID):
+            self.epoch, self.owned = 0, {}
+        return response.error_code
+
+    async def leave(self, epoch: int = -1) -> int:
+        response = await self.send(member_epoch=epoch)
+        self.epoch, self.owned = 0, {}
+        return response.error_code
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafkalite.group_coordinator.coordinator import java_hash
+from kafkalite.group_coordinator.java_hash import java_hash
 from kafkalite.wire.errors import ErrorCode
 
 

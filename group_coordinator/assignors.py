@@ -1,0 +1,145 @@
+"""Who gets which partitions: the assignors that the coordinator runs for groups of KIP-848.
+
+    range     each topic cut into ranges, the same members in the same order for every topic, so that
+              partitions with one number (co-partitioned topics) fall to one member
+    uniform   equally many partitions for everybody, moving as few as that allows
+
+Pure functions of subscriptions, partition counts and the assignment before. Every partition of a
+subscribed topic gets exactly one member that subscribes to the topic. Source: Kafka's RangeAssignor
+and UniformAssignor (whose results differ from ours in which member gets what, not in how many).
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+Partition = tuple[UUID, int]
+Target = Mapping[UUID, frozenset[int]]
+"""Partitions by topic."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A member as an assignor sees it: `owned` is its target so far."""
+
+    member_id: str
+    instance_id: str | None
+    topics: frozenset[UUID]
+    owned: Target
+
+
+Assignor = Callable[[list[Candidate], Mapping[UUID, int]], dict[str, Target]]
+"""From the members and the partition counts of all their topics to each member's target."""
+
+
+def assign_range(
+    members: list[Candidate], partition_counts: Mapping[UUID, int]
+) -> dict[str, Target]:
+    """Contiguous ranges; static members first, by instance id, since that stays when they return."""
+    in_order = sorted(members, key=lambda m: (m.instance_id is None, m.instance_id or m.member_id))
+    targets: dict[str, dict[UUID, frozenset[int]]] = {m.member_id: {} for m in members}
+    for topic_id, count in partition_counts.items():
+        subscribers = [m.member_id for m in in_order if topic_id in m.topics]
+        if not subscribers:
+            continue
+        quota, extra = divmod(count, len(subscribers))
+        start = 0
+        for position, member_id in enumerate(subscribers):
+            end = start + quota + (position < extra)
+            if end > start:
+                targets[member_id][topic_id] = frozenset(range(start, end))
+            start = end
+    return dict(targets)
+
+
+def assign_uniform(
+    members: list[Candidate], partition_counts: Mapping[UUID, int]
+) -> dict[str, Target]:
+    """As even as the subscriptions allow, each member keeping what it can of what it has."""
+    loads = _Loads(members)
+    free = _keep(members, partition_counts, loads)
+    # What fewest members could take goes first: the others can still be evened out with the rest.
+    subscribers = {
+        topic_id: [m.member_id for m in members if topic_id in m.topics]
+        for topic_id in partition_counts
+    }
+    free.sort(key=lambda partition: len(subscribers[partition[0]]))
+    for partition in free:
+        if subscribers[partition[0]]:
+            loads.give(partition, loads.lightest(subscribers[partition[0]]))
+    _even_out(loads, subscribers)
+    return loads.targets()
+
+
+class _Loads:
+    """Who has what so far."""
+
+    def __init__(self, members: list[Candidate]) -> None:
+        self.of: dict[str, dict[Partition, None]] = {m.member_id: {} for m in members}
+
+    def give(self, partition: Partition, member_id: str) -> None:
+        self.of[member_id][partition] = None
+
+    def lightest(self, member_ids: list[str]) -> str:
+        return min(member_ids, key=lambda member_id: len(self.of[member_id]))
+
+    def targets(self) -> dict[str, Target]:
+        targets: dict[str, Target] = {}
+        for member_id, partitions in self.of.items():
+            by_topic: dict[UUID, set[int]] = {}
+            for topic_id, index in partitions:
+                by_topic.setdefault(topic_id, set()).add(index)
+            targets[member_id] = {topic: frozenset(found) for topic, found in by_topic.items()}
+        return targets
+
+
+def _keep(
+    members: list[Candidate], partition_counts: Mapping[UUID, int], loads: _Loads
+) -> list[Partition]:
+    """Leave with the members what they have, still subscribe to, and may keep; the rest is free.
+
+    Where all subscribe to the same, nobody keeps more than its fair share.
+    """
+    taken: set[Partition] = set()
+    total = sum(partition_counts.values())
+    same_for_all = len({m.topics for m in members}) == 1
+    quota, extra = divmod(total, len(members)) if same_for_all else (total, 0)
+    for member in members:
+        room = quota + (extra > 0)
+        kept = [
+            (topic_id, index)
+            for topic_id, owned in member.owned.items()
+            if topic_id in member.topics
+            for index in sorted(owned)
+            if index < partition_counts.get(topic_id, 0) and (topic_id, index) not in taken
+        ][:room]
+        extra -= len(kept) > quota
+        taken.update(kept)
+        for partition in kept:
+            loads.give(partition, member.member_id)
+    return [
+        (topic_id, index)
+        for topic_id, count in partition_counts.items()
+        for index in range(count)
+        if (topic_id, index) not in taken
+    ]
+
+
+def _even_out(loads: _Loads, subscribers: Mapping[UUID, list[str]]) -> None:
+    """Move partitions from members to others that have at least two fewer, while there are such.
+
+    Each move makes the sum of the squared loads smaller, so this ends.
+    """
+    moved = True
+    while moved:
+        moved = False
+        for member_id in sorted(loads.of, key=lambda m: -len(loads.of[m])):
+            for partition in list(loads.of[member_id]):
+                other = loads.lightest(subscribers[partition[0]])
+                if len(loads.of[member_id]) - len(loads.of[other]) >= 2:
+                    del loads.of[member_id][partition]
+                    loads.give(partition, other)
+                    moved = True
+
+
+ASSIGNORS: dict[str, Assignor] = {"uniform": assign_uniform, "range": assign_range}

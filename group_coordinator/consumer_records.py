@@ -1,0 +1,156 @@
+"""The records a group of the consumer protocol is made of, from values and back.
+
+    3   ConsumerGroupMetadata          group epoch, hash of the topics' metadata
+    5   ...MemberMetadata              who a member is, and what it subscribes to
+    6   ...TargetAssignmentMetadata    assignment epoch
+    7   ...TargetAssignmentMember      what a member is to have
+    8   ...CurrentMemberAssignment     what a member has, in which epoch
+    16  ...RegularExpression           the topics that a regular expression matched
+
+Source: Kafka's GroupCoordinatorRecordHelpers.
+"""
+
+from collections.abc import Iterable
+from uuid import UUID
+
+from kafkalite.group_coordinator.assignors import Target
+from kafkalite.group_coordinator.consumer_member import Assigned, ConsumerMember
+from kafkalite.wire.messages.records.consumer_group_current_member_assignment import (
+    ConsumerGroupCurrentMemberAssignmentKey,
+    ConsumerGroupCurrentMemberAssignmentValue,
+    TopicPartitions,
+)
+from kafkalite.wire.messages.records.consumer_group_member_metadata import (
+    ConsumerGroupMemberMetadataKey,
+    ConsumerGroupMemberMetadataValue,
+)
+from kafkalite.wire.messages.records.consumer_group_metadata import (
+    ConsumerGroupMetadataKey,
+    ConsumerGroupMetadataValue,
+)
+from kafkalite.wire.messages.records.consumer_group_regular_expression import (
+    ConsumerGroupRegularExpressionKey,
+    ConsumerGroupRegularExpressionValue,
+)
+from kafkalite.wire.messages.records.consumer_group_target_assignment_member import (
+    ConsumerGroupTargetAssignmentMemberKey,
+    ConsumerGroupTargetAssignmentMemberValue,
+    TopicPartition,
+)
+from kafkalite.wire.messages.records.consumer_group_target_assignment_metadata import (
+    ConsumerGroupTargetAssignmentMetadataKey,
+    ConsumerGroupTargetAssignmentMetadataValue,
+)
+
+Change = tuple[object, object | None]
+"""A record as key and value, before it is encoded; None is a tombstone."""
+
+
+def group(group_id: str, epoch: int, metadata_hash: int) -> Change:
+    return (
+        ConsumerGroupMetadataKey(group_id=group_id),
+        ConsumerGroupMetadataValue(epoch=epoch, metadata_hash=metadata_hash),
+    )
+
+
+def member(group_id: str, member: ConsumerMember) -> Change:
+    value = ConsumerGroupMemberMetadataValue(
+        instance_id=member.instance_id,
+        rack_id=member.rack_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        subscribed_topic_names=sorted(member.subscribed_topic_names),
+        subscribed_topic_regex=member.subscribed_topic_regex,
+        rebalance_timeout_ms=member.rebalance_timeout_ms,
+        server_assignor=member.server_assignor,
+        classic_member_metadata=member.classic,
+    )
+    return ConsumerGroupMemberMetadataKey(group_id=group_id, member_id=member.member_id), value
+
+
+def assignment_epoch(group_id: str, epoch: int, timestamp_ms: int) -> Change:
+    return (
+        ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id),
+        ConsumerGroupTargetAssignmentMetadataValue(
+            assignment_epoch=epoch, assignment_timestamp=timestamp_ms
+        ),
+    )
+
+
+def target(group_id: str, member_id: str, target: Target) -> Change:
+    return (
+        ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id),
+        ConsumerGroupTargetAssignmentMemberValue(
+            topic_partitions=[
+                TopicPartition(topic_id=topic_id, partitions=sorted(partitions))
+                for topic_id, partitions in target.items()
+            ]
+        ),
+    )
+
+
+def current_assignment(group_id: str, member: ConsumerMember) -> Change:
+    return (
+        ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.member_id),
+        ConsumerGroupCurrentMemberAssignmentValue(
+            member_epoch=member.member_epoch,
+            previous_member_epoch=member.previous_member_epoch,
+            state=member.state,
+            assigned_partitions=_listed(member.assigned),
+            partitions_pending_revocation=_listed(member.pending_revocation),
+        ),
+    )
+
+
+def regular_expression(
+    group_id: str, expression: str, topics: Iterable[str], version: int, timestamp_ms: int
+) -> Change:
+    return (
+        ConsumerGroupRegularExpressionKey(group_id=group_id, regular_expression=expression),
+        ConsumerGroupRegularExpressionValue(
+            topics=sorted(topics), version=version, timestamp=timestamp_ms
+        ),
+    )
+
+
+def no_regular_expression(group_id: str, expression: str) -> Change:
+    key = ConsumerGroupRegularExpressionKey(group_id=group_id, regular_expression=expression)
+    return key, None
+
+
+def no_member(group_id: str, member_id: str) -> list[Change]:
+    """What ends a member, the last first."""
+    return [
+        (ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id), None),
+        (ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), None),
+        (ConsumerGroupMemberMetadataKey(group_id=group_id, member_id=member_id), None),
+    ]
+
+
+def no_group(group_id: str, member_ids: Iterable[str], expressions: Iterable[str]) -> list[Change]:
+    """What ends a group with all that is in it."""
+    changes = [change for member_id in member_ids for change in no_member(group_id, member_id)]
+    changes += [no_regular_expression(group_id, expression) for expression in expressions]
+    changes.append((ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id), None))
+    changes.append((ConsumerGroupMetadataKey(group_id=group_id), None))
+    return changes
+
+
+def _listed(assigned: Assigned) -> list[TopicPartitions]:
+    return [
+        TopicPartitions(
+            topic_id=topic_id,
+            partitions=list(partitions),
+            assignment_epochs=list(partitions.values()),
+        )
+        for topic_id, partitions in assigned.items()
+    ]
+
+
+def assigned_from(listed: Iterable[TopicPartitions], member_epoch: int) -> Assigned:
+    """The reverse. Records before KIP-1251 have no epochs of their own: the member's counts."""
+    found: dict[UUID, dict[int, int]] = {}
+    for topic in listed:
+        epochs = topic.assignment_epochs or [member_epoch] * len(topic.partitions)
+        found[topic.topic_id] = dict(zip(topic.partitions, epochs, strict=True))
+    return found

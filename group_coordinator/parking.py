@@ -1,0 +1,27 @@
+"""Where a request waits for its answer."""
+
+from typing import Generic, TypeVar
+
+import trio
+
+T = TypeVar("T")
+
+
+class Parked(Generic[T]):
+    """A request that is answered now or later, perhaps by another request."""
+
+    __slots__ = ("_answered", "_response")
+
+    def __init__(self) -> None:
+        self._answered = trio.Event()
+        self._response: T | None = None
+
+    def answer(self, response: T) -> None:
+        self._response = response
+        self._answered.set()
+
+    async def response(self) -> T:
+        if self._response is None:
+            await self._answered.wait()
+        assert self._response is not None
+        return self._response

@@ -1,0 +1,203 @@
+"""A living group changes its protocol: from classic to consumer, and back.
+
+The first member that comes with the consumer protocol turns a classic group into a consumer group,
+whose other members go on speaking the classic protocol; when the last member that speaks the
+consumer protocol goes, the group becomes a classic one again. Nobody loses anything on the way: the
+generation becomes the epoch, the assignment the target. `group.consumer.migration.policy` may
+forbid either direction. Source: KIP-848, Kafka's GroupMetadataManager (convertTo...).
+"""
+
+from collections.abc import Callable, Sequence
+from uuid import UUID
+
+from kafkalite.group_coordinator import consumer_records, state_log
+from kafkalite.group_coordinator.assignors import Target
+from kafkalite.group_coordinator.classic_group import ClassicGroup, State
+from kafkalite.group_coordinator.classic_member import ClassicMember
+from kafkalite.group_coordinator.classic_protocol import ClassicProtocol
+from kafkalite.group_coordinator.config import GroupConfig
+from kafkalite.group_coordinator.consumer_group import ConsumerGroup
+from kafkalite.group_coordinator.consumer_member import ConsumerMember, ConsumerMemberState
+from kafkalite.group_coordinator.consumer_protocol import Changes
+from kafkalite.group_coordinator.subscriptions import (
+    assignment_from,
+    encoded_assignment,
+    subscription_from,
+)
+from kafkalite.group_coordinator.timers import Timer
+from kafkalite.group_coordinator.topics_view import TopicsView
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.messages.join_group import JoinGroupRequestProtocol
+from kafkalite.wire.messages.records.consumer_group_member_metadata import (
+    ClassicMemberMetadata,
+)
+from kafkalite.wire.messages.records.consumer_group_member_metadata import (
+    ClassicProtocol as StoredProtocol,
+)
+
+
+class ProtocolChange:
+    """Both directions. `replace(group)` puts a group in the place of the one with its id."""
+
+    def __init__(
+        self,
+        config: GroupConfig,
+        classic: ClassicProtocol,
+        topics: TopicsView,
+        save: Callable[[str, Sequence[state_log.StateRecord]], None],
+        now_ms: Callable[[], int],
+        replace: Callable[[ClassicGroup | ConsumerGroup], None],
+    ) -> None:
+        self._config = config
+        self._classic = classic
+        self._topics = topics
+        self._save = save
+        self._now_ms = now_ms
+        self._replace = replace
+
+    # Classic to consumer
+
+    def upgraded(self, group: ClassicGroup) -> Changes:
+        """The group as a consumer group, and the records that make it one; nothing is written, and
+        the classic group is as it was. KafkaError(GROUP_ID_NOT_FOUND) where that cannot be."""
+        policy = self._config.group_consumer_migration_policy
+        may = (
+            policy in ("bidirectional", "upgrade")
+            and group.is_consumer_group
+            and len(group.members) <= self._config.group_consumer_max_size
+        )
+        if not may and not group.is_empty:
+            raise KafkaError(
+                ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group.group_id} is not a consumer group."
+            )
+        changes = Changes(ConsumerGroup(group.group_id), *group.tombstones())
+        if not group.is_empty:
+            members = [self._consumer_member(group, m) for m in group.members.values()]
+            self._add_members(changes, members, group.generation_id)
+        return changes
+
+    def _add_members(self, changes: Changes, members: Sequence[ConsumerMember], epoch: int) -> None:
+        group_id = changes.group.group_id
+        for member in members:
+            changes.add(consumer_records.member(group_id, member))
+        changes.add(consumer_records.group(group_id, epoch, 0))
+        for member in members:
+            target = {t: frozenset(partitions) for t, partitions in member.assigned.items()}
+            changes.add(consumer_records.target(group_id, member.member_id, target))
+        changes.add(consumer_records.assignment_epoch(group_id, epoch, 0))
+        for member in members:
+            changes.add(consumer_records.current_assignment(group_id, member))
+
+    def _consumer_member(self, group: ClassicGroup, member: ClassicMember) -> ConsumerMember:
+        metadata = member.metadata(group.protocol_name) or bytes(member.protocols[0].metadata)
+        subscription = subscription_from(metadata)
+        if subscription is None:
+            raise KafkaError(
+                ErrorCode.GROUP_ID_NOT_FOUND,
+                f"Cannot upgrade the classic group {group.group_id} to consumer group because the "
+                "embedded consumer protocol is malformed.",
+            )
+        epoch = group.generation_id
+        assigned = {
+            topic_id: dict.fromkeys(partitions, epoch)
+            for topic_id, partitions in self._by_id(assignment_from(member.assignment)).items()
+        }
+        return ConsumerMember(
+            member_id=member.member_id,
+            instance_id=member.group_instance_id,
+            rack_id=subscription.rack_id,
+            client_id=member.client_id,
+            client_host=member.client_host,
+            rebalance_timeout_ms=member.rebalance_timeout_ms,
+            subscribed_topic_names=frozenset(subscription.topics),
+            classic=ClassicMemberMetadata(
+                session_timeout_ms=member.session_timeout_ms,
+                supported_protocols=[
+                    StoredProtocol(name=protocol.name, metadata=bytes(protocol.metadata))
+                    for protocol in member.protocols
+                ],
+            ),
+            member_epoch=epoch,
+            previous_member_epoch=epoch,
+            state=ConsumerMemberState.STABLE,
+            assigned=assigned,
+        )
+
+    def _by_id(self, by_name: dict[str, list[int]]) -> dict[UUID, list[int]]:
+        ids = {name: self._topics.topic_id(name) for name in by_name}
+        return {topic_id: by_name[name] for name, topic_id in ids.items() if topic_id is not None}
+
+    def finish_upgrade(self, group: ClassicGroup) -> None:
+        """The consumer group is in place: whoever is parked with the classic one shall rejoin."""
+        self._classic.unload(group, ErrorCode.REBALANCE_IN_PROGRESS)
+
+    # Consumer to classic
+
+    def downgrade(self, group: ConsumerGroup, leaving: Sequence[ConsumerMember] = ()) -> bool:
+        """If all who stay speak the classic protocol, make the group a classic one.
+
+        When members leave at that, the others are asked to rejoin."""
+        gone = {member.member_id for member in leaving}
+        staying = [m for m in group.members.values() if m.member_id not in gone]
+        if (
+            not staying
+            or any(member.classic is None for member in staying)
+            or self._config.group_consumer_migration_policy not in ("bidirectional", "downgrade")
+            or len(staying) > self._config.group_max_size
+            or (leaving and all(member.classic is not None for member in leaving))
+        ):
+            return False
+        classic = self._classic_group(group, staying)
+        self._save(group.group_id, [*group.tombstones(), state_log.group_metadata(classic)])
+        for timers in group.timers.values():
+            timers.cancel()
+        self._replace(classic)
+        self._classic.watch_phase(classic)
+        for member in classic.members.values():
+            self._classic.watch(classic, member)
+        if leaving:
+            self._classic.prepare_rebalance(classic)
+        return True
+
+    def _classic_group(
+        self, group: ConsumerGroup, members: Sequence[ConsumerMember]
+    ) -> ClassicGroup:
+        classic = ClassicGroup(
+            group.group_id,
+            now_ms=self._now_ms(),
+            state=State.STABLE,
+            generation_id=group.epoch,
+            protocol_type=group.protocol_type,
+        )
+        for member in members:
+            assert member.classic is not None
+            protocols = member.classic.supported_protocols
+            classic.add(
+                ClassicMember(
+                    member_id=member.member_id,
+                    group_instance_id=member.instance_id,
+                    client_id=member.client_id,
+                    client_host=member.client_host,
+                    rebalance_timeout_ms=member.rebalance_timeout_ms,
+                    session_timeout_ms=member.classic.session_timeout_ms,
+                    protocol_type=group.protocol_type,
+                    protocols=[
+                        JoinGroupRequestProtocol(name=p.name, metadata=p.metadata)
+                        for p in protocols
+                    ],
+                    session=Timer(lambda: None),
+                )
+            )
+        classic.protocol_name = classic.select_protocol()
+        classic.subscribed_topics = classic.compute_subscribed_topics()
+        for classic_member in classic.members.values():
+            target = self._by_name(group.targets.get(classic_member.member_id, {}))
+            metadata = classic_member.metadata(classic.protocol_name)
+            classic_member.assignment = encoded_assignment(target, metadata)
+        return classic
+
+    def _by_name(self, target: Target) -> dict[str, list[int]]:
+        names = {topic_id: self._topics.topic_name(topic_id) for topic_id in target}
+        return {
+            name: sorted(target[topic_id]) for topic_id, name in names.items() if name is not None
+        }

@@ -1,0 +1,17 @@
+"""What the coordinator must know of the cluster's topics."""
+
+from collections.abc import Iterable
+from typing import Protocol
+from uuid import UUID
+
+
+class TopicsView(Protocol):
+    """The topics there are now. Whoever implements it tells the coordinator of changes."""
+
+    def partition_count(self, topic: str) -> int:
+        """0 if there is no such topic."""
+        ...
+
+    def topic_id(self, topic: str) -> UUID | None: ...
+    def topic_name(self, topic_id: UUID) -> str | None: ...
+    def names(self) -> Iterable[str]: ...

@@ -1,0 +1,23 @@
+"""ConsumerGroupHeartbeat: the one request of the consumer protocol's members (KIP-848).
+
+v1 has subscriptions by regular expression, and members that make their own ids (KIP-1082).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkalite.wire.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+
+if TYPE_CHECKING:
+    from kafkalite.broker import Broker
+    from kafkalite.context import RequestContext
+
+
+async def handle(
+    broker: Broker, context: RequestContext, request: ConsumerGroupHeartbeatRequest
+) -> ConsumerGroupHeartbeatResponse:
+    return await broker.group_coordinator.consumer_group_heartbeat(context, request)
