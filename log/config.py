@@ -48,6 +48,13 @@ class LogConfig:
         return "compact" in self.cleanup_policy
 
     @property
+    def max_segment_ms(self) -> int:
+        """A compacted topic's segment rolls in time for the cleaner to keep max.compaction.lag.ms."""
+        if self.compact and self.max_compaction_lag_ms > 0:
+            return min(self.max_compaction_lag_ms, self.segment_ms)
+        return self.segment_ms
+
+    @property
     def delete(self) -> bool:
         return "delete" in self.cleanup_policy
 

@@ -95,6 +95,9 @@ class Files:
     def modified_ms(self, path: Path) -> int:
         return os.stat(path).st_mtime_ns // 1_000_000
 
+    def set_modified_ms(self, path: Path, modified_ms: int) -> None:
+        os.utime(path, ns=(modified_ms * 1_000_000, modified_ms * 1_000_000))
+
     def exists(self, path: Path) -> bool:
         return os.path.exists(path)
 
@@ -122,6 +125,17 @@ class Files:
         descriptor = self.open(path, os.O_RDONLY | os.O_DIRECTORY)
         try:
             os.fsync(descriptor)
+        finally:
+            self.close(descriptor)
+
+    def sync_file(self, path: Path) -> None:
+        """A closed file's data onto the disk; one that is not there (any more) needs nothing."""
+        try:
+            descriptor = self.open(path, os.O_RDWR)
+        except FileNotFoundError:
+            return
+        try:
+            self.sync(descriptor)
         finally:
             self.close(descriptor)
 

@@ -7,7 +7,6 @@ may go on meanwhile: what comes after the beginning is not covered.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,19 +46,9 @@ class Flush:
         for held in self._slices:
             self._files.sync(held.fileno())
         for path in self._indexes:
-            self._sync_index(path)
+            self._files.sync_file(path)
         if self._must_sync_directory:
             self._files.sync_directory(self._directory)
-
-    def _sync_index(self, path: Path) -> None:
-        try:
-            descriptor = self._files.open(path, os.O_RDWR)
-        except FileNotFoundError:  # deleted meanwhile, with its segment
-            return
-        try:
-            self._files.sync(descriptor)
-        finally:
-            self._files.close(descriptor)
 
     def complete(self) -> None:
         """The recovery point moves to `offset`, unless the log was truncated meanwhile."""

@@ -48,6 +48,10 @@ class IndexFile:
                 self._count = 0
         return self._count
 
+    @property
+    def size_bytes(self) -> int:
+        return self.count * self.layout.size
+
     def is_sound(self) -> bool:
         """Whether the file is there and of a size that can be."""
         try:

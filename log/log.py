@@ -75,6 +75,8 @@ class Log(LogReader):
         self.last_flush_ms = now_ms()
         # Segments that are out of the log and not yet off the disk: (when to unlink, segment).
         self.deleted_segments: list[tuple[int, LogSegment]] = []
+        # Who cleans the log now; set to None, they stop.
+        self.cleaning: object | None = None
         self._verify_transactions = verify_transactions
         self._roll_jitter_ms = self._random_jitter()
 
@@ -334,7 +336,7 @@ class Log(LogReader):
         if not segment.size:
             return False
         waited_ms = segment.waited_for_roll_ms(now_ms, timestamp)
-        return waited_ms > config.segment_ms - self._roll_jitter_ms or segment.is_index_full(
+        return waited_ms > config.max_segment_ms - self._roll_jitter_ms or segment.is_index_full(
             config.segment_index_bytes
         )
 

@@ -26,6 +26,8 @@ def retain(log: Log, now_ms: int) -> int:
         OSError: what could not be renamed stays in the log.
     """
     unlink_deleted(log, now_ms)
+    if log.cleaning is not None:  # its segments are being read; the next time, then
+        return 0
     config = log.config
     count = _delete_oldest(log, now_ms, _before_start(log))
     if config.delete:
@@ -60,10 +62,7 @@ def _over_size(log: Log) -> Predicate:
 
 def _too_old(log: Log, now_ms: int) -> Predicate:
     def too_old(segment: LogSegment, next_offset: int) -> bool:
-        timestamp = segment.largest.timestamp
-        if timestamp < 0:  # no record has one
-            timestamp = segment.modified_ms()
-        return now_ms - timestamp > log.config.retention_ms
+        return now_ms - segment.largest_or_modified_ms() > log.config.retention_ms
 
     return too_old
 
@@ -91,14 +90,17 @@ def _delete_oldest(log: Log, now_ms: int, must_go: Predicate) -> int:
     return len(going)
 
 
-def delete_segments(log: Log, segments: Iterable[LogSegment], now_ms: int) -> None:
+def delete_segments(
+    log: Log, segments: Iterable[LogSegment], now_ms: int, *, keep_snapshot_at: int = -1
+) -> None:
     """Take segments out of the log, and off the disk after `file.delete.delay.ms`. Raises OSError."""
     for segment in segments:
         segment.rename(log.directory, DELETED_SUFFIX)
         log.segments.remove(segment)
         segment.close()
         log.deleted_segments.append((now_ms + log.config.file_delete_delay_ms, segment))
-        log.snapshots.remove_at(segment.base_offset)
+        if segment.base_offset != keep_snapshot_at:
+            log.snapshots.remove_at(segment.base_offset)
 
 
 def unlink_deleted(log: Log, now_ms: int | None) -> None:
@@ -116,6 +118,7 @@ def truncate(log: Log, offset: int) -> None:
     """Remove every batch that ends at or behind `offset`. Raises OSError."""
     if offset >= log.log_end_offset:
         return
+    log.cleaning = None
     now_ms = log.now_ms()
     if offset < log.segments.first.base_offset:
         truncate_fully(log, offset, now_ms)

@@ -100,13 +100,15 @@ class LogSegment:
         for index in segment.indexes:
             index.reset()
         if base_offset:
-            segment._make_file()
+            segment.ensure_file()
         return segment
 
-    def _make_file(self) -> None:
-        self.file.create()
-        self.file.truncate(0)
-        self._has_file = True
+    def ensure_file(self) -> None:
+        """Make the file, if it is not there yet. Raises OSError."""
+        if not self._has_file:
+            self.file.create()
+            self.file.truncate(0)
+            self._has_file = True
 
     @classmethod
     def open(
@@ -143,8 +145,7 @@ class LogSegment:
             OSError: the disk is full, or worse.
         """
         position = self.size
-        if not self._has_file:
-            self._make_file()
+        self.ensure_file()
         try:
             self.file.write(buffers, size, position)
         except OSError:
@@ -219,6 +220,14 @@ class LogSegment:
     def modified_ms(self) -> int:
         """When the file was last written to; when the segment was made if it has none. Raises OSError."""
         return self._files.modified_ms(self.file.path) if self._has_file else self.created_ms
+
+    def set_modified_ms(self, modified_ms: int) -> None:
+        self._files.set_modified_ms(self.file.path, modified_ms)
+
+    def largest_or_modified_ms(self) -> int:
+        """The largest timestamp, or when the file was written if there is none. Raises OSError."""
+        timestamp = self.largest.timestamp
+        return timestamp if timestamp >= 0 else self.modified_ms()
 
     def takes_offset(self, offset: int) -> bool:
         """Whether `offset` can be told in the indexes' four bytes."""

@@ -1,0 +1,198 @@
+"""The cleaner: which compacted log to clean next, and up to where.
+
+A log is due when enough of it is dirty (`min.cleanable.dirty.ratio`), or when a dirty record has waited for
+`max.compaction.lag.ms`. What is undecided (above the last stable offset), in the active segment, or younger
+than `min.compaction.lag.ms` is left alone. Up to where a log is clean is kept in `cleaner-offset-checkpoint`.
+
+`Cleaner.clean` is a generator; the broker's task goes through its steps, takes a breath after each few
+milliseconds, and runs `Step.work` in a thread. `Throttle` says how long to wait for
+`log.cleaner.io.max.bytes.per.second`.
+Source: Kafka's LogCleanerManager, LogCleaner, Throttler.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Generator, Iterator, Sequence
+from typing import NamedTuple
+
+from kafkalite.log.checkpoints import (
+    CorruptCheckpoint,
+    TopicPartition,
+    read_offsets,
+    write_offsets,
+)
+from kafkalite.log.compaction import CleaningAborted, Compaction, Step
+from kafkalite.log.config import FOREVER
+from kafkalite.log.directory import LogDirectory
+from kafkalite.log.files import CLEANER_CHECKPOINT
+from kafkalite.log.log import Log
+from kafkalite.log.segment import LogSegment
+from kafkalite.wire.errors import KafkaError
+
+_logger = logging.getLogger(__name__)
+
+# What a key in the map costs here: the dict's slot, the bytes object, the int. (Kafka: 24 bytes.)
+_BYTES_PER_KEY = 160
+DEDUPE_BUFFER_BYTES = 134_217_728
+
+
+class Cleanable(NamedTuple):
+    """A log's dirty part: from the first dirty offset up to the first that may not be cleaned yet."""
+
+    log: Log
+    first_dirty_offset: int
+    first_uncleanable_offset: int
+    clean_bytes: int
+    cleanable_bytes: int
+    is_overdue: bool
+
+    @property
+    def ratio(self) -> float:
+        """How much of what would be read is dirty."""
+        total = self.clean_bytes + self.cleanable_bytes
+        return self.cleanable_bytes / total if total else 0.0
+
+    @property
+    def is_due(self) -> bool:
+        return self.cleanable_bytes > 0 and (
+            self.is_overdue or self.ratio > self.log.config.min_cleanable_dirty_ratio
+        )
+
+
+class Cleaner:
+    """Cleans the compacted logs of some data directories."""
+
+    def __init__(
+        self,
+        directories: Sequence[LogDirectory],
+        *,
+        dedupe_buffer_bytes: int = DEDUPE_BUFFER_BYTES,
+    ) -> None:
+        self._directories = list(directories)
+        self._max_keys = max(1, dedupe_buffer_bytes // _BYTES_PER_KEY)
+        # Logs that cannot be cleaned, because something in them cannot be read.
+        self.uncleanable: set[TopicPartition] = set()
+        self._clean_up_to = {
+            directory.path: self._read_checkpoint(directory) for directory in self._directories
+        }
+
+    def _read_checkpoint(self, directory: LogDirectory) -> dict[TopicPartition, int]:
+        try:
+            return read_offsets(directory.files, directory.path / CLEANER_CHECKPOINT)
+        except CorruptCheckpoint as error:
+            _logger.warning("%s", error)
+            return {}
+
+    def next_cleanable(self) -> Cleanable | None:
+        """The log that is due and has the largest dirty part, if any is."""
+        due = [cleanable for cleanable in self._all_cleanable() if cleanable.is_due]
+        return max(due, key=lambda cleanable: cleanable.ratio, default=None)
+
+    def _all_cleanable(self) -> Iterator[Cleanable]:
+        for directory in self._directories:
+            if directory.failure is not None:
+                continue
+            clean_up_to = self._clean_up_to[directory.path]
+            for key, log in list(directory.logs.items()):
+                if (
+                    log.config.compact
+                    and log.cleaning is None
+                    and log.offline_reason is None
+                    and key not in self.uncleanable
+                ):
+                    yield cleanable_part(log, clean_up_to.get(key))
+
+    def clean(self) -> Generator[Step, None, bool]:
+        """Clean the log that needs it most, step by step; returns whether there was one."""
+        cleanable = self.next_cleanable()
+        if cleanable is None:
+            return False
+        log = cleanable.log
+        key = (log.topic, log.partition)
+        try:
+            end_offset = yield from Compaction(
+                log,
+                cleanable.first_dirty_offset,
+                cleanable.first_uncleanable_offset,
+                self._max_keys,
+            ).run()
+            self._checkpoint(log, key, end_offset)
+        except CleaningAborted:
+            _logger.info("%s: truncated or deleted while it was cleaned", log.name)
+        except OSError as error:
+            log.storage_error(error)
+        except KafkaError as error:
+            _logger.error("%s: not cleaned any more: %s", log.name, error)
+            self.uncleanable.add(key)
+        return True
+
+    def _checkpoint(self, log: Log, key: TopicPartition, end_offset: int) -> None:
+        for directory in self._directories:
+            if directory.logs.get(key) is log:
+                clean_up_to = self._clean_up_to[directory.path]
+                clean_up_to[key] = end_offset
+                for stale in clean_up_to.keys() - directory.logs.keys():
+                    del clean_up_to[stale]
+                write_offsets(directory.files, directory.path / CLEANER_CHECKPOINT, clean_up_to)
+
+
+def cleanable_part(log: Log, clean_up_to: int | None) -> Cleanable:
+    """What of `log` may be cleaned, when it is clean up to the offset given (None: never cleaned)."""
+    now_ms = log.now_ms()
+    first_dirty = log.log_start_offset if clean_up_to is None else clean_up_to
+    if not log.log_start_offset <= first_dirty <= log.log_end_offset:
+        first_dirty = log.log_start_offset  # truncated, or records deleted
+    segments = list(log.segments)
+    inactive = segments[:-1]
+    dirty = [
+        segment for segment in log.segments.since(first_dirty) if segment is not log.segments.active
+    ]
+    limits = [log.last_stable_offset, log.segments.active.base_offset]
+    if log.config.min_compaction_lag_ms > 0:
+        youngest_ms = now_ms - log.config.min_compaction_lag_ms
+        limits += [s.base_offset for s in dirty if s.largest_or_modified_ms() > youngest_ms][:1]
+    uncleanable = max(first_dirty, min(limits))
+    # Only whole segments are cleaned.
+    containing = [s for s in log.segments.since(uncleanable) if s is not segments[-1]]
+    end = containing[0].base_offset if containing else segments[-1].base_offset
+    begin = min(first_dirty, end)
+    return Cleanable(
+        log,
+        first_dirty,
+        end,
+        clean_bytes=sum(s.size for s in inactive if s.base_offset < first_dirty),
+        cleanable_bytes=sum(s.size for s in _overlapping(inactive, begin, end)),
+        is_overdue=_is_overdue(log, [s.first_timestamp for s in dirty if s.size], now_ms),
+    )
+
+
+def _overlapping(segments: Sequence[LogSegment], begin: int, end: int) -> Iterator[LogSegment]:
+    for i, segment in enumerate(segments):
+        following = segments[i + 1].base_offset if i + 1 < len(segments) else end
+        if segment.base_offset < end and following > begin:
+            yield segment
+
+
+def _is_overdue(log: Log, first_timestamps: list[int], now_ms: int) -> bool:
+    lag_ms = log.config.max_compaction_lag_ms
+    if lag_ms == FOREVER:
+        return False
+    return min((t for t in first_timestamps if t > 0), default=FOREVER) < now_ms - max(lag_ms, 0)
+
+
+class Throttle:
+    """How long to wait so that no more than so many bytes a second are read and written."""
+
+    def __init__(self, max_bytes_per_second: float, now: float) -> None:
+        self._max_bytes_per_second = max_bytes_per_second
+        self._since = now
+        self._bytes = 0
+
+    def wait_s(self, size_bytes: int, now: float) -> float:
+        """Seconds to wait after moving `size_bytes`, at time `now` in seconds."""
+        self._bytes += size_bytes
+        wait = self._since + self._bytes / self._max_bytes_per_second - now
+        if now - self._since > 1.0 and wait <= 0:  # what was not used is not saved up
+            self._since, self._bytes = now, 0
+        return max(wait, 0.0)

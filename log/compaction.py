@@ -1,0 +1,395 @@
+"""Compacting a log: of each key, only the last record stays; offsets never change.
+
+A round has two halves. First the dirty part of the log (from the first dirty offset up to what may not be
+cleaned yet) is read, and the last offset of each key is noted. Then all segments up to there are read again,
+and what is still valid is written to new ones, several small ones into one. A new segment takes the old
+ones' place by renaming (README.md, crash states): a crash leaves the old or the new, never neither.
+
+A batch keeps its first and last offset. It stays as it is when all its records do; it stays, emptied, when
+it is a producer's last (its sequence is needed) or the last of the round (consumers must be able to go on to
+where the log said it ends). Tombstones, and markers of transactions without data, get a delete horizon when
+they are first met in the clean part, and go when it has passed.
+
+All this is done in steps of a millisecond or so: the generators here yield a `Step` after each, and what may
+take longer (fsync, packing a big batch) is handed out to be run in a thread.
+Source: Kafka's Cleaner (LogCleaner), MemoryRecords.filterTo; KIP-58, KIP-534.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+from collections.abc import Callable, Generator, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from kafkalite.log.cleaned_transactions import CleanedTransactions
+from kafkalite.log.files import CLEANED_SUFFIX, SWAP_SUFFIX
+from kafkalite.log.open_files import FileSlice
+from kafkalite.log.producer_state import ProducerEntry
+from kafkalite.log.retention import delete_segments
+from kafkalite.log.segment import LogSegment
+from kafkalite.wire.compression import compress
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.records import (
+    COMPRESSION_MASK,
+    DELETE_HORIZON_FLAG,
+    NO_TIMESTAMP,
+    Record,
+    RecordBatch,
+    TimestampType,
+    iterate_records,
+    pack_batch,
+    write_record,
+)
+
+if TYPE_CHECKING:
+    from kafkalite.log.log import Log
+
+# Records between two steps: about a millisecond.
+_RECORDS_PER_STEP = 256
+# Batches between two steps, where records are not looked at.
+_BATCHES_PER_STEP = 128
+# What is packed in a thread rather than at once.
+_BIG_BATCH_BYTES = 64 << 10
+# Longer keys are remembered by a digest, as Kafka remembers all (by MD5).
+_LONGEST_KEY_KEPT = 32
+
+
+class Step(NamedTuple):
+    """What was read or written since the last step, and what is to be run (in a thread) before the next."""
+
+    size_bytes: int = 0
+    work: Callable[[], None] | None = None
+
+
+class CleaningAborted(Exception):
+    """The log was truncated, deleted or went offline while it was cleaned."""
+
+
+class OffsetMap:
+    """The last offset of each key, for at most `max_keys` of them."""
+
+    def __init__(self, max_keys: int, first_dirty_offset: int) -> None:
+        self._max_keys = max_keys
+        self._offsets: dict[bytes, int] = {}
+        # Records up to here are in the map, or older than all that are.
+        self.latest_offset = first_dirty_offset - 1
+
+    def __len__(self) -> int:
+        return len(self._offsets)
+
+    def put(self, key: bytes, offset: int) -> bool:
+        """Note a key's offset; False when there is no room for another."""
+        if len(self._offsets) >= self._max_keys:
+            return False
+        self._offsets[_digest(key)] = offset
+        return True
+
+    def get(self, key: bytes) -> int:
+        """The key's last offset, -1 if it is not in the map."""
+        return self._offsets.get(_digest(key), -1)
+
+
+def _digest(key: bytes) -> bytes:
+    if len(key) <= _LONGEST_KEY_KEPT:
+        return key
+    return hashlib.blake2b(key, digest_size=_LONGEST_KEY_KEPT + 1).digest()
+
+
+class Compaction:
+    """One round over one log. Raises CleaningAborted, KafkaError, OSError from its generators."""
+
+    def __init__(
+        self, log: Log, first_dirty_offset: int, first_uncleanable_offset: int, max_keys: int
+    ) -> None:
+        self._log = log
+        self._first_dirty_offset = first_dirty_offset
+        self._first_uncleanable_offset = first_uncleanable_offset
+        self._map = OffsetMap(max_keys, first_dirty_offset)
+        self._now_ms = log.now_ms()
+        self._transactions = CleanedTransactions()
+        self._step_bytes = 0
+
+    def run(self) -> Generator[Step, None, int]:
+        """The whole round, step by step; returns the offset up to which the log is clean."""
+        log = self._log
+        log.cleaning = self
+        try:
+            yield from self._build_map()
+            end_offset = self._map.latest_offset + 1
+            segments = [segment for segment in log.segments if segment.base_offset < end_offset]
+            for group in group_by_size(
+                segments,
+                log.config.segment_bytes,
+                log.config.segment_index_bytes,
+                self._first_uncleanable_offset,
+            ):
+                yield from self._clean_group(group)
+            return end_offset
+        finally:
+            if log.cleaning is self:
+                log.cleaning = None
+
+    def _check(self) -> None:
+        if self._log.cleaning is not self or self._log.offline_reason is not None:
+            raise CleaningAborted(self._log.name)
+
+    def _step(self, work: Callable[[], None] | None = None) -> Iterator[Step]:
+        size, self._step_bytes = self._step_bytes, 0
+        yield Step(size, work)
+        self._check()
+
+    # -- the first half: the last offset of each key
+
+    def _build_map(self) -> Iterator[Step]:
+        log = self._log
+        start, end = self._first_dirty_offset, self._first_uncleanable_offset
+        transactions = CleanedTransactions()
+        transactions.add(log.aborted_transactions(start, end))
+        dirty = [segment for segment in log.segments.since(start) if segment.base_offset < end]
+        for i, segment in enumerate(dirty):
+            is_full = yield from self._map_segment(segment, start, transactions)
+            if is_full:
+                return
+            following = dirty[i + 1].base_offset if i + 1 < len(dirty) else end
+            # Offsets that are missing at the segment's end count as mapped.
+            self._map.latest_offset = max(self._map.latest_offset, following - 1)
+
+    def _map_segment(
+        self, segment: LogSegment, start: int, transactions: CleanedTransactions
+    ) -> Generator[Step, None, bool]:
+        """Note the segment's keys; whether the map is full."""
+        _, position = segment.offset_index.lookup(start)
+        for i, (_, batch) in enumerate(segment.batches(position), start=1):
+            self._step_bytes += batch.size_bytes
+            batch.ensure_valid()
+            if batch.is_control:
+                transactions.marker_met(batch)
+            elif not transactions.batch_met(batch):
+                for j, record in enumerate(iterate_records(batch), start=1):
+                    if (
+                        record.key is not None
+                        and record.offset >= start
+                        and not self._map.put(record.key, record.offset)
+                    ):
+                        return True
+                    if j % _RECORDS_PER_STEP == 0:
+                        yield from self._step()
+            if batch.last_offset >= start:
+                self._map.latest_offset = max(self._map.latest_offset, batch.last_offset)
+            if i % _BATCHES_PER_STEP == 0 or batch.record_count >= _RECORDS_PER_STEP:
+                yield from self._step()
+        yield from self._step()
+        return False
+
+    # -- the second half: what is still valid, into new segments
+
+    def _clean_group(self, group: list[LogSegment]) -> Iterator[Step]:
+        log = self._log
+        cleaned = LogSegment.create(
+            log.directory,
+            group[0].base_offset,
+            log.open_files,
+            now_ms=self._now_ms,
+            second_suffix=CLEANED_SUFFIX,
+        )
+        cleaned.ensure_file()
+        self._transactions.index = cleaned.transaction_index
+        try:
+            producers = dict(log.producer_state.producers)
+            for segment in group:
+                following = log.segments.after(segment)
+                end = log.log_end_offset if following is None else following.base_offset
+                self._transactions.add(log.aborted_transactions(segment.base_offset, end))
+                yield from self._clean_segment(segment, cleaned, producers)
+            cleaned.become_inactive()
+            yield from self._sync(cleaned)
+            cleaned.set_modified_ms(group[-1].modified_ms())
+        except BaseException:
+            cleaned.unlink()
+            raise
+        replace_segments(log, cleaned, group)
+
+    def _sync(self, cleaned: LogSegment) -> Iterator[Step]:
+        paths = [index.path for index in cleaned.indexes if index.count]
+        with FileSlice(cleaned.file, 0, 0) as held:
+
+            def sync() -> None:
+                self._log.files.sync(held.fileno())
+                for path in paths:
+                    self._log.files.sync_file(path)
+
+            yield from self._step(sync)
+
+    def _clean_segment(
+        self, segment: LogSegment, cleaned: LogSegment, producers: dict[int, ProducerEntry]
+    ) -> Iterator[Step]:
+        for i, (_, batch) in enumerate(segment.batches(), start=1):
+            self._step_bytes += batch.size_bytes
+            batch.ensure_valid()
+            result = yield from self._clean_batch(batch, producers)
+            if result is not None:
+                data, max_timestamp = result
+                cleaned.append(
+                    (data,),
+                    len(data),
+                    base_offset=batch.base_offset,
+                    last_offset=batch.last_offset,
+                    max_timestamp=max_timestamp,
+                    index_interval_bytes=self._log.config.index_interval_bytes,
+                )
+                self._step_bytes += len(data)
+            if i % _BATCHES_PER_STEP == 0 or batch.record_count >= _RECORDS_PER_STEP:
+                yield from self._step()
+
+    def _clean_batch(
+        self, batch: RecordBatch, producers: dict[int, ProducerEntry]
+    ) -> Generator[Step, None, tuple[bytes | memoryview, int] | None]:
+        """The batch's bytes as they stay, with its largest timestamp; None if it goes."""
+        horizon_ms = batch.delete_horizon_ms
+        is_marker_without_data = False
+        if batch.is_control:
+            is_marker_without_data = self._transactions.marker_met(batch)
+            discard_records = (
+                is_marker_without_data and horizon_ms is not None and horizon_ms <= self._now_ms
+            )
+        else:
+            discard_records = self._transactions.batch_met(batch)
+        must_stay = (
+            batch.has_producer_id and _is_last_of_producer(batch, producers)
+        ) or batch.next_offset == self._first_uncleanable_offset
+        kept: list[Record] = []
+        if not discard_records:
+            for j, record in enumerate(iterate_records(batch), start=1):
+                if batch.is_control or self._is_kept(record, horizon_ms):
+                    kept.append(record)
+                if j % _RECORDS_PER_STEP == 0:
+                    yield from self._step()
+        if not kept:
+            return (_emptied(batch), batch.max_timestamp) if must_stay else None
+        has_tombstones = any(record.value is None for record in kept)
+        if horizon_ms is None and (has_tombstones or is_marker_without_data):
+            horizon_ms = self._now_ms + self._log.config.delete_retention_ms
+        elif len(kept) == batch.record_count:
+            return batch.buffer, batch.max_timestamp
+        return (yield from self._rebuild(batch, kept, horizon_ms))
+
+    def _is_kept(self, record: Record, horizon_ms: int | None) -> bool:
+        if record.offset > self._map.latest_offset:
+            return True
+        if record.key is None or record.offset < self._map.get(record.key):
+            return False
+        return record.value is not None or horizon_ms is None or self._now_ms < horizon_ms
+
+    def _rebuild(
+        self, batch: RecordBatch, kept: list[Record], horizon_ms: int | None
+    ) -> Generator[Step, None, tuple[bytes, int]]:
+        """The batch with only `kept` in it, and its delete horizon in place of the base timestamp."""
+        base_timestamp = kept[0].timestamp if horizon_ms is None else horizon_ms
+        data = bytearray()
+        for j, record in enumerate(kept, start=1):
+            write_record(
+                data, record, record.offset - batch.base_offset, record.timestamp - base_timestamp
+            )
+            if j % _RECORDS_PER_STEP == 0:
+                yield from self._step()
+        packed: list[bytes] = []
+        codec = batch.compression
+
+        def pack() -> None:
+            packed.append(compress(codec, bytes(data)))
+
+        if codec and len(data) > _BIG_BATCH_BYTES:
+            yield from self._step(pack)
+        else:
+            pack()
+        max_timestamp = batch.max_timestamp
+        if batch.timestamp_type is TimestampType.CREATE_TIME:
+            max_timestamp = max(record.timestamp for record in kept)
+        attributes = batch.attributes & ~DELETE_HORIZON_FLAG
+        if horizon_ms is not None:
+            attributes |= DELETE_HORIZON_FLAG
+        rebuilt = pack_batch(
+            packed[0],
+            base_offset=batch.base_offset,
+            last_offset_delta=batch.last_offset_delta,
+            record_count=len(kept),
+            base_timestamp=base_timestamp,
+            max_timestamp=max_timestamp,
+            attributes=attributes,
+            producer_id=batch.producer_id,
+            producer_epoch=batch.producer_epoch,
+            base_sequence=batch.base_sequence,
+            partition_leader_epoch=batch.partition_leader_epoch,
+        )
+        return rebuilt, max_timestamp
+
+
+def _is_last_of_producer(batch: RecordBatch, producers: dict[int, ProducerEntry]) -> bool:
+    """Whether a living producer's sequence, or at least its epoch, is known by this batch."""
+    entry = producers.get(batch.producer_id)
+    if entry is None:
+        return False
+    if entry.last_offset >= 0:
+        return batch.last_offset == entry.last_offset
+    return batch.is_control and batch.producer_epoch == entry.producer_epoch
+
+
+def _emptied(batch: RecordBatch) -> bytes:
+    return pack_batch(
+        b"",
+        base_offset=batch.base_offset,
+        last_offset_delta=batch.last_offset_delta,
+        record_count=0,
+        base_timestamp=NO_TIMESTAMP,
+        max_timestamp=batch.max_timestamp,
+        attributes=batch.attributes & ~(COMPRESSION_MASK | DELETE_HORIZON_FLAG),
+        producer_id=batch.producer_id,
+        producer_epoch=batch.producer_epoch,
+        base_sequence=batch.base_sequence,
+        partition_leader_epoch=batch.partition_leader_epoch,
+    )
+
+
+def group_by_size(
+    segments: list[LogSegment], max_bytes: int, max_index_bytes: int, end_offset: int
+) -> list[list[LogSegment]]:
+    """Neighbours that together make one segment of at most the configured sizes."""
+    groups: list[list[LogSegment]] = []
+    sizes: tuple[int, ...] = (0, 0, 0)
+    limits = (max_bytes, max_index_bytes, max_index_bytes)
+    for i, segment in enumerate(segments):
+        last_offset = (segments[i + 1].base_offset if i + 1 < len(segments) else end_offset) - 1
+        own = (segment.size, segment.offset_index.size_bytes, segment.time_index.size_bytes)
+        together = tuple(a + b for a, b in zip(sizes, own, strict=True))
+        if (
+            groups
+            and all(a <= b for a, b in zip(together, limits, strict=True))
+            and (not segment.size or groups[-1][0].takes_offset(last_offset))
+        ):
+            groups[-1].append(segment)
+            sizes = together
+        else:
+            groups.append([segment])
+            sizes = own
+    return groups
+
+
+def replace_segments(log: Log, cleaned: LogSegment, old: list[LogSegment]) -> None:
+    """Put `cleaned` in the place of `old`.
+
+    As `.swap` it is complete and counts, whatever becomes of the old ones; a start after a crash finishes
+    what is begun here. Raises OSError.
+    """
+    if cleaned.base_offset != old[0].base_offset:
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"{log.name}: offsets must not change")
+    cleaned.rename(log.directory, SWAP_SUFFIX)
+    log.files.sync_directory(log.directory)
+    try:
+        delete_segments(log, old, log.now_ms(), keep_snapshot_at=cleaned.base_offset)
+        log.segments.add(cleaned)
+        cleaned.rename(log.directory, "")
+        log.files.sync_directory(log.directory)
+    except OSError as error:
+        # Half of the files have their names: only a start from the beginning puts that right.
+        raise OSError(errno.EIO, f"segments half replaced: {error}") from error
