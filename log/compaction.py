@@ -6,8 +6,9 @@ and what is still valid is written to new ones, several small ones into one. A n
 ones' place by renaming (README.md, crash states): a crash leaves the old or the new, never neither.
 
 A batch keeps its first and last offset. It stays as it is when all its records do; it stays, emptied, when
-it is a producer's last (its sequence is needed) or the last of the round (consumers must be able to go on to
-where the log said it ends). Tombstones, and markers of transactions without data, get a delete horizon when
+it is a producer's last (its sequence is needed) or a segment's last: consumers must be able to go on to where
+the log said it ends, and recovery may take a gap between two segments for a loss. (Kafka keeps only the last
+of a round; the records are the same.) Tombstones, and markers of transactions without data, get a delete horizon when
 they are first met in the clean part, and go when it has passed.
 
 All this is done in steps of a millisecond or so: the generators here yield a `Step` after each, and what may
@@ -108,6 +109,7 @@ class Compaction:
         self._map = OffsetMap(max_keys, first_dirty_offset)
         self._now_ms = log.now_ms()
         self._transactions = CleanedTransactions()
+        self._group_end = -1
         self._step_bytes = 0
 
     def run(self) -> Generator[Step, None, int]:
@@ -115,6 +117,7 @@ class Compaction:
         log = self._log
         log.cleaning = self
         try:
+            yield from self._flush()
             yield from self._build_map()
             end_offset = self._map.latest_offset + 1
             segments = [segment for segment in log.segments if segment.base_offset < end_offset]
@@ -130,14 +133,41 @@ class Compaction:
             if log.cleaning is self:
                 log.cleaning = None
 
+    def _flush(self) -> Iterator[Step]:
+        """What is to replace older records must be on the disk before they go."""
+        flush = self._log.begin_flush(self._log.segments.active.base_offset)
+        if flush is not None:
+            try:
+                yield from self._elsewhere(flush.run)
+            except BaseException:
+                flush.abandon()
+                raise
+            flush.complete()
+
     def _check(self) -> None:
         if self._log.cleaning is not self or self._log.offline_reason is not None:
             raise CleaningAborted(self._log.name)
 
-    def _step(self, work: Callable[[], None] | None = None) -> Iterator[Step]:
+    def _step(self) -> Iterator[Step]:
         size, self._step_bytes = self._step_bytes, 0
-        yield Step(size, work)
+        yield Step(size)
         self._check()
+
+    def _elsewhere(self, work: Callable[[], None]) -> Iterator[Step]:
+        """Have `work` done, in whatever thread; what it raises is raised here."""
+        errors: list[Exception] = []
+
+        def run() -> None:
+            try:
+                work()
+            except Exception as error:
+                errors.append(error)
+
+        size, self._step_bytes = self._step_bytes, 0
+        yield Step(size, run)
+        self._check()
+        if errors:
+            raise errors[0]
 
     # -- the first half: the last offset of each key
 
@@ -186,6 +216,8 @@ class Compaction:
 
     def _clean_group(self, group: list[LogSegment]) -> Iterator[Step]:
         log = self._log
+        following = log.segments.after(group[-1])
+        self._group_end = log.log_end_offset if following is None else following.base_offset
         cleaned = LogSegment.create(
             log.directory,
             group[0].base_offset,
@@ -219,7 +251,7 @@ class Compaction:
                 for path in paths:
                     self._log.files.sync_file(path)
 
-            yield from self._step(sync)
+            yield from self._elsewhere(sync)
 
     def _clean_segment(
         self, segment: LogSegment, cleaned: LogSegment, producers: dict[int, ProducerEntry]
@@ -257,7 +289,7 @@ class Compaction:
             discard_records = self._transactions.batch_met(batch)
         must_stay = (
             batch.has_producer_id and _is_last_of_producer(batch, producers)
-        ) or batch.next_offset == self._first_uncleanable_offset
+        ) or batch.next_offset == self._group_end
         kept: list[Record] = []
         if not discard_records:
             for j, record in enumerate(iterate_records(batch), start=1):
@@ -300,7 +332,7 @@ class Compaction:
             packed.append(compress(codec, bytes(data)))
 
         if codec and len(data) > _BIG_BATCH_BYTES:
-            yield from self._step(pack)
+            yield from self._elsewhere(pack)
         else:
             pack()
         max_timestamp = batch.max_timestamp

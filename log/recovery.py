@@ -74,6 +74,7 @@ class LogLoader:
         self._log_start_offset = log_start_offset
         self._recovery_point = recovery_point
         self._clean_shutdown = clean_shutdown
+        self._is_compacted = False  # whether the segment recovered last has gaps in it
         self._segments = Segments()
         self._epochs = LeaderEpochs(directory, self._files)
         self._state = ProducerState(directory.name)
@@ -193,21 +194,27 @@ class LogLoader:
         first = segments[0].base_offset
         self._load_producers(self._log_start_offset, first)
         next_offset = first
-        for i, segment in enumerate(segments):
-            self._snapshots.take(self._state)
-            next_offset, is_whole = self._recover_segment(segment)
-            if not is_whole:
-                for later in segments[i + 1 :]:
-                    _logger.warning("%s: behind a damaged batch, removed", later.file.path)
-                    self._segments.remove(later)
-                    later.unlink()
-                    self._snapshots.remove_at(later.base_offset)
-                break
+        is_whole = True
+        for segment in segments:
+            # A disk may have kept a later segment's bytes and lost an earlier one's. Kafka does not look for
+            # this, and leaves such gaps when it compacts; we do not (compaction.py), and neither loses what
+            # it compacted, because that is synced.
+            if segment.base_offset > next_offset and not self._is_compacted:
+                is_whole = False
+            if is_whole:
+                self._snapshots.take(self._state)
+                next_offset, is_whole = self._recover_segment(segment)
+            else:
+                _logger.warning("%s: behind a loss, removed", segment.file.path)
+                self._segments.remove(segment)
+                segment.unlink()
+                self._snapshots.remove_at(segment.base_offset)
         return next_offset
 
     def _recover_segment(self, segment: LogSegment) -> tuple[int, bool]:
         """Scan a segment and cut it behind its last good batch; (next offset, whether all was good)."""
         segment.reset()
+        self._is_compacted = False
         end = 0
         next_offset = segment.base_offset
         reason = "cut short"
@@ -219,6 +226,8 @@ class LogLoader:
                 if not segment.takes_offset(batch.base_offset) or batch.base_offset < next_offset:
                     reason = f"offset {batch.base_offset} where {next_offset} or more must be"
                     break
+                if batch.base_offset > next_offset or batch.record_count <= batch.last_offset_delta:
+                    self._is_compacted = True
                 segment.note_batch(
                     position,
                     batch.size_bytes,

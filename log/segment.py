@@ -10,6 +10,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -105,10 +106,18 @@ class LogSegment:
 
     def ensure_file(self) -> None:
         """Make the file, if it is not there yet. Raises OSError."""
-        if not self._has_file:
+        if self._has_file:
+            return
+        try:
             self.file.create()
             self.file.truncate(0)
-            self._has_file = True
+        except OSError:
+            # An empty file left behind would be taken for a segment at the next start.
+            self.file.close()
+            with suppress(OSError):
+                self._files.unlink(self.file.path)
+            raise
+        self._has_file = True
 
     @classmethod
     def open(
@@ -159,10 +168,8 @@ class LogSegment:
     def _cut_back(self, position: int) -> None:
         # What was written of a failed batch must not be taken for one later. If even this fails, the next
         # append writes over it, and recovery would cut it.
-        try:
+        with suppress(OSError):
             self.file.truncate(position)
-        except OSError:
-            return
 
     def note_batch(
         self,
