@@ -155,12 +155,12 @@ class Compaction:
 
     def _elsewhere(self, work: Callable[[], None]) -> Iterator[Step]:
         """Have `work` done, in whatever thread; what it raises is raised here."""
-        errors: list[Exception] = []
+        errors: list[OSError] = []
 
         def run() -> None:
             try:
                 work()
-            except Exception as error:
+            except OSError as error:
                 errors.append(error)
 
         size, self._step_bytes = self._step_bytes, 0
