@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from conformance.conftest import NewBroker
 from conformance.harness.broker import Broker
 from conformance.spark.client import Client, eventually
-from conformance.spark.reading import Table, available_now, load, numbers, running
+from conformance.spark.reading import IMPATIENT, Table, available_now, load, numbers, running
 
 MIB = 1024 * 1024
 RECORD_BYTES = 100_000
@@ -235,6 +235,7 @@ def test_a_tolerant_stream_survives_anything(
         subscribePattern=f"{topic}-.*",
         startingOffsets="earliest",
         failOnDataLoss="false",
+        **IMPATIENT,
         kafkaConsumer__pollTimeoutMs="1000",
     )
     table = Table(spark, topic)

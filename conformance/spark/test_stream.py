@@ -8,7 +8,7 @@ from pyspark.sql import functions as f
 
 from conformance.harness.broker import Broker
 from conformance.spark.client import Client, eventually
-from conformance.spark.reading import Table, available_now, load, numbers, running
+from conformance.spark.reading import IMPATIENT, Table, available_now, load, numbers, running
 
 
 @pytest.mark.parametrize(
@@ -265,6 +265,7 @@ def test_topics_come_and_go_and_grow(
         subscribePattern=f"{topic}-.*",
         startingOffsets="earliest",
         failOnDataLoss="false",
+        **IMPATIENT,
     )
     client.create(f"{topic}-0")
     partitions = {f"{topic}-0": 1}
