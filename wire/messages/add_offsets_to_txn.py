@@ -1,4 +1,9 @@
-"""AddOffsetsToTxn (key 25), versions 0-4, flexible since 3."""
+"""AddOffsetsToTxn (key 25), versions 0-4, flexible since 3.
+
+1  answered first and throttled by the client afterwards (KIP-219)
+2  PRODUCER_FENCED in place of INVALID_PRODUCER_EPOCH (KIP-588)
+4  TRANSACTION_ABORTABLE is possible (KIP-890)
+"""
 
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.declare import field, request, response

@@ -1,4 +1,12 @@
-"""AddPartitionsToTxn (key 24), versions 0-5, flexible since 3."""
+"""AddPartitionsToTxn (key 24), versions 0-5, flexible since 3.
+
+Clients use versions up to 3, brokers those above.
+
+    1  answered first and throttled by the client afterwards (KIP-219)
+    2  PRODUCER_FENCED in place of INVALID_PRODUCER_EPOCH (KIP-588)
+    4  several transactions at once, or only to verify; from brokers only (KIP-890)
+    5  TRANSACTION_ABORTABLE is possible (KIP-890)
+"""
 
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.declare import array, field, request, response, struct

@@ -1,4 +1,9 @@
-"""AddRaftVoter (key 80), versions 0-1, flexible since 0."""
+"""AddRaftVoter (key 80), versions 0-1, flexible since 0.
+
+Adds a voter to the KRaft quorum (KIP-853).
+
+    1  ack_when_committed: whether to answer once the change is committed
+"""
 
 from uuid import UUID
 

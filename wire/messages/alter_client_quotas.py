@@ -1,5 +1,7 @@
 """AlterClientQuotas (key 49), versions 0-1, flexible since 1.
 
+Quotas of users, clients and addresses (KIP-546).
+
 Kafka names a struct of the request and a differing one of the response EntryData: the request's
 has the suffix.
 """

@@ -1,4 +1,10 @@
-"""AlterConfigs (key 33), versions 0-2, flexible since 2."""
+"""AlterConfigs (key 33), versions 0-2, flexible since 2.
+
+Replaces all configs of a resource (KIP-133): what is not named falls back to its default. See
+IncrementalAlterConfigs.
+
+    1  answered first and throttled by the client afterwards (KIP-219)
+"""
 
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.declare import array, field, request, response, struct

@@ -1,4 +1,9 @@
-"""AlterPartitionReassignments (key 45), versions 0-1, flexible since 0."""
+"""AlterPartitionReassignments (key 45), versions 0-1, flexible since 0.
+
+Begins or cancels the move of replicas (KIP-455).
+
+    1  a change of the replication factor can be forbidden (KIP-860)
+"""
 
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.declare import array, field, nullable_array, request, response, struct

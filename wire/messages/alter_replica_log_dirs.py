@@ -1,4 +1,9 @@
-"""AlterReplicaLogDirs (key 34), versions 1-2, flexible since 2."""
+"""AlterReplicaLogDirs (key 34), versions 1-2, flexible since 2.
+
+Moves replicas between the log directories of a broker (KIP-113).
+
+    1  answered first and throttled by the client afterwards (KIP-219)
+"""
 
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.declare import array, field, request, response, struct

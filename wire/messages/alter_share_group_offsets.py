@@ -1,4 +1,7 @@
-"""AlterShareGroupOffsets (key 91), version 0, flexible since 0."""
+"""AlterShareGroupOffsets (key 91), version 0, flexible since 0.
+
+Sets start offsets of a share group without members (KIP-932).
+"""
 
 from uuid import UUID
 

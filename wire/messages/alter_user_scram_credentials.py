@@ -1,4 +1,7 @@
-"""AlterUserScramCredentials (key 51), version 0, flexible since 0."""
+"""AlterUserScramCredentials (key 51), version 0, flexible since 0.
+
+Sets and deletes SCRAM credentials (KIP-554).
+"""
 
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.declare import array, field, request, response, struct

@@ -1,4 +1,14 @@
-"""ApiVersions (key 18), versions 0-4, flexible since 3."""
+"""ApiVersions (key 18), versions 0-4, flexible since 3.
+
+What a broker speaks. A version that the broker does not know is answered in version 0 with
+UNSUPPORTED_VERSION and the versions of this API; the response header is always in version 0
+(KIP-511).
+
+    1  throttle time (KIP-124)
+    2  answered first and throttled by the client afterwards (KIP-219)
+    3  name and version of the client (KIP-511); features (KIP-584)
+    4  a supported feature may have 0 for its lowest version (KAFKA-17011)
+"""
 
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.declare import array, field, request, response, struct

@@ -1,4 +1,9 @@
-"""ConsumerGroupDescribe (key 69), versions 0-1, flexible since 0."""
+"""ConsumerGroupDescribe (key 69), versions 0-1, flexible since 0.
+
+Members of consumer groups, their assignments and target assignments (KIP-848).
+
+    1  type of a member: classic or consumer (KIP-1099)
+"""
 
 from uuid import UUID
 

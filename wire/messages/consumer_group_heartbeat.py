@@ -1,4 +1,10 @@
-"""ConsumerGroupHeartbeat (key 68), versions 0-1, flexible since 0."""
+"""ConsumerGroupHeartbeat (key 68), versions 0-1, flexible since 0.
+
+The one request of the consumer protocol (KIP-848): joins, says what has changed, takes the
+assignment, leaves. Null means unchanged.
+
+    1  subscription by regular expression; the member makes its id itself (KIP-1082)
+"""
 
 from uuid import UUID
 

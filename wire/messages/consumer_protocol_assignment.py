@@ -1,4 +1,8 @@
-"""Consumer Protocol Assignment."""
+"""ConsumerProtocolAssignment, versions 0-3.
+
+What the leader of a classic consumer group assigns to a member, in SyncGroup. All versions are
+alike.
+"""
 
 from kafkalite.wire.declare import array, data, field, struct
 from kafkalite.wire.fields import int32, nullable_bytes, string

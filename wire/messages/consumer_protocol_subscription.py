@@ -1,4 +1,11 @@
-"""Consumer Protocol Subscription."""
+"""ConsumerProtocolSubscription, versions 0-3.
+
+What a member of a classic consumer group subscribes to: the metadata of its protocol in JoinGroup.
+
+    1  partitions owned, for cooperative rebalancing (KIP-429)
+    2  generation id (KIP-792)
+    3  rack (KIP-881)
+"""
 
 from kafkalite.wire.declare import array, data, field, struct
 from kafkalite.wire.fields import int32, nullable_bytes, nullable_string, string

@@ -1,4 +1,10 @@
-"""CreateDelegationToken (key 38), versions 1-3, flexible since 2."""
+"""CreateDelegationToken (key 38), versions 1-3, flexible since 2.
+
+Delegation tokens (KIP-48).
+
+    1  answered first and throttled by the client afterwards (KIP-219)
+    3  owner and requester of the token (KIP-373)
+"""
 
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.declare import array, field, request, response, struct

@@ -1,4 +1,10 @@
-"""CreatePartitions (key 37), versions 0-3, flexible since 2."""
+"""CreatePartitions (key 37), versions 0-3, flexible since 2.
+
+Makes a topic have more partitions (KIP-195).
+
+    1  answered first and throttled by the client afterwards (KIP-219)
+    3  THROTTLING_QUOTA_EXCEEDED is possible (KIP-599)
+"""
 
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.declare import array, field, nullable_array, request, response, struct

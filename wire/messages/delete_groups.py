@@ -1,4 +1,9 @@
-"""DeleteGroups (key 42), versions 0-2, flexible since 2."""
+"""DeleteGroups (key 42), versions 0-2, flexible since 2.
+
+Removes groups without members, and their offsets (KIP-229).
+
+    1  answered first and throttled by the client afterwards (KIP-219)
+"""
 
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.declare import array, field, request, response, struct

@@ -1,4 +1,9 @@
-"""DeleteRecords (key 21), versions 0-2, flexible since 2."""
+"""DeleteRecords (key 21), versions 0-2, flexible since 2.
+
+Moves the log start offset of partitions forward (KIP-107); -1 means to the high watermark.
+
+    1  answered first and throttled by the client afterwards (KIP-219)
+"""
 
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.declare import array, field, request, response, struct

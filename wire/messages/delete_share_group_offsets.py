@@ -1,4 +1,7 @@
-"""DeleteShareGroupOffsets (key 92), version 0, flexible since 0."""
+"""DeleteShareGroupOffsets (key 92), version 0, flexible since 0.
+
+Makes a share group forget topics (KIP-932).
+"""
 
 from uuid import UUID
 

@@ -1,4 +1,7 @@
-"""DeleteShareGroupState (key 86), version 0, flexible since 0."""
+"""DeleteShareGroupState (key 86), version 0, flexible since 0.
+
+Group coordinator to share coordinator (KIP-932).
+"""
 
 from uuid import UUID
 

@@ -1,4 +1,7 @@
-"""DescribeClientQuotas (key 48), versions 0-1, flexible since 1."""
+"""DescribeClientQuotas (key 48), versions 0-1, flexible since 1.
+
+Quotas of users, clients and addresses (KIP-546).
+"""
 
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.declare import array, field, nullable_array, request, response, struct

@@ -1,4 +1,10 @@
-"""DescribeCluster (key 60), versions 0-2, flexible since 0."""
+"""DescribeCluster (key 60), versions 0-2, flexible since 0.
+
+Brokers, controller and cluster id, without topics (KIP-700).
+
+    1  endpoint type: brokers or controllers (KIP-919)
+    2  fenced brokers on request (KIP-1073)
+"""
 
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.declare import array, field, request, response, struct

@@ -1,4 +1,10 @@
-"""DescribeLogDirs (key 35), versions 1-5, flexible since 2."""
+"""DescribeLogDirs (key 35), versions 1-5, flexible since 2.
+
+1  answered first and throttled by the client afterwards (KIP-219)
+3  an error of the whole (KIP-784)
+4  total and usable bytes of the volume (KIP-827)
+5  is_cordoned (KIP-1066)
+"""
 
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.declare import array, field, nullable_array, request, response, struct

@@ -1,4 +1,7 @@
-"""DescribeProducers (key 61), version 0, flexible since 0."""
+"""DescribeProducers (key 61), version 0, flexible since 0.
+
+Producers that a partition remembers, and their open transactions (KIP-664).
+"""
 
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.declare import array, field, request, response, struct

@@ -1,5 +1,10 @@
 """DescribeQuorum (key 55), versions 0-2, flexible since 0.
 
+State of the KRaft quorum (KIP-595).
+
+    1  when a voter last fetched, and last was caught up (KIP-836)
+    2  directory ids, addresses of the nodes, error messages (KIP-853)
+
 Kafka names a struct of the request and a differing one of the response PartitionData and
 TopicData: the request's has the suffix.
 """

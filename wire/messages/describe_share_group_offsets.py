@@ -1,4 +1,9 @@
-"""DescribeShareGroupOffsets (key 90), versions 0-1, flexible since 0."""
+"""DescribeShareGroupOffsets (key 90), versions 0-1, flexible since 0.
+
+Start offsets of share groups (KIP-932).
+
+    1  lag (KIP-1226)
+"""
 
 from uuid import UUID
 

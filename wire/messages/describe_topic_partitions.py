@@ -1,4 +1,7 @@
-"""DescribeTopicPartitions (key 75), version 0, flexible since 0."""
+"""DescribeTopicPartitions (key 75), version 0, flexible since 0.
+
+Topics partition by partition, in pages: a cursor says where to go on (KIP-966).
+"""
 
 from uuid import UUID
 

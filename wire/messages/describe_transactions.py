@@ -1,4 +1,7 @@
-"""DescribeTransactions (key 65), version 0, flexible since 0."""
+"""DescribeTransactions (key 65), version 0, flexible since 0.
+
+State and partitions of transactions (KIP-664).
+"""
 
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.declare import array, field, request, response, struct

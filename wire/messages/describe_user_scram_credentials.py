@@ -1,4 +1,7 @@
-"""DescribeUserScramCredentials (key 50), version 0, flexible since 0."""
+"""DescribeUserScramCredentials (key 50), version 0, flexible since 0.
+
+Which SCRAM mechanisms users have credentials for (KIP-554).
+"""
 
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.declare import array, field, nullable_array, request, response, struct

@@ -1,4 +1,9 @@
-"""ElectLeaders (key 43), versions 0-2, flexible since 2."""
+"""ElectLeaders (key 43), versions 0-2, flexible since 2.
+
+Elects the preferred leader of partitions (KIP-183).
+
+    1  unclean elections too; an error of the whole (KIP-460)
+"""
 
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.declare import array, field, nullable_array, request, response, struct

@@ -1,4 +1,9 @@
-"""ExpireDelegationToken (key 40), versions 1-2, flexible since 2."""
+"""ExpireDelegationToken (key 40), versions 1-2, flexible since 2.
+
+Delegation tokens (KIP-48).
+
+    1  answered first and throttled by the client afterwards (KIP-219)
+"""
 
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.declare import field, request, response

@@ -1,4 +1,24 @@
-"""Fetch (key 1), versions 4-18, flexible since 12."""
+"""Fetch (key 1), versions 4-18, flexible since 12.
+
+Reads record batches. Partitions are served in the order of the request, which is the order in
+which they share max_bytes.
+
+     4  isolation level, last stable offset, aborted transactions (KIP-98)
+     5  log start offset (KIP-107)
+     6  KAFKA_STORAGE_ERROR is possible (KIP-112)
+     7  fetch sessions (KIP-227)
+     8  answered first and throttled by the client afterwards (KIP-219)
+     9  current leader epoch, for fencing (KIP-320)
+    10  records may be compressed with zstd (KIP-110)
+    11  rack of the consumer, preferred read replica (KIP-392)
+    12  last fetched epoch, diverging epoch, current leader (KIP-595)
+    13  topic ids in place of names (KIP-516)
+    14  OFFSET_MOVED_TO_TIERED_STORAGE is possible (KIP-405)
+    15  the replica state, with its epoch, in place of the replica id (KIP-903)
+    16  addresses of current leaders (KIP-951)
+    17  directory id of the fetching replica (KIP-853)
+    18  high watermark of the fetching replica (KIP-1166)
+"""
 
 from uuid import UUID
 

@@ -1,4 +1,7 @@
-"""GetTelemetrySubscriptions (key 71), version 0, flexible since 0."""
+"""GetTelemetrySubscriptions (key 71), version 0, flexible since 0.
+
+Which metrics a client shall push (KIP-714). Kafka advertises it only with a receiver plugged in.
+"""
 
 from uuid import UUID
 

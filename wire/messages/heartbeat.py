@@ -1,4 +1,9 @@
-"""Heartbeat (key 12), versions 0-4, flexible since 4."""
+"""Heartbeat (key 12), versions 0-4, flexible since 4.
+
+1  throttle time (KIP-124)
+2  answered first and throttled by the client afterwards (KIP-219)
+3  group instance id (KIP-345)
+"""
 
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.declare import field, request, response

@@ -1,4 +1,7 @@
-"""IncrementalAlterConfigs (key 44), versions 0-1, flexible since 1."""
+"""IncrementalAlterConfigs (key 44), versions 0-1, flexible since 1.
+
+Sets, deletes, appends to, subtracts from single configs (KIP-339).
+"""
 
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.declare import array, field, request, response, struct

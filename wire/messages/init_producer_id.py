@@ -1,4 +1,13 @@
-"""InitProducerId (key 22), versions 0-5, flexible since 2."""
+"""InitProducerId (key 22), versions 0-5, flexible since 2.
+
+A producer id, for idempotence and transactions (KIP-98). Version 6, for two-phase commit
+(KIP-939), is not stable in Kafka 4.3 and not here.
+
+    1  answered first and throttled by the client afterwards (KIP-219)
+    3  producer id and epoch, to go on after an error by a new epoch (KIP-360)
+    4  PRODUCER_FENCED in place of INVALID_PRODUCER_EPOCH (KIP-588)
+    5  TRANSACTION_ABORTABLE is possible (KIP-890)
+"""
 
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.declare import field, request, response

@@ -1,4 +1,10 @@
-"""ListConfigResources (key 74), versions 0-1, flexible since 0."""
+"""ListConfigResources (key 74), versions 0-1, flexible since 0.
+
+Names of resources that have configs.
+
+    0  ListClientMetricsResources (KIP-714)
+    1  any type of resource (KIP-1142)
+"""
 
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.declare import array, field, request, response, struct

@@ -1,4 +1,18 @@
-"""ListOffsets (key 2), versions 1-11, flexible since 6."""
+"""ListOffsets (key 2), versions 1-11, flexible since 6.
+
+The offset that belongs to a timestamp; -1 asks for the end of a partition, -2 for its beginning.
+
+     1  one offset per partition, with its timestamp (KIP-79)
+     2  isolation level (KIP-98)
+     3  answered first and throttled by the client afterwards (KIP-219)
+     4  leader epochs (KIP-320)
+     5  OFFSET_NOT_AVAILABLE is possible (KIP-207)
+     7  timestamp -3: the offset of the greatest timestamp (KIP-734)
+     8  timestamp -4: the earliest local offset (KIP-405)
+     9  timestamp -5: the last tiered offset (KIP-1005)
+    10  a timeout, for lookups in remote storage (KIP-1075)
+    11  timestamp -6: the earliest offset not yet uploaded (KIP-1023)
+"""
 
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.declare import array, field, request, response, struct

@@ -1,4 +1,7 @@
-"""ListPartitionReassignments (key 46), version 0, flexible since 0."""
+"""ListPartitionReassignments (key 46), version 0, flexible since 0.
+
+Which moves of replicas are under way (KIP-455).
+"""
 
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.declare import array, field, nullable_array, request, response, struct

@@ -1,4 +1,10 @@
-"""ListTransactions (key 66), versions 0-2, flexible since 0."""
+"""ListTransactions (key 66), versions 0-2, flexible since 0.
+
+Which transactions there are (KIP-664).
+
+    1  only those open for so long (KIP-994)
+    2  only transactional ids of a pattern; INVALID_REGULAR_EXPRESSION is possible (KIP-1152)
+"""
 
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.declare import array, field, request, response, struct

@@ -1,4 +1,21 @@
-"""Metadata (key 3), versions 0-13, flexible since 9."""
+"""Metadata (key 3), versions 0-13, flexible since 9.
+
+Brokers, topics, partitions and their leaders: the first thing that every client wants to know.
+
+     0  an empty list of topics means all
+     1  null means all topics, an empty list none; rack, controller id, is_internal
+     2  cluster id (KIP-78)
+     3  throttle time (KIP-124)
+     4  allow_auto_topic_creation; older versions mean true
+     5  offline replicas (KIP-112)
+     6  answered first and throttled by the client afterwards (KIP-219)
+     7  leader epoch (KIP-320)
+     8  authorized operations on request (KIP-430)
+    10  topic ids in the response (KIP-516)
+    11  without the authorized operations of the cluster: see DescribeCluster (KIP-700)
+    12  topics can be asked for by id (KIP-516)
+    13  an error of the whole: REBOOTSTRAP_REQUIRED (KIP-1102)
+"""
 
 from uuid import UUID
 

@@ -1,4 +1,7 @@
-"""OffsetDelete (key 47), version 0."""
+"""OffsetDelete (key 47), version 0.
+
+Forgets committed offsets of a group, topic by topic (KIP-496). Never flexible.
+"""
 
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.declare import array, field, request, response, struct

@@ -1,4 +1,10 @@
-"""OffsetForLeaderEpoch (key 23), versions 2-4, flexible since 4."""
+"""OffsetForLeaderEpoch (key 23), versions 2-4, flexible since 4.
+
+Where a leader epoch ends in the log of the leader (KIP-101, KIP-279).
+
+    2  current leader epoch, for fencing; throttle time (KIP-320)
+    3  replica id: -2 for consumers, which may look beyond the high watermark (KIP-392)
+"""
 
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.declare import array, field, request, response, struct

@@ -1,4 +1,19 @@
-"""Produce (key 0), versions 3-13, flexible since 9."""
+"""Produce (key 0), versions 3-13, flexible since 9.
+
+Appends record batches to partitions. With acks = 0 there is no response. ApiVersions says 0 for
+the lowest version, as old librdkafka needs (KAFKA-18659), but 0-2 are not served.
+
+     3  transactional id; record batches of format 2 (KIP-98)
+     4  KAFKA_STORAGE_ERROR is possible (KIP-112)
+     5  log start offset in the response (KIP-192)
+     6  answered first and throttled by the client afterwards (KIP-219)
+     7  records may be compressed with zstd (KIP-110)
+     8  which records were refused, and why (KIP-467)
+    10  the current leader and its address come with NOT_LEADER_OR_FOLLOWER (KIP-951)
+    11  TRANSACTION_ABORTABLE is possible (KIP-890)
+    12  the batch of a transaction adds its partition to it, without AddPartitionsToTxn (KIP-890)
+    13  topic ids in place of names (KIP-516)
+"""
 
 from uuid import UUID
 

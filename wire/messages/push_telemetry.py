@@ -1,4 +1,7 @@
-"""PushTelemetry (key 72), version 0, flexible since 0."""
+"""PushTelemetry (key 72), version 0, flexible since 0.
+
+Metrics of a client (KIP-714). Kafka advertises it only with a receiver plugged in.
+"""
 
 from uuid import UUID
 

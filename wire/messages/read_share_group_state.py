@@ -1,4 +1,7 @@
-"""ReadShareGroupState (key 84), version 0, flexible since 0."""
+"""ReadShareGroupState (key 84), version 0, flexible since 0.
+
+Partition leader to share coordinator (KIP-932).
+"""
 
 from uuid import UUID
 

@@ -1,4 +1,9 @@
-"""ReadShareGroupStateSummary (key 87), versions 0-1, flexible since 0."""
+"""ReadShareGroupStateSummary (key 87), versions 0-1, flexible since 0.
+
+Group coordinator to share coordinator: offsets without the state of deliveries (KIP-932).
+
+    1  delivery complete count (KIP-1226)
+"""
 
 from uuid import UUID
 

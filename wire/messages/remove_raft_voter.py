@@ -1,4 +1,7 @@
-"""RemoveRaftVoter (key 81), version 0, flexible since 0."""
+"""RemoveRaftVoter (key 81), version 0, flexible since 0.
+
+Removes a voter from the KRaft quorum (KIP-853).
+"""
 
 from uuid import UUID
 

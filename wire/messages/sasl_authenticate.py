@@ -1,4 +1,9 @@
-"""SaslAuthenticate (key 36), versions 0-2, flexible since 2."""
+"""SaslAuthenticate (key 36), versions 0-2, flexible since 2.
+
+A mechanism's tokens, after SaslHandshake 1 (KIP-152).
+
+    1  session lifetime, after which to authenticate again (KIP-368)
+"""
 
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.declare import field, request, response

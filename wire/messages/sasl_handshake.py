@@ -1,4 +1,11 @@
-"""SaslHandshake (key 17), versions 0-1."""
+"""SaslHandshake (key 17), versions 0-1.
+
+Which mechanism to authenticate with. Never flexible, since old clients negotiate its version badly
+(KAFKA-9577).
+
+    0  raw SASL tokens follow, without header
+    1  SaslAuthenticate follows (KIP-152)
+"""
 
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.declare import array, field, request, response

@@ -1,4 +1,9 @@
-"""ShareAcknowledge (key 79), versions 1-2, flexible since 1."""
+"""ShareAcknowledge (key 79), versions 1-2, flexible since 1.
+
+Acknowledges acquired records (KIP-932). Version 0 was an early access and is gone.
+
+    2  acknowledgements can renew (KIP-1222)
+"""
 
 from uuid import UUID
 

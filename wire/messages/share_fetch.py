@@ -1,4 +1,10 @@
-"""ShareFetch (key 78), versions 1-2, flexible since 1."""
+"""ShareFetch (key 78), versions 1-2, flexible since 1.
+
+Acquires records for a member of a share group, and acknowledges earlier ones (KIP-932). Version 0
+was an early access and is gone.
+
+    2  acquire mode (KIP-1206); acknowledgements can renew (KIP-1222)
+"""
 
 from uuid import UUID
 

@@ -1,4 +1,7 @@
-"""ShareGroupDescribe (key 77), version 1, flexible since 1."""
+"""ShareGroupDescribe (key 77), version 1, flexible since 1.
+
+Members of share groups (KIP-932). Version 0 was an early access and is gone.
+"""
 
 from uuid import UUID
 

@@ -1,4 +1,7 @@
-"""ShareGroupHeartbeat (key 76), version 1, flexible since 1."""
+"""ShareGroupHeartbeat (key 76), version 1, flexible since 1.
+
+Membership in a share group (KIP-932). Version 0 was an early access and is gone.
+"""
 
 from uuid import UUID
 

@@ -1,4 +1,7 @@
-"""StreamsGroupDescribe (key 89), version 0, flexible since 0."""
+"""StreamsGroupDescribe (key 89), version 0, flexible since 0.
+
+Members of Kafka Streams groups, topology and tasks (KIP-1071).
+"""
 
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.declare import (

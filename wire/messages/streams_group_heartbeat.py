@@ -1,4 +1,9 @@
-"""StreamsGroupHeartbeat (key 88), version 0, flexible since 0."""
+"""StreamsGroupHeartbeat (key 88), version 0, flexible since 0.
+
+Membership in a Kafka Streams group: topology, tasks, endpoints (KIP-1071). Status codes in the
+response: 0 stale topology, 1 missing source topics, 2 incorrectly partitioned topics, 3 missing
+internal topics, 4 shutdown of the application, 5 assignment delayed.
+"""
 
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.declare import (

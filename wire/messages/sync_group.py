@@ -1,4 +1,10 @@
-"""SyncGroup (key 14), versions 0-5, flexible since 4."""
+"""SyncGroup (key 14), versions 0-5, flexible since 4.
+
+1  throttle time (KIP-124)
+2  answered first and throttled by the client afterwards (KIP-219)
+3  group instance id (KIP-345)
+5  protocol type and name, which must agree with the group (KIP-559)
+"""
 
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.declare import array, field, request, response, struct

@@ -1,4 +1,7 @@
-"""UnregisterBroker (key 64), version 0, flexible since 0."""
+"""UnregisterBroker (key 64), version 0, flexible since 0.
+
+Makes the cluster forget a broker (KIP-500).
+"""
 
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.declare import field, request, response

@@ -1,4 +1,10 @@
-"""UpdateFeatures (key 57), versions 0-2, flexible since 0."""
+"""UpdateFeatures (key 57), versions 0-2, flexible since 0.
+
+Sets finalized feature levels (KIP-584).
+
+    1  upgrade types, validate only (KIP-778)
+    2  no results feature by feature: all or nothing
+"""
 
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.declare import array, field, request, response, struct

@@ -1,4 +1,9 @@
-"""WriteShareGroupState (key 85), versions 0-1, flexible since 0."""
+"""WriteShareGroupState (key 85), versions 0-1, flexible since 0.
+
+Partition leader to share coordinator (KIP-932).
+
+    1  delivery complete count (KIP-1226)
+"""
 
 from uuid import UUID
 

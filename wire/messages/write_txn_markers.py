@@ -1,4 +1,10 @@
-"""WriteTxnMarkers (key 27), versions 1-2, flexible since 1."""
+"""WriteTxnMarkers (key 27), versions 1-2, flexible since 1.
+
+The transaction coordinator to partition leaders: commit or abort markers (KIP-98). Also used by
+kafka-transactions --abort.
+
+    2  transaction version (KIP-1228)
+"""
 
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.declare import array, field, request, response, struct

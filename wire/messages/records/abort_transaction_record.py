@@ -1,4 +1,7 @@
-"""Abort Transaction Record (record type 25 of the metadata log)."""
+"""AbortTransactionRecord (record type 25 of the metadata log), version 0, flexible since 0.
+
+The records since BeginTransactionRecord do not count (KIP-868).
+"""
 
 from kafkalite.wire.declare import field, metadata_record
 from kafkalite.wire.fields import nullable_string

@@ -1,4 +1,7 @@
-"""Access Control Entry Record (record type 18 of the metadata log)."""
+"""AccessControlEntryRecord (record type 18 of the metadata log), version 0, flexible since 0.
+
+An ACL (KIP-801).
+"""
 
 from uuid import UUID
 

@@ -1,4 +1,7 @@
-"""Begin Transaction Record (record type 23 of the metadata log)."""
+"""BeginTransactionRecord (record type 23 of the metadata log), version 0, flexible since 0.
+
+The records that follow count only together (KIP-868).
+"""
 
 from kafkalite.wire.declare import field, metadata_record
 from kafkalite.wire.fields import nullable_string

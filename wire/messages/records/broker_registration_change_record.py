@@ -1,4 +1,11 @@
-"""Broker Registration Change Record (record type 17 of the metadata log)."""
+"""BrokerRegistrationChangeRecord (record type 17 of the metadata log), versions 0-3, flexible since 0.
+
+0 or null means unchanged.
+
+    1  in controlled shutdown (KIP-841)
+    2  log directories (KIP-858)
+    3  cordoned log directories (KIP-1066)
+"""
 
 from uuid import UUID
 

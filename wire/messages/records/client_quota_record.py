@@ -1,4 +1,7 @@
-"""Client Quota Record (record type 14 of the metadata log)."""
+"""ClientQuotaRecord (record type 14 of the metadata log), version 0, flexible since 0.
+
+A quota, or its removal (KIP-546).
+"""
 
 from kafkalite.wire.declare import array, field, metadata_record, struct
 from kafkalite.wire.fields import boolean, float64, nullable_string, string

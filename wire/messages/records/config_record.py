@@ -1,4 +1,7 @@
-"""Config Record (record type 4 of the metadata log)."""
+"""ConfigRecord (record type 4 of the metadata log), version 0, flexible since 0.
+
+A config of a resource; null removes it.
+"""
 
 from kafkalite.wire.declare import field, metadata_record
 from kafkalite.wire.fields import int8, nullable_string, string

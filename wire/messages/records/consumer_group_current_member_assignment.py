@@ -1,4 +1,7 @@
-"""Consumer Group Current Member Assignment (record type 8 of __consumer_offsets)."""
+"""ConsumerGroupCurrentMemberAssignment (record type 8 of __consumer_offsets), version 0, flexible since 0.
+
+What a member has now, and what it has still to give back (KIP-848).
+"""
 
 from uuid import UUID
 

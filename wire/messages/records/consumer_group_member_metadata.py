@@ -1,4 +1,8 @@
-"""Consumer Group Member Metadata (record type 5 of __consumer_offsets)."""
+"""ConsumerGroupMemberMetadata (record type 5 of __consumer_offsets), version 0, flexible since 0.
+
+A member of a consumer group, and its subscription (KIP-848). A classic member has its protocols
+beside.
+"""
 
 from kafkalite.wire.declare import array, field, nullable_nested, record_key, record_value, struct
 from kafkalite.wire.fields import bytes_, int32, nullable_string, string

@@ -1,4 +1,7 @@
-"""Consumer Group Metadata (record type 3 of __consumer_offsets)."""
+"""ConsumerGroupMetadata (record type 3 of __consumer_offsets), version 0, flexible since 0.
+
+The epoch of a consumer group (KIP-848).
+"""
 
 from kafkalite.wire.declare import field, record_key, record_value
 from kafkalite.wire.fields import int32, int64, string

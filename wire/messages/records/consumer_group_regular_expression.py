@@ -1,4 +1,7 @@
-"""Consumer Group Regular Expression (record type 16 of __consumer_offsets)."""
+"""ConsumerGroupRegularExpression (record type 16 of __consumer_offsets), version 0, flexible since 0.
+
+The topics that a regular expression was found to match (KIP-848).
+"""
 
 from kafkalite.wire.declare import array, field, record_key, record_value
 from kafkalite.wire.fields import int64, string

@@ -1,4 +1,7 @@
-"""Consumer Group Target Assignment Member (record type 7 of __consumer_offsets)."""
+"""ConsumerGroupTargetAssignmentMember (record type 7 of __consumer_offsets), version 0, flexible since 0.
+
+The target assignment of a member (KIP-848).
+"""
 
 from uuid import UUID
 

@@ -1,4 +1,7 @@
-"""Consumer Group Target Assignment Metadata (record type 6 of __consumer_offsets)."""
+"""ConsumerGroupTargetAssignmentMetadata (record type 6 of __consumer_offsets), version 0, flexible since 0.
+
+The epoch at which targets were assigned (KIP-848).
+"""
 
 from kafkalite.wire.declare import field, record_key, record_value
 from kafkalite.wire.fields import int32, int64, string

@@ -1,4 +1,8 @@
-"""Control Record Type Schema."""
+"""ControlRecordTypeSchema, version 0.
+
+The key of a control record: 0 abort, 1 commit, 2 leader change, 3 snapshot header, 4 snapshot
+footer, 5 KRaft version, 6 voters.
+"""
 
 from kafkalite.wire.declare import data, field
 from kafkalite.wire.fields import int16

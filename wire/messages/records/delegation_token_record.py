@@ -1,4 +1,7 @@
-"""Delegation Token Record (record type 10 of the metadata log)."""
+"""DelegationTokenRecord (record type 10 of the metadata log), version 0, flexible since 0.
+
+A delegation token (KIP-900).
+"""
 
 from kafkalite.wire.declare import array, field, metadata_record
 from kafkalite.wire.fields import int64, string

@@ -1,4 +1,7 @@
-"""End Transaction Record (record type 24 of the metadata log)."""
+"""EndTransactionRecord (record type 24 of the metadata log), version 0, flexible since 0.
+
+The records since BeginTransactionRecord count (KIP-868).
+"""
 
 from kafkalite.wire.declare import metadata_record
 

@@ -1,4 +1,8 @@
-"""End Txn Marker."""
+"""EndTxnMarker, version 0.
+
+The value of a transaction marker, a control record (KIP-98); its key says whether it commits or
+aborts.
+"""
 
 from kafkalite.wire.declare import data, field
 from kafkalite.wire.fields import int32

@@ -1,4 +1,7 @@
-"""Feature Level Record (record type 12 of the metadata log)."""
+"""FeatureLevelRecord (record type 12 of the metadata log), version 0, flexible since 0.
+
+A finalized feature, such as metadata.version.
+"""
 
 from kafkalite.wire.declare import field, metadata_record
 from kafkalite.wire.fields import int16, string

@@ -1,4 +1,12 @@
-"""Group Metadata (record type 2 of __consumer_offsets)."""
+"""GroupMetadata (record type 2 of __consumer_offsets), versions 0-4, flexible since 4.
+
+A classic group: generation, leader, members with what they subscribe to and were assigned.
+
+    1  rebalance timeout of members (KIP-62)
+    2  when the state was entered (KIP-211)
+    3  group instance ids (KIP-345)
+    4  flexible
+"""
 
 from kafkalite.wire.declare import array, field, record_key, record_value, struct
 from kafkalite.wire.fields import bytes_, int32, int64, nullable_string, string

@@ -1,4 +1,7 @@
-"""KRaft Version Record."""
+"""KRaftVersionRecord, version 0, flexible since 0.
+
+The control record that says which version of KRaft is spoken (KIP-853).
+"""
 
 from kafkalite.wire.declare import field, versioned
 from kafkalite.wire.fields import int16

@@ -1,4 +1,9 @@
-"""Leader Change Message."""
+"""LeaderChangeMessage, versions 0-1, flexible since 0.
+
+The control record with which a KRaft leader begins its epoch (KIP-595).
+
+    1  directory ids of voters (KIP-853)
+"""
 
 from uuid import UUID
 

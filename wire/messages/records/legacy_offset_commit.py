@@ -1,4 +1,7 @@
-"""Legacy Offset Commit (record type 0 of __consumer_offsets)."""
+"""LegacyOffsetCommit (record type 0 of __consumer_offsets), version 0.
+
+The key with which Kafka 0.8 wrote committed offsets.
+"""
 
 from kafkalite.wire.declare import field, record_key, record_value
 from kafkalite.wire.fields import int32, int64, string

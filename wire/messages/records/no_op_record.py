@@ -1,4 +1,7 @@
-"""No Op Record (record type 20 of the metadata log)."""
+"""NoOpRecord (record type 20 of the metadata log), version 0, flexible since 0.
+
+Nothing: it moves the offset forward, so that all can see that the log lives (KIP-835).
+"""
 
 from kafkalite.wire.declare import metadata_record
 

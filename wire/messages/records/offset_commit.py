@@ -1,4 +1,12 @@
-"""Offset Commit (record type 1 of __consumer_offsets)."""
+"""OffsetCommit (record type 1 of __consumer_offsets), versions 0-4, flexible since 4.
+
+A committed offset. No value: the offset is forgotten.
+
+    1  expire timestamp
+    2  without it: retention is a config of the broker (KIP-211)
+    3  leader epoch (KIP-320)
+    4  topic id, tagged (KIP-848)
+"""
 
 from uuid import UUID
 

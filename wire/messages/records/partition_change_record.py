@@ -1,4 +1,10 @@
-"""Partition Change Record (record type 5 of the metadata log)."""
+"""PartitionChangeRecord (record type 5 of the metadata log), versions 0-2, flexible since 0.
+
+Null, or -2 for the leader and -1 for the recovery state, means unchanged.
+
+    1  log directories of replicas (KIP-858)
+    2  eligible leader replicas (KIP-966)
+"""
 
 from uuid import UUID
 

@@ -1,4 +1,8 @@
-"""Partition Record (record type 3 of the metadata log)."""
+"""PartitionRecord (record type 3 of the metadata log), versions 0-2, flexible since 0.
+
+1  log directories of replicas (KIP-858)
+2  eligible leader replicas (KIP-966)
+"""
 
 from uuid import UUID
 

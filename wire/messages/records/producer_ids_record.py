@@ -1,4 +1,7 @@
-"""Producer Ids Record (record type 15 of the metadata log)."""
+"""ProducerIdsRecord (record type 15 of the metadata log), version 0, flexible since 0.
+
+The block of producer ids that a broker was given (KIP-730).
+"""
 
 from kafkalite.wire.declare import field, metadata_record
 from kafkalite.wire.fields import int32, int64

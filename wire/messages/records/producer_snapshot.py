@@ -1,4 +1,8 @@
-"""Producer Snapshot."""
+"""ProducerSnapshot, version 1.
+
+The .snapshot file beside a log: producers, their last batch, their open transaction. The CRC-32C
+covers what follows it.
+"""
 
 from kafkalite.wire.declare import array, data, field, struct
 from kafkalite.wire.fields import int16, int32, int64, uint32

@@ -1,4 +1,9 @@
-"""Quorum State Data."""
+"""QuorumStateData, versions 0-1, flexible since 0.
+
+What the quorum-state file of KRaft says, which is in JSON (KIP-595).
+
+    1  who was voted for, with its directory (KIP-853)
+"""
 
 from uuid import UUID
 

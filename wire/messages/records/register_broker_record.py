@@ -1,4 +1,10 @@
-"""Register Broker Record (record type 0 of the metadata log)."""
+"""RegisterBrokerRecord (record type 0 of the metadata log), versions 0-4, flexible since 0.
+
+1  in controlled shutdown (KIP-841)
+2  is_migrating_zk_broker (KIP-866)
+3  log directories (KIP-858)
+4  cordoned log directories (KIP-1066)
+"""
 
 from uuid import UUID
 

@@ -1,4 +1,7 @@
-"""Register Controller Record (record type 27 of the metadata log)."""
+"""RegisterControllerRecord (record type 27 of the metadata log), version 0, flexible since 0.
+
+A controller and where it listens (KIP-919).
+"""
 
 from uuid import UUID
 

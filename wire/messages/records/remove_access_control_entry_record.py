@@ -1,4 +1,7 @@
-"""Remove Access Control Entry Record (record type 19 of the metadata log)."""
+"""RemoveAccessControlEntryRecord (record type 19 of the metadata log), version 0, flexible since 0.
+
+An ACL that is gone (KIP-801).
+"""
 
 from uuid import UUID
 

@@ -1,4 +1,7 @@
-"""Remove Delegation Token Record (record type 26 of the metadata log)."""
+"""RemoveDelegationTokenRecord (record type 26 of the metadata log), version 0, flexible since 0.
+
+A delegation token that is gone (KIP-900).
+"""
 
 from kafkalite.wire.declare import field, metadata_record
 from kafkalite.wire.fields import string

@@ -1,4 +1,7 @@
-"""Remove Topic Record (record type 9 of the metadata log)."""
+"""RemoveTopicRecord (record type 9 of the metadata log), version 0, flexible since 0.
+
+A topic that is gone.
+"""
 
 from uuid import UUID
 

@@ -1,4 +1,7 @@
-"""Remove User Scram Credential Record (record type 22 of the metadata log)."""
+"""RemoveUserScramCredentialRecord (record type 22 of the metadata log), version 0, flexible since 0.
+
+A SCRAM credential that is gone (KIP-900).
+"""
 
 from kafkalite.wire.declare import field, metadata_record
 from kafkalite.wire.fields import int8, string

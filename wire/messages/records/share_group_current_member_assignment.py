@@ -1,4 +1,7 @@
-"""Share Group Current Member Assignment (record type 14 of __consumer_offsets)."""
+"""ShareGroupCurrentMemberAssignment (record type 14 of __consumer_offsets), version 0, flexible since 0.
+
+What a member has now (KIP-932).
+"""
 
 from uuid import UUID
 

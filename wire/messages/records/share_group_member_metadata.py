@@ -1,4 +1,7 @@
-"""Share Group Member Metadata (record type 10 of __consumer_offsets)."""
+"""ShareGroupMemberMetadata (record type 10 of __consumer_offsets), version 0, flexible since 0.
+
+A member of a share group (KIP-932).
+"""
 
 from kafkalite.wire.declare import array, field, record_key, record_value
 from kafkalite.wire.fields import nullable_string, string

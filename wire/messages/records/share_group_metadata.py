@@ -1,4 +1,7 @@
-"""Share Group Metadata (record type 11 of __consumer_offsets)."""
+"""ShareGroupMetadata (record type 11 of __consumer_offsets), version 0, flexible since 0.
+
+The epoch of a share group (KIP-932).
+"""
 
 from kafkalite.wire.declare import field, record_key, record_value
 from kafkalite.wire.fields import int32, int64, string

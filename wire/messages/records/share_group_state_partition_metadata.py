@@ -1,4 +1,7 @@
-"""Share Group State Partition Metadata (record type 15 of __consumer_offsets)."""
+"""ShareGroupStatePartitionMetadata (record type 15 of __consumer_offsets), version 0, flexible since 0.
+
+Partitions that are being initialized, have been, or are being deleted (KIP-932).
+"""
 
 from uuid import UUID
 

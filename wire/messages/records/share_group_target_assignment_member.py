@@ -1,4 +1,7 @@
-"""Share Group Target Assignment Member (record type 13 of __consumer_offsets)."""
+"""ShareGroupTargetAssignmentMember (record type 13 of __consumer_offsets), version 0, flexible since 0.
+
+The target assignment of a member (KIP-932).
+"""
 
 from uuid import UUID
 

@@ -1,4 +1,7 @@
-"""Share Group Target Assignment Metadata (record type 12 of __consumer_offsets)."""
+"""ShareGroupTargetAssignmentMetadata (record type 12 of __consumer_offsets), version 0, flexible since 0.
+
+The epoch at which targets were assigned (KIP-932).
+"""
 
 from kafkalite.wire.declare import field, record_key, record_value
 from kafkalite.wire.fields import int32, int64, string

@@ -1,4 +1,9 @@
-"""Share Snapshot (record type 0 of __share_group_state)."""
+"""ShareSnapshot (record type 0 of __share_group_state), version 0, flexible since 0.
+
+The whole state of a share-partition.
+
+    0  all of it; the delivery complete count is tagged (KIP-932, KIP-1226)
+"""
 
 from uuid import UUID
 

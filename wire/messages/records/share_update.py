@@ -1,4 +1,7 @@
-"""Share Update (record type 1 of __share_group_state)."""
+"""ShareUpdate (record type 1 of __share_group_state), version 0, flexible since 0.
+
+What has changed since the last snapshot of a share-partition (KIP-932).
+"""
 
 from uuid import UUID
 

@@ -1,4 +1,7 @@
-"""Snapshot Footer Record."""
+"""SnapshotFooterRecord, version 0, flexible since 0.
+
+The control record at the end of a KRaft snapshot (KIP-630).
+"""
 
 from kafkalite.wire.declare import field, versioned
 from kafkalite.wire.fields import int16

@@ -1,4 +1,7 @@
-"""Snapshot Header Record."""
+"""SnapshotHeaderRecord, version 0, flexible since 0.
+
+The control record at the beginning of a KRaft snapshot (KIP-630).
+"""
 
 from kafkalite.wire.declare import field, versioned
 from kafkalite.wire.fields import int16, int64

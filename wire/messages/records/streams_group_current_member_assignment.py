@@ -1,4 +1,7 @@
-"""Streams Group Current Member Assignment (record type 22 of __consumer_offsets)."""
+"""StreamsGroupCurrentMemberAssignment (record type 22 of __consumer_offsets), version 0, flexible since 0.
+
+The tasks that a member has now, and has still to give back (KIP-1071).
+"""
 
 from kafkalite.wire.declare import array, field, nullable_array, record_key, record_value, struct
 from kafkalite.wire.fields import int8, int32, string

@@ -1,4 +1,7 @@
-"""Streams Group Member Metadata (record type 19 of __consumer_offsets)."""
+"""StreamsGroupMemberMetadata (record type 19 of __consumer_offsets), version 0, flexible since 0.
+
+A member of a streams group (KIP-1071).
+"""
 
 from kafkalite.wire.declare import array, field, nullable_nested, record_key, record_value, struct
 from kafkalite.wire.fields import int32, nullable_string, string, uint16

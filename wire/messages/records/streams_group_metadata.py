@@ -1,4 +1,7 @@
-"""Streams Group Metadata (record type 17 of __consumer_offsets)."""
+"""StreamsGroupMetadata (record type 17 of __consumer_offsets), version 0, flexible since 0.
+
+The epoch of a streams group (KIP-1071).
+"""
 
 from kafkalite.wire.declare import field, nullable_array, record_key, record_value, struct
 from kafkalite.wire.fields import int32, int64, string

@@ -1,4 +1,7 @@
-"""Streams Group Target Assignment Member (record type 21 of __consumer_offsets)."""
+"""StreamsGroupTargetAssignmentMember (record type 21 of __consumer_offsets), version 0, flexible since 0.
+
+The target tasks of a member (KIP-1071).
+"""
 
 from kafkalite.wire.declare import array, field, record_key, record_value, struct
 from kafkalite.wire.fields import int32, string

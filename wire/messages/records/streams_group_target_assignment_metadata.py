@@ -1,4 +1,7 @@
-"""Streams Group Target Assignment Metadata (record type 20 of __consumer_offsets)."""
+"""StreamsGroupTargetAssignmentMetadata (record type 20 of __consumer_offsets), version 0, flexible since 0.
+
+The epoch at which targets were assigned (KIP-1071).
+"""
 
 from kafkalite.wire.declare import field, record_key, record_value
 from kafkalite.wire.fields import int32, int64, string

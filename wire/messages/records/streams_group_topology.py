@@ -1,4 +1,7 @@
-"""Streams Group Topology (record type 23 of __consumer_offsets)."""
+"""StreamsGroupTopology (record type 23 of __consumer_offsets), version 0, flexible since 0.
+
+The topology of a streams group: subtopologies and their topics (KIP-1071).
+"""
 
 from kafkalite.wire.declare import array, field, record_key, record_value, struct
 from kafkalite.wire.fields import int16, int32, string

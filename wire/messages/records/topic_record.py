@@ -1,4 +1,7 @@
-"""Topic Record (record type 2 of the metadata log)."""
+"""TopicRecord (record type 2 of the metadata log), version 0, flexible since 0.
+
+A topic, by name and id.
+"""
 
 from uuid import UUID
 

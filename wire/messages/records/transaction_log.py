@@ -1,4 +1,10 @@
-"""Transaction Log (record type 0 of __transaction_state)."""
+"""TransactionLog (record type 0 of __transaction_state), versions 0-1, flexible since 1.
+
+The state of a transactional id.
+
+    1  flexible; producer ids before and after an overflow, client transaction version, tagged
+       (KIP-890)
+"""
 
 from kafkalite.wire.declare import array, field, nullable_array, record_key, record_value, struct
 from kafkalite.wire.fields import int8, int16, int32, int64, string

@@ -1,4 +1,7 @@
-"""Unfence Broker Record (record type 8 of the metadata log)."""
+"""UnfenceBrokerRecord (record type 8 of the metadata log), version 0, flexible since 0.
+
+Superseded by BrokerRegistrationChangeRecord.
+"""
 
 from kafkalite.wire.declare import field, metadata_record
 from kafkalite.wire.fields import int32, int64

@@ -1,4 +1,7 @@
-"""Unregister Broker Record (record type 1 of the metadata log)."""
+"""UnregisterBrokerRecord (record type 1 of the metadata log), version 0, flexible since 0.
+
+A broker that the cluster shall forget.
+"""
 
 from kafkalite.wire.declare import field, metadata_record
 from kafkalite.wire.fields import int32, int64

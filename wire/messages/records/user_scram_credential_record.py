@@ -1,4 +1,7 @@
-"""User Scram Credential Record (record type 11 of the metadata log)."""
+"""UserScramCredentialRecord (record type 11 of the metadata log), version 0, flexible since 0.
+
+A SCRAM credential (KIP-900).
+"""
 
 from kafkalite.wire.declare import field, metadata_record
 from kafkalite.wire.fields import bytes_, int8, int32, string

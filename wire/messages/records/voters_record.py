@@ -1,4 +1,7 @@
-"""Voters Record."""
+"""VotersRecord, version 0, flexible since 0.
+
+The control record that names the voters of KRaft (KIP-853).
+"""
 
 from uuid import UUID
 

@@ -1,4 +1,7 @@
-"""Zk Migration State Record (record type 21 of the metadata log)."""
+"""ZkMigrationStateRecord (record type 21 of the metadata log), version 0, flexible since 0.
+
+How far the migration from ZooKeeper was (KIP-866): a log of 3.x may contain it.
+"""
 
 from kafkalite.wire.declare import field, metadata_record
 from kafkalite.wire.fields import int8
