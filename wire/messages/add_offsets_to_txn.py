@@ -1,8 +1,10 @@
 """AddOffsetsToTxn (key 25), versions 0-4, flexible since 3.
 
-1  answered first and throttled by the client afterwards (KIP-219)
-2  PRODUCER_FENCED in place of INVALID_PRODUCER_EPOCH (KIP-588)
-4  TRANSACTION_ABORTABLE is possible (KIP-890)
+Tells the transaction coordinator that offsets of a group will be committed (KIP-98).
+
+    1  answered first and throttled by the client afterwards (KIP-219)
+    2  PRODUCER_FENCED in place of INVALID_PRODUCER_EPOCH (KIP-588)
+    4  TRANSACTION_ABORTABLE is possible (KIP-890)
 """
 
 from kafkalite.wire.api_keys import ApiKey

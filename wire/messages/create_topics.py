@@ -1,11 +1,13 @@
 """CreateTopics (key 19), versions 2-7, flexible since 5.
 
-2  throttle time (KIP-124)
-3  answered first and throttled by the client afterwards (KIP-219)
-4  -1 for partitions and replication factor means the default of the broker (KIP-464)
-5  partitions, replication factor and configs of what was created (KIP-525)
-6  THROTTLING_QUOTA_EXCEEDED is possible (KIP-599)
-7  topic id in the response (KIP-516)
+Creates topics, by number of partitions or by the replicas of each.
+
+    2  throttle time (KIP-124)
+    3  answered first and throttled by the client afterwards (KIP-219)
+    4  -1 for partitions and replication factor means the default of the broker (KIP-464)
+    5  partitions, replication factor and configs of what was created (KIP-525)
+    6  THROTTLING_QUOTA_EXCEEDED is possible (KIP-599)
+    7  topic id in the response (KIP-516)
 """
 
 from uuid import UUID

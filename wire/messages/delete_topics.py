@@ -1,10 +1,12 @@
 """DeleteTopics (key 20), versions 1-6, flexible since 4.
 
-1  throttle time (KIP-124)
-2  answered first and throttled by the client afterwards (KIP-219)
-3  TOPIC_DELETION_DISABLED is possible (KIP-322)
-5  error message; THROTTLING_QUOTA_EXCEEDED is possible (KIP-599)
-6  by name or by id (KIP-516)
+Deletes topics.
+
+    1  throttle time (KIP-124)
+    2  answered first and throttled by the client afterwards (KIP-219)
+    3  TOPIC_DELETION_DISABLED is possible (KIP-322)
+    5  error message; THROTTLING_QUOTA_EXCEEDED is possible (KIP-599)
+    6  by name or by id (KIP-516)
 """
 
 from uuid import UUID

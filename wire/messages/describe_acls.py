@@ -1,7 +1,9 @@
 """DescribeAcls (key 29), versions 1-3, flexible since 2.
 
-1  pattern type (KIP-290); answered first and throttled by the client afterwards (KIP-219)
-3  resource type USER (KIP-373)
+ACLs that match a filter (KIP-140).
+
+    1  pattern type (KIP-290); answered first and throttled by the client afterwards (KIP-219)
+    3  resource type USER (KIP-373)
 """
 
 from kafkalite.wire.api_keys import ApiKey

@@ -1,8 +1,10 @@
 """DescribeConfigs (key 32), versions 1-4, flexible since 4.
 
-1  sources and synonyms of a value, in place of is_default (KIP-226)
-2  answered first and throttled by the client afterwards (KIP-219)
-3  types and documentation (KIP-569)
+Configs of topics, brokers and other resources (KIP-133).
+
+    1  sources and synonyms of a value, in place of is_default (KIP-226)
+    2  answered first and throttled by the client afterwards (KIP-219)
+    3  types and documentation (KIP-569)
 """
 
 from kafkalite.wire.api_keys import ApiKey

@@ -1,10 +1,12 @@
 """DescribeGroups (key 15), versions 0-6, flexible since 5.
 
-1  throttle time (KIP-124)
-2  answered first and throttled by the client afterwards (KIP-219)
-3  authorized operations on request (KIP-430)
-4  group instance id (KIP-345)
-6  GROUP_ID_NOT_FOUND rather than the state Dead, with a message (KIP-1043)
+State and members of classic groups.
+
+    1  throttle time (KIP-124)
+    2  answered first and throttled by the client afterwards (KIP-219)
+    3  authorized operations on request (KIP-430)
+    4  group instance id (KIP-345)
+    6  GROUP_ID_NOT_FOUND rather than the state Dead, with a message (KIP-1043)
 """
 
 from kafkalite.wire.api_keys import ApiKey

@@ -1,9 +1,11 @@
 """DescribeLogDirs (key 35), versions 1-5, flexible since 2.
 
-1  answered first and throttled by the client afterwards (KIP-219)
-3  an error of the whole (KIP-784)
-4  total and usable bytes of the volume (KIP-827)
-5  is_cordoned (KIP-1066)
+Log directories of a broker, and how much lies in them (KIP-113).
+
+    1  answered first and throttled by the client afterwards (KIP-219)
+    3  an error of the whole (KIP-784)
+    4  total and usable bytes of the volume (KIP-827)
+    5  is_cordoned (KIP-1066)
 """
 
 from kafkalite.wire.api_keys import ApiKey

@@ -1,9 +1,11 @@
 """EndTxn (key 26), versions 0-5, flexible since 3.
 
-1  answered first and throttled by the client afterwards (KIP-219)
-2  PRODUCER_FENCED in place of INVALID_PRODUCER_EPOCH (KIP-588)
-4  TRANSACTION_ABORTABLE is possible (KIP-890)
-5  each transaction has a new producer epoch, which is in the response (KIP-890)
+Commits or aborts a transaction (KIP-98).
+
+    1  answered first and throttled by the client afterwards (KIP-219)
+    2  PRODUCER_FENCED in place of INVALID_PRODUCER_EPOCH (KIP-588)
+    4  TRANSACTION_ABORTABLE is possible (KIP-890)
+    5  each transaction has a new producer epoch, which is in the response (KIP-890)
 """
 
 from kafkalite.wire.api_keys import ApiKey

@@ -1,10 +1,12 @@
 """FindCoordinator (key 10), versions 0-6, flexible since 3.
 
-1  key type: 0 group, 1 transaction; error message (KIP-98)
-2  answered first and throttled by the client afterwards (KIP-219)
-4  several keys at once (KIP-699)
-5  TRANSACTION_ABORTABLE is possible (KIP-890)
-6  key type 2: share, with keys "group:topic id:partition" (KIP-932)
+The broker that coordinates a group or a transactional id.
+
+    1  key type: 0 group, 1 transaction; error message (KIP-98)
+    2  answered first and throttled by the client afterwards (KIP-219)
+    4  several keys at once (KIP-699)
+    5  TRANSACTION_ABORTABLE is possible (KIP-890)
+    6  key type 2: share, with keys "group:topic id:partition" (KIP-932)
 """
 
 from kafkalite.wire.api_keys import ApiKey

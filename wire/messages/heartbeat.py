@@ -1,8 +1,10 @@
 """Heartbeat (key 12), versions 0-4, flexible since 4.
 
-1  throttle time (KIP-124)
-2  answered first and throttled by the client afterwards (KIP-219)
-3  group instance id (KIP-345)
+A member of a classic group lives; the answer may be that the group rebalances.
+
+    1  throttle time (KIP-124)
+    2  answered first and throttled by the client afterwards (KIP-219)
+    3  group instance id (KIP-345)
 """
 
 from kafkalite.wire.api_keys import ApiKey

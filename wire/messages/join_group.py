@@ -1,13 +1,16 @@
 """JoinGroup (key 11), versions 0-9, flexible since 6.
 
-1  rebalance timeout; without it (-1) the session timeout counts (KIP-62)
-2  throttle time (KIP-124)
-3  answered first and throttled by the client afterwards (KIP-219)
-4  MEMBER_ID_REQUIRED: join again with the id given (KIP-394)
-5  group instance id (KIP-345)
-7  protocol type in the response, whose name may be null (KIP-559)
-8  reason (KIP-800)
-9  the leader may be told to skip the assignment (KIP-814)
+Joins a classic group, and is answered when all members have (or time is up); the leader is told
+them all.
+
+    1  rebalance timeout; without it (-1) the session timeout counts (KIP-62)
+    2  throttle time (KIP-124)
+    3  answered first and throttled by the client afterwards (KIP-219)
+    4  MEMBER_ID_REQUIRED: join again with the id given (KIP-394)
+    5  group instance id (KIP-345)
+    7  protocol type in the response, whose name may be null (KIP-559)
+    8  reason (KIP-800)
+    9  the leader may be told to skip the assignment (KIP-814)
 """
 
 from kafkalite.wire.api_keys import ApiKey

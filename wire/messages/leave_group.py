@@ -1,9 +1,11 @@
 """LeaveGroup (key 13), versions 0-5, flexible since 4.
 
-1  throttle time (KIP-124)
-2  answered first and throttled by the client afterwards (KIP-219)
-3  several members at once, by member id and group instance id (KIP-345)
-5  reason (KIP-800)
+Members leave a classic group.
+
+    1  throttle time (KIP-124)
+    2  answered first and throttled by the client afterwards (KIP-219)
+    3  several members at once, by member id and group instance id (KIP-345)
+    5  reason (KIP-800)
 """
 
 from kafkalite.wire.api_keys import ApiKey

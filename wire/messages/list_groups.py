@@ -1,9 +1,11 @@
 """ListGroups (key 16), versions 0-5, flexible since 3.
 
-1  throttle time (KIP-124)
-2  answered first and throttled by the client afterwards (KIP-219)
-4  states: shown, and to choose by (KIP-518)
-5  types: shown, and to choose by (KIP-848)
+All groups that a broker coordinates.
+
+    1  throttle time (KIP-124)
+    2  answered first and throttled by the client afterwards (KIP-219)
+    4  states: shown, and to choose by (KIP-518)
+    5  types: shown, and to choose by (KIP-848)
 """
 
 from kafkalite.wire.api_keys import ApiKey

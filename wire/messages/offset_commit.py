@@ -1,13 +1,15 @@
 """OffsetCommit (key 8), versions 2-10, flexible since 8.
 
- 2  retention time in place of the timestamp
- 3  throttle time (KIP-124)
- 4  answered first and throttled by the client afterwards (KIP-219)
- 5  without the retention time, a config of the broker since (KIP-211)
- 6  leader epoch of the committed offset (KIP-320)
- 7  group instance id (KIP-345)
- 9  the generation may be a member epoch; STALE_MEMBER_EPOCH, GROUP_ID_NOT_FOUND (KIP-848)
-10  topic ids in place of names (KIP-848)
+Stores how far a group has consumed.
+
+     2  retention time in place of the timestamp
+     3  throttle time (KIP-124)
+     4  answered first and throttled by the client afterwards (KIP-219)
+     5  without the retention time, a config of the broker since (KIP-211)
+     6  leader epoch of the committed offset (KIP-320)
+     7  group instance id (KIP-345)
+     9  the generation may be a member epoch; STALE_MEMBER_EPOCH, GROUP_ID_NOT_FOUND (KIP-848)
+    10  topic ids in place of names (KIP-848)
 """
 
 from uuid import UUID

@@ -1,14 +1,16 @@
 """OffsetFetch (key 9), versions 1-10, flexible since 6.
 
- 1  from __consumer_offsets rather than ZooKeeper
- 2  null means all topics; an error of the whole
- 3  throttle time (KIP-124)
- 4  answered first and throttled by the client afterwards (KIP-219)
- 5  leader epoch of the committed offset (KIP-320)
- 7  require_stable: wait for pending transactions (KIP-447)
- 8  several groups at once (KIP-709)
- 9  member id and member epoch (KIP-848)
-10  topic ids in place of names (KIP-848)
+How far a group has consumed.
+
+     1  from __consumer_offsets rather than ZooKeeper
+     2  null means all topics; an error of the whole
+     3  throttle time (KIP-124)
+     4  answered first and throttled by the client afterwards (KIP-219)
+     5  leader epoch of the committed offset (KIP-320)
+     7  require_stable: wait for pending transactions (KIP-447)
+     8  several groups at once (KIP-709)
+     9  member id and member epoch (KIP-848)
+    10  topic ids in place of names (KIP-848)
 """
 
 from uuid import UUID

@@ -1,9 +1,11 @@
 """SyncGroup (key 14), versions 0-5, flexible since 4.
 
-1  throttle time (KIP-124)
-2  answered first and throttled by the client afterwards (KIP-219)
-3  group instance id (KIP-345)
-5  protocol type and name, which must agree with the group (KIP-559)
+The leader of a classic group brings the assignments, and every member gets its own.
+
+    1  throttle time (KIP-124)
+    2  answered first and throttled by the client afterwards (KIP-219)
+    3  group instance id (KIP-345)
+    5  protocol type and name, which must agree with the group (KIP-559)
 """
 
 from kafkalite.wire.api_keys import ApiKey

@@ -1,10 +1,12 @@
 """TxnOffsetCommit (key 28), versions 0-5, flexible since 3.
 
-1  answered first and throttled by the client afterwards (KIP-219)
-2  leader epoch of the committed offset (KIP-320)
-3  generation, member id, group instance id, for fencing (KIP-447)
-4  TRANSACTION_ABORTABLE is possible (KIP-890)
-5  adds the group to the transaction, without AddOffsetsToTxn (KIP-890)
+Stores how far a group has consumed, when the transaction commits (KIP-98).
+
+    1  answered first and throttled by the client afterwards (KIP-219)
+    2  leader epoch of the committed offset (KIP-320)
+    3  generation, member id, group instance id, for fencing (KIP-447)
+    4  TRANSACTION_ABORTABLE is possible (KIP-890)
+    5  adds the group to the transaction, without AddOffsetsToTxn (KIP-890)
 """
 
 from kafkalite.wire.api_keys import ApiKey

@@ -1,7 +1,9 @@
 """PartitionRecord (record type 3 of the metadata log), versions 0-2, flexible since 0.
 
-1  log directories of replicas (KIP-858)
-2  eligible leader replicas (KIP-966)
+A partition as it was created.
+
+    1  log directories of replicas (KIP-858)
+    2  eligible leader replicas (KIP-966)
 """
 
 from uuid import UUID

@@ -1,9 +1,11 @@
 """RegisterBrokerRecord (record type 0 of the metadata log), versions 0-4, flexible since 0.
 
-1  in controlled shutdown (KIP-841)
-2  is_migrating_zk_broker (KIP-866)
-3  log directories (KIP-858)
-4  cordoned log directories (KIP-1066)
+A broker has started: where it listens, and what it can do.
+
+    1  in controlled shutdown (KIP-841)
+    2  is_migrating_zk_broker (KIP-866)
+    3  log directories (KIP-858)
+    4  cordoned log directories (KIP-1066)
 """
 
 from uuid import UUID
