@@ -8,7 +8,7 @@ import pkgutil
 from collections.abc import Iterator
 from typing import Any, Final
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
@@ -24,6 +24,7 @@ few = settings(
     derandomize=EXAMPLES is None,
     deadline=None,
     database=None,
+    phases=(Phase.explicit, Phase.generate),  # shrinking takes minutes
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 
