@@ -11,11 +11,13 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping
+from enum import Enum
 from pathlib import Path
 
 from kafkalite.__main__ import main as kafkalite
 from kafkalite.apis import APIS
 from kafkalite.config import BROKER_CONFIGS, GROUP_CONFIGS, TOPIC_CONFIGS, ConfigDef
+from kafkalite.group_coordinator import classic_group, consumer_member
 from kafkalite.wire.api_keys import ApiKey
 
 ROOT = Path(__file__).parent.parent
@@ -62,8 +64,23 @@ def configs(table: Mapping[str, ConfigDef]) -> str:
     return "\n".join(lines)
 
 
+def diagram(transitions: Mapping[Enum, Mapping[Enum, Enum]]) -> str:
+    """A state machine's table, drawn."""
+    arrows = [
+        f"    {state.name} --> {after.name}: {event.value}"
+        for state, row in transitions.items()
+        for event, after in row.items()
+        if after is not state
+    ]
+    return "\n".join(["```mermaid", "stateDiagram-v2", *arrows, "```"])
+
+
 PARTS: dict[str, dict[str, Callable[[], str]]] = {
     "README.md": {"apis": apis, "help": command_help},
+    "group_coordinator/README.md": {
+        "classic groups": lambda: diagram(classic_group.TRANSITIONS),
+        "consumer members": lambda: diagram(consumer_member.TRANSITIONS),
+    },
     "docs/configs.md": {
         "broker": lambda: configs(BROKER_CONFIGS),
         "topic": lambda: configs(TOPIC_CONFIGS),

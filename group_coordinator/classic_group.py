@@ -331,10 +331,15 @@ class ClassicGroup:
 
     def validate_offset_delete(self) -> None:
         """KafkaError while it has members of a kind whose subscriptions cannot be known."""
+        if self.state is State.DEAD:
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
         if self.state is not State.EMPTY and not self.is_consumer_group:
             raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
 
     def validate_delete(self) -> None:
+        """KafkaError while there is somebody in it."""
+        if self.state is State.DEAD:
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
         if self.state is not State.EMPTY:
             raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
 

@@ -13,7 +13,7 @@ Source: KIP-848 (and KIP-1251 for the assignment epochs), Kafka's CurrentAssignm
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import IntEnum
+from enum import Enum, IntEnum
 from typing import Protocol
 from uuid import UUID
 
@@ -41,7 +41,26 @@ class ConsumerMemberState(IntEnum):
     UNKNOWN = 127
 
 
-State = ConsumerMemberState
+class ConsumerMemberEvent(Enum):
+    """How a member stands to its target; the values label the diagram's arrows."""
+
+    MUST_REVOKE = "has partitions to give up"
+    MUST_WAIT = "others have what it is to get"
+    SETTLED = "has all it is to have"
+
+
+State, Event = ConsumerMemberState, ConsumerMemberEvent
+
+_FROM_ANYWHERE = {
+    Event.MUST_REVOKE: State.UNREVOKED_PARTITIONS,
+    Event.MUST_WAIT: State.UNRELEASED_PARTITIONS,
+    Event.SETTLED: State.STABLE,
+}
+
+TRANSITIONS: dict[ConsumerMemberState, dict[ConsumerMemberEvent, ConsumerMemberState]] = (
+    dict.fromkeys(State, _FROM_ANYWHERE)
+)
+"""A new target may come at any time, so that every state can follow every other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,7 +178,7 @@ def _next(member: ConsumerMember, epoch: int, around: Surroundings) -> ConsumerM
     if lost and _still_owns(around.owned, lost):
         return replace(
             member,
-            state=State.UNREVOKED_PARTITIONS,
+            state=TRANSITIONS[member.state][Event.MUST_REVOKE],
             previous_member_epoch=member.member_epoch,
             member_epoch=epoch,
             assigned=kept,
@@ -167,7 +186,7 @@ def _next(member: ConsumerMember, epoch: int, around: Surroundings) -> ConsumerM
         )
     return replace(
         member,
-        state=State.UNRELEASED_PARTITIONS if waits else State.STABLE,
+        state=TRANSITIONS[member.state][Event.MUST_WAIT if waits else Event.SETTLED],
         previous_member_epoch=member.member_epoch,
         member_epoch=around.target_epoch,
         assigned=merged(kept, gained),
@@ -188,7 +207,7 @@ def _unsubscribed(member: ConsumerMember, around: Surroundings) -> ConsumerMembe
     if _still_owns(around.owned, pending):
         return replace(
             member,
-            state=State.UNREVOKED_PARTITIONS,
+            state=TRANSITIONS[member.state][Event.MUST_REVOKE],
             previous_member_epoch=member.member_epoch,
             assigned=kept,
             pending_revocation=pending,

@@ -1,0 +1,148 @@
+"""One member, one step nearer to its target: every state with every situation."""
+
+from dataclasses import replace
+from uuid import UUID
+
+import pytest
+
+from kafkalite.group_coordinator.consumer_member import (
+    TRANSITIONS,
+    ConsumerMember,
+    ConsumerMemberEvent,
+    ConsumerMemberState,
+    Surroundings,
+    reconcile,
+)
+
+State, Event = ConsumerMemberState, ConsumerMemberEvent
+A, B = UUID(int=1), UUID(int=2)
+
+
+def member(state, *partitions, pending=(), epoch=5):
+    return ConsumerMember(
+        member_id="m",
+        member_epoch=epoch,
+        previous_member_epoch=4,
+        state=state,
+        assigned={A: dict.fromkeys(partitions, epoch)} if partitions else {},
+        pending_revocation={A: dict.fromkeys(pending, epoch)} if pending else {},
+    )
+
+
+def around(*target, epoch=6, owned=None, taken=(), subscribed=(A,), changed=False):
+    return Surroundings(
+        target={A: frozenset(target)} if target else {},
+        target_epoch=epoch,
+        subscribed=frozenset(subscribed),
+        owned=None if owned is None else {A: frozenset(owned)},
+        is_free=lambda topic_id, partition: partition not in taken,
+        subscription_changed=changed,
+    )
+
+
+def has(member):
+    return set(member.assigned.get(A, {})), set(member.pending_revocation.get(A, {}))
+
+
+# (assigned, pending revocation) before; what there is around; then state, epoch, assigned, pending.
+STEPS = {
+    State.STABLE: [
+        (((0, 1), ()), around(0, 1), (State.STABLE, 6, {0, 1}, set())),
+        (((0, 1), ()), around(0), (State.UNREVOKED_PARTITIONS, 5, {0}, {1})),
+        (((0, 1), ()), around(0, owned=(0, 1)), (State.UNREVOKED_PARTITIONS, 5, {0}, {1})),
+        (((0, 1), ()), around(0, owned=(0,)), (State.STABLE, 6, {0}, set())),
+        (((0,), ()), around(0, 1), (State.STABLE, 6, {0, 1}, set())),
+        (((0,), ()), around(0, 1, taken=(0, 1)), (State.UNRELEASED_PARTITIONS, 6, {0}, set())),
+        (
+            ((0,), ()),
+            around(0, 1, 2, taken=(0, 1)),
+            (State.UNRELEASED_PARTITIONS, 6, {0, 2}, set()),
+        ),
+        (((0,), ()), around(1, taken=(0,)), (State.UNREVOKED_PARTITIONS, 5, set(), {0})),
+        (((0,), ()), around(0, 1, epoch=5), (State.STABLE, 5, {0}, set())),
+        (((0,), ()), around(0, subscribed=()), (State.UNREVOKED_PARTITIONS, 5, set(), {0})),
+        (
+            ((0,), ()),
+            around(0, epoch=5, subscribed=(B,), changed=True),
+            (State.UNREVOKED_PARTITIONS, 5, set(), {0}),
+        ),
+        (
+            ((0,), ()),
+            around(0, epoch=5, subscribed=(B,), changed=True, owned=()),
+            (State.STABLE, 5, set(), set()),
+        ),
+    ],
+    State.UNREVOKED_PARTITIONS: [
+        (((0,), (1,)), around(0), (State.UNREVOKED_PARTITIONS, 5, {0}, {1})),
+        (((0,), (1,)), around(0, owned=(0, 1)), (State.UNREVOKED_PARTITIONS, 5, {0}, {1})),
+        (((0,), (1,)), around(0, owned=(0,)), (State.STABLE, 6, {0}, set())),
+        (((0,), (1,)), around(0, 2, owned=(0,)), (State.STABLE, 6, {0, 2}, set())),
+        (
+            ((0,), (1,)),
+            around(2, owned=(0,), taken=(0, 1, 2)),
+            (State.UNREVOKED_PARTITIONS, 5, set(), {0}),
+        ),
+        (
+            ((0,), (1,)),
+            around(0, 2, owned=(0,), taken=(0, 1, 2)),
+            (State.UNRELEASED_PARTITIONS, 6, {0}, set()),
+        ),
+        # What it was to give up is to be its own again: nobody else can have got it.
+        (((0,), (1,)), around(0, 1, owned=(0,), taken=(0, 1)), (State.STABLE, 6, {0, 1}, set())),
+    ],
+    State.UNRELEASED_PARTITIONS: [
+        (
+            ((0,), ()),
+            around(0, 1, epoch=5, taken=(0, 1)),
+            (State.UNRELEASED_PARTITIONS, 5, {0}, set()),
+        ),
+        (((0,), ()), around(0, 1, epoch=5), (State.STABLE, 5, {0, 1}, set())),
+        (((0,), ()), around(0), (State.STABLE, 6, {0}, set())),
+        (((0,), ()), around(1, taken=(0,)), (State.UNREVOKED_PARTITIONS, 5, set(), {0})),
+    ],
+    State.UNKNOWN: [
+        (((0,), ()), around(0), (State.STABLE, 6, {0}, set())),
+        (((0,), ()), around(), (State.UNREVOKED_PARTITIONS, 6, set(), {0})),
+        (((0,), ()), around(0, 1, taken=(0, 1)), (State.UNRELEASED_PARTITIONS, 6, {0}, set())),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("state", "before", "surroundings", "expected"),
+    [(state, *step) for state, steps in STEPS.items() for step in steps],
+)
+def test_steps(state, before, surroundings, expected):
+    after = reconcile(member(state, *before[0], pending=before[1]), surroundings)
+    assert (after.state, after.member_epoch, *has(after)) == expected
+
+
+def test_every_state_is_there_and_every_event():
+    assert set(STEPS) == set(TRANSITIONS) == set(State)
+    for row in TRANSITIONS.values():
+        assert row == {
+            Event.MUST_REVOKE: State.UNREVOKED_PARTITIONS,
+            Event.MUST_WAIT: State.UNRELEASED_PARTITIONS,
+            Event.SETTLED: State.STABLE,
+        }
+
+
+def test_partitions_keep_the_epoch_they_were_given_in():
+    after = reconcile(member(State.STABLE, 0), around(0, 1))
+    assert after.assigned == {A: {0: 5, 1: 6}}
+    losing = reconcile(after, around(1, epoch=7))
+    assert losing.pending_revocation == {A: {0: 5}}
+    assert (losing.assignment_epoch(A, 0), losing.assignment_epoch(A, 1)) == (5, 6)
+    assert losing.assignment_epoch(A, 2) is None
+
+
+def test_the_previous_epoch_is_remembered():
+    after = reconcile(member(State.STABLE, 0), around(0))
+    assert (after.previous_member_epoch, after.member_epoch) == (5, 6)
+
+
+def test_nothing_to_do_changes_nothing():
+    settled = member(State.STABLE, 0, epoch=6)
+    assert reconcile(settled, around(0)) is settled
+    away = replace(settled, member_epoch=-2)
+    assert reconcile(away, around(0, epoch=-2)) is away
