@@ -9,10 +9,13 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 import trio
 
+from kafkalite.log.cleaner import Cleaner, Throttle
 from kafkalite.wire.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -26,6 +29,8 @@ Job = Callable[[], Iterator[object]]
 _SLICE_SECONDS: Final = 0.01
 # How long anything that is longer than this is waited for makes no difference (292 million years).
 _FOREVER_SECONDS: Final = 1e9
+# Segments that rolled wait no longer for their flush, whatever flush.ms says.
+_LONGEST_FLUSH_SECONDS: Final = 10.0
 
 
 class Background:
@@ -46,6 +51,7 @@ class Background:
         ):
             nursery.start_soon(self._every, interval, job)
         nursery.start_soon(self._flush)
+        nursery.start_soon(self._clean)
 
     async def _every(self, interval: str, job: Job) -> None:
         """Do a job for ever. An error ends its turn, not the job."""
@@ -71,17 +77,49 @@ class Background:
         )
 
     async def _flush(self) -> None:
-        """Flush what flush.ms asks for; in a thread, since a disk takes its time."""
+        """Flush what flush.ms asks for, and segments that rolled; in a thread, a disk takes its time."""
+        seconds = min(self._seconds("log.flush.scheduler.interval.ms"), _LONGEST_FLUSH_SECONDS)
         while True:
-            await trio.sleep(self._seconds("log.flush.scheduler.interval.ms"))
-            for flush in self._logs.flushes_due(self._broker.now_ms()):
+            await trio.sleep(seconds)
+            self._logs.unlink_deleted()
+            for flush in chain(self._logs.flushes_due(self._broker.now_ms()), self._logs.rolled()):
                 try:
                     await trio.to_thread.run_sync(flush.run)
                 except OSError as error:
-                    flush.abandon()
-                    logger.error("flush: %s", error)
+                    flush.fail(error)  # which says it, too
                 else:
                     flush.complete()
+
+    async def _clean(self) -> None:
+        """Compact the logs that need it, one after the other."""
+        if not self._config.boolean("log.cleaner.enable"):
+            return
+        cleaner = Cleaner(
+            self._logs.directories,
+            dedupe_buffer_bytes=self._config.integer("log.cleaner.dedupe.buffer.size"),
+        )
+        while True:
+            if not await self._clean_one(cleaner):
+                await trio.sleep(self._seconds("log.cleaner.backoff.ms"))
+
+    async def _clean_one(self, cleaner: Cleaner) -> bool:
+        """Compact the log that needs it most; whether there was one."""
+        throttle = Throttle(
+            self._config.double("log.cleaner.io.max.bytes.per.second"), trio.current_time()
+        )
+        with closing(cleaner.clean()) as steps:
+            began = time.perf_counter()
+            while True:
+                try:
+                    step = next(steps)
+                except StopIteration as done:
+                    return bool(done.value)
+                if step.work is not None:
+                    await trio.to_thread.run_sync(step.work)
+                wait = throttle.wait_s(step.size_bytes, trio.current_time())
+                if wait or time.perf_counter() - began > _SLICE_SECONDS:
+                    await trio.sleep(wait)
+                    began = time.perf_counter()
 
 
 async def in_slices(work: Iterator[object]) -> None:

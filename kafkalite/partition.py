@@ -67,6 +67,8 @@ class Partition:
         self._known_epoch = leader_epoch
         self._epoch_start_offset = self._find_epoch_start()
         self._advance_high_watermark()
+        if log.config.visible_after_flush:
+            log.on_flushed = self._flushed
 
     def __repr__(self) -> str:
         return f"<Partition {self.topic}-{self.index}>"
@@ -84,6 +86,11 @@ class Partition:
     def _advance_high_watermark(self) -> None:
         # The minimum over the in-sync replicas: they all share this one log.
         self.log.advance_high_watermark(self.log.visible_end_offset)
+
+    def _flushed(self) -> None:
+        """More is on the disk, and may be seen (kafkalite.visible.after.flush)."""
+        self._advance_high_watermark()
+        self.watchers.notify()
 
     def _find_epoch_start(self) -> int:
         epochs = self.log.leader_epochs.entries

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafkalite.log.open_files import FileSlice
+from kafkalite.wire.errors import KafkaError
 
 if TYPE_CHECKING:
     from kafkalite.log.log import Log
@@ -56,6 +57,13 @@ class Flush:
         self.abandon()
         log.recovery_point = max(log.recovery_point, min(self.offset, log.log_end_offset))
         log.last_flush_ms = self._began_ms
+        if log.on_flushed is not None:
+            log.on_flushed()
+
+    def fail(self, error: OSError) -> KafkaError:
+        """`run` raised: nothing counts as flushed. What a client would be told."""
+        self.abandon()
+        return self._log.storage_error(error)
 
     def abandon(self) -> None:
         """Let go of the files; nothing counts as flushed."""

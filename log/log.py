@@ -75,6 +75,8 @@ class Log(LogReader):
         self.last_flush_ms = now_ms()
         # Segments that are out of the log and not yet off the disk: (when to unlink, segment).
         self.deleted_segments: list[tuple[int, LogSegment]] = []
+        # Called when the recovery point has moved: with kafkalite.visible.after.flush, more may be read.
+        self.on_flushed: Callable[[], None] | None = None
         # Who cleans the log now; set to None, they stop.
         self.cleaning: object | None = None
         self._verify_transactions = verify_transactions
@@ -433,8 +435,7 @@ class Log(LogReader):
             try:
                 flush.run()
             except OSError as error:
-                flush.abandon()
-                raise self.storage_error(error) from error
+                raise flush.fail(error) from error
             flush.complete()
 
     def begin_flush(self, up_to: int | None = None) -> Flush | None:
