@@ -23,6 +23,7 @@ from kafkalite.metadata.image import (
 )
 from kafkalite.metadata.leadership import after_fencing, after_restart, after_unfencing
 from kafkalite.metadata.metadata_log import MetadataLog
+from kafkalite.metadata.reassignment import catch_up
 from kafkalite.wire.messages.records.begin_transaction_record import BeginTransactionRecord
 from kafkalite.wire.messages.records.broker_registration_change_record import (
     BrokerRegistrationChangeRecord,
@@ -37,6 +38,7 @@ from kafkalite.wire.messages.records.register_broker_record import (
     BrokerFeature,
     RegisterBrokerRecord,
 )
+from kafkalite.wire.messages.records.unregister_broker_record import UnregisterBrokerRecord
 
 # As Kafka's ProducerIdsBlock: ids left over in a block at a restart are never handed out.
 PRODUCER_ID_BLOCK_SIZE: Final = 1000
@@ -217,6 +219,18 @@ class Cluster:
         self.write(
             [self._registration_change(node_id, fenced=-1), *self._partition_changes(change)]
         )
+        self.catch_up()
+
+    def catch_up(self) -> None:
+        """Let reassignments go on as far as the living nodes carry them."""
+        alive = self.alive
+
+        def change(
+            topic_id: UUID, index: int, state: PartitionState
+        ) -> PartitionChangeRecord | None:
+            return catch_up(topic_id, index, state, alive)
+
+        self.write(self._partition_changes(change))
 
     def addresses(self, listener_name: str) -> list[NodeAddress]:
         """The living nodes that have a listener of this name."""
@@ -299,6 +313,13 @@ class Cluster:
             if properties or node_id in self.config.dynamic_by_node:
                 self.config.set_dynamic(node_id, properties)
 
+    def unregister(self, node_id: int) -> None:
+        """Forget a node that is gone (KIP-704's kafka-cluster unregister). It must be registered."""
+        if not self.image.brokers[node_id].fenced:
+            self.fence(node_id)
+        epoch = self.image.brokers[node_id].broker_epoch
+        self.write([UnregisterBrokerRecord(broker_id=node_id, broker_epoch=epoch)])
+
     def allocate_producer_id(self, node_id: int) -> int:
         """A producer id that nobody ever had: a node takes blocks, and logs them before use."""
         allocated = next(self._producer_ids.get(node_id, iter(())), None)
@@ -319,7 +340,11 @@ class Cluster:
         return next(block)
 
 
-_BROKER_RECORDS: Final = (RegisterBrokerRecord, BrokerRegistrationChangeRecord)
+_BROKER_RECORDS: Final = (
+    RegisterBrokerRecord,
+    BrokerRegistrationChangeRecord,
+    UnregisterBrokerRecord,
+)
 
 
 def _node(broker: BrokerState) -> Node:

@@ -11,10 +11,13 @@ Source: Kafka's PartitionChangeBuilder.
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Final
 from uuid import UUID
 
 from kafkalite.metadata.image import NO_LEADER, NO_LEADER_CHANGE, PartitionState
 from kafkalite.wire.messages.records.partition_change_record import PartitionChangeRecord
+
+_RECOVERING: Final = 1  # PartitionChangeRecord.leader_recovery_state
 
 
 def elect(state: PartitionState, in_sync: Collection[int], alive: Collection[int]) -> int:
@@ -68,6 +71,37 @@ def after_restart(
     if state.leader_id == NO_LEADER:
         return None
     return PartitionChangeRecord(partition_id=index, topic_id=topic_id, leader=state.leader_id)
+
+
+def elect_preferred(
+    topic_id: UUID, index: int, state: PartitionState, alive: Collection[int]
+) -> PartitionChangeRecord | None:
+    """The first replica of the assignment leads again; None if it cannot."""
+    preferred = state.replicas[0]
+    if preferred not in alive or preferred not in state.in_sync_replicas:
+        return None
+    return PartitionChangeRecord(partition_id=index, topic_id=topic_id, leader=preferred)
+
+
+def elect_unclean(
+    topic_id: UUID, index: int, state: PartitionState, alive: Collection[int]
+) -> PartitionChangeRecord | None:
+    """Any living replica leads a partition that has no leader; None if there is none.
+
+    In Kafka this may lose records. Here all replicas share one log, and nothing is lost; the record
+    says "recovering" all the same, for that is what it would be.
+    """
+    leader = elect(state, state.replicas, alive)
+    if leader == NO_LEADER:
+        return None
+    return PartitionChangeRecord(
+        partition_id=index,
+        topic_id=topic_id,
+        leader=leader,
+        isr=[leader],
+        eligible_leader_replicas=[] if state.eligible_leader_replicas else None,
+        leader_recovery_state=_RECOVERING,
+    )
 
 
 def _change(

@@ -1,0 +1,90 @@
+"""AlterPartitionReassignments (key 45), versions 0-1: move partitions to other nodes (KIP-455).
+
+`replicas` null cancels a reassignment that goes on. v1: `allow_replication_factor_change` false
+refuses a target with another number of replicas (KIP-860).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkalite.context import RequestContext
+from kafkalite.metadata.reassignment import begin, cancel, is_moving
+from kafkalite.topic_creation import check_manual_assignment
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    ReassignablePartition,
+    ReassignablePartitionResponse,
+    ReassignableTopicResponse,
+)
+
+if TYPE_CHECKING:
+    from kafkalite.broker import Broker
+    from kafkalite.wire.messages.records.partition_change_record import PartitionChangeRecord
+
+
+async def handle(
+    broker: Broker, context: RequestContext, request: AlterPartitionReassignmentsRequest
+) -> AlterPartitionReassignmentsResponse:
+    response = AlterPartitionReassignmentsResponse(
+        error_code=ErrorCode.NONE,
+        error_message=None,
+        allow_replication_factor_change=request.allow_replication_factor_change,
+    )
+    records: list[object] = []
+    for topic in request.topics:
+        told = ReassignableTopicResponse(name=topic.name)
+        response.responses.append(told)
+        for asked in topic.partitions:
+            code, message = ErrorCode.NONE, None
+            try:
+                records.append(
+                    _alter(broker, topic.name, asked, request.allow_replication_factor_change)
+                )
+            except KafkaError as error:
+                code, message = error.code, error.message
+            told.partitions.append(
+                ReassignablePartitionResponse(
+                    partition_index=asked.partition_index, error_code=code, error_message=message
+                )
+            )
+    broker.cluster.write(records)
+    broker.cluster.catch_up()
+    return response
+
+
+def _alter(
+    broker: Broker, name: str, asked: ReassignablePartition, may_change_factor: bool
+) -> PartitionChangeRecord:
+    """The record that begins or cancels a reassignment. Raises KafkaError."""
+    unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    topic = broker.topics.get(name)
+    if topic is None:
+        raise KafkaError(unknown, f"Unable to find a topic named {name}.")
+    index = asked.partition_index
+    if not 0 <= index < len(topic.states):
+        raise KafkaError(unknown, f"Unable to find partition {name}:{index}.")
+    state, cluster = topic.states[index], broker.cluster
+    if asked.replicas is None:
+        if not is_moving(state):
+            raise KafkaError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS)
+        record = cancel(topic.topic_id, index, state, cluster.alive)
+        if record is None:
+            raise KafkaError(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"Unable to revert partition assignment for {name}:{index} because it would "
+                "require an unclean leader election.",
+            )
+        return record
+    reason = check_manual_assignment(asked.replicas, cluster.image.brokers, None)
+    if reason is not None:
+        raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, reason)
+    present = len(state.replicas) - len(state.adding_replicas)
+    if not may_change_factor and len(asked.replicas) != present:
+        raise KafkaError(
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            f"The replication factor is changed from {present} to {len(asked.replicas)}",
+        )
+    return begin(topic.topic_id, index, state, asked.replicas)

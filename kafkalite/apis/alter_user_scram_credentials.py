@@ -1,0 +1,99 @@
+"""AlterUserScramCredentials (key 51), version 0: set and delete SCRAM credentials (KIP-554).
+
+The client sends the salted password; kept are the two keys made of it (RFC 5802), from which it
+cannot be had back. A user may be changed once in a request.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from kafkalite.context import RequestContext
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    AlterUserScramCredentialsResponse,
+    AlterUserScramCredentialsResult,
+    ScramCredentialUpsertion,
+)
+from kafkalite.wire.messages.records.remove_user_scram_credential_record import (
+    RemoveUserScramCredentialRecord,
+)
+from kafkalite.wire.messages.records.user_scram_credential_record import UserScramCredentialRecord
+
+if TYPE_CHECKING:
+    from kafkalite.broker import Broker
+
+# mechanism: its hash (SCRAM-SHA-256, SCRAM-SHA-512)
+_HASHES: Final[Mapping[int, str]] = {1: "sha256", 2: "sha512"}
+_MIN_ITERATIONS: Final = 4096
+_MAX_ITERATIONS: Final = 16384
+
+
+async def handle(
+    broker: Broker, context: RequestContext, request: AlterUserScramCredentialsRequest
+) -> AlterUserScramCredentialsResponse:
+    outcomes: dict[str, object] = {}
+    for deletion in request.deletions:
+        record = RemoveUserScramCredentialRecord(name=deletion.name, mechanism=deletion.mechanism)
+        _decide(broker, outcomes, deletion.name, deletion.mechanism, record)
+    for upsertion in request.upsertions:
+        _decide(broker, outcomes, upsertion.name, upsertion.mechanism, upsertion)
+    results: list[AlterUserScramCredentialsResult] = []
+    records: list[object] = []
+    for user, outcome in outcomes.items():
+        result = AlterUserScramCredentialsResult(
+            user=user, error_code=ErrorCode.NONE, error_message=None
+        )
+        if isinstance(outcome, KafkaError):
+            result.error_code, result.error_message = outcome.code, outcome.message
+        elif isinstance(outcome, ScramCredentialUpsertion):
+            records.append(_credential(outcome))
+        else:
+            records.append(outcome)
+        results.append(result)
+    broker.cluster.write(records)
+    return AlterUserScramCredentialsResponse(results=results)
+
+
+def _decide(
+    broker: Broker, outcomes: dict[str, object], user: str, mechanism: int, wish: object
+) -> None:
+    """Put the wish, or what is wrong with it, among the outcomes (ScramControlManager)."""
+    if user in outcomes:
+        outcomes[user] = KafkaError(
+            ErrorCode.DUPLICATE_RESOURCE,
+            "A user credential cannot be altered twice in the same request",
+        )
+        return
+    error = None
+    if not user:
+        error = KafkaError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Username must not be empty")
+    elif mechanism not in _HASHES:
+        error = KafkaError(ErrorCode.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism")
+    elif isinstance(wish, ScramCredentialUpsertion):
+        if wish.iterations < _MIN_ITERATIONS:
+            error = KafkaError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too few iterations")
+        elif wish.iterations > _MAX_ITERATIONS:
+            error = KafkaError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too many iterations")
+    elif (user, mechanism) not in broker.cluster.image.scram_credentials:
+        error = KafkaError(
+            ErrorCode.RESOURCE_NOT_FOUND, "Attempt to delete a user credential that does not exist"
+        )
+    outcomes[user] = error or wish
+
+
+def _credential(wish: ScramCredentialUpsertion) -> UserScramCredentialRecord:
+    digest = _HASHES[wish.mechanism]
+    client_key = hmac.digest(wish.salted_password, b"Client Key", digest)
+    return UserScramCredentialRecord(
+        name=wish.name,
+        mechanism=wish.mechanism,
+        salt=wish.salt,
+        stored_key=hashlib.new(digest, client_key).digest(),
+        server_key=hmac.digest(wish.salted_password, b"Server Key", digest),
+        iterations=wish.iterations,
+    )

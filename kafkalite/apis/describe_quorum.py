@@ -1,0 +1,82 @@
+"""DescribeQuorum (key 55), versions 0-2: the voters of the metadata log (KIP-595, KIP-642).
+
+Every node of this process is a voter, the first one leads, and all have everything: they share the
+log. v1: when each was last caught up; v2: directory ids, and where the voters are (KIP-853).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkalite.context import RequestContext
+from kafkalite.metadata.metadata_log import METADATA_TOPIC
+from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.messages.describe_quorum import (
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
+    Listener,
+    Node,
+    PartitionData,
+    ReplicaState,
+    TopicData,
+)
+
+if TYPE_CHECKING:
+    from kafkalite.broker import Broker
+
+
+async def handle(
+    broker: Broker, context: RequestContext, request: DescribeQuorumRequest
+) -> DescribeQuorumResponse:
+    asked = [(topic, partition) for topic in request.topics for partition in topic.partitions]
+    response = DescribeQuorumResponse(error_code=ErrorCode.NONE)
+    for topic, partition in asked:
+        known = (topic.topic_name, partition.partition_index) == (METADATA_TOPIC, 0)
+        described = _quorum(broker) if known else _unknown(partition.partition_index)
+        response.topics.append(TopicData(topic_name=topic.topic_name, partitions=[described]))
+        if known:
+            response.nodes = _nodes(broker)
+    return response
+
+
+def _unknown(index: int) -> PartitionData:
+    return PartitionData(
+        partition_index=index,
+        error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        error_message="This server does not host this topic-partition.",
+    )
+
+
+def _nodes(broker: Broker) -> list[Node]:
+    return [
+        Node(
+            node_id=node.id,
+            listeners=[
+                Listener(name=name, host=endpoint.host, port=endpoint.port)
+                for name, endpoint in node.endpoints.items()
+            ],
+        )
+        for node in broker.cluster.nodes.values()
+    ]
+
+
+def _quorum(broker: Broker) -> PartitionData:
+    cluster = broker.cluster
+    now_ms = broker.now_ms()
+    end_offset = cluster.epoch + 1
+    return PartitionData(
+        partition_index=0,
+        error_code=ErrorCode.NONE,
+        leader_id=cluster.controller_id,
+        leader_epoch=cluster.leader_epoch,
+        high_watermark=end_offset,
+        current_voters=[
+            ReplicaState(
+                replica_id=node_id,
+                log_end_offset=end_offset,
+                last_fetch_timestamp=now_ms,
+                last_caught_up_timestamp=now_ms,
+            )
+            for node_id in cluster.nodes
+        ],
+    )

@@ -1,0 +1,59 @@
+"""DescribeUserScramCredentials (key 50), version 0: who has SCRAM credentials (KIP-554).
+
+Mechanism and iterations are told, salt and keys never. `users` null or empty means all.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from kafkalite.context import RequestContext
+from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.messages.describe_user_scram_credentials import (
+    CredentialInfo,
+    DescribeUserScramCredentialsRequest,
+    DescribeUserScramCredentialsResponse,
+    DescribeUserScramCredentialsResult,
+)
+
+if TYPE_CHECKING:
+    from kafkalite.broker import Broker
+
+
+async def handle(
+    broker: Broker, context: RequestContext, request: DescribeUserScramCredentialsRequest
+) -> DescribeUserScramCredentialsResponse:
+    credentials = broker.cluster.image.scram_credentials
+    if request.users:
+        users = Counter(user.name for user in request.users)
+    else:
+        users = Counter({name for name, _ in credentials})
+    return DescribeUserScramCredentialsResponse(
+        error_code=ErrorCode.NONE,
+        results=[_describe(broker, name, count) for name, count in users.items()],
+    )
+
+
+def _describe(broker: Broker, user: str, count: int) -> DescribeUserScramCredentialsResult:
+    if count > 1:
+        return DescribeUserScramCredentialsResult(
+            user=user,
+            error_code=ErrorCode.DUPLICATE_RESOURCE,
+            error_message="Cannot describe SCRAM credentials for the same user twice in a single "
+            f"request: {user}",
+        )
+    infos = [
+        CredentialInfo(mechanism=mechanism, iterations=credential.iterations)
+        for (name, mechanism), credential in broker.cluster.image.scram_credentials.items()
+        if name == user
+    ]
+    if not infos:
+        return DescribeUserScramCredentialsResult(
+            user=user,
+            error_code=ErrorCode.RESOURCE_NOT_FOUND,
+            error_message=f"Attempt to describe a user credential that does not exist: {user}",
+        )
+    return DescribeUserScramCredentialsResult(
+        user=user, error_code=ErrorCode.NONE, credential_infos=infos
+    )

@@ -1,0 +1,30 @@
+"""UnregisterBroker (key 64), version 0: forget a node for good (KIP-500).
+
+One that lives is fenced first: what it led is led by others, if they hold it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkalite.context import RequestContext
+from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.messages.unregister_broker import (
+    UnregisterBrokerRequest,
+    UnregisterBrokerResponse,
+)
+
+if TYPE_CHECKING:
+    from kafkalite.broker import Broker
+
+
+async def handle(
+    broker: Broker, context: RequestContext, request: UnregisterBrokerRequest
+) -> UnregisterBrokerResponse:
+    if request.broker_id not in broker.cluster.image.brokers:
+        return UnregisterBrokerResponse(
+            error_code=ErrorCode.BROKER_ID_NOT_REGISTERED,
+            error_message=f"Broker ID {request.broker_id} is not currently registered",
+        )
+    broker.cluster.unregister(request.broker_id)
+    return UnregisterBrokerResponse(error_code=ErrorCode.NONE, error_message=None)

@@ -1,0 +1,94 @@
+"""UpdateFeatures (key 57), versions 0-2: finalize feature levels (KIP-584, KIP-1022).
+
+- v0: `allow_downgrade`; v1: the kind of change (upgrade 1, safe downgrade 2, unsafe downgrade 3)
+  and `validate_only`; v2: one outcome for all, no longer one per feature.
+
+A level outside of what is supported is INVALID_UPDATE_VERSION. metadata.version may go to any level
+that Kafka 4.3 knows, but not down: the records in the log would need rewriting.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from kafkalite.context import RequestContext
+from kafkalite.metadata.features import METADATA_VERSION, SUPPORTED_FEATURES
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.messages.records.feature_level_record import FeatureLevelRecord
+from kafkalite.wire.messages.update_features import (
+    FeatureUpdateKey,
+    UpdatableFeatureResult,
+    UpdateFeaturesRequest,
+    UpdateFeaturesResponse,
+)
+
+if TYPE_CHECKING:
+    from kafkalite.broker import Broker
+
+_UPGRADE: Final = 1
+_SAFE_DOWNGRADE: Final = 2
+_UNSAFE_DOWNGRADE: Final = 3
+
+
+async def handle(
+    broker: Broker, context: RequestContext, request: UpdateFeaturesRequest
+) -> UpdateFeaturesResponse:
+    records: list[object] = []
+    try:
+        for update in request.feature_updates:
+            records.append(_update(broker, context.api_version, update))
+    except KafkaError as error:
+        return UpdateFeaturesResponse(error_code=error.code, error_message=error.message)
+    if not request.validate_only:
+        broker.cluster.write(records)
+    return UpdateFeaturesResponse(
+        error_code=ErrorCode.NONE,
+        error_message=None,
+        results=[
+            UpdatableFeatureResult(feature=update.feature, error_code=ErrorCode.NONE)
+            for update in request.feature_updates
+        ],
+    )
+
+
+def _update(broker: Broker, version: int, update: FeatureUpdateKey) -> FeatureLevelRecord:
+    """The record that finalizes a level. Raises KafkaError(INVALID_UPDATE_VERSION)."""
+    name, level = update.feature, update.max_version_level
+    reason = _reason_against(broker, version, update)
+    if reason is not None:
+        raise KafkaError(
+            ErrorCode.INVALID_UPDATE_VERSION,
+            f"Invalid update version {level} for feature {name}. {reason}",
+        )
+    return FeatureLevelRecord(name=name, feature_level=level)
+
+
+def _reason_against(broker: Broker, version: int, update: FeatureUpdateKey) -> str | None:
+    kind = update.upgrade_type
+    if version == 0:
+        kind = _SAFE_DOWNGRADE if update.allow_downgrade else _UPGRADE
+    if kind not in (_UPGRADE, _SAFE_DOWNGRADE, _UNSAFE_DOWNGRADE):
+        return "The controller does not support the given upgrade type."
+    level = update.max_version_level
+    if level < 0:
+        return "A feature version cannot be less than 0."
+    supported = SUPPORTED_FEATURES.get(update.feature)
+    if supported is None:
+        return "Broker does not support this feature."
+    lowest, highest = supported
+    if not lowest <= level <= highest:
+        return f"Broker only supports versions {lowest}-{highest}"
+    present = broker.cluster.features.get(update.feature, 0)
+    if level < present and kind == _UPGRADE:
+        return (
+            "Can't downgrade the version of this feature without setting the upgrade type to "
+            "either safe or unsafe downgrade."
+        )
+    if level > present and kind != _UPGRADE:
+        return "Can't downgrade to a newer version."
+    if level < present and update.feature == METADATA_VERSION:
+        return (
+            "Refusing to perform the requested downgrade because it might delete metadata "
+            "information."
+        )
+    return None
