@@ -8,7 +8,10 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 
 from conformance.conftest import NewBroker
+from conformance.harness.apache_kafka import ApacheKafka
 from conformance.harness.broker import Broker
+from conformance.harness.kafkalite import Kafkalite
+from conformance.harness.losing_proxy import LosingProxy
 from conformance.spark.client import Client, eventually, number
 from conformance.spark.reading import load, numbers, running
 from conformance.spark.test_batch import CODECS
@@ -200,3 +203,39 @@ def test_streaming_write_and_restart(
         with running(writer) as query:
             assert query.awaitTermination(90)
         assert client.numbers(target) == [*range(first + 1_000)]
+
+
+def advertise(broker: Broker, address: str) -> None:
+    """Start the broker anew, on its old port, telling clients that it is at `address`."""
+    name, value = "advertised.listeners", f"PLAINTEXT://{address}"
+    if isinstance(broker, Kafkalite):
+        broker.properties[name] = value
+    else:
+        assert isinstance(broker, ApacheKafka)
+        with (broker.home(1) / "server.properties").open("a") as file:
+            file.write(f"{name}={value}\n")
+    broker.restart()
+
+
+@pytest.mark.parametrize(("idempotence", "copies"), [("true", 1), ("false", 3)])
+def test_two_lost_acknowledgements(
+    spark: SparkSession, new_broker: NewBroker, topic: str, idempotence: str, copies: int
+) -> None:
+    """The producer sends again what it never heard of; the broker knows an idempotent one's batch."""
+    broker = new_broker()
+    host, _, port = broker.bootstrap.partition(":")
+    with LosingProxy((host, int(port)), api_key=0, count=2) as proxy:
+        advertise(broker, proxy.address)
+        client = Client(proxy.address)
+        client.create(topic)
+        (
+            ranged(spark, 100, tasks=1)
+            .write.format("kafka")
+            .option("kafka.bootstrap.servers", proxy.address)
+            .option("topic", topic)
+            .option("kafka.enable.idempotence", idempotence)
+            .option("kafka.linger.ms", "200")  # one batch of all
+            .save()
+        )
+        assert proxy.left == 0
+        assert client.numbers(topic) == sorted([*range(100)] * copies)
