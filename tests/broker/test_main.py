@@ -193,7 +193,7 @@ async def test_an_exception_inside_comes_out_as_it_is() -> None:
 
 
 def test_the_fixtures_of_the_package(tmp_path: Path) -> None:
-    """In a pytest of its own, as a user's would run: with the plugin by its entry point's name."""
+    """In a pytest of its own, as a user would run it: the entry point alone brings the plugin."""
     (tmp_path / "test_it.py").write_text(
         "import socket\n"
         "def test_one(kafkalite_broker, kafkalite_broker_session):\n"
@@ -207,7 +207,7 @@ def test_the_fixtures_of_the_package(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "error"]
     environment = os.environ | {"PYTHONPATH": str(Path(kafkalite.__file__).parent.parent)}
     done = subprocess.run(
-        [*command, "-p", "kafkalite.pytest_plugin", str(tmp_path)],
+        [*command, str(tmp_path)],
         capture_output=True,
         text=True,
         cwd=tmp_path,
