@@ -1,0 +1,341 @@
+"""The classic group protocol: FindCoordinator, JoinGroup, SyncGroup, Heartbeat, LeaveGroup."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from conformance.differential.pair import Pair, error_codes
+from conformance.differential.side import Side
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.messages.delete_groups import DeleteGroupsRequest
+from kafkalite.wire.messages.describe_groups import DescribeGroupsRequest
+from kafkalite.wire.messages.find_coordinator import FindCoordinatorRequest
+from kafkalite.wire.messages.heartbeat import HeartbeatRequest
+from kafkalite.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from kafkalite.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from kafkalite.wire.messages.list_groups import ListGroupsRequest
+from kafkalite.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+
+COORDINATOR_NOT_AVAILABLE = 15
+MEMBER_ID_REQUIRED = 79
+JOIN_VERSIONS = range(10)
+HEARTBEAT_VERSIONS = range(5)
+GROUP, TRANSACTION, SHARE = 0, 1, 2
+# Version 0, no topics, with and without user data. Garbage would do for the answers, but Apache Kafka
+# reads it in a timer of its own, fails there, and never answers.
+SUBSCRIBED = bytes.fromhex("0000 00000000 ffffffff")
+SUBSCRIBED_TOO = bytes.fromhex("0000 00000000 00000001 2a")
+
+
+@pytest.fixture
+def group(pair: Pair, unique: Callable[[str], str]) -> str:
+    """A name of a group; its coordinator is up on both sides."""
+    name = unique("group")
+    find = FindCoordinatorRequest(key=name)
+    pair.ask(ApiKey.FIND_COORDINATOR, 3, find, retry=COORDINATOR_NOT_AVAILABLE)
+    request = DescribeGroupsRequest(groups=[name])
+    for side in (pair.reference, pair.tested):
+        deadline = time.monotonic() + 10
+        while error_codes(answer := side.ask(ApiKey.DESCRIBE_GROUPS, 5, request)) != {0}:
+            assert time.monotonic() < deadline, answer
+    return name
+
+
+@pytest.mark.parametrize("version", range(7))
+def test_finding_the_coordinator(pair: Pair, group: str, version: int) -> None:
+    for key_type in (GROUP, TRANSACTION, SHARE, 3, -1):
+        for key in (group, ""):
+            request = FindCoordinatorRequest(key=key, key_type=key_type, coordinator_keys=[key])
+            if version == 0 and key_type:
+                continue
+            pair.ask(ApiKey.FIND_COORDINATOR, version, request, retry=COORDINATOR_NOT_AVAILABLE)
+    if version >= 4:
+        for keys in ([], [group, f"{group}-2", group]):
+            request = FindCoordinatorRequest(coordinator_keys=keys)
+            pair.ask(ApiKey.FIND_COORDINATOR, version, request, retry=COORDINATOR_NOT_AVAILABLE)
+
+
+def joining(group: str, member_id: str = "", **options: Any) -> JoinGroupRequest:
+    protocols = options.pop("protocols", {"range": SUBSCRIBED, "roundrobin": SUBSCRIBED_TOO})
+    return JoinGroupRequest(
+        **{
+            "group_id": group,
+            "session_timeout_ms": 10_000,
+            "rebalance_timeout_ms": 1_000,
+            "protocol_type": "consumer",
+            **options,
+        },
+        member_id=member_id,
+        protocols=[JoinGroupRequestProtocol(name=n, metadata=m) for n, m in protocols.items()],
+    )
+
+
+def kept(side: Side, name: str) -> str:
+    return side.member_ids.get(name, "")
+
+
+def join(pair: Pair, group: str, version: int, name: str = "a", **options: Any) -> Any:
+    """Join under a name of ours; the generated id is kept for the requests after it."""
+
+    def request(side: Side) -> JoinGroupRequest:
+        return joining(group, kept(side, name), **options)
+
+    answers = pair.ask(ApiKey.JOIN_GROUP, version, request, connection=name)
+    for side, answer in zip((pair.reference, pair.tested), answers, strict=True):
+        if answer is not None and answer.member_id:
+            side.member_ids[name] = answer.member_id
+    if answers[0] is not None and answers[0].error_code == MEMBER_ID_REQUIRED:
+        return join(pair, group, version, name, **options)
+    return answers[0]
+
+
+def sync(
+    pair: Pair, group: str, version: int, generation: int, name: str = "a", **more: Any
+) -> None:
+    to = more.pop("to", None)
+
+    def request(side: Side) -> SyncGroupRequest:
+        assignments = [
+            SyncGroupRequestAssignment(member_id=kept(side, n), assignment=data)
+            for n, data in (to or {}).items()
+        ]
+        return SyncGroupRequest(
+            group_id=group,
+            generation_id=generation,
+            member_id=more.get("member_id", kept(side, name)),
+            assignments=assignments,
+            protocol_type=more.get("protocol_type"),
+            protocol_name=more.get("protocol_name"),
+            group_instance_id=more.get("group_instance_id"),
+        )
+
+    pair.ask(ApiKey.SYNC_GROUP, version, request, connection=name)
+
+
+def beat(
+    pair: Pair, group: str, version: int, generation: int, name: str = "a", **more: Any
+) -> None:
+    def request(side: Side) -> HeartbeatRequest:
+        member_id = more.get("member_id", kept(side, name))
+        return HeartbeatRequest(
+            group_id=group,
+            generation_id=generation,
+            member_id=member_id,
+            group_instance_id=more.get("group_instance_id"),
+        )
+
+    pair.ask(ApiKey.HEARTBEAT, version, request, connection=name)
+
+
+def leave(pair: Pair, group: str, version: int, *names: str, **more: Any) -> None:
+    def request(side: Side) -> LeaveGroupRequest:
+        members = [
+            MemberIdentity(member_id=kept(side, n), group_instance_id=more.get("group_instance_id"))
+            for n in names
+        ]
+        return LeaveGroupRequest(
+            group_id=group, member_id=kept(side, names[0]) if names else "", members=members
+        )
+
+    pair.ask(ApiKey.LEAVE_GROUP, version, request)
+
+
+@pytest.mark.parametrize("version", JOIN_VERSIONS)
+def test_a_member_alone(pair: Pair, group: str, version: int) -> None:
+    """Joins, syncs, beats, joins again, leaves."""
+    sync_version, beat_version = min(version, 5), min(version, 4)
+    generation = join(pair, group, version).generation_id
+    beat(pair, group, beat_version, generation)
+    sync(pair, group, sync_version, generation, to={"a": b"mine"}, **PROTOCOL)
+    sync(pair, group, sync_version, generation, **PROTOCOL)
+    beat(pair, group, beat_version, generation)
+    beat(pair, group, beat_version, generation + 1)
+    beat(pair, group, beat_version, generation - 1)
+    beat(pair, group, beat_version, generation, member_id="somebody else")
+    beat(pair, f"{group}-unknown", beat_version, generation)
+    sync(pair, group, sync_version, generation + 1, **PROTOCOL)
+    sync(pair, group, sync_version, generation, member_id="somebody else", **PROTOCOL)
+    describe(pair, group)
+    generation = join(pair, group, version).generation_id
+    sync(pair, group, sync_version, generation, to={"a": b"mine again"}, **PROTOCOL)
+    leave(pair, group, min(version, 5), "a")
+    leave(pair, group, min(version, 5), "a")
+    beat(pair, group, beat_version, generation)
+    describe(pair, group)
+
+
+PROTOCOL = {"protocol_type": "consumer", "protocol_name": "range"}
+
+
+@pytest.mark.parametrize("version", range(5, 6))
+@pytest.mark.parametrize(
+    ("protocol_type", "protocol_name"),
+    [("other", "range"), ("consumer", "other"), (None, None), ("", "")],
+)
+def test_syncing_with_another_protocol(
+    pair: Pair, group: str, version: int, protocol_type: str, protocol_name: str
+) -> None:
+    generation = join(pair, group, 9).generation_id
+    protocol = {"protocol_type": protocol_type, "protocol_name": protocol_name}
+    sync(pair, group, version, generation, to={"a": b"x"}, **protocol)
+
+
+@pytest.mark.parametrize("version", JOIN_VERSIONS)
+def test_who_may_not_join(pair: Pair, group: str, version: int) -> None:
+    for request in (
+        joining(""),
+        joining(group, session_timeout_ms=5_999),
+        joining(group, session_timeout_ms=1_800_001),
+        joining(group, session_timeout_ms=-1),
+        joining(group, member_id="unknown"),
+        joining(group, protocols={}),
+        joining(group, protocol_type=""),
+        joining(f"{group}-2", protocols={}, member_id="unknown"),
+    ):
+        pair.ask(ApiKey.JOIN_GROUP, version, request)
+    join(pair, group, version)
+    for options in (
+        {"protocol_type": "connect"},
+        {"protocols": {"sticky": b""}},
+        {"protocols": {}},
+        {"member_id": "unknown"},
+    ):
+        pair.ask(ApiKey.JOIN_GROUP, version, joining(group, **options), connection="b")
+
+
+@pytest.mark.parametrize("version", JOIN_VERSIONS)
+def test_two_members(pair: Pair, group: str, version: int) -> None:
+    """The second one's joining is told to the first by its heartbeat; both meet in the next."""
+    sync_version, beat_version = min(version, 5), min(version, 4)
+    first = join(pair, group, version, rebalance_timeout_ms=10_000)
+    sync(pair, group, sync_version, first.generation_id, to={"a": b"all"}, **PROTOCOL)
+    sides = (pair.reference, pair.tested)
+
+    def second(side: Side) -> JoinGroupRequest:
+        return joining(group, kept(side, "b"), rebalance_timeout_ms=10_000)
+
+    if version >= 4:  # the first answer only gives it an id
+        for side, answer in zip(
+            sides, pair.ask(ApiKey.JOIN_GROUP, version, second, connection="b"), strict=True
+        ):
+            side.member_ids["b"] = answer.member_id
+    for side in sides:
+        side.send(ApiKey.JOIN_GROUP, version, second, "b")
+        wait_until_rebalancing(side, group, first.generation_id)
+    beat(pair, group, beat_version, first.generation_id)
+    sync(pair, group, sync_version, first.generation_id, **PROTOCOL)
+    answer = join(pair, group, version, rebalance_timeout_ms=10_000)
+    joined = [side.receive(ApiKey.JOIN_GROUP, version, "b") for side in sides]
+    for side, its in zip(sides, joined, strict=True):
+        side.member_ids["b"] = its.member_id
+    pair.compare("the second's JOIN_GROUP", *joined)
+    generation = answer.generation_id
+    for side in sides:
+        side.send(ApiKey.SYNC_GROUP, sync_version, waiting_sync(group, generation), "b")
+    sync(pair, group, sync_version, generation, to={"a": b"half", "b": b"rest"}, **PROTOCOL)
+    pair.compare(
+        "the second's SYNC_GROUP",
+        *(side.receive(ApiKey.SYNC_GROUP, sync_version, "b") for side in sides),
+    )
+    for name in ("a", "b"):
+        beat(pair, group, beat_version, generation, name)
+    describe(pair, group)
+    leave(pair, group, min(version, 5), "b")
+    beat(pair, group, beat_version, generation)
+    leave(pair, group, min(version, 5), "a")
+    describe(pair, group)
+
+
+def waiting_sync(group: str, generation: int) -> Callable[[Side], SyncGroupRequest]:
+    return lambda side: SyncGroupRequest(
+        group_id=group, generation_id=generation, member_id=kept(side, "b"), **PROTOCOL
+    )
+
+
+def wait_until_rebalancing(side: Side, group: str, generation: int) -> None:
+    rebalance_in_progress = 27
+    request = HeartbeatRequest(group_id=group, generation_id=generation, member_id=kept(side, "a"))
+    deadline = time.monotonic() + 10
+    while (answer := side.ask(ApiKey.HEARTBEAT, 4, request)).error_code != rebalance_in_progress:
+        assert time.monotonic() < deadline, answer
+
+
+@pytest.mark.parametrize("version", range(5, 10))
+def test_a_static_member(pair: Pair, group: str, version: int) -> None:
+    sync_version = min(version, 5)
+    options = {"group_instance_id": "one"}
+    generation = join(pair, group, version, **options).generation_id
+    sync(pair, group, sync_version, generation, to={"a": b"mine"}, **options, **PROTOCOL)
+    old = {side: kept(side, "a") for side in (pair.reference, pair.tested)}
+    for side in (pair.reference, pair.tested):
+        side.member_ids.clear()
+    answer = join(pair, group, version, **options)
+    sync(pair, group, sync_version, answer.generation_id, **options, **PROTOCOL)
+    beat(pair, group, 4, answer.generation_id, **options)
+
+    def fenced(side: Side) -> HeartbeatRequest:
+        return HeartbeatRequest(
+            group_id=group, generation_id=generation, member_id=old[side], **options
+        )
+
+    pair.ask(ApiKey.HEARTBEAT, 4, fenced)
+    beat(pair, group, 4, generation, group_instance_id="two")
+    describe(pair, group)
+    leave(pair, group, 5, "a", group_instance_id="two")
+    leave(pair, group, 5, "nobody", **options)
+    leave(pair, group, 5, "nobody", **options)
+    describe(pair, group)
+
+
+@pytest.mark.parametrize("version", range(3, 6))
+def test_leaving_in_company(pair: Pair, group: str, version: int) -> None:
+    join(pair, group, 9)
+    leave(pair, group, version)
+    leave(pair, group, version, "nobody", "a")
+    leave(pair, f"{group}-unknown", version, "a")
+    leave(pair, "", version, "a")
+
+
+def describe(pair: Pair, group: str) -> None:
+    pair.ask(ApiKey.DESCRIBE_GROUPS, 6, DescribeGroupsRequest(groups=[group]))
+
+
+@pytest.mark.parametrize("version", range(7))
+def test_describing(pair: Pair, group: str, version: int) -> None:
+    join(pair, group, 9)
+    for names in ([group], [f"{group}-unknown"], [""], [], [group, group]):
+        request = DescribeGroupsRequest(groups=names, include_authorized_operations=True)
+        pair.ask(ApiKey.DESCRIBE_GROUPS, version, request)
+
+
+@pytest.mark.parametrize("version", range(6))
+def test_listing(pair: Pair, group: str, version: int) -> None:
+    join(pair, group, 9)
+    for request in (
+        ListGroupsRequest(),
+        ListGroupsRequest(states_filter=["Stable"]),
+        ListGroupsRequest(states_filter=["completingRebalance"]),
+        ListGroupsRequest(states_filter=["nonsense"]),
+        ListGroupsRequest(types_filter=["Classic"]),
+        ListGroupsRequest(types_filter=["consumer"]),
+        ListGroupsRequest(types_filter=["nonsense"]),
+    ):
+        answers = [
+            side.ask(ApiKey.LIST_GROUPS, version, request) for side in (pair.reference, pair.tested)
+        ]
+        for answer in answers:
+            if answer is not None:
+                answer.groups = [g for g in answer.groups if g.group_id == group]
+        pair.compare(f"LIST_GROUPS v{version}", *answers)
+
+
+@pytest.mark.parametrize("version", range(3))
+def test_deleting(pair: Pair, group: str, version: int) -> None:
+    join(pair, group, 9)
+    for names in ([group], [f"{group}-unknown"], [""], []):
+        pair.ask(ApiKey.DELETE_GROUPS, version, DeleteGroupsRequest(groups_names=names))
+    leave(pair, group, 5, "a")
+    for _ in range(2):
+        pair.ask(ApiKey.DELETE_GROUPS, version, DeleteGroupsRequest(groups_names=[group]))
