@@ -53,7 +53,7 @@ async def handle(
     found = find(broker, context.listener_name, request.key_type, request.key)
     return FindCoordinatorResponse(
         error_code=found.error_code,
-        error_message=found.error_message or ErrorCode(found.error_code).name,
+        error_message=found.error_message or ErrorCode.NONE.name,
         node_id=found.node_id,
         host=found.host,
         port=found.port,
@@ -77,7 +77,12 @@ def find(broker: Broker, listener_name: str, key_type: int, key: str) -> Coordin
         known = (ErrorCode.INVALID_REQUEST, ErrorCode.COORDINATOR_NOT_AVAILABLE)
         code = refused.code if refused.code in known else ErrorCode.COORDINATOR_NOT_AVAILABLE
         return Coordinator(
-            key=key, node_id=-1, host="", port=-1, error_code=code, error_message=refused.message
+            key=key,
+            node_id=-1,
+            host="",
+            port=-1,
+            error_code=code,
+            error_message=refused.message or code.name,
         )
     (address,) = addresses
     return Coordinator(key=key, node_id=address.id, host=address.host, port=address.port)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ async def handle(
 ) -> JoinGroupResponse:
     """Answered when all members have joined, or the rebalance timeout is over."""
     response = await broker.group_coordinator.join_group(context, request)
-    if response.protocol_name is None and context.api_version < NULL_PROTOCOL_NAME_SINCE:
-        response.protocol_name = ""
+    if context.api_version < NULL_PROTOCOL_NAME_SINCE:
+        response.protocol_name = response.protocol_name or ""
+    elif response.error_code != ErrorCode.NONE:
+        response.protocol_name = None
     return response

@@ -29,6 +29,10 @@ async def handle(
 ) -> OffsetCommitResponse:
     """Written when it is answered."""
     if context.api_version < TOPIC_IDS_SINCE:
+        # As Kafka: a topic that is there, but of which nothing is committed, is not in the answer.
+        request.topics = [
+            t for t in request.topics if t.partitions or not broker.topics.get(t.name)
+        ]
         return await broker.group_coordinator.offset_commit(context, request)
     unknown: list[OffsetCommitRequestTopic] = []
     known: list[OffsetCommitRequestTopic] = []
@@ -36,7 +40,7 @@ async def handle(
         found = broker.topics.by_id(topic.topic_id)
         if found is None:
             unknown.append(topic)
-        else:
+        elif topic.partitions:
             topic.name = found.name
             known.append(topic)
     request.topics = known

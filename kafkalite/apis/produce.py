@@ -103,9 +103,9 @@ def _append_topic(
             records = check_shape(item.records, context.api_version)
             if request.acks not in _VALID_ACKS:
                 raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
-            partition = topic.partitions[item.index]
             if topic.is_internal and context.client_id != _ADMIN_CLIENT_ID:
                 raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION)
+            partition = topic.partitions[item.index]
             partition.check_leader(context.node_id, -1, leader_only=True)
             info = partition.append(records, required_acks=request.acks)
             responses.append(

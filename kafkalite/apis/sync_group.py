@@ -5,17 +5,25 @@ v3 knows static members (KIP-345), v5 names the protocol that was chosen (KIP-55
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 if TYPE_CHECKING:
     from kafkalite.broker import Broker
     from kafkalite.context import RequestContext
 
+PROTOCOL_SINCE: Final = 5
+
 
 async def handle(
     broker: Broker, context: RequestContext, request: SyncGroupRequest
 ) -> SyncGroupResponse:
     """Answered when the leader has synced."""
+    if context.api_version >= PROTOCOL_SINCE and None in (
+        request.protocol_type,
+        request.protocol_name,
+    ):
+        return SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     return await broker.group_coordinator.sync_group(context, request)
