@@ -8,6 +8,7 @@ from typing import Protocol
 # read) and no waiting for members that will not come.
 SMALL = {
     "group.initial.rebalance.delay.ms": "0",
+    "group.consumer.assignment.interval.ms": "0",
     "offsets.topic.num.partitions": "4",
     "offsets.topic.replication.factor": "1",
     "transaction.state.log.num.partitions": "4",

@@ -197,7 +197,11 @@ async def test_a_restart_keeps_offsets_members_and_generations(tmp_path, connect
         first = await join(client, instance_id="one")
         ids = {"group_id": "group", "member_id": first.member_id, "generation_id": 1}
         assignment = SyncGroupRequestAssignment(member_id=first.member_id, assignment=b"mine")
-        await client.ask(SyncGroupRequest(**ids, group_instance_id="one", assignments=[assignment]))
+        sync = SyncGroupRequest(**ids, group_instance_id="one", assignments=[assignment])
+        refused = await client.ask(sync)
+        assert refused.error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL  # none is named
+        sync.protocol_type, sync.protocol_name = first.protocol_type, first.protocol_name
+        await client.ask(sync)
         committed = commit_request(
             "words",
             topic_id,
