@@ -31,6 +31,8 @@ from kafkalite.log.errors import DataDirectoryInUse, InconsistentDataDirectory
 from kafkalite.metadata.metadata_log import MetadataLog
 from kafkalite.partition_logs import PartitionLogs
 from kafkalite.topics import Topics
+from kafkalite.transaction_coordinator.coordinator import TransactionCoordinator
+from kafkalite.transactions import open_transaction_coordinator
 from kafkalite.wire.errors import KafkaError
 
 logger = logging.getLogger(__name__)
@@ -52,6 +54,7 @@ class Broker:
     cluster: Cluster
     topics: Topics
     group_coordinator: GroupCoordinator
+    transaction_coordinator: TransactionCoordinator
     logs: PartitionLogs
 
     def __init__(self, config: BrokerConfig, *, now_ms: Callable[[], int] = wall_clock_ms) -> None:
@@ -120,6 +123,7 @@ class Broker:
         self.group_coordinator = open_group_coordinator(
             self.config, self.cluster, self.topics, self.now_ms
         )
+        self.transaction_coordinator = open_transaction_coordinator(self)
 
     def _endpoints(self) -> dict[int, dict[str, Endpoint]]:
         endpoints: dict[int, dict[str, Endpoint]] = {}
@@ -137,6 +141,7 @@ class Broker:
             async with trio.open_nursery() as nursery:
                 Background(self).start(nursery)
                 await nursery.start(self.group_coordinator.run)
+                await nursery.start(self.transaction_coordinator.run)
                 nursery.start_soon(self._connections.close_idle)
                 accepting = trio.CancelScope()
                 nursery.start_soon(self._accept, accepting)

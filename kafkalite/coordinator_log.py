@@ -28,6 +28,7 @@ from kafkalite.wire.records import (
 )
 
 if TYPE_CHECKING:
+    from kafkalite.log.log import Log
     from kafkalite.partition import Partition
     from kafkalite.topics import Topics
 
@@ -88,26 +89,31 @@ class ConsumerOffsetsLog:
 
     def replay(self, partition: int) -> Iterator[ReplayedRecord | ReplayedMarker]:
         """All records and transaction markers, in order."""
-        log = self._partition(partition).log
-        offset = log.log_start_offset
-        while offset < log.log_end_offset:
-            records = log.read(offset, _READ_BYTES, upper_bound=log.log_end_offset).records
-            if isinstance(records, bytes):
-                data = records
-            else:
-                with records:
-                    data = records.read()
-            if not data:
-                return
-            for batch in iterate_batches(data):
-                offset = batch.next_offset
-                yield from _replayed(batch)
+        for batch in batches_of(self._partition(partition).log):
+            yield from _replayed(batch)
 
     def _partition(self, partition: int) -> Partition:
         topic = self._topics.get(OFFSETS_TOPIC)
         if topic is None or partition >= len(topic.partitions):
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         return topic.partitions[partition]
+
+
+def batches_of(log: Log) -> Iterator[RecordBatch]:
+    """All batches of a coordinator's log, in order."""
+    offset = log.log_start_offset
+    while offset < log.log_end_offset:
+        records = log.read(offset, _READ_BYTES, upper_bound=log.log_end_offset).records
+        if isinstance(records, bytes):
+            data = records
+        else:
+            with records:
+                data = records.read()
+        if not data:
+            return
+        for batch in iterate_batches(data):
+            offset = batch.next_offset
+            yield batch
 
 
 def _replayed(batch: RecordBatch) -> Iterator[ReplayedRecord | ReplayedMarker]:

@@ -11,6 +11,7 @@ from typing import Final
 from uuid import UUID
 
 from kafkalite.log.log import AppendInfo, AppendOrigin, Log, ReadResult
+from kafkalite.log.producer_state import VerificationGuard
 from kafkalite.purgatory import Watchers
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
@@ -118,6 +119,8 @@ class Partition:
         *,
         required_acks: int = ALL_IN_SYNC,
         origin: AppendOrigin = AppendOrigin.CLIENT,
+        verification_guard: VerificationGuard | None = None,
+        transaction_version: int = 0,
     ) -> AppendInfo:
         """Append one batch, move the high watermark and wake whoever waits for it.
 
@@ -133,7 +136,13 @@ class Partition:
                     f"{len(self.in_sync_replicas)} replicas of {self.topic}-{self.index} are in "
                     f"sync, min.insync.replicas asks for {needed}",
                 )
-        info = log.append(records, leader_epoch=self.leader_epoch, origin=origin)
+        info = log.append(
+            records,
+            leader_epoch=self.leader_epoch,
+            origin=origin,
+            verification_guard=verification_guard,
+            transaction_version=transaction_version,
+        )
         self._advance_high_watermark()
         self.watchers.notify()
         return info

@@ -1,15 +1,18 @@
 """InitProducerId (key 22), versions 0-5: a producer's identity (KIP-98).
 
 Without a transactional id every call gets a producer id that nobody ever had, at epoch 0, whatever
-the request says of an earlier one. With a transactional id the transaction coordinator answers.
+the request says of an earlier one. With a transactional id the transaction coordinator answers: the
+same producer id with the next epoch, so that whoever had the last one is fenced.
+
+v3 may name the producer id and epoch to go on from (KIP-360); v4 knows PRODUCER_FENCED.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kafkalite.context import RequestContext
-from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.init_producer_id import (
     InitProducerIdRequest,
     InitProducerIdResponse,
@@ -17,6 +20,8 @@ from kafkalite.wire.messages.init_producer_id import (
 
 if TYPE_CHECKING:
     from kafkalite.broker import Broker
+
+_PRODUCER_FENCED_SINCE: Final = 4
 
 
 async def handle(
@@ -30,10 +35,22 @@ async def handle(
             producer_id=broker.cluster.allocate_producer_id(context.node_id),
             producer_epoch=0,
         )
-    if not request.transactional_id:
-        return _failed(ErrorCode.INVALID_REQUEST)
-    # There is no transaction coordinator yet; a client takes this as final, and says so.
-    return _failed(ErrorCode.UNSUPPORTED_VERSION)
+    expected = None
+    if request.producer_id != -1:
+        expected = request.producer_id, request.producer_epoch
+    try:
+        producer_id, producer_epoch = broker.transaction_coordinator.init_producer_id(
+            request.transactional_id,
+            context.node_id,
+            timeout_ms=request.transaction_timeout_ms,
+            expected=expected,
+        )
+    except KafkaError as error:
+        code = error.code
+        if code is ErrorCode.PRODUCER_FENCED and context.api_version < _PRODUCER_FENCED_SINCE:
+            code = ErrorCode.INVALID_PRODUCER_EPOCH
+        return _failed(code)
+    return InitProducerIdResponse(producer_id=producer_id, producer_epoch=producer_epoch)
 
 
 def _failed(code: ErrorCode) -> InitProducerIdResponse:

@@ -3,7 +3,8 @@
 Advertised from 0 (see the table in `__init__`), served from 3, where the v2 record batch begins.
 
 - v5 answers with the log start offset, v8 with record errors and an error message (KIP-467), v10
-  tells who leads instead (KIP-951), v13 names topics by id (KIP-516). zstd is allowed from v7.
+  tells who leads instead (KIP-951), v11 knows TRANSACTION_ABORTABLE, v12 adds partitions to the
+  transaction by itself (KIP-890), v13 names topics by id (KIP-516). zstd is allowed from v7.
 - acks=0 has no answer; an error then closes the connection, which is the only sign there is.
 - Errors are per partition, and a partition that fails does not touch the others.
 """
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafkalite.context import CloseConnection, RequestContext
 from kafkalite.leader_hints import endpoints_of
+from kafkalite.transactions import NotInTransaction, begin_transaction, is_transactional
 from kafkalite.log.errors import InvalidRecordsError
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.fields import InMemory
@@ -107,7 +109,12 @@ def _append_topic(
                 raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION)
             partition = topic.partitions[item.index]
             partition.check_leader(context.node_id, -1, leader_only=True)
-            info = partition.append(records, required_acks=request.acks)
+            guard = None
+            if is_transactional(records):
+                guard = begin_transaction(broker, context, request, partition, records)
+            info = partition.append(
+                records, required_acks=request.acks, verification_guard=guard
+            )
             responses.append(
                 PartitionProduceResponse(
                     index=item.index,
@@ -184,7 +191,8 @@ def _is_whole(records: InMemory) -> bool:
 
 def _failed(index: int, error: KafkaError, partition: Partition | None) -> PartitionProduceResponse:
     log_start_offset = -1
-    if partition is not None and error.code not in _WITHOUT_LOG_START_OFFSET:
+    is_of_log = error.code not in _WITHOUT_LOG_START_OFFSET
+    if partition is not None and is_of_log and not isinstance(error, NotInTransaction):
         log_start_offset = partition.log.log_start_offset
     answer = PartitionProduceResponse(
         index=index,

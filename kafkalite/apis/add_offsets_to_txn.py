@@ -1,0 +1,45 @@
+"""AddOffsetsToTxn (key 25), versions 0-4: a transaction will commit offsets of this group (KIP-98).
+
+It adds the group's partition of `__consumer_offsets`, where the offsets and the marker are written.
+v2 knows PRODUCER_FENCED. Clients of transactions v2 leave it out (KIP-890).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from kafkalite.context import RequestContext
+from kafkalite.group_coordinator.coordinator import java_hash
+from kafkalite.topic_creation import OFFSETS_TOPIC
+from kafkalite.transaction_coordinator.coordinator import Producer
+from kafkalite.transaction_coordinator.transaction import VERSION_1, TopicPartition
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.messages.add_offsets_to_txn import (
+    AddOffsetsToTxnRequest,
+    AddOffsetsToTxnResponse,
+)
+
+if TYPE_CHECKING:
+    from kafkalite.broker import Broker
+
+_PRODUCER_FENCED_SINCE: Final = 2
+
+
+async def handle(
+    broker: Broker, context: RequestContext, request: AddOffsetsToTxnRequest
+) -> AddOffsetsToTxnResponse:
+    try:
+        offsets = broker.topics.get(OFFSETS_TOPIC) or broker.topics.create_internal(OFFSETS_TOPIC)
+        partition = java_hash(request.group_id) % len(offsets.partitions)
+        broker.transaction_coordinator.add_partitions(
+            Producer(request.transactional_id, request.producer_id, request.producer_epoch),
+            context.node_id,
+            frozenset({TopicPartition(OFFSETS_TOPIC, partition)}),
+            client_version=VERSION_1,
+        )
+    except KafkaError as error:
+        code = error.code
+        if code is ErrorCode.PRODUCER_FENCED and context.api_version < _PRODUCER_FENCED_SINCE:
+            code = ErrorCode.INVALID_PRODUCER_EPOCH
+        return AddOffsetsToTxnResponse(error_code=code)
+    return AddOffsetsToTxnResponse()

@@ -1,0 +1,72 @@
+"""DescribeProducers (key 61), version 0: who writes to a partition, and since which offset (KIP-664).
+
+`kafka-transactions.sh` finds hanging transactions with it: open in a partition, unknown to their
+coordinator.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkalite.context import RequestContext
+from kafkalite.topic_creation import validate_topic_name
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.messages.describe_producers import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    PartitionResponse,
+    ProducerState,
+    TopicResponse,
+)
+
+if TYPE_CHECKING:
+    from kafkalite.broker import Broker
+
+
+async def handle(
+    broker: Broker, context: RequestContext, request: DescribeProducersRequest
+) -> DescribeProducersResponse:
+    return DescribeProducersResponse(
+        topics=[
+            TopicResponse(
+                name=topic.name,
+                partitions=[
+                    _describe(broker, context, topic.name, index)
+                    for index in topic.partition_indexes
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _describe(
+    broker: Broker, context: RequestContext, topic_name: str, index: int
+) -> PartitionResponse:
+    try:
+        validate_topic_name(topic_name)
+        topic = broker.topics.get(topic_name)
+        if topic is None or not 0 <= index < len(topic.partitions):
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        partition = topic.partitions[index]
+        partition.check_leader(context.node_id, -1, leader_only=True)
+    except KafkaError as error:
+        return PartitionResponse(
+            partition_index=index, error_code=error.code, error_message=error.message
+        )
+    return PartitionResponse(
+        partition_index=index,
+        active_producers=[
+            ProducerState(
+                producer_id=entry.producer_id,
+                producer_epoch=entry.producer_epoch,
+                last_sequence=entry.last_sequence,
+                last_timestamp=entry.last_timestamp,
+                coordinator_epoch=entry.coordinator_epoch,
+                current_txn_start_offset=-1
+                if entry.transaction_first_offset is None
+                else entry.transaction_first_offset,
+            )
+            for entry in partition.log.producer_state.producers.values()
+        ],
+    )

@@ -1,0 +1,38 @@
+"""EndTxn (key 26), versions 0-5: commit or abort (KIP-98).
+
+v2 knows PRODUCER_FENCED. v5 is that of transactions v2 (KIP-890): the answer has the producer id and
+epoch to go on with. By the time it is sent, every partition has its marker, unless one has no leader.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from kafkalite.context import RequestContext
+from kafkalite.transaction_coordinator.coordinator import Producer
+from kafkalite.transaction_coordinator.transaction import VERSION_1, VERSION_2
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
+
+if TYPE_CHECKING:
+    from kafkalite.broker import Broker
+
+_PRODUCER_FENCED_SINCE: Final = 2
+_SECOND_GENERATION_SINCE: Final = 5
+
+
+async def handle(broker: Broker, context: RequestContext, request: EndTxnRequest) -> EndTxnResponse:
+    version = VERSION_2 if context.api_version >= _SECOND_GENERATION_SINCE else VERSION_1
+    try:
+        producer_id, producer_epoch = broker.transaction_coordinator.end(
+            Producer(request.transactional_id, request.producer_id, request.producer_epoch),
+            context.node_id,
+            commit=request.committed,
+            client_version=version,
+        )
+    except KafkaError as error:
+        code = error.code
+        if code is ErrorCode.PRODUCER_FENCED and context.api_version < _PRODUCER_FENCED_SINCE:
+            code = ErrorCode.INVALID_PRODUCER_EPOCH
+        return EndTxnResponse(error_code=code)
+    return EndTxnResponse(producer_id=producer_id, producer_epoch=producer_epoch)

@@ -1,0 +1,63 @@
+"""ListTransactions (key 66), versions 0-2: the transactional ids this node coordinates (KIP-664).
+
+v1 filters by how long a transaction is open (KIP-994), v2 by a pattern of the id (KIP-1152).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from kafkalite.context import RequestContext
+from kafkalite.transaction_coordinator.transaction import Transaction
+from kafkalite.transaction_coordinator.transaction import TransactionState as State
+from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.messages.list_transactions import (
+    ListTransactionsRequest,
+    ListTransactionsResponse,
+    TransactionState,
+)
+
+if TYPE_CHECKING:
+    from kafkalite.broker import Broker
+
+_STATES = {state.title: state for state in State}
+
+
+async def handle(
+    broker: Broker, context: RequestContext, request: ListTransactionsRequest
+) -> ListTransactionsResponse:
+    try:
+        is_wanted = _filter(request, broker.now_ms())
+    except re.error:
+        return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
+    return ListTransactionsResponse(
+        unknown_state_filters=[name for name in request.state_filters if name not in _STATES],
+        transaction_states=[
+            TransactionState(
+                transactional_id=transaction.transactional_id,
+                producer_id=transaction.producer_id,
+                transaction_state=transaction.state.title,
+            )
+            for transaction in broker.transaction_coordinator.of_node(context.node_id)
+            if is_wanted(transaction)
+        ],
+    )
+
+
+def _filter(request: ListTransactionsRequest, now_ms: int) -> Callable[[Transaction], bool]:
+    states = {_STATES[name] for name in request.state_filters if name in _STATES}
+    producer_ids = set(request.producer_id_filters)
+    pattern = re.compile(request.transactional_id_pattern or ".*", re.DOTALL)
+
+    def is_wanted(transaction: Transaction) -> bool:
+        duration_ms = now_ms - transaction.start_timestamp_ms
+        return (
+            (not request.state_filters or transaction.state in states)
+            and (not producer_ids or transaction.producer_id in producer_ids)
+            and (request.duration_filter < 0 or duration_ms > request.duration_filter)
+            and pattern.fullmatch(transaction.transactional_id) is not None
+        )
+
+    return is_wanted

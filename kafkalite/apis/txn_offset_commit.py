@@ -1,0 +1,66 @@
+"""TxnOffsetCommit (key 28), versions 0-5: offsets that count once the transaction is committed (KIP-98).
+
+v3 names the group's member and generation, so that a consumer that lost its partitions is fenced
+(KIP-447). v4 knows TRANSACTION_ABORTABLE; v5 is that of transactions v2 (KIP-890): the group's
+partition of `__consumer_offsets` is added to the transaction here, and no longer by AddOffsetsToTxn.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from kafkalite.context import RequestContext
+from kafkalite.group_coordinator.coordinator import java_hash
+from kafkalite.group_coordinator.offset_requests import txn_commit_refused
+from kafkalite.topic_creation import OFFSETS_TOPIC
+from kafkalite.transaction_coordinator.coordinator import Producer
+from kafkalite.transaction_coordinator.transaction import TopicPartition
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+)
+
+if TYPE_CHECKING:
+    from kafkalite.broker import Broker
+
+_ABORTABLE_SINCE: Final = 4
+_SECOND_GENERATION_SINCE: Final = 5
+
+
+async def handle(
+    broker: Broker, context: RequestContext, request: TxnOffsetCommitRequest
+) -> TxnOffsetCommitResponse:
+    try:
+        _begin(broker, context, request)
+    except KafkaError as error:
+        return txn_commit_refused(request, error.code)
+    return await broker.group_coordinator.txn_offset_commit(context, request)
+
+
+def _begin(broker: Broker, context: RequestContext, request: TxnOffsetCommitRequest) -> None:
+    """See to it that the partition of the offsets is in the transaction."""
+    if not any(broker.topics.get(topic.name) for topic in request.topics):
+        return  # nothing will be written
+    offsets = broker.topics.get(OFFSETS_TOPIC)
+    if offsets is None:
+        raise KafkaError(ErrorCode.NOT_COORDINATOR)
+    partition = offsets.partitions[java_hash(request.group_id) % len(offsets.partitions)]
+    if partition.leader_id != context.node_id:
+        raise KafkaError(ErrorCode.NOT_COORDINATOR)
+    if partition.log.producer_state.has_ongoing_transaction(
+        request.producer_id, request.producer_epoch
+    ):
+        return
+    adds = context.api_version >= _SECOND_GENERATION_SINCE
+    if not adds and not broker.config.boolean("transaction.partition.verification.enable"):
+        return
+    producer = Producer(request.transactional_id, request.producer_id, request.producer_epoch)
+    try:
+        broker.transaction_coordinator.join(
+            producer, TopicPartition(OFFSETS_TOPIC, partition.index), adds=adds
+        )
+    except KafkaError as error:
+        if error.code is ErrorCode.TRANSACTION_ABORTABLE and context.api_version < _ABORTABLE_SINCE:
+            raise KafkaError(ErrorCode.INVALID_TXN_STATE) from error
+        raise

@@ -1,0 +1,118 @@
+"""How transactions are fitted into the broker: what the coordinator is made of, and what Produce asks.
+
+The first batch of a transaction in a partition makes sure that the coordinator knows of the partition,
+so that it will get a marker: clients of transactions v1 must have said so before, for those of v2 it is
+added then and there (KIP-890). Any later batch finds the transaction open in the log, and asks nobody.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from kafkalite.transaction_coordinator.coordinator import TransactionConfig, TransactionCoordinator
+from kafkalite.transaction_coordinator.markers import MarkerWriter
+from kafkalite.transaction_coordinator.state_log import TransactionLog
+
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.records import (
+    ATTRIBUTES_POSITION,
+    CONTROL_FLAG,
+    TRANSACTIONAL_FLAG,
+    RecordBatch,
+)
+
+if TYPE_CHECKING:
+    from kafkalite.broker import Broker
+    from kafkalite.context import RequestContext
+    from kafkalite.log.producer_state import VerificationGuard
+    from kafkalite.partition import Partition
+    from kafkalite.wire.fields import InMemory
+    from kafkalite.wire.messages.produce import ProduceRequest
+
+# Versions of Produce: from here the client knows TRANSACTION_ABORTABLE, and is one of transactions v2.
+_ABORTABLE_SINCE: Final = 11
+_SECOND_GENERATION_SINCE: Final = 12
+_TRY_LATER: Final = frozenset(
+    {
+        ErrorCode.CONCURRENT_TRANSACTIONS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+    }
+)
+
+
+def open_transaction_coordinator(broker: Broker) -> TransactionCoordinator:
+    """The coordinator of all transactional ids of this process. It works once its `run` does."""
+    integer = broker.config.integer
+    cluster = broker.cluster
+    config = TransactionConfig(
+        transaction_max_timeout_ms=integer("transaction.max.timeout.ms"),
+        transactional_id_expiration_ms=integer("transactional.id.expiration.ms"),
+        transaction_abort_timed_out_transaction_cleanup_interval_ms=integer(
+            "transaction.abort.timed.out.transaction.cleanup.interval.ms"
+        ),
+        transaction_remove_expired_transaction_cleanup_interval_ms=integer(
+            "transaction.remove.expired.transaction.cleanup.interval.ms"
+        ),
+    )
+    return TransactionCoordinator(
+        config,
+        TransactionLog(broker.topics, broker.now_ms),
+        MarkerWriter(broker.topics, broker.group_coordinator, broker.now_ms),
+        now_ms=broker.now_ms,
+        new_producer_id=cluster.allocate_producer_id,
+        server_version=lambda: cluster.features.get("transaction.version", 0),
+    )
+
+
+class NotInTransaction(KafkaError):
+    """A batch is refused before the log was looked at: the answer has no log start offset."""
+
+
+def is_transactional(records: InMemory) -> bool:
+    """Whether a batch, which must be whole, says that it belongs to a transaction."""
+    flags = records[ATTRIBUTES_POSITION + 1]
+    return bool(flags & TRANSACTIONAL_FLAG) and not flags & CONTROL_FLAG
+
+
+def begin_transaction(
+    broker: Broker,
+    context: RequestContext,
+    request: ProduceRequest,
+    partition: Partition,
+    records: InMemory,
+) -> VerificationGuard | None:
+    """See to it that a partition is in the transaction of a batch; the guard goes with the append.
+
+    Raises NotInTransaction, with the codes that the client's version knows (ReplicaManager,
+    AddPartitionsToTxnManager).
+    """
+    batch = RecordBatch(records)
+    if not batch.has_producer_id:
+        return None  # the log says what is wrong with it
+    if request.transactional_id is None:
+        raise NotInTransaction(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    adds = context.api_version >= _SECOND_GENERATION_SINCE
+    if not adds and not broker.config.boolean("transaction.partition.verification.enable"):
+        return None
+    try:
+        return broker.transaction_coordinator.begin_in_partition(
+            partition, request.transactional_id, batch, adds=adds
+        )
+    except KafkaError as error:
+        raise _as_answered(error, context.api_version) from error
+
+
+def _as_answered(error: KafkaError, version: int) -> NotInTransaction:
+    if error.code in _TRY_LATER:
+        # Not every client would retry on the code itself.
+        return NotInTransaction(
+            ErrorCode.NOT_ENOUGH_REPLICAS,
+            "Unable to verify the partition has been added to the transaction. Underlying error: "
+            f"{error.code.name}",
+        )
+    if error.code is ErrorCode.TRANSACTION_ABORTABLE and version < _ABORTABLE_SINCE:
+        return NotInTransaction(
+            ErrorCode.INVALID_TXN_STATE, "Partition was not added to the transaction"
+        )
+    return NotInTransaction(error.code, error.message)
