@@ -17,6 +17,7 @@ from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.records import (
     ATTRIBUTES_POSITION,
     CONTROL_FLAG,
+    HEADER_BYTES,
     TRANSACTIONAL_FLAG,
     RecordBatch,
 )
@@ -70,7 +71,9 @@ class NotInTransaction(KafkaError):
 
 
 def is_transactional(records: InMemory) -> bool:
-    """Whether a batch, which must be whole, says that it belongs to a transaction."""
+    """Whether a batch says that it belongs to a transaction. One cut short is left to the log."""
+    if len(records) < HEADER_BYTES:
+        return False
     flags = records[ATTRIBUTES_POSITION + 1]
     return bool(flags & TRANSACTIONAL_FLAG) and not flags & CONTROL_FLAG
 

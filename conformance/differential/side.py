@@ -22,6 +22,8 @@ CLOSED = "the connection was closed"
 ZERO = UUID(int=0)
 MEMBER_ID = re.compile(r"^.+-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$|^[A-Za-z0-9_-]{22}$")
 
+_TIMES = ("log_append_time_ms", "transaction_start_time_ms", "last_timestamp")
+
 # A request, or how to make it from what this side calls its ids.
 Body = Any | Callable[["Side"], Any]
 
@@ -109,7 +111,7 @@ class Side:
             return "a producer id"
         if name == "session_id" and value > 0:
             return "a fetch session"
-        if name == "log_append_time_ms" and value > 0:
+        if name in _TIMES and value > 0:
             return "a time"
         if name in ("error_message", "batch_index_error_message"):
             return None if value is None else "some text"
