@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 from kafkalite.transaction_coordinator.coordinator import TransactionConfig, TransactionCoordinator
 from kafkalite.transaction_coordinator.markers import MarkerWriter
 from kafkalite.transaction_coordinator.state_log import TransactionLog
-
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.records import (
     ATTRIBUTES_POSITION,

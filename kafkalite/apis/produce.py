@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final
 
 from kafkalite.context import CloseConnection, RequestContext
 from kafkalite.leader_hints import endpoints_of
-from kafkalite.transactions import NotInTransaction, begin_transaction, is_transactional
 from kafkalite.log.errors import InvalidRecordsError
+from kafkalite.transactions import NotInTransaction, begin_transaction, is_transactional
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.fields import InMemory
 from kafkalite.wire.messages.produce import (
@@ -112,9 +112,7 @@ def _append_topic(
             guard = None
             if is_transactional(records):
                 guard = begin_transaction(broker, context, request, partition, records)
-            info = partition.append(
-                records, required_acks=request.acks, verification_guard=guard
-            )
+            info = partition.append(records, required_acks=request.acks, verification_guard=guard)
             responses.append(
                 PartitionProduceResponse(
                     index=item.index,
