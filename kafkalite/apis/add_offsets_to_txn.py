@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from kafkalite.context import RequestContext
-from kafkalite.group_coordinator.coordinator import java_hash
+from kafkalite.group_coordinator.java_hash import java_hash
 from kafkalite.topic_creation import OFFSETS_TOPIC
 from kafkalite.transaction_coordinator.coordinator import Producer
 from kafkalite.transaction_coordinator.transaction import VERSION_1, TopicPartition

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from kafkalite.context import RequestContext
-from kafkalite.group_coordinator.coordinator import java_hash
+from kafkalite.group_coordinator.java_hash import java_hash
 from kafkalite.group_coordinator.offset_requests import txn_commit_refused
 from kafkalite.topic_creation import OFFSETS_TOPIC
 from kafkalite.transaction_coordinator.coordinator import Producer

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from kafkalite.coordinator_log import batches_of
-from kafkalite.group_coordinator.coordinator import java_hash
+from kafkalite.group_coordinator.java_hash import java_hash
 from kafkalite.log.producer_state import AppendOrigin
 from kafkalite.topic_creation import TRANSACTIONS_TOPIC
 from kafkalite.transaction_coordinator.transaction import (
