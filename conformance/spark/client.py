@@ -11,7 +11,7 @@ from confluent_kafka.admin import (
     NewTopic,
 )
 
-SECONDS = 30.0
+SECONDS = 60.0
 
 Header = tuple[str, bytes | None]
 
