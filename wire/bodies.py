@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import io
 from typing import Any, TypeVar, cast
 
 from kafkalite.wire.compile_build import BUILD_ODDITIES, Builder, compile_builder
 from kafkalite.wire.compile_parse import PARSE_ODDITIES, Parser, compile_parser
-from kafkalite.wire.constructs import struct_of
 from kafkalite.wire.declare import message_of
-from kafkalite.wire.errors import InvalidMessage, ProtocolViolation, WireError
-from kafkalite.wire.fields import ChunkStream, InMemory, Records
+from kafkalite.wire.errors import InvalidMessage
+from kafkalite.wire.fields import InMemory, Records
 
 T = TypeVar("T")
 
@@ -47,28 +45,10 @@ def parse_body(class_: type[T], version: int, buffer: InMemory, position: int = 
         pass  # not here: the exception would keep what was parsed so far
     else:
         return body
-    return parse_declared(class_, version, buffer, position)
+    # Here, as construct takes longer to import than all else: most runs never meet anything odd.
+    from kafkalite.wire.constructs import parse_declared
 
-
-def parse_declared(
-    class_: type[T], version: int, buffer: InMemory, position: int = 0, *, whole: bool = True
-) -> T:
-    """The same by construct: slower, and able to say what is wrong and where.
-
-    Not `whole`: bytes after the message are passed over.
-    """
-    stream = io.BytesIO(buffer)
-    stream.seek(position)
-    flexible = message_of(class_).is_flexible(version)
-    try:
-        value: T = struct_of(class_, version, flexible).parse_stream(stream)
-        if whole and stream.tell() < len(buffer):
-            left = len(buffer) - stream.tell()
-            raise ProtocolViolation(f"{left} bytes left over", position=stream.tell())
-    except WireError as error:
-        error.inside(class_.__name__)
-        raise
-    return value
+    return parse_declared(class_, version, buffer, position)[0]
 
 
 def build_body(value: object, version: int) -> list[Records]:
@@ -79,21 +59,12 @@ def build_body(value: object, version: int) -> list[Records]:
         builder_of(type(value), version)(value, parts, chunks)
         chunks.append(b"".join(parts))
     except BUILD_ODDITIES:
-        return build_declared(value, version)
-    return chunks
+        pass
+    else:
+        return chunks
+    from kafkalite.wire.constructs import build_declared
 
-
-def build_declared(value: object, version: int) -> list[Records]:
-    """The same by construct."""
-    stream = ChunkStream()
-    flexible = message_of(type(value)).is_flexible(version)
-    try:
-        struct_of(type(value), version, flexible).build_stream(value, stream)
-    except WireError as error:
-        error.inside(type(value).__name__)
-        raise
-    stream.end_chunk()
-    return stream.chunks
+    return build_declared(value, version)
 
 
 def join(chunks: list[Records]) -> bytes:

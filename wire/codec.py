@@ -12,17 +12,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from io import BytesIO
 from struct import Struct
 from typing import Any
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.bodies import build_body, builder_of, parse_body, parse_declared, parser_of
+from kafkalite.wire.bodies import build_body, builder_of, parse_body, parser_of
 from kafkalite.wire.compile_build import BUILD_ODDITIES, Builder
 from kafkalite.wire.compile_parse import PARSE_ODDITIES, Parser
-from kafkalite.wire.constructs import struct_of
 from kafkalite.wire.declare import Message, message_of
-from kafkalite.wire.errors import InvalidMessage, ProtocolViolation, UnsupportedVersion, WireError
+from kafkalite.wire.errors import InvalidMessage, ProtocolViolation, UnsupportedVersion
 from kafkalite.wire.fields import InMemory, Records
 from kafkalite.wire.headers import RequestHeader, ResponseHeader, response_header_version
 
@@ -143,14 +141,9 @@ def _add_request(
 
 def _decode_header(buffer: InMemory, *, flexible: bool) -> tuple[RequestHeader, int]:
     """The header by construct, and the position after it."""
-    stream = BytesIO(buffer)
-    try:
-        version = 2 if flexible else 1
-        header: RequestHeader = struct_of(RequestHeader, version, flexible).parse_stream(stream)
-    except WireError as error:
-        error.inside("RequestHeader")
-        raise
-    return header, stream.tell()
+    from kafkalite.wire.constructs import parse_declared
+
+    return parse_declared(RequestHeader, 2 if flexible else 1, buffer, whole=False)
 
 
 def _bad_header(buffer: InMemory) -> ProtocolViolation:
@@ -167,10 +160,12 @@ def _decode_declared(buffer: InMemory) -> Request:
     Bytes after it are passed over, as Kafka does: librdkafka's Metadata request for all topics ends
     in three too many.
     """
+    from kafkalite.wire.constructs import parse_declared
+
     api_key, version, _, _ = _unpack_header(buffer)
     flexible = message_of_api(api_key).is_flexible(version)
     header, position = _decode_header(buffer, flexible=flexible)
-    body = parse_declared(request_class(api_key), version, buffer, position, whole=False)
+    body, _ = parse_declared(request_class(api_key), version, buffer, position, whole=False)
     return Request(ApiKey(api_key), version, header.correlation_id, header.client_id, body)
 
 
@@ -235,13 +230,11 @@ def decode_response(
     buffer: InMemory = frame if isinstance(frame, bytes) else memoryview(frame)
     class_ = response_class(api_key)
     flexible = message_of(class_).is_flexible(api_version)
-    header_version = response_header_version(api_key, flexible)
-    stream = BytesIO(buffer)
-    try:
-        header: ResponseHeader = struct_of(
-            ResponseHeader, header_version, header_version == 1
-        ).parse_stream(stream)
-    except WireError as error:
-        error.inside("ResponseHeader")
-        raise
-    return header.correlation_id, parse_body(class_, api_version, buffer, stream.tell())
+    version = response_header_version(api_key, flexible)
+    if len(buffer) > 4 and not (version and buffer[4]):
+        correlation_id = int.from_bytes(buffer[:4], "big", signed=True)
+        return correlation_id, parse_body(class_, api_version, buffer, 4 + version)
+    from kafkalite.wire.constructs import parse_declared
+
+    header, position = parse_declared(ResponseHeader, version, buffer, whole=False)
+    return header.correlation_id, parse_body(class_, api_version, buffer, position)

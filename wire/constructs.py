@@ -7,25 +7,28 @@ say precisely what and where.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, TypeVar, cast
 
 from construct import Construct
 
-from kafkalite.wire.declare import Field, Shape, fields_of
+from kafkalite.wire.declare import Field, Shape, fields_of, message_of
 from kafkalite.wire.errors import InvalidMessage, ProtocolViolation, WireError
-from kafkalite.wire.fields import (
+from kafkalite.wire.fields import FieldType, InMemory, Records, int8
+from kafkalite.wire.forms import (
     COMPACT_LENGTH,
     INT32,
     VARINT,
     ChunkStream,
-    FieldType,
-    int8,
+    form_of,
     read_length,
     take,
 )
 
-INT8 = int8.construct(False, False)
+T = TypeVar("T")
+
+INT8 = form_of(int8, compact=False, nullable=False)
 
 
 class ArrayOf(Construct):
@@ -171,7 +174,7 @@ def _construct(field: Field, version: int, flexible: bool) -> Construct:
     nullable = field.nullable_in(version)
     if isinstance(field.element, FieldType):
         is_array = field.shape is Shape.ARRAY
-        form = field.element.construct(flexible, nullable and not is_array)
+        form = form_of(field.element, compact=flexible, nullable=nullable and not is_array)
     else:
         form = struct_of(field.element, version, flexible)
         if nullable and field.shape is Shape.ONE:
@@ -190,3 +193,37 @@ def struct_of(class_: type[Any], version: int, flexible: bool) -> StructOf:
     if found is None:
         found = _structs[class_, version, flexible] = StructOf(class_, version, flexible=flexible)
     return found
+
+
+def parse_declared(
+    class_: type[T], version: int, buffer: InMemory, position: int = 0, *, whole: bool = True
+) -> tuple[T, int]:
+    """A message that begins at `position`, and where it ends; not `whole`: bytes may follow it.
+
+    Raises ProtocolViolation.
+    """
+    stream = io.BytesIO(buffer)
+    stream.seek(position)
+    flexible = message_of(class_).is_flexible(version)
+    try:
+        value: T = struct_of(class_, version, flexible).parse_stream(stream)
+        if whole and stream.tell() < len(buffer):
+            left = len(buffer) - stream.tell()
+            raise ProtocolViolation(f"{left} bytes left over", position=stream.tell())
+    except WireError as error:
+        error.inside(class_.__name__)
+        raise
+    return value, stream.tell()
+
+
+def build_declared(value: object, version: int) -> list[Records]:
+    """The chunks of an encoded message; raises InvalidMessage."""
+    stream = ChunkStream()
+    flexible = message_of(type(value)).is_flexible(version)
+    try:
+        struct_of(type(value), version, flexible).build_stream(value, stream)
+    except WireError as error:
+        error.inside(type(value).__name__)
+        raise
+    stream.end_chunk()
+    return stream.chunks

@@ -1,25 +1,9 @@
-"""The types a field can have on the wire, each as a construct.
-
-Kafka writes strings, bytes and arrays in two forms. In the *plain* form a length is an int16 (strings)
-or int32 (bytes, arrays), and -1 says null. In *compact* form, that of flexible versions (KIP-482), the
-length is an unsigned varint one larger than the length, so that 0 says null. A `FieldType` knows what a
-type is in Python and makes the construct for either form.
-
-A construct that meets bytes it cannot take raises ProtocolViolation with the position; asked to build
-from a value it cannot take, InvalidMessage. The structs around it add the path (constructs.py).
-"""
+"""The types that a field can have, by Kafka's names; how they lie on the wire is said in forms.py."""
 
 from __future__ import annotations
 
-import io
-from collections.abc import Callable
-from typing import Any, BinaryIO, Final, Generic, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 from uuid import UUID
-
-import construct
-from construct import Construct
-
-from kafkalite.wire.errors import InvalidMessage, ProtocolViolation
 
 T = TypeVar("T")
 
@@ -39,60 +23,6 @@ InMemory: TypeAlias = bytes | memoryview
 Records: TypeAlias = bytes | memoryview | Chunk
 
 
-def bytes_left(stream: BinaryIO) -> int:
-    """How many bytes are between the stream's position and its end."""
-    position = stream.tell()
-    end = stream.seek(0, io.SEEK_END)
-    stream.seek(position)
-    return end - position
-
-
-def take(stream: BinaryIO, size: int) -> bytes:
-    """Exactly `size` bytes of the stream; raises ProtocolViolation when there are fewer."""
-    left = bytes_left(stream)
-    if size > left:
-        raise ProtocolViolation(f"{size} bytes expected, {left} left", position=stream.tell())
-    return stream.read(size)
-
-
-class Fixed(construct.Subconstruct):
-    """One of construct's own fixed-size constructs, with our errors."""
-
-    def __init__(self, subcon: Construct, size: int) -> None:
-        super().__init__(subcon)
-        self.size = size
-
-    def _parse(self, stream: BinaryIO, context: Any, path: str) -> Any:
-        return self.subcon.parse(take(stream, self.size))
-
-    def _build(self, obj: Any, stream: BinaryIO, context: Any, path: str) -> Any:
-        try:
-            stream.write(self.subcon.build(obj))
-        except construct.ConstructError as error:
-            raise InvalidMessage(f"{obj!r} does not fit") from error
-        return obj
-
-
-class UnsignedVarint(Construct):
-    """Seven bits per byte, the lowest first; at most the five bytes of a 32-bit number."""
-
-    def _parse(self, stream: BinaryIO, context: Any, path: str) -> int:
-        start = stream.tell()
-        value = 0
-        for shift in range(0, 35, 7):
-            byte = take(stream, 1)[0]
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                if value > 0xFFFFFFFF:
-                    break
-                return value
-        raise ProtocolViolation("a varint is longer than 32 bits", position=start)
-
-    def _build(self, obj: int, stream: BinaryIO, context: Any, path: str) -> int:
-        stream.write(unsigned_varint(obj))
-        return obj
-
-
 def unsigned_varint(value: int) -> bytes:
     """The number as Kafka's unsigned varint."""
     encoded = bytearray()
@@ -103,208 +33,39 @@ def unsigned_varint(value: int) -> bytes:
     return bytes(encoded)
 
 
-class CompactLength(construct.Adapter):
-    """A length or -1, written one larger so that null is 0."""
-
-    def _decode(self, obj: int, context: Any, path: str) -> int:
-        return obj - 1
-
-    def _encode(self, obj: int, context: Any, path: str) -> int:
-        return obj + 1
-
-
-class Uuid(Construct):
-    def _parse(self, stream: BinaryIO, context: Any, path: str) -> UUID:
-        return UUID(bytes=take(stream, 16))
-
-    def _build(self, obj: Any, stream: BinaryIO, context: Any, path: str) -> UUID:
-        if not isinstance(obj, UUID):
-            raise InvalidMessage(f"{obj!r} is no UUID")
-        stream.write(obj.bytes)
-        return obj
-
-
-VARINT: Final = UnsignedVarint()
-COMPACT_LENGTH: Final = CompactLength(VARINT)
-INT16: Final = Fixed(construct.Int16sb, 2)
-INT32: Final = Fixed(construct.Int32sb, 4)
-
-
-def read_length(stream: BinaryIO, length: Construct, *, nullable: bool) -> int | None:
-    """A length that the rest of the frame can hold, or None for null."""
-    position = stream.tell()
-    size: int = length.parse_stream(stream)
-    if size == -1:
-        if nullable:
-            return None
-        raise ProtocolViolation("null where none is allowed", position=position)
-    if size < 0:
-        raise ProtocolViolation(f"a length of {size}", position=position)
-    left = bytes_left(stream)
-    if size > left:
-        raise ProtocolViolation(f"a length of {size} with {left} bytes left", position=position)
-    return size
-
-
-class Bytes(Construct):
-    """A length and as many bytes."""
-
-    def __init__(self, length: Construct, *, nullable: bool) -> None:
-        super().__init__()
-        self.length = length
-        self.nullable = nullable
-
-    def _parse(self, stream: BinaryIO, context: Any, path: str) -> Any:
-        size = read_length(stream, self.length, nullable=self.nullable)
-        return None if size is None else take(stream, size)
-
-    def _build(self, obj: Any, stream: BinaryIO, context: Any, path: str) -> Any:
-        if obj is None:
-            if not self.nullable:
-                raise InvalidMessage("None where null is not allowed")
-            self.length.build_stream(-1, stream)
-            return obj
-        encoded = self.encoded(obj)
-        self.length.build_stream(len(encoded), stream)
-        self.write(encoded, stream)
-        return obj
-
-    def encoded(self, value: Any) -> Any:
-        if not isinstance(value, (bytes, bytearray, memoryview)):
-            raise InvalidMessage(f"{value!r} is not bytes")
-        return bytes(cast(InMemory, value))
-
-    def write(self, encoded: Any, stream: BinaryIO) -> None:
-        stream.write(encoded)
-
-
-class String(Bytes):
-    """UTF-8. As in Kafka, malformed bytes are read as U+FFFD rather than refused."""
-
-    def _parse(self, stream: BinaryIO, context: Any, path: str) -> Any:
-        start = stream.tell()
-        value = super()._parse(stream, context, path)
-        if value is None:
-            return None
-        if len(value) > MAX_STRING_BYTES:
-            raise ProtocolViolation(f"a string of {len(value)} bytes", position=start)
-        return value.decode(errors="replace")
-
-    def encoded(self, value: Any) -> bytes:
-        if not isinstance(value, str):
-            raise InvalidMessage(f"{value!r} is not a string")
-        try:
-            encoded = value.encode()
-        except UnicodeEncodeError as error:
-            raise InvalidMessage(f"{value!r} is not text") from error
-        if len(encoded) > MAX_STRING_BYTES:
-            raise InvalidMessage(f"a string of {len(encoded)} bytes")
-        return encoded
-
-
-class RecordBatches(Bytes):
-    """Record batches are not looked into, nor copied: parsed, they are a view into the frame."""
-
-    def _parse(self, stream: BinaryIO, context: Any, path: str) -> Any:
-        size = read_length(stream, self.length, nullable=self.nullable)
-        if size is None:
-            return None
-        start = stream.tell()
-        stream.seek(size, io.SEEK_CUR)
-        if isinstance(stream, io.BytesIO):
-            return stream.getbuffer()[start : start + size]
-        stream.seek(start)
-        return memoryview(stream.read(size))
-
-    def encoded(self, value: Any) -> Any:
-        if not hasattr(value, "__len__") or isinstance(value, str):
-            raise InvalidMessage(f"{value!r} is neither bytes nor a chunk")
-        return value
-
-    def write(self, encoded: Any, stream: BinaryIO) -> None:
-        if isinstance(stream, ChunkStream):
-            stream.pass_through(encoded)
-        else:
-            stream.write(bytes(encoded))
-
-
-class ChunkStream(io.BytesIO):
-    """Collects what is built, letting chunks pass through as they are."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.chunks: list[Records] = []
-
-    def pass_through(self, chunk: Records) -> None:
-        if len(chunk):
-            self.end_chunk()
-            self.chunks.append(chunk)
-
-    def end_chunk(self) -> None:
-        if self.tell():
-            self.chunks.append(self.getvalue())
-            self.seek(0)
-            self.truncate()
-
-
-Form: TypeAlias = Callable[[bool, bool], Construct]
-
-
 class FieldType(Generic[T]):
-    """A type of the protocol, `name` being Kafka's word for it.
+    """A type of the protocol, `name` being Kafka's word for it, and its default in Python."""
 
-    `construct(compact, nullable)` gives its construct in either form.
-    """
+    __slots__ = ("default", "name", "nullable")
 
-    __slots__ = ("construct", "default", "name", "nullable")
-
-    def __init__(self, name: str, default: T, form: Form, *, nullable: bool = False) -> None:
+    def __init__(self, name: str, default: T, *, nullable: bool = False) -> None:
         self.name = name
         self.default = default
-        self.construct = form
         self.nullable = nullable
 
     def __repr__(self) -> str:
         return f"nullable {self.name}" if self.nullable else self.name
 
 
-def _fixed(subcon: Construct, size: int) -> Form:
-    form = Fixed(subcon, size)
-    return lambda compact, nullable: form
-
-
-def _sized(kind: type[Bytes], plain_length: Construct) -> Form:
-    def form(compact: bool, nullable: bool) -> Construct:
-        return kind(COMPACT_LENGTH if compact else plain_length, nullable=nullable)
-
-    return form
-
-
-_string = _sized(String, INT16)
-_bytes = _sized(Bytes, INT32)
-_records = _sized(RecordBatches, INT32)
-_uuid = Uuid()
-
-boolean: FieldType[bool] = FieldType("bool", False, _fixed(construct.Flag, 1))
-int8: FieldType[int] = FieldType("int8", 0, _fixed(construct.Int8sb, 1))
-int16: FieldType[int] = FieldType("int16", 0, lambda compact, nullable: INT16)
-uint16: FieldType[int] = FieldType("uint16", 0, _fixed(construct.Int16ub, 2))
-int32: FieldType[int] = FieldType("int32", 0, lambda compact, nullable: INT32)
-uint32: FieldType[int] = FieldType("uint32", 0, _fixed(construct.Int32ub, 4))
-int64: FieldType[int] = FieldType("int64", 0, _fixed(construct.Int64sb, 8))
-float64: FieldType[float] = FieldType("float64", 0.0, _fixed(construct.Float64b, 8))
-uuid: FieldType[UUID] = FieldType("uuid", NO_UUID, lambda compact, nullable: _uuid)
-string: FieldType[str] = FieldType("string", "", _string)
-nullable_string: FieldType[str | None] = FieldType("string", None, _string, nullable=True)
-plain_nullable_string: FieldType[str | None] = FieldType(
-    "string", None, lambda compact, nullable: _string(False, nullable), nullable=True
-)
-bytes_: FieldType[bytes] = FieldType("bytes", b"", _bytes)
-nullable_bytes: FieldType[bytes | None] = FieldType("bytes", None, _bytes, nullable=True)
+boolean: FieldType[bool] = FieldType("bool", False)
+int8: FieldType[int] = FieldType("int8", 0)
+int16: FieldType[int] = FieldType("int16", 0)
+uint16: FieldType[int] = FieldType("uint16", 0)
+int32: FieldType[int] = FieldType("int32", 0)
+uint32: FieldType[int] = FieldType("uint32", 0)
+int64: FieldType[int] = FieldType("int64", 0)
+float64: FieldType[float] = FieldType("float64", 0.0)
+uuid: FieldType[UUID] = FieldType("uuid", NO_UUID)
+string: FieldType[str] = FieldType("string", "")
+nullable_string: FieldType[str | None] = FieldType("string", None, nullable=True)
+bytes_: FieldType[bytes] = FieldType("bytes", b"")
+nullable_bytes: FieldType[bytes | None] = FieldType("bytes", None, nullable=True)
 # Two names of one type, for what can be in a message: a request's records were read from a socket,
 # a response's may lie in a file.
-records: FieldType[InMemory | None] = FieldType("records", None, _records, nullable=True)
-records_chunk: FieldType[Records | None] = FieldType("records", None, _records, nullable=True)
-required_records_chunk: FieldType[Records] = FieldType("records", b"", _records)
+records: FieldType[InMemory | None] = FieldType("records", None, nullable=True)
+records_chunk: FieldType[Records | None] = FieldType("records", None, nullable=True)
+required_records_chunk: FieldType[Records] = FieldType("records", b"")
+# The client id of a request's header, which is plain in flexible versions too.
+plain_nullable_string: FieldType[str | None] = FieldType("string", None, nullable=True)
 
 AnyFieldType: TypeAlias = FieldType[Any]

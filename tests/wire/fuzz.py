@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from conformance.harness.messages import every_version
 from conformance.harness.random_messages import broken, random_message
-from kafkalite.wire.bodies import join, parse_body, parse_declared
+from kafkalite.wire.bodies import join, parse_body
 from kafkalite.wire.codec import (
     Request,
     decode_request,
@@ -29,6 +29,7 @@ from kafkalite.wire.codec import (
     encode_request,
     encode_response,
 )
+from kafkalite.wire.constructs import parse_declared
 from kafkalite.wire.declare import Kind, message_of
 from kafkalite.wire.errors import ProtocolViolation
 
@@ -65,9 +66,8 @@ def check(case: Case, frame: bytes) -> bool:
     """Whether the frame was valid after all."""
     class_, version = case
     message = message_of(class_)
-    assert outcome(parse_body, class_, version, frame) == outcome(
-        parse_declared, class_, version, frame
-    )
+    parsed = outcome(lambda: parse_body(class_, version, frame))
+    assert parsed == outcome(lambda: parse_declared(class_, version, frame)[0])
     if message.kind is Kind.RESPONSE:
         decoded = outcome(decode_response, message.key, version, frame)
         if isinstance(decoded, str):
