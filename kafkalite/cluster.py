@@ -32,12 +32,14 @@ from kafkalite.wire.messages.records.config_record import ConfigRecord
 from kafkalite.wire.messages.records.end_transaction_record import EndTransactionRecord
 from kafkalite.wire.messages.records.feature_level_record import FeatureLevelRecord
 from kafkalite.wire.messages.records.partition_change_record import PartitionChangeRecord
+from kafkalite.wire.messages.records.partition_record import PartitionRecord
 from kafkalite.wire.messages.records.producer_ids_record import ProducerIdsRecord
 from kafkalite.wire.messages.records.register_broker_record import (
     BrokerEndpoint,
     BrokerFeature,
     RegisterBrokerRecord,
 )
+from kafkalite.wire.messages.records.remove_topic_record import RemoveTopicRecord
 from kafkalite.wire.messages.records.unregister_broker_record import UnregisterBrokerRecord
 
 # As Kafka's ProducerIdsBlock: ids left over in a block at a restart are never handed out.
@@ -88,6 +90,8 @@ class Cluster:
         self.nodes: dict[int, Node] = {}
         # What handlers put together from the metadata, by keys of their own; empty after a change.
         self.cache: dict[Hashable, Any] = {}
+        # The same by topic: empty for a topic after a change of it, or of any node.
+        self.topic_cache: dict[UUID, dict[Hashable, Any]] = {}
         self.configs_warned_of: set[str] = set()
         self._log = log
         self._subscribers: list[Subscriber] = []
@@ -134,6 +138,7 @@ class Cluster:
         self.cache.clear()
         for record in records:
             self.image.apply(record)
+            self._forget_cached(record)
         self.image.offset = offset
         if any(isinstance(record, _BROKER_RECORDS) for record in records):
             self._rebuild_nodes()
@@ -144,6 +149,12 @@ class Cluster:
             self._apply_dynamic_configs()
         for subscriber in self._subscribers:
             subscriber(records)
+
+    def _forget_cached(self, record: object) -> None:
+        if isinstance(record, _TOPIC_RECORDS):
+            self.topic_cache.pop(record.topic_id, None)
+        elif isinstance(record, _BROKER_RECORDS):
+            self.topic_cache.clear()
 
     # Nodes
 
@@ -340,6 +351,7 @@ class Cluster:
         return next(block)
 
 
+_TOPIC_RECORDS: Final = (PartitionRecord, PartitionChangeRecord, RemoveTopicRecord)
 _BROKER_RECORDS: Final = (
     RegisterBrokerRecord,
     BrokerRegistrationChangeRecord,

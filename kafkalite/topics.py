@@ -193,6 +193,8 @@ class Topics:
 
     def _open_partitions(self, topic: Topic) -> None:
         """Open what the image has and this has not."""
+        if len(topic.partitions) == len(topic.states):
+            return
         config = self._cluster.config.log_config(topic.configs)
         for index in range(len(topic.partitions), len(topic.states)):
             state = topic.states[index]

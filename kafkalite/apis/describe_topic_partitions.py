@@ -69,8 +69,8 @@ async def handle(
 def _page(
     broker: Broker, listener_name: str, topic: Topic, start: int, count: int
 ) -> DescribeTopicPartitionsResponseTopic:
-    cache = broker.cluster.cache
-    key = ("describe topic partitions", topic.topic_id, listener_name, start, count)
+    cache = broker.cluster.topic_cache.setdefault(topic.topic_id, {})
+    key = ("describe topic partitions", listener_name, start, count)
     page: DescribeTopicPartitionsResponseTopic | None = cache.get(key)
     if page is None:
         states = topic.states[start : start + count]

@@ -134,10 +134,10 @@ def _brokers(broker: Broker, listener_name: str) -> list[MetadataResponseBroker]
 
 
 def _describe(broker: Broker, context: RequestContext, topic: Topic) -> MetadataResponseTopic:
-    cache = broker.cluster.cache
+    cache = broker.cluster.topic_cache.setdefault(topic.topic_id, {})
     # What is said differs between these three; what a version leaves out, the encoding leaves out.
     kind = 0 if context.api_version == 0 else 1 if context.api_version < 6 else 6
-    key = ("metadata", topic.topic_id, context.listener_name, kind)
+    key = ("metadata", context.listener_name, kind)
     described: MetadataResponseTopic | None = cache.get(key)
     if described is None:
         described = cache[key] = MetadataResponseTopic(
