@@ -33,6 +33,8 @@ def read_lines(files: Files, path: Path) -> list[list[str]]:
         return []
     except UnicodeDecodeError as error:
         raise CorruptCheckpoint(f"{path}: {error}") from error
+    if not lines:  # as Kafka leaves a checkpoint that never had an entry
+        return []
     if len(lines) < 2 or lines[0] != "0" or not lines[1].isdigit():
         raise CorruptCheckpoint(f"{path}: no version 0 and count in the first two lines")
     entries = [line.split(" ") for line in lines[2:]]

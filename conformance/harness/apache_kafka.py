@@ -61,7 +61,7 @@ class ApacheKafka:
         return self.directory / f"node-{node_id}"
 
     def format(self, node_id: int, properties: Mapping[str, str]) -> None:
-        """Write server.properties and format the storage directory."""
+        """Write server.properties; format the storage directory, unless it was another broker's."""
         voters = enumerate(self.controller_ports, start=1)
         port, controller_port = self.ports[node_id - 1], self.controller_ports[node_id - 1]
         everything = {
@@ -77,9 +77,11 @@ class ApacheKafka:
             "broker.heartbeat.interval.ms": "500",
             **properties,
         }
-        self.home(node_id).mkdir(parents=True)
+        self.home(node_id).mkdir(parents=True, exist_ok=True)
         file = self.home(node_id) / "server.properties"
         file.write_text("".join(f"{name}={value}\n" for name, value in everything.items()))
+        if (self.home(node_id) / "data" / "meta.properties").exists():
+            return  # a directory that has had a broker
         format_command = java_command(
             "kafka.tools.StorageTool", "format", "-t", self.cluster_id, "-c", str(file)
         )
