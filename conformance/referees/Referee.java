@@ -1,3 +1,6 @@
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.File;
@@ -10,19 +13,28 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.jar.JarEntry;
 import java.util.jar.JarFile;
+import org.apache.kafka.common.compress.Compression;
+import org.apache.kafka.common.errors.RetriableException;
+import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.message.ApiMessageType;
 import org.apache.kafka.common.protocol.ByteBufferAccessor;
 import org.apache.kafka.common.protocol.Errors;
-import org.apache.kafka.common.errors.RetriableException;
 import org.apache.kafka.common.protocol.Message;
 import org.apache.kafka.common.protocol.MessageUtil;
+import org.apache.kafka.common.record.internal.CompressionType;
+import org.apache.kafka.common.record.internal.MemoryRecords;
+import org.apache.kafka.common.record.internal.MemoryRecordsBuilder;
+import org.apache.kafka.common.record.internal.Record;
+import org.apache.kafka.common.record.internal.RecordBatch;
+import org.apache.kafka.common.utils.Utils;
 
 /**
  * Apache Kafka's own message classes, asked over a pipe.
  *
  * A question is (UTF name, short version, int size, bytes); an answer (byte ok, int size, text, int size,
  * bytes). For a message's name the bytes are read as that message in that version: the text is what Kafka's
- * JSON converter makes of it, the bytes are what it writes. ":messages", ":apis" and ":errors" list what there is; ":new Name" shows a new message.
+ * JSON converter makes of it, the bytes are what it writes. For ":batch" the bytes are a record batch, and the version
+ * is the codec with which the same records are built again. ":messages", ":apis" and ":errors" list what there is; ":new Name" shows a new message.
  */
 public class Referee {
     private static final String SUFFIX = "JsonConverter.class";
@@ -54,6 +66,11 @@ public class Referee {
                     text = errors();
                 } else if (name.startsWith(":new ")) {
                     text = newStruct(name.substring(5)).toString();
+                } else if (name.equals(":batch")) {
+                    RecordBatch batch = MemoryRecords.readableRecords(ByteBuffer.wrap(data)).firstBatch();
+                    batch.ensureValid();
+                    text = describe(batch);
+                    written = batch.isControlBatch() ? data : rebuild(batch, version);
                 } else {
                     ByteBuffer buffer = ByteBuffer.wrap(data);
                     Message message = newMessage(name);
@@ -109,6 +126,44 @@ public class Referee {
         String[] parts = name.split("\\$");
         String path = CLASSES.get(parts[0]) + (parts.length == 2 ? "$" + parts[1] : "");
         return Class.forName(path).getDeclaredConstructor().newInstance();
+    }
+
+    /** A batch and its records, keys and values in base 64. */
+    private static String describe(RecordBatch batch) {
+        ObjectNode node = JsonNodeFactory.instance.objectNode();
+        node.put("base_offset", batch.baseOffset()).put("last_offset", batch.lastOffset());
+        node.put("max_timestamp", batch.maxTimestamp()).put("timestamp_type", batch.timestampType().id);
+        node.put("compression", batch.compressionType().id);
+        node.put("producer_id", batch.producerId()).put("producer_epoch", batch.producerEpoch());
+        node.put("base_sequence", batch.baseSequence()).put("last_sequence", batch.lastSequence());
+        node.put("partition_leader_epoch", batch.partitionLeaderEpoch());
+        node.put("is_transactional", batch.isTransactional()).put("is_control", batch.isControlBatch());
+        node.put("record_count", batch.countOrNull()).put("size_bytes", batch.sizeInBytes());
+        ArrayNode records = node.putArray("records");
+        for (Record record : batch) {
+            ArrayNode each = records.addArray().add(record.offset()).add(record.timestamp());
+            each.add(bytes(record.key())).add(bytes(record.value()));
+            ArrayNode headers = each.addArray();
+            for (Header header : record.headers())
+                headers.addArray().add(header.key()).add(header.value());
+        }
+        return node.toString();
+    }
+
+    private static byte[] bytes(ByteBuffer buffer) {
+        return buffer == null ? null : Utils.toArray(buffer);
+    }
+
+    private static byte[] rebuild(RecordBatch batch, int codec) {
+        MemoryRecordsBuilder builder = MemoryRecords.builder(
+            ByteBuffer.allocate(1024), RecordBatch.CURRENT_MAGIC_VALUE,
+            Compression.of(CompressionType.forId(codec)).build(), batch.timestampType(),
+            batch.baseOffset(), batch.maxTimestamp(), batch.producerId(), batch.producerEpoch(),
+            batch.baseSequence(), batch.isTransactional(), false, batch.partitionLeaderEpoch());
+        for (Record record : batch)
+            builder.appendWithOffset(
+                record.offset(), record.timestamp(), record.key(), record.value(), record.headers());
+        return bytes(builder.build().buffer());
     }
 
     private static Method writer(String name) throws Exception {

@@ -36,12 +36,6 @@ HEADERS = {"RequestHeader", "ResponseHeader", "RequestHeaderData", "ResponseHead
 EMPTY_BUFFER = "java.nio.HeapByteBuffer[pos=0 lim=0 cap=0]"
 
 
-@pytest.fixture(scope="module")
-def kafka() -> Iterator[Referee]:
-    with Referee() as referee:
-        yield referee
-
-
 @pytest.mark.parametrize("case", every_version(), ids=name_of)
 @few
 @given(data=st.data())
