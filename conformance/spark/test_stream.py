@@ -6,6 +6,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
+from conformance.conftest import NewBroker
 from conformance.harness.broker import Broker
 from conformance.spark.client import Client, eventually
 from conformance.spark.reading import IMPATIENT, Table, available_now, load, numbers, running
@@ -293,3 +294,25 @@ def test_topics_come_and_go_and_grow(
                     sent += more
         eventually(lambda: table.numbers() == sent)
         assert query.isActive
+
+
+def test_three_nodes(
+    spark: SparkSession, new_broker: NewBroker, topic: str, checkpoint: str
+) -> None:
+    """Partitions led by different nodes: Spark finds each, to write and to read."""
+    broker = new_broker(node_count=3)
+    client = Client(broker.bootstrap)
+    client.create(topic, partitions=6)
+    leaders = client.admin.list_topics(topic, timeout=60).topics[topic].partitions
+    assert {partition.leader for partition in leaders.values()} == {1, 2, 3}
+    (
+        spark.range(0, 3_000, 1, 2)
+        .selectExpr("cast(id AS string) AS value", "cast(id % 6 AS int) AS partition")
+        .write.format("kafka")
+        .option("kafka.bootstrap.servers", broker.bootstrap)
+        .option("topic", topic)
+        .save()
+    )
+    assert client.numbers(topic) == [*range(3_000)]
+    frame = load(spark.readStream, broker, subscribe=topic, startingOffsets="earliest")
+    assert available_now(frame, checkpoint) == [sorted([*range(500)] * 6)]
