@@ -142,6 +142,7 @@ class Broker:
                 Background(self).start(nursery)
                 await nursery.start(self.group_coordinator.run)
                 await nursery.start(self.transaction_coordinator.run)
+                nursery.start_soon(self._connections.serve)
                 nursery.start_soon(self._connections.close_idle)
                 accepting = trio.CancelScope()
                 nursery.start_soon(self._accept, accepting)
@@ -152,6 +153,7 @@ class Broker:
                 await self._connections.stop(_STOP_PATIENCE_SECONDS)
                 nursery.cancel_scope.cancel()
         finally:
+            self._connections.close()
             self.stopped.set()
 
     async def _accept(self, accepting: trio.CancelScope) -> None:

@@ -1,10 +1,14 @@
 """One connection, from accept to close: frames in, answers out, one at a time and in order.
 
-Kafka mutes a channel while its request is being processed; here the connection's one task does the
-same by nature. Three things go beyond the plain loop:
+Kafka mutes a channel while its request is being processed; here, too, nothing on a connection
+overtakes anything. Who does the work:
 
-- All whole frames of one `recv` are worked off before the socket is asked again, and the answers of
-  APIs that never wait travel together in one system call.
+    the poller's task        receives, and answers what never waits (`Api.immediate`), at once
+    the connection's task    everything else: requests that may wait, answers that the client is
+                             slow to read, the end. Meanwhile the poller only notes further input
+
+Two things go beyond the plain loop:
+
 - A parked Fetch is answered (empty) as soon as anything follows it on the connection: consumers
   send a Fetch ahead, and whatever they ask next would wait behind it for up to fetch.max.wait.ms.
 - Stopping shuts the reading side down: an idle connection sees the end of its input, a parked Fetch
@@ -15,13 +19,12 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import trio
 
 from kafkalite.apis import APIS
-from kafkalite.context import CloseConnection
 from kafkalite.frame_reader import RECEIVE_BYTES, FrameReader
 from kafkalite.sendfile import close_slices, send_chunks
 from kafkalite.wire.errors import ProtocolViolation
@@ -29,6 +32,7 @@ from kafkalite.wire.fields import InMemory, Records
 
 if TYPE_CHECKING:
     from kafkalite.listener import Listener
+    from kafkalite.poller import Poller
 
 logger = logging.getLogger(__name__)
 
@@ -38,18 +42,32 @@ _GATHER_BYTES: Final = 65536
 _IMMEDIATE: Final = frozenset(api.key for api in APIS.values() if api.immediate)
 
 
-Answer = Callable[["Connection", InMemory], Awaitable[list[Records]]]
+class CloseConnection(Exception):
+    """Raised by a handler whose only answer is to hang up; its text says why."""
+
+
+Answer = Callable[["Connection", InMemory], Coroutine[Any, Any, list[Records]]]
 
 
 class Connection:
-    """A client's socket (non-blocking, of the standard library) and what is known about it."""
+    """A client's socket (non-blocking, of the standard library) and what is known about it.
+
+    `last_active` is when the request being answered, or the last one, came in.
+    """
 
     __slots__ = (
         "_answer",
         "_answers",
+        "_failure",
         "_fileno",
+        "_has_ended",
+        "_is_armed",
+        "_is_busy",
+        "_next",
+        "_poller",
         "_reader",
         "_scope",
+        "_sleeper",
         "_socket",
         "client_host",
         "client_port",
@@ -63,15 +81,24 @@ class Connection:
         sock: socket.socket,
         address: tuple[str, int],
         listener: Listener,
+        poller: Poller,
         answer: Answer,
         max_frame_bytes: int,
     ) -> None:
         self._socket = sock
         self._fileno = sock.fileno()
+        self._poller = poller
         self._answer = answer
-        self._answers: list[Records] = []
         self._reader = FrameReader(max_frame_bytes)
         self._scope = trio.CancelScope()
+        self._sleeper: trio.lowlevel.Task | None = None
+        self._is_armed = False
+        # While the connection's task is at work, and what the poller left it to do.
+        self._is_busy = False
+        self._next: InMemory | None = None
+        self._answers: list[Records] = []
+        self._failure: Exception | None = None
+        self._has_ended = False
         self.client_host, self.client_port = address
         self.listener = listener
         self.last_active = trio.current_time()
@@ -111,52 +138,136 @@ class Connection:
         except Exception:
             logger.exception("%s: connection closed: a request could not be answered", self)
         finally:
+            self._poller.disarm(self._fileno)
             close_slices(self._answers)
             self._socket.close()
 
+    # In the poller's task
+
+    def readable(self, now: float) -> None:
+        """There is something to read: answer what can be, leave the rest to the task."""
+        if self._is_busy:
+            # Not now; but whoever is parked on this connection wants to know.
+            self._disarm()
+            self._wake()
+            return
+        self.last_active = now
+        try:
+            if self._receive() and self._answer_at_once() and not self.stopping:
+                return
+        except Exception as error:  # noqa: BLE001 - the task says so, and closes
+            self._failure = error
+        self._is_busy = True
+        self._wake()
+
+    def _receive(self) -> bool:
+        """Receive what there is, once. False: there will be no more."""
+        reader = self._reader
+        room = reader.room()
+        try:
+            if room is not None:
+                count = self._socket.recv_into(room)
+                reader.filled(count)
+            else:
+                data = self._socket.recv(RECEIVE_BYTES)
+                count = len(data)
+                reader.feed(data)
+        except (BlockingIOError, InterruptedError):
+            return True
+        if count == 0:
+            self._has_ended = True
+            if reader.has_input:
+                raise ProtocolViolation("the client hung up in the middle of a frame")
+        return count > 0
+
+    def _answer_at_once(self) -> bool:
+        """Answer all frames that are there. False: what follows may have to wait."""
+        next_frame, answer, answers = self._reader.next_frame, self._answer, self._answers
+        size = 0
+        while (frame := next_frame()) is not None:
+            if int.from_bytes(frame[:2]) not in _IMMEDIATE:
+                self._next = frame
+                return False
+            try:
+                answer(self, frame).send(None)
+            except StopIteration as done:
+                for chunk in done.value:
+                    answers.append(chunk)
+                    size += len(chunk)
+            else:
+                raise RuntimeError(f"an immediate API waited: {bytes(frame[:2]).hex()}")
+            if size > _GATHER_BYTES:
+                size = 0
+                if not self._send_at_once():
+                    return False
+        return self._send_at_once()
+
+    def _send_at_once(self) -> bool:
+        """Send the answers. False: the client has to read first."""
+        answers = cast(list[InMemory], self._answers)
+        if not answers:
+            return True
+        data = answers[0] if len(answers) == 1 else b"".join(answers)
+        try:
+            count = self._socket.send(data)
+        except (BlockingIOError, InterruptedError):
+            count = 0
+        answers.clear()
+        if count == len(data):
+            return True
+        answers.append(memoryview(data)[count:])
+        return False
+
+    def _disarm(self) -> None:
+        self._is_armed = False
+        self._poller.disarm(self._fileno)
+
+    def _wake(self) -> None:
+        sleeper, self._sleeper = self._sleeper, None
+        if sleeper is not None:
+            trio.lowlevel.reschedule(sleeper)
+
+    # In the connection's task
+
     async def _serve(self) -> None:
-        next_frame, answer = self._reader.next_frame, self._answer
-        while True:
-            frame = next_frame()
-            if frame is None:
-                await self._send()
-                if self.stopping or not await self._receive():
-                    return
-                continue
-            if self._answers and int.from_bytes(frame[:2]) not in _IMMEDIATE:
-                await self._send()
-            self._answers.extend(await answer(self, frame))
-            if sum(map(len, self._answers)) > _GATHER_BYTES:
-                await self._send()
+        while not self.stopping and not self._has_ended:
+            self._is_busy = False
+            if not self._is_armed:
+                self._is_armed = True
+                self._poller.arm(self._fileno, self)
+            await self._sleep()
+            if self._failure is not None:
+                raise self._failure
+            await self._work()
+
+    async def _work(self) -> None:
+        """Do what the poller left to do: send, answer the next request and all that came with it."""
+        await self._send()
+        frame, self._next = self._next, None
+        if frame is None:
+            frame = self._reader.next_frame()
+        while frame is not None:
+            self._answers += await self._answer(self, frame)
+            await self._send()
+            self.last_active = trio.current_time()
+            frame = self._reader.next_frame()
 
     async def _send(self) -> None:
         if self._answers:
             answers, self._answers = self._answers, []
             await send_chunks(self._socket, answers)
 
-    async def _receive(self) -> bool:
-        """Receive what there is, once. False: there will be no more."""
-        # Waiting first, even where more may have come in already, is what keeps one busy client
-        # from holding up the others: every turn goes through the scheduler.
-        while True:
-            await trio.lowlevel.wait_readable(self._fileno)
-            room = self._reader.room()
-            try:
-                if room is not None:
-                    count = self._socket.recv_into(room)
-                    self._reader.filled(count)
-                else:
-                    data = self._socket.recv(RECEIVE_BYTES)
-                    count = len(data)
-                    self._reader.feed(data)
-            except (BlockingIOError, InterruptedError):
-                continue
-            self.last_active = trio.current_time()
-            if count == 0 and self._reader.has_input:
-                raise ProtocolViolation("the client hung up in the middle of a frame")
-            return count > 0
-
     async def more_input(self) -> None:
         """Return once something follows the request being answered, or the client has gone."""
-        if not self._reader.has_input:
-            await trio.lowlevel.wait_readable(self._fileno)
+        if self._is_armed and not self._reader.has_input:
+            await self._sleep()
+
+    async def _sleep(self) -> None:
+        """Until the poller has something to tell."""
+
+        def abort(_: object) -> trio.lowlevel.Abort:
+            self._sleeper = None
+            return trio.lowlevel.Abort.SUCCEEDED
+
+        self._sleeper = trio.lowlevel.current_task()
+        await trio.lowlevel.wait_task_rescheduled(abort)

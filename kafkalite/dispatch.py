@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import trio
-
 from kafkalite.apis import APIS, Api, Handler
 from kafkalite.context import RequestContext
 from kafkalite.wire.api_keys import ApiKey
@@ -56,7 +54,7 @@ class Dispatcher:
             request.client_id or "",
             connection.client_host,
             listener.name,
-            trio.current_time(),
+            connection.last_active,
             connection,
         )
         response = await handle(self._broker, context, request.body)

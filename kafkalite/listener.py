@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 import trio
 
 from kafkalite.connection import Answer, Connection
+from kafkalite.poller import Poller
 
 if TYPE_CHECKING:
     from kafkalite.config import BrokerConfig
@@ -153,6 +154,7 @@ class Connections:
 
     def __init__(self, answer: Answer, max_frame_bytes: int, max_idle_seconds: float) -> None:
         self._answer = answer
+        self._poller = Poller()
         self._max_frame_bytes = max_frame_bytes
         self._max_idle_seconds = max_idle_seconds
         self._open: set[Connection] = set()
@@ -161,6 +163,14 @@ class Connections:
 
     def __len__(self) -> int:
         return len(self._open)
+
+    async def serve(self) -> None:
+        """Serve the connections for ever."""
+        await self._poller.run()
+
+    def close(self) -> None:
+        """After all connections are closed."""
+        self._poller.close()
 
     async def accept(self, listener: Listener, nursery: trio.Nursery) -> None:
         """Accept for ever; each connection becomes a task in `nursery`."""
@@ -192,7 +202,9 @@ class Connections:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         host, port = address[0].removeprefix("::ffff:"), address[1]
-        connection = Connection(sock, (host, port), listener, self._answer, self._max_frame_bytes)
+        connection = Connection(
+            sock, (host, port), listener, self._poller, self._answer, self._max_frame_bytes
+        )
         nursery.start_soon(self._serve, connection)
 
     async def _serve(self, connection: Connection) -> None:

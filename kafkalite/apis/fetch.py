@@ -20,7 +20,6 @@ import trio
 from kafkalite.context import RequestContext
 from kafkalite.fetch_reader import Answers, FetchReader
 from kafkalite.fetch_sessions import FetchContext
-from kafkalite.leader_hints import endpoints_of
 from kafkalite.purgatory import Wake, wait_until
 from kafkalite.sendfile import close_slices
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -109,8 +108,8 @@ def _add_leaders(broker: Broker, context: RequestContext, response: FetchRespons
                 leaders.add(partition.leader_id)
     if leaders:
         response.node_endpoints = [
-            NodeEndpoint(node_id=node.node_id, host=node.host, port=node.port, rack=node.rack)
-            for node in endpoints_of(broker.cluster, leaders, context.listener_name)
+            NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
+            for node in broker.cluster.endpoints(leaders, context.listener_name)
         ]
 
 

@@ -15,7 +15,6 @@ from struct import Struct
 from typing import TYPE_CHECKING, Final
 
 from kafkalite.context import CloseConnection, RequestContext
-from kafkalite.leader_hints import endpoints_of
 from kafkalite.log.errors import InvalidRecordsError
 from kafkalite.transactions import NotInTransaction, begin_transaction, is_transactional
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -223,6 +222,6 @@ def _hang_up_on_error(response: ProduceResponse) -> None:
 
 def _endpoints(broker: Broker, context: RequestContext, leaders: set[int]) -> list[NodeEndpoint]:
     return [
-        NodeEndpoint(node_id=node.node_id, host=node.host, port=node.port, rack=node.rack)
-        for node in endpoints_of(broker.cluster, leaders, context.listener_name)
+        NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
+        for node in broker.cluster.endpoints(leaders, context.listener_name)
     ]

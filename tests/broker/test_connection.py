@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 import socket
 import struct
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trio
@@ -17,13 +18,14 @@ from kafkalite.connection import Connection
 from kafkalite.context import CloseConnection
 from kafkalite.listener import Listener
 from kafkalite.log.open_files import FileSlice, LogFile, OpenFiles
+from kafkalite.poller import Poller
 from kafkalite.wire.errors import ProtocolViolation
 from kafkalite.wire.fields import InMemory, Records
 
 PRODUCE = b"\0\0"  # the key of an API that never waits
 FETCH = b"\0\1"  # and of one that may
 
-Answer = Callable[[Connection, InMemory], Awaitable[list[Records]]]
+Answer = Callable[[Connection, InMemory], Coroutine[Any, Any, list[Records]]]
 
 
 def framed(*bodies: bytes) -> bytes:
@@ -40,12 +42,15 @@ async def connected(answer: Answer = echo) -> AsyncIterator[tuple[trio.SocketStr
     ours, theirs = socket.socketpair()
     ours.setblocking(False)
     listener = Listener(1, "PLAINTEXT", ours, "localhost", 9092)
-    connection = Connection(ours, ("10.0.0.1", 5555), listener, answer, 1 << 20)
+    poller = Poller()
+    connection = Connection(ours, ("10.0.0.1", 5555), listener, poller, answer, 1 << 20)
     stream = trio.SocketStream(trio.socket.from_stdlib_socket(theirs))
     async with stream, trio.open_nursery() as nursery:
+        nursery.start_soon(poller.run)
         nursery.start_soon(connection.run)
         yield stream, connection
         nursery.cancel_scope.cancel()
+    poller.close()
 
 
 async def receive(stream: trio.SocketStream, size: int) -> bytes:
@@ -67,6 +72,32 @@ async def test_pipelined_requests_are_answered_in_order() -> None:
     async with connected() as (stream, _):
         await stream.send_all(sent)
         assert await receive(stream, len(sent)) == sent
+
+
+async def test_answers_larger_than_the_client_takes_at_once_keep_their_order() -> None:
+    async def answer(connection: Connection, frame: InMemory) -> list[Records]:
+        return [framed(bytes(frame) * 50_000)]
+
+    requests = [PRODUCE + bytes([index]) for index in range(40)]
+    expected = framed(*(request * 50_000 for request in requests))
+    async with connected(answer) as (stream, _):
+        await stream.send_all(framed(*requests))
+        await wait_all_tasks_blocked()
+        assert await receive(stream, len(expected)) == expected
+        # And then the poller serves again.
+        await stream.send_all(framed(PRODUCE))
+        assert await receive(stream, 4 + 100_000) == framed(PRODUCE * 50_000)
+
+
+async def test_an_immediate_api_must_not_wait(caplog: pytest.LogCaptureFixture) -> None:
+    async def answer(connection: Connection, frame: InMemory) -> list[Records]:
+        await trio.sleep(1)
+        return []
+
+    async with connected(answer) as (stream, _):
+        await stream.send_all(framed(PRODUCE))
+        assert await receive_all(stream) == b""
+    assert "an immediate API waited" in caplog.text
 
 
 async def test_a_large_frame_between_small_ones() -> None:
