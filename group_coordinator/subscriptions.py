@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 def subscription_from(metadata: bytes) -> ConsumerProtocolSubscription | None:
     """What a classic member subscribes to; None if that is not Kafka's form."""
     try:
-        return decode(ConsumerProtocolSubscription, metadata)
+        return decode(ConsumerProtocolSubscription, metadata, newer=True)
     except ProtocolViolation as violation:
         logger.warning("a member's subscription is not a consumer's: %s", violation)
         return None
@@ -52,7 +52,7 @@ def assignment_from(encoded: bytes) -> dict[str, list[int]]:
     if not encoded:
         return {}
     try:
-        assignment = decode(ConsumerProtocolAssignment, encoded)
+        assignment = decode(ConsumerProtocolAssignment, encoded, newer=True)
     except ProtocolViolation as violation:
         logger.warning("a member's assignment is not a consumer's: %s", violation)
         return {}

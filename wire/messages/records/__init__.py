@@ -93,8 +93,12 @@ def encode(value: object, version: int = 0) -> bytes:
     return prefix.to_bytes(2, "big") + body
 
 
-def decode(class_: type[T], data: bytes) -> T:
-    """The reverse, for one whose class is known; raises ProtocolViolation."""
+def decode(class_: type[T], data: bytes, *, newer: bool = False) -> T:
+    """The reverse, for one whose class is known; raises ProtocolViolation.
+
+    `newer`: a version above ours is read as the highest that we know, and what follows is passed over,
+    as Kafka does in the consumer protocol, whose versions only append.
+    """
     message = message_of(class_)
     if message.kind is Kind.METADATA_RECORD:
         record_type, version, position = _metadata_prefix(data)
@@ -108,6 +112,10 @@ def decode(class_: type[T], data: bytes) -> T:
             version = message.max_version
         elif message.kind is Kind.VERSIONED:
             position = 0
+    if version > message.max_version and newer:
+        from kafkalite.wire.constructs import parse_declared
+
+        return parse_declared(class_, message.max_version, data, position, whole=False)[0]
     if not message.min_version <= version <= message.max_version:
         raise ProtocolViolation(f"unknown version {version}", field_path=class_.__name__)
     return parse_body(class_, version, data, position)
