@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test lint unit conformance fuzz demo docs wheel clean help
+.PHONY: run test lint unit conformance prove fuzz demo docs wheel clean help
 
 help: ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -26,6 +26,9 @@ unit: $(VENV)/.installed-test ## the tests of each room
 
 conformance: $(VENV)/.installed-test java ## real clients against a started kafkalite
 	$(BIN)/python -m pytest -q conformance
+
+prove: $(VENV)/.installed-test java ## exactly once, whatever is killed, for SECONDS=1200
+	$(BIN)/python -m conformance.proof --seconds $(or $(SECONDS),1200)
 
 fuzz: $(VENV)/.installed-test ## broken frames for SECONDS=600
 	$(BIN)/python -m tests.wire.fuzz $(or $(SECONDS),600)
