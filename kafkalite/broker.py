@@ -69,6 +69,9 @@ class Broker:
         }
         self.stopped = trio.Event()
         self._stop = trio.Event()
+        self._accept_on: Callable[[Listener], None]
+        # The ports of nodes that are stopped.
+        self._ports: dict[int, list[int]] = {}
         self._stack = ExitStack()
         self._connections = Connections(
             Dispatcher(self).answer,
@@ -109,8 +112,7 @@ class Broker:
         self.logs = PartitionLogs(self.config, self.now_ms)
         stack.callback(self.logs.close)
         self.listeners = open_listeners(self.config)
-        for listener in self.listeners:
-            stack.callback(listener.close)
+        stack.callback(self._close_listeners)
         self.cluster = Cluster(
             MetadataLog(self.logs.open_metadata(), self.now_ms),
             self.config,
@@ -124,6 +126,10 @@ class Broker:
             self.config, self.cluster, self.topics, self.now_ms
         )
         self.transaction_coordinator = open_transaction_coordinator(self)
+
+    def _close_listeners(self) -> None:
+        for listener in self.listeners:
+            listener.close()
 
     def _endpoints(self) -> dict[int, dict[str, Endpoint]]:
         endpoints: dict[int, dict[str, Endpoint]] = {}
@@ -145,7 +151,7 @@ class Broker:
                 nursery.start_soon(self._connections.serve)
                 nursery.start_soon(self._connections.close_idle)
                 accepting = trio.CancelScope()
-                nursery.start_soon(self._accept, accepting)
+                await nursery.start(self._accept, accepting)
                 task_status.started()
                 await self._stop.wait()
                 accepting.cancel()
@@ -156,13 +162,55 @@ class Broker:
             self._connections.close()
             self.stopped.set()
 
-    async def _accept(self, accepting: trio.CancelScope) -> None:
+    async def _accept(
+        self,
+        accepting: trio.CancelScope,
+        *,
+        task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+    ) -> None:
         # Connections outlive the accepting: they have a nursery around it.
         async with trio.open_nursery() as connections:
             with accepting:
                 async with trio.open_nursery() as nursery:
-                    for listener in self.listeners:
+
+                    def accept(listener: Listener) -> None:
                         nursery.start_soon(self._connections.accept, listener, connections)
+
+                    self._accept_on = accept
+                    for listener in self.listeners:
+                        accept(listener)
+                    task_status.started()
+                    await trio.sleep_forever()
+
+    def stop_node(self, node_id: int) -> None:
+        """Let one of several nodes go, as if its process had died.
+
+        Its connections are cut, its ports closed; others lead what it led, if they hold it, and
+        coordinate what it coordinated. Raises KeyError if no such node is up.
+        """
+        if node_id not in self.cluster.nodes:
+            raise KeyError(node_id)
+        self._ports[node_id] = [each.port for each in self._listeners_of(node_id)]
+        for listener in self._listeners_of(node_id):
+            listener.close()
+        self._connections.cut(node_id)
+        self.cluster.fence(node_id)
+
+    def start_node(self, node_id: int) -> None:
+        """Let a stopped node come back at its addresses, while serving.
+
+        Raises KeyError if it was not stopped, StartError if its port is taken.
+        """
+        ports = self._ports[node_id]
+        for listener, port in zip(self._listeners_of(node_id), ports, strict=True):
+            opened = listener.open_again(port)
+            self.listeners[self.listeners.index(listener)] = opened
+            self._accept_on(opened)
+        del self._ports[node_id]
+        self.cluster.register(node_id, self._endpoints()[node_id])
+
+    def _listeners_of(self, node_id: int) -> list[Listener]:
+        return [listener for listener in self.listeners if listener.node_id == node_id]
 
     def stop(self) -> None:
         """Let `serve` end: no more connections, what is in flight is answered."""

@@ -62,7 +62,21 @@ class Listener:
         return _join(self.advertised_host, self.advertised_port)
 
     def close(self) -> None:
-        self.socket.close()
+        """Stop listening; whoever waits to accept is told. Closing twice does nothing."""
+        if self.socket.fileno() >= 0:
+            with suppress(RuntimeError):  # outside of trio nobody waits
+                trio.lowlevel.notify_closing(self.socket)
+            self.socket.close()
+
+    def open_again(self, port: int) -> Listener:
+        """One like this, after `close`, listening on the port it had. Raises StartError."""
+        return replace(self, socket=_bind(self.config.host, port))
+
+    @property
+    def port(self) -> int:
+        """The port it listens on, while it does."""
+        port: int = self.socket.getsockname()[1]
+        return port
 
 
 def open_listeners(config: BrokerConfig) -> list[Listener]:
@@ -173,12 +187,17 @@ class Connections:
         self._poller.close()
 
     async def accept(self, listener: Listener, nursery: trio.Nursery) -> None:
-        """Accept for ever; each connection becomes a task in `nursery`."""
-        while True:
-            await trio.lowlevel.wait_readable(listener.socket)
+        """Accept until the listener closes; each connection becomes a task in `nursery`."""
+        # A listener that is opened again has another socket, and another task like this.
+        bound = listener.socket
+        while bound.fileno() >= 0:
+            try:
+                await trio.lowlevel.wait_readable(bound)
+            except trio.ClosedResourceError:
+                return
             try:
                 for _ in range(_ACCEPT_AT_ONCE):
-                    sock, address = listener.socket.accept()
+                    sock, address = bound.accept()
                     self._start(sock, address, listener, nursery)
             except BlockingIOError:
                 continue
@@ -217,6 +236,12 @@ class Connections:
             self._open.discard(connection)
             if self._stopping and not self._open:
                 self._none_left.set()
+
+    def cut(self, node_id: int) -> None:
+        """Close a node's connections without another word, as if its process had died."""
+        for connection in tuple(self._open):
+            if connection.listener.node_id == node_id:
+                connection.abort()
 
     async def close_idle(self) -> None:
         """Close for ever what was silent for connections.max.idle.ms."""

@@ -87,6 +87,14 @@ class broker:
         topic_id = self.topic_id(name)
         self._call(lambda: self._running.topics.delete([topic_id]))
 
+    def stop_node(self, node_id: int) -> None:
+        """Let a node go, as if its process had died; KeyError if it is not up."""
+        self._call(lambda: self._running.stop_node(node_id))
+
+    def start_node(self, node_id: int) -> None:
+        """Let a stopped node come back at its address; KeyError if it was not stopped."""
+        self._call(lambda: self._running.start_node(node_id))
+
     def topic_id(self, name: str) -> UUID:
         """A topic's id, or KeyError."""
         topic = self._call(lambda: self._running.topics.get(name))

@@ -1,0 +1,131 @@
+"""Nodes that go and come back while the others serve on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, Producer
+
+from kafkalite.testing import broker as test_broker
+from kafkalite.topics import NewTopic
+from kafkalite.wire.messages.find_coordinator import FindCoordinatorRequest
+from kafkalite.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from kafkalite.wire.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from kafkalite.wire.records import Record, build_batch
+
+
+def produce(acks: int = -1) -> ProduceRequest:
+    batch = build_batch([Record(value=b"x", timestamp=1)])
+    data = PartitionProduceData(index=0, records=memoryview(batch))
+    topics = [TopicProduceData(name="t", partition_data=[data])]
+    return ProduceRequest(acks=acks, timeout_ms=1000, topic_data=topics)
+
+
+async def leader_of(client: Any) -> int:
+    request = MetadataRequest(topics=[MetadataRequestTopic(name="t")])
+    answer = await client.ask(request)
+    leader: int = answer.topics[0].partitions[0].leader_id
+    return leader
+
+
+async def produced(client: Any, acks: int = -1) -> int:
+    answer = await client.ask(produce(acks), 9)
+    code: int = answer.responses[0].partition_responses[0].error_code
+    return code
+
+
+async def test_a_node_goes_and_another_leads(connect: Any) -> None:
+    async with test_broker(nodes=3) as b:
+        b._running.topics.create(NewTopic("t", assignments=[(0, [2, 3])]))
+        first, second, third = [await connect(b, node_id) for node_id in (1, 2, 3)]
+        assert [await produced(node) for node in (second, third)] == [0, 6]
+        b.stop_node(2)
+        assert await second.is_closed()
+        with pytest.raises(OSError, match="all attempts to connect"):
+            await connect(b, 2)
+        assert await leader_of(first) == 3
+        assert await produced(third) == 0
+        b.start_node(2)
+        second = await connect(b, 2)
+        assert await leader_of(second) == 3
+        assert [await produced(node) for node in (second, third)] == [6, 0]
+        topic = b._running.topics.get("t")
+        assert topic is not None
+        assert topic.partitions[0].high_watermark == 3
+
+
+async def test_too_few_replicas_in_sync(connect: Any) -> None:
+    async with test_broker(nodes=3) as b:
+        b._running.topics.create(
+            NewTopic("t", assignments=[(0, [1, 2])], configs={"min.insync.replicas": "2"})
+        )
+        client = await connect(b, 1)
+        assert await produced(client) == 0
+        b.stop_node(2)
+        assert await produced(client) == 19
+        assert await produced(client, acks=1) == 0
+        b.start_node(2)
+        assert await produced(client) == 0
+
+
+async def test_coordinators_move(connect: Any) -> None:
+    async with test_broker(nodes=3) as b:
+        client = await connect(b, 1)
+        b._running.topics.create_internal("__consumer_offsets")
+        for state in b._running.cluster.image.topics["__consumer_offsets"].partitions:
+            assert len(state.replicas) == 1
+        names = [f"group-{index}" for index in range(20)]
+        request = FindCoordinatorRequest(key_type=0, coordinator_keys=names)
+        answer = await client.ask(request, 4)
+        before = {found.key: found.node_id for found in answer.coordinators}
+        assert set(before.values()) == {1, 2, 3}
+        b.stop_node(3)
+        answer = await client.ask(request, 4)
+        told = {found.key: (found.error_code, found.node_id) for found in answer.coordinators}
+        for name, node_id in before.items():
+            assert told[name] == ((15, -1) if node_id == 3 else (0, node_id))
+        b.start_node(3)
+        answer = await client.ask(request, 4)
+        assert {found.key: found.node_id for found in answer.coordinators} == before
+
+
+async def test_nodes_that_cannot_be_stopped_or_started() -> None:
+    async with test_broker(nodes=2) as b:
+        with pytest.raises(KeyError):
+            b.stop_node(7)
+        with pytest.raises(KeyError):
+            b.start_node(1)
+        b.stop_node(1)
+        with pytest.raises(KeyError):
+            b.stop_node(1)
+        b.start_node(1)
+
+
+def test_an_ordinary_client_goes_on() -> None:
+    """librdkafka produces and consumes while every node is away once."""
+    with test_broker({"offsets.topic.replication.factor": 3}, nodes=3) as b:
+        b.create_topic("t", 1, 3)
+        settings = {"bootstrap.servers": b.bootstrap}
+        producer = Producer({**settings, "enable.idempotence": True})
+        consumer = Consumer({**settings, "group.id": "g", "auto.offset.reset": "earliest"})
+        consumer.subscribe(["t"])
+        for node_id in (1, 2, 3):
+            b.stop_node(node_id)
+            for index in range(10):
+                producer.produce("t", f"{node_id}-{index}".encode())
+            assert producer.flush(20) == 0
+            b.start_node(node_id)
+        seen: list[bytes] = []
+        while len(seen) < 30:
+            message = consumer.poll(20)
+            assert message is not None
+            if message.error() is None:
+                seen.append(message.value() or b"")
+        consumer.close()
+    expected = [f"{node_id}-{index}".encode() for node_id in (1, 2, 3) for index in range(10)]
+    assert sorted(seen) == sorted(expected)
