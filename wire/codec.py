@@ -16,9 +16,9 @@ from struct import Struct
 from typing import Any
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.bodies import build_body, builder_of, parse_body, parser_of
+from kafkalite.wire.bodies import build_body, builder_of, parse_body
 from kafkalite.wire.compile_build import BUILD_ODDITIES, Builder
-from kafkalite.wire.compile_parse import PARSE_ODDITIES, Parser
+from kafkalite.wire.compile_parse import PARSE_ODDITIES, Parser, compile_parser
 from kafkalite.wire.declare import Message, message_of
 from kafkalite.wire.errors import InvalidMessage, ProtocolViolation, UnsupportedVersion
 from kafkalite.wire.fields import InMemory, Records
@@ -133,8 +133,14 @@ def _add_request(
         header, _ = _decode_header(buffer, flexible=False)
         raise UnsupportedVersion(api_key, version, header.correlation_id, header.client_id)
     class_ = request_class(api_key)
-    parse = parser_of(class_, version, type(buffer) is not bytes)
-    found = (ApiKey(api_key), message.is_flexible(version), parse)
+    flexible = message.is_flexible(version)
+    in_memoryview = type(buffer) is not bytes
+    # Not whole, as Kafka passes over bytes after a request: librdkafka's Metadata request for all
+    # topics ends in three too many.
+    parse = compile_parser(
+        class_, version, flexible=flexible, in_memoryview=in_memoryview, whole=False
+    )
+    found = (ApiKey(api_key), flexible, parse)
     table[(api_key << 16) + version] = found
     return found
 
@@ -155,11 +161,7 @@ def _bad_header(buffer: InMemory) -> ProtocolViolation:
 
 
 def _decode_declared(buffer: InMemory) -> Request:
-    """The whole request by construct.
-
-    Bytes after it are passed over, as Kafka does: librdkafka's Metadata request for all topics ends
-    in three too many.
-    """
+    """The whole request by construct."""
     from kafkalite.wire.constructs import parse_declared
 
     api_key, version, _, _ = _unpack_header(buffer)

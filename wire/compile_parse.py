@@ -348,7 +348,7 @@ class ParserWriter:
 
 
 def parser_source(
-    class_: type[Any], version: int, *, flexible: bool, in_memoryview: bool
+    class_: type[Any], version: int, *, flexible: bool, in_memoryview: bool, whole: bool = True
 ) -> tuple[str, dict[str, Any]]:
     """The source of a parser, for who wants to read one, and the names it needs."""
     writer = ParserWriter(version, flexible=flexible, in_memoryview=in_memoryview)
@@ -357,15 +357,21 @@ def parser_source(
     head = ["def parse(buf, pos, end):"]
     if writer.uses_view:
         head.append("    view = memoryview(buf)")
-    tail = ["    if pos != end:", "        raise Odd", "    return o0", ""]
+    check = "    if pos != end:" if whole else "    if pos > end:"
+    tail = [check, "        raise Odd", "    return o0", ""]
     return "\n".join([*writer.functions, *head, *writer.lines, *tail]), writer.names
 
 
 def compile_parser(
-    class_: type[Any], version: int, *, flexible: bool, in_memoryview: bool
+    class_: type[Any], version: int, *, flexible: bool, in_memoryview: bool, whole: bool = True
 ) -> Parser:
-    """A function from (buffer, position, end of buffer) to an instance of `class_`."""
-    source, names = parser_source(class_, version, flexible=flexible, in_memoryview=in_memoryview)
+    """A function from (buffer, position, end of buffer) to an instance of `class_`.
+
+    Not `whole`: bytes after the message are passed over.
+    """
+    source, names = parser_source(
+        class_, version, flexible=flexible, in_memoryview=in_memoryview, whole=whole
+    )
     exec(compile(source, f"<parser of {class_.__name__} {version}>", "exec"), names)  # noqa: S102  our own declarations
     parse: Parser = names["parse"]
     return parse
