@@ -6,6 +6,7 @@ from uuid import UUID
 from kafkalite.group_coordinator.classic_group import ClassicGroup
 from kafkalite.group_coordinator.classic_group import ClassicGroupState as State
 from kafkalite.group_coordinator.consumer_group import ConsumerGroup
+from kafkalite.group_coordinator.consumer_member import merged
 from kafkalite.group_coordinator.shard import Group
 from kafkalite.group_coordinator.topics_view import TopicsView
 from kafkalite.wire.errors import ErrorCode
@@ -77,8 +78,8 @@ def describe_consumer(
                 client_id=member.client_id,
                 client_host=member.client_host,
                 subscribed_topic_names=sorted(member.subscribed_topic_names),
-                subscribed_topic_regex=member.subscribed_topic_regex or None,
-                assignment=_assignment(member.assigned, topics),
+                subscribed_topic_regex=member.subscribed_topic_regex,
+                assignment=_assignment(merged(member.assigned, member.pending_revocation), topics),
                 target_assignment=_assignment(group.targets.get(member.member_id, {}), topics),
                 member_type=CONSUMER_MEMBER if member.classic is None else CLASSIC_MEMBER,
             )

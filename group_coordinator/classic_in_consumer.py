@@ -178,13 +178,14 @@ class ClassicInConsumer:
     def leave(
         self, group: ConsumerGroup, leaving: Sequence[MemberIdentity]
     ) -> list[MemberResponse]:
-        """Let classic members go."""
-        gone: list[ConsumerMember] = []
+        """Let members go, of whichever protocol: an administrator need not know."""
+        gone: dict[str, ConsumerMember] = {}
         responses: list[MemberResponse] = []
         for identity in leaving:
             error_code = ErrorCode.NONE
             try:
-                gone.append(self._leaving(group, identity))
+                member = self._leaving(group, identity)
+                gone[member.member_id] = member
             except KafkaError as refused:
                 error_code = refused.code
             responses.append(
@@ -195,7 +196,7 @@ class ClassicInConsumer:
                 )
             )
         if gone:
-            self._consumer.remove(group, gone)
+            self._consumer.remove(group, list(gone.values()))
         return responses
 
     def _leaving(self, group: ConsumerGroup, identity: MemberIdentity) -> ConsumerMember:
@@ -203,18 +204,23 @@ class ClassicInConsumer:
         if instance_id is not None and not member_id:
             static = group.static_member(instance_id)
             member_id = "" if static is None else static.member_id
-        return self._member(group, member_id, instance_id)
+        return self._any_member(group, member_id, instance_id)
+
+    def _any_member(
+        self, group: ConsumerGroup, member_id: str, instance_id: str | None
+    ) -> ConsumerMember:
+        if instance_id is not None:
+            return self._consumer.known_static(group, member_id, instance_id)
+        member = group.members.get(member_id)
+        if member is None:
+            raise unknown(group, member_id)
+        return member
 
     def _member(
         self, group: ConsumerGroup, member_id: str, instance_id: str | None
     ) -> ConsumerMember:
-        if instance_id is not None:
-            member = self._consumer.known_static(group, member_id, instance_id)
-        else:
-            found = group.members.get(member_id)
-            if found is None:
-                raise unknown(group, member_id)
-            member = found
+        """The member, which must speak the classic protocol."""
+        member = self._any_member(group, member_id, instance_id)
         if member.classic is None:
             raise unknown(group, member_id)
         return member

@@ -54,6 +54,7 @@ from kafkalite.wire.messages.records.consumer_group_target_assignment_metadata i
     ConsumerGroupTargetAssignmentMetadataValue,
 )
 
+FIRST_EPOCH = 1  # 0 is that of a member that joins; nothing has been assigned in this one
 MEMBER_EPOCHS_SINCE = 9  # OffsetCommit
 
 _STATES = {state.value: state for state in ConsumerMemberState}
@@ -95,9 +96,9 @@ class ConsumerGroup:
 
     def __init__(self, group_id: str) -> None:
         self.group_id = group_id
-        self.epoch = 0
+        self.epoch = FIRST_EPOCH
         self.metadata_hash = 0
-        self.assignment_epoch = 0
+        self.assignment_epoch = FIRST_EPOCH
         self.assigned_at_ms = 0
         self.members: dict[str, ConsumerMember] = {}
         self.member_id_by_instance: dict[str, str] = {}

@@ -247,8 +247,8 @@ class ConsumerProtocol:
         )
         if member != before or member.member_id not in group.members:
             changes.add(consumer_records.member(group_id, member))
-        if subscription_changed or group.is_metadata_stale or not group.epoch:
-            self.refresh(changes, raise_epoch=subscription_changed or not group.epoch)
+        if subscription_changed or group.is_metadata_stale:
+            self.refresh(changes, raise_epoch=subscription_changed)
         return subscription_changed
 
     def refresh(self, changes: Changes, *, raise_epoch: bool) -> None:

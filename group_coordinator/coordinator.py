@@ -248,7 +248,7 @@ class GroupCoordinator:
         shard = self.shard_of(request.group_id, context.node_id)
         group = shard.groups.get(request.group_id)
         if isinstance(group, ConsumerGroup) and not group.is_empty:
-            answer(self._classic_in_consumer.join(group, context, request))
+            answer(self._join_consumer_group(group, context, request))
             return
         if not isinstance(group, ClassicGroup):
             if request.member_id:
@@ -257,6 +257,14 @@ class GroupCoordinator:
             group = self._classic.new_group(request.group_id, tombstones)
             shard.groups[request.group_id] = group
         self._classic.join(group, context, request, answer)
+
+    def _join_consumer_group(
+        self, group: ConsumerGroup, context: Context, request: JoinGroupRequest
+    ) -> JoinGroupResponse:
+        try:
+            return self._classic_in_consumer.join(group, context, request)
+        except KafkaError as refused:
+            return JoinGroupResponse(error_code=refused.code)  # without the member's id, as Kafka
 
     async def sync_group(self, context: Context, request: SyncGroupRequest) -> SyncGroupResponse:
         parked = Parked[SyncGroupResponse]()

@@ -265,7 +265,7 @@ async def disturb(world, truth, rng, kinds, players):
             pass
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize(
     "kinds",
     [(ClassicPlayer,), (ConsumerPlayer,), (ClassicPlayer, ConsumerPlayer)],
@@ -277,7 +277,7 @@ async def test_whatever_happens(autojump_clock, world, kinds, seed):
     async with trio.open_nursery() as players:
         for _ in range(20):
             players.start_soon(rng.choice(kinds)(truth, rng).run)
-        for _ in range(200):
+        for _ in range(120):
             await trio.sleep(rng.expovariate(1 / 2.0))
             await disturb(world, truth, rng, kinds, players)
         world.set_partitions("payments", 3)

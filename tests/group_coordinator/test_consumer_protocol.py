@@ -27,7 +27,7 @@ async def test_a_member_alone_gets_everything_at_once(autojump_clock, world):
     consumer = world.consumer()
     assert await consumer.beat() == ErrorCode.NONE
     assert consumer.partitions == orders(0, 1, 2, 3)
-    assert (consumer.epoch, consumer.interval) == (1, 5.0)
+    assert (consumer.epoch, consumer.interval) == (2, 5.0)
     assert await world.consumer_state() == "Stable"
 
 
@@ -67,15 +67,15 @@ async def test_what_is_refused_of_a_first_heartbeat(autojump_clock, world, field
 async def test_epochs_that_are_not_the_member_s(autojump_clock, world):
     consumer = world.consumer()
     await consumer.beat()
-    stranger = world.consumer(epoch=1)
+    stranger = world.consumer(epoch=2)
     assert (await stranger.send()).error_code == ErrorCode.UNKNOWN_MEMBER_ID
-    assert (await consumer.send(member_epoch=2)).error_code == ErrorCode.FENCED_MEMBER_EPOCH
+    assert (await consumer.send(member_epoch=3)).error_code == ErrorCode.FENCED_MEMBER_EPOCH
     await consumer.send(subscribed_topic_names=["orders", "payments"])
-    old = {"member_epoch": 1}
+    old = {"member_epoch": 2}
     assert (await consumer.send(**old)).error_code == ErrorCode.FENCED_MEMBER_EPOCH
     owned = [TopicPartitions(topic_id=world.topics.topic_id("orders"), partitions=[0, 1, 2, 3])]
     resent = await consumer.send(**old, topic_partitions=owned)
-    assert (resent.error_code, resent.member_epoch) == (ErrorCode.NONE, 2)
+    assert (resent.error_code, resent.member_epoch) == (ErrorCode.NONE, 3)
     foreign = [TopicPartitions(topic_id=world.topics.topic_id("orders"), partitions=[7])]
     refused = await consumer.send(**old, topic_partitions=foreign)
     assert refused.error_code == ErrorCode.FENCED_MEMBER_EPOCH
@@ -102,7 +102,7 @@ async def test_a_partition_is_given_only_when_its_owner_has_given_it_up(autojump
     await first.beat()
     await second.beat()
     assert second.partitions == set()
-    assert second.epoch == 2
+    assert second.epoch == 3
     first.revokes = False
     response = await first.send(topic_partitions=[])
     kept = {i for t in response.assignment.topic_partitions for i in t.partitions}
@@ -119,7 +119,7 @@ async def test_a_member_keeps_its_epoch_while_it_must_revoke(autojump_clock, wor
     first.owned = {world.topics.topic_id("orders"): {0, 1, 2, 3}}
     await second.beat()
     await first.beat()
-    assert first.epoch == 1
+    assert first.epoch == 2
     await second.beat()
     assert second.partitions == set()
     assert await world.consumer_state() == "Reconciling"
@@ -128,7 +128,7 @@ async def test_a_member_keeps_its_epoch_while_it_must_revoke(autojump_clock, wor
     (pending,) = member.pending_revocation.values()
     first.owned = {world.topics.topic_id("orders"): set(range(4)) - set(pending)}
     await first.beat()
-    assert first.epoch == 2
+    assert first.epoch == 3
     await second.beat()
     assert {index for _, index in second.partitions} == set(pending)
     assert await world.consumer_state() == "Stable"
@@ -137,12 +137,12 @@ async def test_a_member_keeps_its_epoch_while_it_must_revoke(autojump_clock, wor
 async def test_assignments_come_on_joining_on_change_and_when_asked_for(autojump_clock, world):
     consumer = world.consumer()
     assert (await consumer.send(**NAMES)).assignment is not None
-    consumer.epoch = 1
+    consumer.epoch = 2
     assert (await consumer.send()).assignment is None
     assert (await consumer.send(topic_partitions=[])).assignment is None
     full = await consumer.send(**NAMES)
     assert full.assignment is not None
-    assert full.member_epoch == 1
+    assert full.member_epoch == 2
 
 
 async def test_many_members_share_evenly(autojump_clock, world):
@@ -289,11 +289,11 @@ async def test_changes_that_come_together_are_assigned_once(autojump_clock, worl
     consumers = [world.consumer() for _ in range(4)]
     for consumer in consumers:
         await consumer.beat()
-    assert world.group().assignment_epoch == 1
+    assert world.group().assignment_epoch == 2
     assert await world.consumer_state() == "Assigning"
     await trio.sleep(1)
     await settle(*consumers)
-    assert world.group().assignment_epoch == 4
+    assert world.group().assignment_epoch == 5
     assert [len(consumer.partitions) for consumer in consumers] == [1] * 4
 
 
@@ -373,8 +373,8 @@ async def test_members_commit_with_their_epoch(autojump_clock, world):
     await consumer.beat()
     assert await commit_as(world, consumer, 7) == ErrorCode.NONE
     assert await commit_as(world, consumer, 8, version=8) == ErrorCode.UNSUPPORTED_VERSION
-    assert await commit_as(world, consumer, 8, epoch=2) == ErrorCode.STALE_MEMBER_EPOCH
-    assert await commit_as(world, world.consumer(), 8, epoch=1) == ErrorCode.UNKNOWN_MEMBER_ID
+    assert await commit_as(world, consumer, 8, epoch=3) == ErrorCode.STALE_MEMBER_EPOCH
+    assert await commit_as(world, world.consumer(), 8, epoch=2) == ErrorCode.UNKNOWN_MEMBER_ID
     assert await world.commit(("orders", 0, 8)) == [ErrorCode.UNKNOWN_MEMBER_ID]
     assert await world.committed("orders", 0) == 7
 
@@ -383,13 +383,13 @@ async def test_an_older_epoch_will_do_for_what_was_had_since(autojump_clock, wor
     """KIP-1251: partition by partition."""
     first, second = world.consumer(), world.consumer()
     await settle(first, second)
-    assert first.epoch == 2
+    assert first.epoch == 3
     kept = min(index for _, index in first.partitions)
     lost = min(set(range(4)) - {index for _, index in first.partitions})
-    assert await commit_as(world, first, 7, epoch=1, partition=kept) == ErrorCode.NONE
+    assert await commit_as(world, first, 7, epoch=2, partition=kept) == ErrorCode.NONE
     stale = ErrorCode.STALE_MEMBER_EPOCH
-    assert await commit_as(world, first, 7, epoch=1, partition=lost) == stale
-    assert await commit_as(world, second, 7, epoch=1, partition=lost) == stale
+    assert await commit_as(world, first, 7, epoch=2, partition=lost) == stale
+    assert await commit_as(world, second, 7, epoch=2, partition=lost) == stale
 
 
 # Restarts
@@ -436,7 +436,7 @@ async def test_what_could_not_be_written_has_not_happened(autojump_clock, world)
     assert await second.beat() == ErrorCode.COORDINATOR_NOT_AVAILABLE
     world.log.failure = None
     assert list(world.group().members) == [first.member_id]
-    assert world.group().epoch == 1
+    assert world.group().epoch == 2
     await settle(first, second)
     assert len(second.partitions) == 2
 
@@ -458,10 +458,10 @@ async def test_a_group_is_described(autojump_clock, world):
     consumer = world.consumer(instance_id="one", rack_id="here", regex="pay.*")
     await consumer.beat()
     (group,) = await world.describe_consumer()
-    assert (group.group_state, group.group_epoch, group.assignment_epoch) == ("Stable", 1, 1)
+    assert (group.group_state, group.group_epoch, group.assignment_epoch) == ("Stable", 2, 2)
     assert group.assignor_name == "uniform"
     (member,) = group.members
-    assert (member.instance_id, member.rack_id, member.member_epoch) == ("one", "here", 1)
+    assert (member.instance_id, member.rack_id, member.member_epoch) == ("one", "here", 2)
     assert member.subscribed_topic_names == ["orders"]
     assert member.subscribed_topic_regex == "pay.*"
     assert member.member_type == 1

@@ -256,7 +256,17 @@ async def test_a_consumer_is_not_served_the_classic_way(autojump_clock, world):
     pretender = classic(world, member_id=new.member_id, generation_id=new.epoch)
     assert await pretender.heartbeat() == ErrorCode.UNKNOWN_MEMBER_ID
     assert (await pretender.sync()).error_code == ErrorCode.UNKNOWN_MEMBER_ID
-    assert (await pretender.leave()).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+async def test_an_administrator_may_remove_anybody(autojump_clock, world):
+    new, old = world.consumer(instance_id="one"), classic(world)
+    await new.beat()
+    await rejoin(old)
+    await settle([old], [new])
+    gone = await old.leave(member_id="", group_instance_id="one")
+    assert gone.error_code == ErrorCode.NONE
+    assert list(world.group().members) == [old.member_id]
+    assert world.group().group_type == "classic"
 
 
 async def test_classic_members_leave_and_fall_silent(autojump_clock, world):

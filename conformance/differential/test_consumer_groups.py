@@ -1,0 +1,313 @@
+"""The consumer protocol (KIP-848): ConsumerGroupHeartbeat, ConsumerGroupDescribe, offsets of members."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from conformance.differential.pair import Pair
+from conformance.differential.side import Side
+from conformance.differential.test_groups import SUBSCRIBED, group
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from kafkalite.wire.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    TopicPartitions,
+)
+from kafkalite.wire.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
+from kafkalite.wire.messages.delete_groups import DeleteGroupsRequest
+from kafkalite.wire.messages.describe_groups import DescribeGroupsRequest
+from kafkalite.wire.messages.heartbeat import HeartbeatRequest
+from kafkalite.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from kafkalite.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from kafkalite.wire.messages.list_groups import ListGroupsRequest
+from kafkalite.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from kafkalite.wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+)
+from kafkalite.wire.messages.records import encode
+from kafkalite.wire.messages.sync_group import SyncGroupRequest
+
+__all__ = ["group"]  # the fixture
+
+VERSIONS = (0, 1)
+BEAT = ApiKey.CONSUMER_GROUP_HEARTBEAT
+
+
+def beat(pair: Pair, group: str, version: int = 1, **fields: Any) -> Any:
+    request = ConsumerGroupHeartbeatRequest(**{"group_id": group, "member_id": "m-1"} | fields)
+    return pair.ask(BEAT, version, request)[0]
+
+
+def joining(*topics: str, **fields: Any) -> dict[str, Any]:
+    """The fields of a first heartbeat."""
+    return {
+        "member_epoch": 0,
+        "rebalance_timeout_ms": 60_000,
+        "subscribed_topic_names": list(topics),
+        "topic_partitions": [],
+    } | fields
+
+
+def owning(pair: Pair, group: str, topic: str, *partitions: int, **fields: Any) -> Any:
+    """A heartbeat that says what is owned, by each side's own topic id."""
+
+    def request(side: Side) -> ConsumerGroupHeartbeatRequest:
+        owned = TopicPartitions(topic_id=side.topic_id(topic), partitions=list(partitions))
+        return ConsumerGroupHeartbeatRequest(
+            **{"group_id": group, "member_id": "m-1", "topic_partitions": [owned]} | fields
+        )
+
+    return pair.ask(BEAT, 1, request)[0]
+
+
+def describe(pair: Pair, *groups: str) -> None:
+    """Compare what both say of the groups; a member's topics come in any order."""
+    for version in VERSIONS:
+        for operations in (False, True):
+            request = ConsumerGroupDescribeRequest(
+                group_ids=list(groups), include_authorized_operations=operations
+            )
+            answers = [
+                side.ask(ApiKey.CONSUMER_GROUP_DESCRIBE, version, request)
+                for side in (pair.reference, pair.tested)
+            ]
+            for answer in answers:
+                for described in answer.groups:
+                    described.members.sort(key=lambda member: member.member_id)
+                    for member in described.members:
+                        member.subscribed_topic_names.sort()
+                        for assignment in (member.assignment, member.target_assignment):
+                            assignment.topic_partitions.sort(key=lambda topic: topic.topic_name)
+                            for topic in assignment.topic_partitions:
+                                topic.partitions.sort()
+            pair.compare(f"ConsumerGroupDescribe v{version}", *answers)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_what_is_refused(pair: Pair, topic: str, group: str, version: int) -> None:
+    pair.create_topic(topic)
+    first = joining(topic)
+    for fields in (
+        {"member_id": ""} | ({} if version == 0 else first),
+        first | {"group_id": ""},
+        first | {"instance_id": ""},
+        first | {"instance_id": " "},
+        first | {"rack_id": ""},
+        first | {"rebalance_timeout_ms": -1},
+        first | {"topic_partitions": None},
+        first | {"subscribed_topic_names": None},
+        first | {"server_assignor": "sticky"},
+        first | {"server_assignor": ""},
+        {"member_epoch": 2},
+        {"member_epoch": -1},
+        {"member_epoch": -2},
+        {"member_epoch": -2, "instance_id": "i"},
+        {"member_epoch": -3},
+    ):
+        beat(pair, group, version, **fields)
+
+
+@pytest.mark.parametrize("expression", ["[", "(?=x)", "a{2,1}", "(?P<n", "\\1", "*"])
+def test_expressions_that_are_none(pair: Pair, group: str, expression: str) -> None:
+    beat(pair, group, **joining(subscribed_topic_names=None, subscribed_topic_regex=expression))
+
+
+def test_a_member_alone(pair: Pair, topic: str, group: str) -> None:
+    pair.create_topic(topic, 3)
+    describe(pair, group)
+    beat(pair, group, **joining(topic))
+    describe(pair, group)
+    for fields in (
+        {"member_epoch": 2},
+        {"member_epoch": 3},
+        {"member_epoch": 2, "member_id": "m-2"},
+        {"member_epoch": 2, "instance_id": "i"},
+        {"member_epoch": 2, "topic_partitions": []},
+        joining(topic) | {"member_epoch": 2},
+        joining(topic),
+    ):
+        beat(pair, group, **fields)
+    owning(pair, group, topic, 0, 1, 2, member_epoch=2)
+    owning(pair, group, topic, 7, member_epoch=2)
+    pair.ask(ApiKey.DESCRIBE_GROUPS, 5, DescribeGroupsRequest(groups=[group]))
+    pair.ask(ApiKey.DESCRIBE_GROUPS, 6, DescribeGroupsRequest(groups=[group]))
+    pair.ask(ApiKey.DELETE_GROUPS, 2, DeleteGroupsRequest(groups_names=[group]))
+    beat(pair, group, member_epoch=-1)
+    beat(pair, group, member_epoch=-1)
+    describe(pair, group)
+    pair.ask(ApiKey.DELETE_GROUPS, 2, DeleteGroupsRequest(groups_names=[group]))
+    describe(pair, group)
+
+
+def test_two_members_hand_over(pair: Pair, topic: str, group: str) -> None:
+    pair.create_topic(topic, 4)
+    beat(pair, group, **joining(topic))
+    second = {"member_id": "m-2"}
+    beat(pair, group, **joining(topic) | second)
+    describe(pair, group)
+    beat(pair, group, member_epoch=2)
+    describe(pair, group)
+    beat(pair, group, **second, member_epoch=3)
+    owning(pair, group, topic, 0, 1, 2, 3, member_epoch=2)
+    owning(pair, group, topic, 0, 1, member_epoch=2)
+    describe(pair, group)
+    beat(pair, group, **second, member_epoch=3)
+    describe(pair, group)
+    owning(pair, group, topic, 0, 1, member_epoch=2)  # its answer was lost
+    owning(pair, group, topic, 0, 1, 2, member_epoch=2)
+    beat(pair, group, **second, member_epoch=-1)
+    beat(pair, group, member_epoch=3)
+    describe(pair, group)
+
+
+@pytest.mark.parametrize("assignor", ["range", "uniform", None])
+def test_members_with_other_topics(pair: Pair, topic: str, group: str, assignor: str) -> None:
+    other = f"{topic}-too"
+    pair.create_topic(topic, 3)
+    pair.create_topic(other, 2)
+    options = {"server_assignor": assignor}
+    beat(pair, group, **joining(topic, other, **options))
+    beat(pair, group, **joining(other, f"{topic}-missing", member_id="m-2", **options))
+    describe(pair, group)
+    owning(pair, group, topic, 0, 1, 2, member_epoch=2)
+    beat(pair, group, member_id="m-2", member_epoch=3)
+    describe(pair, group)
+    beat(pair, group, member_epoch=3, subscribed_topic_names=[other])
+    describe(pair, group)
+
+
+def test_static_members(pair: Pair, topic: str, group: str) -> None:
+    pair.create_topic(topic, 2)
+    one = {"instance_id": "one"}
+    beat(pair, group, **joining(topic, **one))
+    beat(pair, group, **joining(topic, **one, member_id="m-2"))
+    beat(pair, group, **one, member_epoch=2, member_id="m-2")
+    beat(pair, group, member_epoch=2, instance_id="two")
+    beat(pair, group, **one, member_epoch=-2)
+    describe(pair, group)
+    beat(pair, group, **one, member_epoch=2)
+    beat(pair, group, **joining(topic, **one, member_id="m-2"))
+    beat(pair, group, **one, member_epoch=2)
+    describe(pair, group)
+    beat(pair, group, **one, member_epoch=-1, member_id="m-2")
+    describe(pair, group)
+
+
+@pytest.mark.parametrize("version", range(2, 11))
+def test_offsets_of_members(pair: Pair, topic: str, group: str, version: int) -> None:
+    pair.create_topic(topic, 2)
+    beat(pair, group, **joining(topic))
+
+    def commit(member_id: str, epoch: int) -> Callable[[Side], OffsetCommitRequest]:
+        def request(side: Side) -> OffsetCommitRequest:
+            return OffsetCommitRequest(
+                group_id=group,
+                member_id=member_id,
+                generation_id_or_member_epoch=epoch,
+                topics=[
+                    OffsetCommitRequestTopic(
+                        name=topic,
+                        topic_id=side.topic_id(topic),
+                        partitions=[
+                            OffsetCommitRequestPartition(partition_index=0, committed_offset=7)
+                        ],
+                    )
+                ],
+            )
+
+        return request
+
+    for member_id, epoch in (("m-1", 2), ("m-1", 1), ("m-1", 3), ("m-2", 2), ("", -1), ("m-1", -1)):
+        pair.ask(ApiKey.OFFSET_COMMIT, version, commit(member_id, epoch))
+    for member_id, epoch in (("m-1", 2), ("m-1", 1), ("m-2", 2), (None, -1), ("", -1)):
+
+        def fetch(side: Side, member_id: str | None = member_id, epoch: int = epoch) -> Any:
+            wanted = OffsetFetchRequestTopics(
+                name=topic, topic_id=side.topic_id(topic), partition_indexes=[0, 1]
+            )
+            return OffsetFetchRequest(
+                groups=[
+                    OffsetFetchRequestGroup(
+                        group_id=group, member_id=member_id, member_epoch=epoch, topics=[wanted]
+                    )
+                ]
+            )
+
+        pair.ask(ApiKey.OFFSET_FETCH, max(version, 8), fetch)
+
+
+def subscribed(*topics: str) -> bytes:
+    return encode(ConsumerProtocolSubscription(topics=list(topics)), 1)
+
+
+def join(pair: Pair, group: str, topic: str, member_id: str, **fields: Any) -> Any:
+    request = JoinGroupRequest(
+        **{
+            "group_id": group,
+            "member_id": member_id,
+            "session_timeout_ms": 30_000,
+            "rebalance_timeout_ms": 30_000,
+            "protocol_type": "consumer",
+            "protocols": [
+                JoinGroupRequestProtocol(name="cooperative-sticky", metadata=subscribed(topic))
+            ],
+        }
+        | fields
+    )
+    return pair.ask(ApiKey.JOIN_GROUP, 9, request)[0]
+
+
+def test_a_classic_member_in_a_consumer_group(pair: Pair, topic: str, group: str) -> None:
+    """Joining with an id of one's own is accepted there."""
+    pair.create_topic(topic, 4)
+    beat(pair, group, **joining(topic))
+    join(pair, group, topic, "")
+    join(pair, group, topic, "c-1", protocol_type="connect")
+    other = JoinGroupRequestProtocol(name="range", metadata=SUBSCRIBED)
+    joined = join(pair, group, topic, "c-1")
+    join(pair, group, topic, "c-2", protocols=[other])
+    epoch = joined.generation_id
+    who = {"group_id": group, "member_id": "c-1"}
+    for generation_id in (epoch, epoch + 1, epoch - 1):
+        pair.ask(ApiKey.SYNC_GROUP, 5, SyncGroupRequest(**who, generation_id=generation_id))
+        pair.ask(ApiKey.HEARTBEAT, 4, HeartbeatRequest(**who, generation_id=generation_id))
+    stranger = HeartbeatRequest(group_id=group, member_id="m-1", generation_id=epoch)
+    pair.ask(ApiKey.HEARTBEAT, 4, stranger)
+    owning(pair, group, topic, 0, 1, member_epoch=2)
+    pair.ask(ApiKey.HEARTBEAT, 4, HeartbeatRequest(**who, generation_id=epoch))
+    again = join(pair, group, topic, "c-1")
+    pair.ask(
+        ApiKey.SYNC_GROUP,
+        5,
+        SyncGroupRequest(
+            **who,
+            generation_id=again.generation_id,
+            protocol_type="consumer",
+            protocol_name="cooperative-sticky",
+        ),
+    )
+    describe(pair, group)
+    leaving = [MemberIdentity(member_id="c-1"), MemberIdentity(member_id="m-1")]
+    pair.ask(ApiKey.LEAVE_GROUP, 5, LeaveGroupRequest(group_id=group, members=leaving))
+    describe(pair, group)
+
+
+def test_the_last_consumer_leaves_a_classic_group_behind(
+    pair: Pair, topic: str, group: str
+) -> None:
+    pair.create_topic(topic, 4)
+    beat(pair, group, **joining(topic))
+    join(pair, group, topic, "c-1")
+    beat(pair, group, member_epoch=-1)
+    describe(pair, group)
+    pair.ask(ApiKey.DESCRIBE_GROUPS, 5, DescribeGroupsRequest(groups=[group]))
+    listing = ListGroupsRequest(types_filter=["classic"], states_filter=["PreparingRebalance"])
+    answers = [side.ask(ApiKey.LIST_GROUPS, 5, listing) for side in (pair.reference, pair.tested)]
+    pair.compare("ListGroups", *[[g for g in a.groups if g.group_id == group] for a in answers])
