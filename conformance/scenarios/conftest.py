@@ -15,7 +15,8 @@ CreateTopic = Callable[..., str]
 
 @pytest.fixture(scope="session")
 def admin(broker: Broker) -> AdminClient:
-    return AdminClient({"bootstrap.servers": broker.bootstrap})
+    # it outlives the broker, and need not tell
+    return AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0})
 
 
 @pytest.fixture

@@ -1,0 +1,66 @@
+"""The referee itself: whatever is planted into an answer, it sees."""
+
+import copy
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from conformance.differential.pair import Pair
+from conformance.differential.test_metadata import about
+from kafkalite.wire.api_keys import ApiKey
+
+LEFT_OUT = {"throttle_time_ms", "unknown_tagged_fields", "host", "rack"}
+
+
+def planted(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """The answer with one leaf changed, for each leaf."""
+    for field in fields(value):
+        if field.name in LEFT_OUT:
+            continue
+        here = f"{path}.{field.name}"
+        old = getattr(value, field.name)
+        for where, new in changed(old, here):
+            copied = copy.copy(value)
+            setattr(copied, field.name, new)
+            yield where, copied
+
+
+def changed(old: Any, path: str) -> Iterator[tuple[str, Any]]:
+    if is_dataclass(old):
+        yield from planted(old, path)
+    elif isinstance(old, list):
+        yield f"{path}, one more", [*old, old[0] if old else 7]
+        for index, item in enumerate(old):
+            for where, new in changed(item, f"{path}[{index}]"):
+                yield where, [*old[:index], new, *old[index + 1 :]]
+    elif isinstance(old, bool):
+        yield path, not old
+    elif isinstance(old, UUID):
+        yield path, UUID(int=0)
+    elif isinstance(old, int):
+        yield path, old + 1 if old >= 0 else old - 1
+    else:
+        yield path, "planted" if old is None else None
+
+
+def test_every_planted_difference_is_seen(pair: Pair, topic: str) -> None:
+    pair.create_topic(topic, 2)
+    reference = pair.reference.ask(ApiKey.METADATA, 12, about(topic))
+    tested = pair.tested.ask(ApiKey.METADATA, 12, about(topic))
+    pair.compare("untouched", reference, tested)
+    cases = dict(planted(tested))
+    assert len(cases) > 25
+    for where, wrong in cases.items():
+        if where == ".brokers[0].port":
+            continue  # an address nobody has is no address of the pair: that is refused before
+        with pytest.raises(AssertionError):
+            pair.compare(where, reference, wrong)
+
+
+def test_a_closed_connection_is_a_difference(pair: Pair, topic: str) -> None:
+    reference = pair.reference.ask(ApiKey.METADATA, 12, about(topic))
+    with pytest.raises(AssertionError):
+        pair.compare("closed", reference, None)
