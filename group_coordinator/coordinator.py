@@ -372,7 +372,7 @@ class GroupCoordinator:
             shard = self.shard_of(request.group_id, context.node_id)
             return self._offsets.commit(shard, request, context.api_version)
         except KafkaError as refused:
-            return offset_requests.commit_refused(request, refused.code)
+            return offset_requests.commit_refused(request, refused.code, self.topics)
 
     async def txn_offset_commit(
         self, context: Context, request: TxnOffsetCommitRequest
@@ -383,7 +383,13 @@ class GroupCoordinator:
             shard = self.shard_of(request.group_id, context.node_id)
             return self._offsets.txn_commit(shard, request, context.api_version)
         except KafkaError as refused:
-            return offset_requests.txn_commit_refused(request, refused.code)
+            return self.txn_commit_refused(request, refused.code)
+
+    def txn_commit_refused(
+        self, request: TxnOffsetCommitRequest, error_code: ErrorCode
+    ) -> TxnOffsetCommitResponse:
+        """Nothing of it is committed."""
+        return offset_requests.txn_commit_refused(request, error_code, self.topics)
 
     def transaction_ended(self, partition: int, producer_id: int, *, committed: bool) -> None:
         """A marker has been written to a partition of `__consumer_offsets`."""

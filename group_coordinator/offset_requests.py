@@ -422,8 +422,10 @@ def expired(
     return found
 
 
-def commit_refused(request: OffsetCommitRequest, error_code: ErrorCode) -> OffsetCommitResponse:
-    """The same error for each partition: there is no other place for it."""
+def commit_refused(
+    request: OffsetCommitRequest, error_code: ErrorCode, topics: TopicsView
+) -> OffsetCommitResponse:
+    """The same error for each partition that is there: what is not, Kafka finds out before."""
     return OffsetCommitResponse(
         topics=[
             OffsetCommitResponseTopic(
@@ -431,7 +433,10 @@ def commit_refused(request: OffsetCommitRequest, error_code: ErrorCode) -> Offse
                 topic_id=topic.topic_id,
                 partitions=[
                     OffsetCommitResponsePartition(
-                        partition_index=partition.partition_index, error_code=error_code
+                        partition_index=partition.partition_index,
+                        error_code=error_code
+                        if 0 <= partition.partition_index < topics.partition_count(topic.name)
+                        else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
                     )
                     for partition in topic.partitions
                 ],
@@ -442,7 +447,7 @@ def commit_refused(request: OffsetCommitRequest, error_code: ErrorCode) -> Offse
 
 
 def txn_commit_refused(
-    request: TxnOffsetCommitRequest, error_code: ErrorCode
+    request: TxnOffsetCommitRequest, error_code: ErrorCode, topics: TopicsView
 ) -> TxnOffsetCommitResponse:
     return TxnOffsetCommitResponse(
         topics=[
@@ -450,7 +455,10 @@ def txn_commit_refused(
                 name=topic.name,
                 partitions=[
                     TxnOffsetCommitResponsePartition(
-                        partition_index=partition.partition_index, error_code=error_code
+                        partition_index=partition.partition_index,
+                        error_code=error_code
+                        if 0 <= partition.partition_index < topics.partition_count(topic.name)
+                        else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
                     )
                     for partition in topic.partitions
                 ],

@@ -100,6 +100,7 @@ def test_what_cannot_be_committed(pair: Pair, topic: str, group: str, version: i
         committing(version, group, topic, 0, metadata=""),
         committing(version, "", topic, 0),
         committing(version, group, topic, 0, generation_id_or_member_epoch=3, member_id="x"),
+        committing(version, group, topic, 0, 5, generation_id_or_member_epoch=3, member_id="x"),
         committing(version, f"{group}-2", topic, 0, generation_id_or_member_epoch=3),
         committing(version, f"{group}-3", topic, 0, member_id="x"),
         OffsetCommitRequest(group_id=group, topics=[]),

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 
 from kafkalite.context import RequestContext
 from kafkalite.group_coordinator.java_hash import java_hash
-from kafkalite.group_coordinator.offset_requests import txn_commit_refused
 from kafkalite.topic_creation import OFFSETS_TOPIC
 from kafkalite.transaction_coordinator.coordinator import Producer
 from kafkalite.transaction_coordinator.transaction import TopicPartition
@@ -34,7 +33,7 @@ async def handle(
     try:
         _begin(broker, context, request)
     except KafkaError as error:
-        return txn_commit_refused(request, error.code)
+        return broker.group_coordinator.txn_commit_refused(request, error.code)
     return await broker.group_coordinator.txn_offset_commit(context, request)
 
 
