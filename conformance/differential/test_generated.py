@@ -26,6 +26,7 @@ from conformance.differential.test_topics import deleting, growing, wanted
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.compression import Compression
 from kafkalite.wire.messages.create_topics import CreateTopicsRequest
+from kafkalite.wire.messages.offset_fetch import OffsetFetchRequest
 from kafkalite.wire.records import Record, build_batch
 
 EXAMPLES = int(os.environ.get("KAFKALITE_EXAMPLES", "40"))
@@ -68,6 +69,16 @@ class World:
         answer, _ = self.pair.ask(ApiKey.DELETE_TOPICS, version, deleting(version, topic))
         if answer.responses[0].error_code == 0:
             self.settle(topic, 0)
+            self.offsets_are_gone(topic)
+
+    def offsets_are_gone(self, topic: str) -> None:
+        """Apache Kafka forgets what was committed for a topic a moment after the topic is gone."""
+        for side in (self.pair.reference, self.pair.tested):
+            for group in (self.group(0), self.group(1)):
+                request = OffsetFetchRequest(group_id=group, topics=None)
+                deadline = time.monotonic() + SECONDS
+                while topic in {t.name for t in side.ask(ApiKey.OFFSET_FETCH, 7, request).topics}:
+                    assert time.monotonic() < deadline
 
     def grow(self, number: int, version: int, count: int) -> None:
         topic = self.topic(number)
