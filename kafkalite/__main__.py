@@ -123,6 +123,7 @@ def _run(flags: argparse.Namespace) -> int:
     from kafkalite.broker import Broker
     from kafkalite.config import BrokerConfig
 
+    _allow_many_files()
     configs = properties(flags)
     with ExitStack() as stack:
         if flags.temporary:
@@ -139,7 +140,17 @@ def _run(flags: argparse.Namespace) -> int:
     return 0
 
 
+def _allow_many_files() -> None:
+    """Each connection and each segment in use needs a descriptor: take all that we may have."""
+    import resource
+
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
 async def _serve(broker: Broker, ready_file: Path | None) -> None:
+    import gc
     import signal
 
     import trio
@@ -161,6 +172,8 @@ async def _serve(broker: Broker, ready_file: Path | None) -> None:
             except StartError as error:
                 failure = error
                 broker.stop()
+            # What is there now stays: no need to look through it for garbage again and again.
+            gc.freeze()
             await broker.stopped.wait()
             nursery.cancel_scope.cancel()
     if failure is not None:

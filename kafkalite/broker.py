@@ -73,11 +73,7 @@ class Broker:
         # The ports of nodes that are stopped.
         self._ports: dict[int, list[int]] = {}
         self._stack = ExitStack()
-        self._connections = Connections(
-            Dispatcher(self).answer,
-            config.integer("socket.request.max.bytes"),
-            config.integer("connections.max.idle.ms") / 1000,
-        )
+        self._connections = Connections(Dispatcher(self).answer, config)
 
     @property
     def bootstrap(self) -> str:

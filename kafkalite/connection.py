@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import trio
 
 from kafkalite.apis import APIS
+from kafkalite.context import CloseConnection
 from kafkalite.frame_reader import RECEIVE_BYTES, FrameReader
 from kafkalite.sendfile import close_slices, send_chunks
 from kafkalite.wire.errors import ProtocolViolation
@@ -40,10 +41,6 @@ logger = logging.getLogger(__name__)
 _GATHER_BYTES: Final = 65536
 
 _IMMEDIATE: Final = frozenset(api.key for api in APIS.values() if api.immediate)
-
-
-class CloseConnection(Exception):
-    """Raised by a handler whose only answer is to hang up; its text says why."""
 
 
 Answer = Callable[["Connection", InMemory], Coroutine[Any, Any, list[Records]]]

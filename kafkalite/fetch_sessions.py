@@ -19,11 +19,13 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.messages.fetch import FetchPartition, FetchRequest, PartitionData
+
+if TYPE_CHECKING:
+    from kafkalite.wire.messages.fetch import FetchPartition, FetchRequest, PartitionData
 
 NO_SESSION_ID: Final = 0
 FIRST_EPOCH: Final = 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import logging
 import socket
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -166,11 +167,15 @@ def _join(host: str, port: int) -> str:
 class Connections:
     """All connections of a broker: accepted, served, counted, closed when idle or at the end."""
 
-    def __init__(self, answer: Answer, max_frame_bytes: int, max_idle_seconds: float) -> None:
+    def __init__(self, answer: Answer, config: BrokerConfig) -> None:
         self._answer = answer
+        self._config = config
         self._poller = Poller()
-        self._max_frame_bytes = max_frame_bytes
-        self._max_idle_seconds = max_idle_seconds
+        self._max_frame_bytes = config.integer("socket.request.max.bytes")
+        self._max_idle_seconds = config.integer("connections.max.idle.ms") / 1000
+        self._count_by_node: Counter[int] = Counter()
+        self._count_by_host: Counter[tuple[int, str]] = Counter()
+        self._full = trio.lowlevel.ParkingLot()
         self._open: set[Connection] = set()
         self._none_left = trio.Event()
         self._stopping = False
@@ -187,7 +192,10 @@ class Connections:
         self._poller.close()
 
     async def accept(self, listener: Listener, nursery: trio.Nursery) -> None:
-        """Accept until the listener closes; each connection becomes a task in `nursery`."""
+        """Accept until the listener closes; each connection becomes a task in `nursery`.
+
+        Beyond max.connections clients wait; beyond max.connections.per.ip they are turned away.
+        """
         # A listener that is opened again has another socket, and another task like this.
         bound = listener.socket
         while bound.fileno() >= 0:
@@ -195,8 +203,12 @@ class Connections:
                 await trio.lowlevel.wait_readable(bound)
             except trio.ClosedResourceError:
                 return
+            while self._is_full(listener.node_id):
+                await self._full.park()
             try:
                 for _ in range(_ACCEPT_AT_ONCE):
+                    if self._is_full(listener.node_id):
+                        break
                     sock, address = bound.accept()
                     self._start(sock, address, listener, nursery)
             except BlockingIOError:
@@ -221,19 +233,43 @@ class Connections:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         host, port = address[0].removeprefix("::ffff:"), address[1]
+        most = self._most_from(host)
+        if self._count_by_host[listener.node_id, host] >= most:
+            logger.warning(
+                "%s:%d: connection closed: max.connections.per.ip is %d", host, port, most
+            )
+            sock.close()
+            return
         connection = Connection(
             sock, (host, port), listener, self._poller, self._answer, self._max_frame_bytes
         )
+        self._open.add(connection)
+        self._count_by_host[listener.node_id, host] += 1
+        self._count_by_node[listener.node_id] += 1
         nursery.start_soon(self._serve, connection)
 
+    def _is_full(self, node_id: int) -> bool:
+        return self._count_by_node[node_id] >= self._config.integer("max.connections")
+
+    def _most_from(self, host: str) -> int:
+        overrides = self._config.string("max.connections.per.ip.overrides") or ""
+        for override in overrides.split(","):
+            address, _, count = override.rpartition(":")
+            if address.strip() == host and count.strip().isdigit():
+                return int(count)
+        return self._config.integer("max.connections.per.ip")
+
     async def _serve(self, connection: Connection) -> None:
-        self._open.add(connection)
         try:
             if self._stopping:
                 connection.stop()
             await connection.run()
         finally:
             self._open.discard(connection)
+            node_id = connection.listener.node_id
+            self._count_by_node[node_id] -= 1
+            self._count_by_host[node_id, connection.client_host] -= 1
+            self._full.unpark_all()
             if self._stopping and not self._open:
                 self._none_left.set()
 

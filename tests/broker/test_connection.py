@@ -239,6 +239,7 @@ async def test_what_cannot_be_answered_closes_the_connection(
         await stream.send_all(framed(PRODUCE, FETCH, PRODUCE))
         assert await receive_all(stream) == framed(PRODUCE)
     assert len(caplog.records) == 1
+    assert caplog.records[0].exc_info is None
     assert "garbage" in caplog.text
 
 

@@ -93,3 +93,28 @@ async def test_many_connections_that_say_nothing(
     finally:
         for sock in silent:
             sock.close()
+
+
+async def test_no_more_connections_than_allowed(connect) -> None:
+    async with test_broker({"max.connections": 2}) as running:
+        first, second = await connect(running), await connect(running)
+        await first.ask(GOOD)
+        await second.ask(GOOD)
+        third = await connect(running)
+        await third.send(GOOD)
+        with trio.move_on_after(0.05) as scope:
+            await third.answer()
+        assert scope.cancelled_caught
+        third._asked.append((18, 4))
+        await first.stream.aclose()
+        assert await third.answer()
+
+
+async def test_no_more_connections_from_one_address_than_allowed(connect) -> None:
+    limits = {"max.connections.per.ip": 0, "max.connections.per.ip.overrides": "127.0.0.1:1"}
+    async with test_broker(limits) as running:
+        first = await connect(running)
+        await first.ask(GOOD)
+        second = await connect(running)
+        assert await second.is_closed()
+        assert await first.ask(GOOD)
