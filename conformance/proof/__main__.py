@@ -38,35 +38,36 @@ REST_SECONDS = 120.0
 
 @dataclass
 class Worker:
-    """A place in a pipeline: whoever has it has its transactional id."""
+    """A place in a pipeline, by the client and the pipeline's name: whoever has it has its id."""
 
-    pipeline: str
+    client: str
     number: int
+    pipeline: str
     processes: list[Process] = field(default_factory=list)
 
     def command(self, bootstrap: str) -> list[str]:
-        name = self.pipeline
+        client, name = self.client, self.pipeline
         arguments = [bootstrap, f"input-{name}", f"output-{name}", name, f"{name}-{self.number}"]
-        if name == "java":
+        if client == "java":
             jvm = ["-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
             java = [str(find_java()), *jvm, "-cp", f"{kafka_jars()}/*", str(HERE / "Copy.java")]
             return [*java, *arguments]
-        if name == "aiokafka":
+        if client == "aiokafka":
             arguments.append(str(self.number))
-        return [sys.executable, "-m", f"conformance.proof.copy_{name}", *arguments]
+        return [sys.executable, "-m", f"conformance.proof.copy_{client}", *arguments]
 
-    def start(self, broker: Broker, directory: Path) -> None:
+    def start(self, bootstrap: str, directory: Path) -> None:
         output = directory / f"{self.pipeline}-{self.number}.output"
         root = HERE.parent.parent
-        self.processes.append(Process(self.command(broker.bootstrap), output, directory=root))
+        self.processes.append(Process(self.command(bootstrap), output, directory=root))
 
-    def keep_one(self, broker: Broker, directory: Path, events: Counter[str]) -> None:
+    def keep_one(self, bootstrap: str, directory: Path, events: Counter[str]) -> None:
         """Forget who has ended; start another when nobody is left."""
         for process in list(self.processes):
             if process.popen.poll() is not None:
                 self.processes.remove(process)
         if not self.processes:
-            self.start(broker, directory)
+            self.start(bootstrap, directory)
             events["worker started"] += 1
 
 
@@ -76,16 +77,12 @@ def prove(kind: str, seconds: float, seed: int, directory: Path) -> str | None:
     starter = {"kafkalite": Kafkalite, "kafka": ApacheKafka}[kind]
     properties = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000"}
     broker: Broker = starter(directory / "broker", properties)
-    workers = [Worker(name, i) for name in ("librdkafka", "aiokafka") for i in range(2)]
-    workers.append(Worker("java", 0))
+    workers = [Worker(name, i, name) for name in ("librdkafka", "aiokafka") for i in range(2)]
+    workers.append(Worker("java", 0, "java"))
     pipelines = sorted({worker.pipeline for worker in workers})
     inputs = [f"input-{name}" for name in pipelines]
     outputs = [f"output-{name}" for name in pipelines]
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0})
-    for made in admin.create_topics(
-        [NewTopic(t, PARTITIONS, 1) for t in inputs + outputs]
-    ).values():
-        made.result(30)
+    make_topics(broker, inputs + outputs)
     feeder = Feeder(broker.bootstrap, inputs, PARTITIONS)
     judge = Judge(broker.bootstrap, outputs, PARTITIONS)
     feeder.start()
@@ -96,7 +93,7 @@ def prove(kind: str, seconds: float, seed: int, directory: Path) -> str | None:
         report_at = time.monotonic() + 30
         while time.monotonic() < end and judge.verdict is None and feeder.failure is None:
             for worker in workers:
-                worker.keep_one(broker, directory, events)
+                worker.keep_one(broker.bootstrap, directory, events)
             time.sleep(chance.uniform(0.2, 2.0))
             trouble(chance, broker, workers, directory, events)
             if time.monotonic() > report_at:
@@ -112,6 +109,12 @@ def prove(kind: str, seconds: float, seed: int, directory: Path) -> str | None:
             for process in worker.processes:
                 process.kill()
         broker.kill()
+
+
+def make_topics(broker: Broker, names: list[str]) -> None:
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0})
+    for made in admin.create_topics([NewTopic(name, PARTITIONS, 1) for name in names]).values():
+        made.result(30)
 
 
 def trouble(
@@ -133,7 +136,7 @@ def trouble(
         worker.processes[0].kill()
         events["worker killed"] += 1
     elif dice < 0.42 and len(worker.processes) == 1:
-        worker.start(broker, directory)
+        worker.start(broker.bootstrap, directory)
         events["worker fenced"] += 1
 
 
@@ -153,7 +156,7 @@ def rest(
     deadline = time.monotonic() + REST_SECONDS
     while judge.next != expected and not judge.verdict and time.monotonic() < deadline:
         for worker in workers:
-            worker.keep_one(broker, directory, events)
+            worker.keep_one(broker.bootstrap, directory, events)
         time.sleep(0.5)
     time.sleep(2)  # what is too much would come now
     judge.enough.set()

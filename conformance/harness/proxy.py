@@ -1,0 +1,90 @@
+"""A proxy that loses answers: the broker has done what it was asked, and the client never hears of it."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import struct
+import threading
+from collections import Counter
+from collections.abc import Callable
+
+from kafkalite.wire.api_keys import ApiKey
+
+# Their answers tell clients where brokers are, which has to be here.
+_WITH_ADDRESSES = (ApiKey.METADATA, ApiKey.FIND_COORDINATOR, ApiKey.DESCRIBE_CLUSTER)
+_BACKLOG = 64
+
+LosesAnswer = Callable[[ApiKey], bool]
+
+
+class LossyProxy:
+    """Listens on `bootstrap` for one broker; `loses` is asked for every answer that passes.
+
+    An answer that is lost takes the connection with it. `lost` counts them by API.
+    """
+
+    def __init__(self, broker_address: str, loses: LosesAnswer) -> None:
+        host, _, port = broker_address.rpartition(":")
+        self._broker = host, int(port)
+        self._loses = loses
+        self.lost: Counter[ApiKey] = Counter()
+        self._server = socket.create_server(("127.0.0.1", 0), backlog=_BACKLOG)
+        self._port = int(self._server.getsockname()[1])
+        self.bootstrap = f"127.0.0.1:{self._port}"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        self._server.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._server.accept()
+                broker = socket.create_connection(self._broker)
+            except OSError:
+                return
+            asked: dict[int, ApiKey] = {}
+            for work in (self._forward_requests, self._forward_answers):
+                threading.Thread(target=work, args=(client, broker, asked), daemon=True).start()
+
+    def _forward_requests(
+        self, client: socket.socket, broker: socket.socket, asked: dict[int, ApiKey]
+    ) -> None:
+        with contextlib.suppress(OSError), client, broker:
+            while (frame := _read_frame(client)) is not None:
+                api_key, _, correlation_id = struct.unpack_from(">hhi", frame)
+                asked[correlation_id] = ApiKey(api_key)
+                broker.sendall(struct.pack(">i", len(frame)) + frame)
+
+    def _forward_answers(
+        self, client: socket.socket, broker: socket.socket, asked: dict[int, ApiKey]
+    ) -> None:
+        with contextlib.suppress(OSError):
+            while (frame := _read_frame(broker)) is not None:
+                api_key = asked.pop(int.from_bytes(frame[:4], "big"))
+                if self._loses(api_key):
+                    self.lost[api_key] += 1
+                    break
+                if api_key in _WITH_ADDRESSES:
+                    ports = struct.pack(">i", self._broker[1]), struct.pack(">i", self._port)
+                    frame = frame.replace(*ports)
+                client.sendall(struct.pack(">i", len(frame)) + frame)
+        for side in (client, broker):
+            with contextlib.suppress(OSError):
+                side.shutdown(socket.SHUT_RDWR)
+
+
+def _read_frame(source: socket.socket) -> bytes | None:
+    head = _read(source, 4)
+    return None if head is None else _read(source, int.from_bytes(head, "big"))
+
+
+def _read(source: socket.socket, size: int) -> bytes | None:
+    data = bytearray()
+    while len(data) < size:
+        more = source.recv(size - len(data))
+        if not more:
+            return None
+        data += more
+    return bytes(data)
