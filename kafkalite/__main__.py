@@ -67,6 +67,11 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--log-level", choices=("debug", "info", "warning", "error"), default="info"
     )
+    parser.add_argument(
+        "--configs",
+        action="store_true",
+        help="list every config, its value and what is made of it, and exit",
+    )
     parser.add_argument("--version", action="version", version=f"kafkalite {__version__}")
     return parser.parse_args(arguments)
 
@@ -111,10 +116,19 @@ def main(arguments: list[str] | None = None) -> int:
     from kafkalite.listener import StartError
 
     try:
-        return _run(flags)
+        return _list_configs(flags) if flags.configs else _run(flags)
     except (ConfigError, StartError) as error:
         print(f"kafkalite: {error}", file=sys.stderr)
         return _USAGE_EXIT_CODE
+
+
+def _list_configs(flags: argparse.Namespace) -> int:
+    from kafkalite.config import BrokerConfig
+    from kafkalite.config.listing import list_configs
+
+    config = BrokerConfig.from_sources(flags.config, os.environ, properties(flags))
+    print("\n".join(list_configs(config)))
+    return 0
 
 
 def _run(flags: argparse.Namespace) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
+from kafkalite.config import RACK_AWARE_SELECTOR
 from kafkalite.context import RequestContext
 from kafkalite.fetch_sessions import FetchTarget
 from kafkalite.sendfile import close_slices
@@ -26,6 +27,7 @@ _READ_COMMITTED: Final = 1
 _FIRST_TOPIC_ID_VERSION: Final = 13
 # From here on a consumer may read from a replica that does not lead (KIP-392).
 _FIRST_FOLLOWER_VERSION: Final = 11
+_NO_REPLICA: Final = -1
 
 Answers = list[tuple[FetchTarget, PartitionData]]
 
@@ -41,6 +43,7 @@ class FetchReader:
         "_min_bytes",
         "_node_id",
         "_partitions",
+        "_rack",
         "_targets",
         "_uses_topic_ids",
     )
@@ -60,6 +63,8 @@ class FetchReader:
         self._min_bytes = request.min_bytes
         self._max_bytes = min(request.max_bytes, broker.config.integer("fetch.max.bytes"))
         self._targets = list(targets)
+        selector = broker.config.string("replica.selector.class")
+        self._rack = request.rack_id if selector == RACK_AWARE_SELECTOR else ""
         self._partitions: list[tuple[FetchTarget, Partition]] = []
 
     def read(self, *, empty: bool = False) -> Answers:
@@ -85,6 +90,8 @@ class FetchReader:
         size = 0
         for _, answer in answers:
             if answer.error_code != ErrorCode.NONE or answer.diverging_epoch.epoch >= 0:
+                return True
+            if answer.preferred_read_replica != _NO_REPLICA:
                 return True
             size += len(answer.records or b"")
         return not answers or size >= self._min_bytes
@@ -160,6 +167,18 @@ class FetchReader:
             diverging = _divergence(partition, target)
             if diverging is not None:
                 return diverging
+        nearer = self._nearer_replica(partition)
+        if nearer != _NO_REPLICA and wanted.fetch_offset >= partition.log.log_start_offset:
+            return PartitionData(
+                partition_index=target.index,
+                error_code=ErrorCode.NONE,
+                high_watermark=partition.high_watermark,
+                last_stable_offset=partition.last_stable_offset,
+                log_start_offset=partition.log.log_start_offset,
+                preferred_read_replica=nearer,
+                aborted_transactions=None,
+                records=b"",
+            )
         result = partition.read(
             wanted.fetch_offset,
             min(max_bytes, wanted.partition_max_bytes),
@@ -176,6 +195,18 @@ class FetchReader:
             aborted_transactions=self._aborted(result),
             records=result.records,
         )
+
+    def _nearer_replica(self, partition: Partition) -> int:
+        """A replica in the consumer's rack where the leader is in another (KIP-392)."""
+        if not self._rack or self._node_id != partition.leader_id:
+            return _NO_REPLICA
+        nodes = self._broker.cluster.nodes
+        near = [
+            node_id
+            for node_id in partition.in_sync_replicas
+            if node_id in nodes and nodes[node_id].rack == self._rack
+        ]
+        return _NO_REPLICA if not near or partition.leader_id in near else near[0]
 
     def _aborted(self, result: ReadResult) -> list[AbortedTransaction] | None:
         if not self._committed_only:

@@ -1,6 +1,10 @@
 """Configs: the tables of what there is, the sources of values, and BrokerConfig that joins them."""
 
-from kafkalite.config.broker_config import BrokerConfig, validate_topic_configs
+from kafkalite.config.broker_config import (
+    RACK_AWARE_SELECTOR,
+    BrokerConfig,
+    validate_topic_configs,
+)
 from kafkalite.config.definition import (
     BROKER_CONFIGS,
     CLIENT_METRICS_CONFIGS,
@@ -20,6 +24,7 @@ __all__ = [
     "BROKER_CONFIGS",
     "CLIENT_METRICS_CONFIGS",
     "GROUP_CONFIGS",
+    "RACK_AWARE_SELECTOR",
     "TOPIC_CONFIGS",
     "TOPIC_CONFIG_SYNONYMS",
     "BrokerConfig",

@@ -23,6 +23,10 @@ from kafkalite.config.listeners import Listener, parse_listeners, parse_protocol
 from kafkalite.config.sources import BUILT_IN, check, read_environment, read_file
 from kafkalite.log.config import LogConfig
 
+# The values of replica.selector.class (KIP-392) that Kafka itself comes with.
+LEADER_SELECTOR: Final = "org.apache.kafka.common.replica.LeaderSelector"
+RACK_AWARE_SELECTOR: Final = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+
 # Those of LogConfig's fields that are topic configs.
 _LOG_CONFIGS: Final = tuple(
     name
@@ -191,6 +195,12 @@ class BrokerConfig:
                     f"advertised.listeners: clients cannot connect to {advertised.host}; "
                     "set it to a host they can reach"
                 )
+        selector = self.string("replica.selector.class")
+        if selector not in (None, "", LEADER_SELECTOR, RACK_AWARE_SELECTOR):
+            raise ConfigError(
+                f"replica.selector.class={selector}: it may be {LEADER_SELECTOR} or "
+                f"{RACK_AWARE_SELECTOR}"
+            )
         if self.node_id < 0:
             raise ConfigError(f"node.id={self.node_id}: Value must be at least 0")
 

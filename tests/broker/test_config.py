@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from kafkalite.__main__ import main
 from kafkalite.config import (
     BROKER_CONFIGS,
+    RACK_AWARE_SELECTOR,
     TOPIC_CONFIG_SYNONYMS,
     TOPIC_CONFIGS,
     BrokerConfig,
@@ -278,3 +280,24 @@ def test_broker_id_and_node_id_are_one_number() -> None:
     config = BrokerConfig({"broker.id": "5", "node.id": "6"})
     assert (config.node_id, config.integer("broker.id")) == (6, 6)
     assert BrokerConfig().integer("broker.id") == 1
+
+
+def test_the_configs_are_listed_with_what_becomes_of_them(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["--configs", "--set", "num.partitions=7", "--set", "num.io.threads=2"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    rows = {line.split()[0]: line.split()[1:] for line in lines}
+    assert rows["num.partitions"] == ["7", "set", "enforced"]
+    assert rows["num.io.threads"] == ["2", "set", "accepted"]
+    assert rows["log.retention.hours"] == ["168", "default", "enforced"]
+    assert rows["authorizer.class.name"][-2:] == ["default", "refused"]
+    assert len(rows) == 1 + sum(not item.internal for item in BROKER_CONFIGS.values())
+
+
+def test_a_replica_selector_that_is_not_kafkas_is_refused() -> None:
+    BrokerConfig({"replica.selector.class": RACK_AWARE_SELECTOR})
+    with pytest.raises(
+        ConfigError, match=r"replica\.selector\.class=com\.example\.Mine: it may be"
+    ):
+        BrokerConfig({"replica.selector.class": "com.example.Mine"})
