@@ -39,7 +39,7 @@ TOPIC = "flights"
 TOPIC_ID = UUID("7b0c1d3e-0f5c-4b5e-9d57-0b7f3a9f4c11")
 MEMBER = "consumer-flights-1-7b0c1d3e-0f5c-4b5e-9d57-0b7f3a9f4c11"
 BATCH = bytes(1000)
-ROUNDS = 30
+ROUNDS = 12
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ def microseconds(*functions: Callable[[], Any] | None) -> list[float | None]:
     timers = [
         None if each is None else timeit.Timer(each, timer=time.thread_time) for each in functions
     ]
-    counts = [0 if timer is None else timer.autorange()[0] // 10 + 1 for timer in timers]
+    counts = [0 if timer is None else timer.autorange()[0] // 20 + 1 for timer in timers]
     best = [float("inf")] * len(timers)
     for _ in range(ROUNDS):
         for index, timer in enumerate(timers):
