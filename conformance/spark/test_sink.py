@@ -117,7 +117,7 @@ def test_the_topic_column_and_the_topic_option(
     assert client.numbers(optional) == [*range(10)]
     assert client.numbers(one) == [0, 2, 4, 6, 8]
     without = spark.range(1).selectExpr("cast(NULL AS string) AS topic", "'x' AS value")
-    with pytest.raises(Py4JJavaError, match=r"(?i)null topic present"):
+    with pytest.raises(Py4JJavaError, match=r"(?i)null topic"):
         write(without, broker)
 
 
