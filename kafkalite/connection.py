@@ -127,7 +127,9 @@ class Connection:
                     await self._send()
                     raise
         except ProtocolViolation as error:
-            logger.warning("%s: connection closed: %s", self, error)
+            # Where in a message, if it was in a message.
+            reason = error if error.position else error.reason
+            logger.warning("%s: connection closed: %s", self, reason)
         except CloseConnection as error:
             logger.info("%s: connection closed: %s", self, error)
         except OSError as error:

@@ -25,7 +25,8 @@ Handler = Callable[[Any, Any, Any], Awaitable[Any]]
 class Api:
     """One API: its key, the versions served, and where advertising starts if that is lower.
 
-    `immediate`: never waits for anything, so that its answer may be sent together with the next.
+    `immediate`: the handler never waits for anything, so that the poller's task may call it itself
+    (connection.py), and its answer be sent together with the next.
     """
 
     key: ApiKey
@@ -49,7 +50,7 @@ _TABLE: Final = (
     # Kafka advertises 0-2, and closes the connection when one of them is used.
     Api(ApiKey.PRODUCE, 3, 13, advertised_from=0, immediate=True),
     Api(ApiKey.FETCH, 4, 18),
-    Api(ApiKey.LIST_OFFSETS, 1, 11),
+    Api(ApiKey.LIST_OFFSETS, 1, 11, immediate=True),
     Api(ApiKey.METADATA, 0, 13, immediate=True),
     Api(ApiKey.OFFSET_COMMIT, 2, 10, immediate=True),
     Api(ApiKey.OFFSET_FETCH, 1, 10, immediate=True),
@@ -60,12 +61,12 @@ _TABLE: Final = (
     Api(ApiKey.SYNC_GROUP, 0, 5),
     Api(ApiKey.DESCRIBE_GROUPS, 0, 6, immediate=True),
     Api(ApiKey.LIST_GROUPS, 0, 5, immediate=True),
-    Api(ApiKey.API_VERSIONS, 0, 4),
+    Api(ApiKey.API_VERSIONS, 0, 4, immediate=True),
     Api(ApiKey.CREATE_TOPICS, 2, 7, immediate=True),
     Api(ApiKey.DELETE_TOPICS, 1, 6, immediate=True),
     Api(ApiKey.DELETE_RECORDS, 0, 2, immediate=True),
     Api(ApiKey.INIT_PRODUCER_ID, 0, 5, immediate=True),
-    Api(ApiKey.OFFSET_FOR_LEADER_EPOCH, 2, 4),
+    Api(ApiKey.OFFSET_FOR_LEADER_EPOCH, 2, 4, immediate=True),
     Api(ApiKey.ADD_PARTITIONS_TO_TXN, 0, 5, immediate=True),
     Api(ApiKey.ADD_OFFSETS_TO_TXN, 0, 4, immediate=True),
     Api(ApiKey.END_TXN, 0, 5, immediate=True),
