@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import logging
+import resource
 import socket
 from collections import Counter
 from collections.abc import Sequence
@@ -31,6 +32,9 @@ _BACKLOG: Final = 1024
 _ACCEPT_AT_ONCE: Final = 64
 # Out of file descriptors: wait for connections to end rather than spin.
 _EXHAUSTED_PAUSE_SECONDS: Final = 0.1
+# Descriptors that connections leave to segments and to modules that are still to be imported: a
+# crowd of newcomers must not take from those who are being served.
+_RESERVED_DESCRIPTORS: Final = 64
 # How often ports in a row are looked for before any free ones will do.
 _TRIES_IN_A_ROW: Final = 20
 _EXHAUSTED: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
@@ -176,6 +180,9 @@ class Connections:
         self._count_by_node: Counter[int] = Counter()
         self._count_by_host: Counter[tuple[int, str]] = Counter()
         self._full = trio.lowlevel.ParkingLot()
+        self._is_exhausted = False
+        limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        self._first_reserved = limit - min(_RESERVED_DESCRIPTORS, limit // 2)
         self._open: set[Connection] = set()
         self._none_left = trio.Event()
         self._stopping = False
@@ -211,15 +218,29 @@ class Connections:
                         break
                     sock, address = bound.accept()
                     self._start(sock, address, listener, nursery)
+                    # The kernel gives out the lowest number that is free.
+                    if sock.fileno() >= self._first_reserved:
+                        self._warn_exhausted("the rest of the descriptors is for files")
+                        await self._full.park()
+                    elif sock.fileno() < self._first_reserved // 2:
+                        self._is_exhausted = False
             except BlockingIOError:
                 continue
             except OSError as error:
                 if error.errno in _EXHAUSTED:
-                    logger.error(
-                        "cannot accept a connection with %d open: %s", len(self), error.strerror
-                    )
+                    self._warn_exhausted(error.strerror)
                     await trio.sleep(_EXHAUSTED_PAUSE_SECONDS)
                 # Anything else concerns a client that has gone already.
+
+    def _warn_exhausted(self, reason: str | None) -> None:
+        """Say once that clients have to wait now."""
+        if not self._is_exhausted:
+            self._is_exhausted = True
+            logger.error(
+                "no more connections are accepted with %d open: %s (raise ulimit -n)",
+                len(self),
+                reason,
+            )
 
     def _start(
         self,

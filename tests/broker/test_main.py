@@ -4,11 +4,12 @@ import json
 import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -77,11 +78,11 @@ def test_a_data_directory_in_use(capsys: pytest.CaptureFixture[str], tmp_path: P
 
 
 @contextmanager
-def started(*arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """The command as a process, once clients can connect."""
+def started(*arguments: str, descriptors: int = 1024) -> Iterator[subprocess.Popen[str]]:
+    """The command as a process that may open so many files, once clients can connect."""
     environment = os.environ | {"PYTHONPATH": str(Path(kafkalite.__file__).parent.parent)}
     process = subprocess.Popen(
-        [*COMMAND, *arguments],
+        ["sh", "-c", f'ulimit -n {descriptors}; exec "$@"', "sh", *COMMAND, *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -117,6 +118,26 @@ def test_from_start_to_signal(tmp_path: Path, number: signal.Signals) -> None:
         assert (process.returncode, output, errors) == (0, "", "")
     assert not ready_file.exists()
     assert (data / ".kafka_cleanshutdown").exists()
+
+
+def test_a_crowd_leaves_files_and_modules_to_those_who_are_served(tmp_path: Path) -> None:
+    ready_file = tmp_path / "ready.json"
+    arguments = ("--ready-file", str(ready_file), "--temporary", "--port", "0")
+    with started(*arguments, descriptors=160) as process, ExitStack() as crowd:
+        host, _, port = json.loads(ready_file.read_text())["bootstrap"].rpartition(":")
+        served = crowd.enter_context(socket.create_connection((host, int(port)), timeout=10))
+        for _ in range(200):
+            crowd.enter_context(socket.create_connection((host, int(port)), timeout=10))
+        assert process.stderr is not None
+        assert "no more connections are accepted" in process.stderr.readline()
+        # Metadata v1, all topics: the first of its kind, so that its handler must be imported now.
+        served.sendall(struct.pack(">ihhihi", 14, 3, 1, 7, 0, -1))
+        _, correlation_id = struct.unpack(">ii", served.recv(8))
+        assert correlation_id == 7
+        crowd.close()  # and when it has left, there is room again
+        with socket.create_connection((host, int(port)), timeout=10) as late:
+            late.sendall(struct.pack(">ihhihi", 14, 3, 1, 8, 0, -1))
+            assert len(late.recv(8)) == 8
 
 
 def test_a_temporary_directory_is_gone_at_exit(tmp_path: Path) -> None:
