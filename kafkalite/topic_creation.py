@@ -29,6 +29,8 @@ SHARE_STATE_TOPIC: Final = "__share_group_state"
 INTERNAL_TOPICS: Final = frozenset({OFFSETS_TOPIC, TRANSACTIONS_TOPIC, SHARE_STATE_TOPIC})
 
 _MAX_NAME_LENGTH: Final = 249
+# In one change, as in Kafka: nobody else is served meanwhile.
+_MAX_NEW_PARTITIONS: Final = 10_000
 _LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
 
 
@@ -114,6 +116,11 @@ class TopicCreation:
                 ErrorCode.INVALID_PARTITIONS,
                 f"The topic {name} currently has {present} partition(s); {total_count} would not "
                 "be an increase.",
+            )
+        if total_count - present > _MAX_NEW_PARTITIONS:
+            raise KafkaError(
+                ErrorCode.POLICY_VIOLATION,
+                "Unable to perform excessively large batch operation.",
             )
         factor = len(state.partitions[0].replicas)
         if assignments is None:

@@ -27,6 +27,7 @@ from kafkalite.wire.messages.alter_user_scram_credentials import (
     ScramCredentialDeletion,
     ScramCredentialUpsertion,
 )
+from kafkalite.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from kafkalite.wire.messages.describe_client_quotas import (
     ComponentData,
     DescribeClientQuotasRequest,
@@ -246,3 +247,8 @@ def test_moving_to_another_directory(pair: Pair, topic: str, version: int) -> No
     moves = [AlterReplicaLogDirTopic(name=topic, partitions=[0, 7])]
     request = AlterReplicaLogDirsRequest(dirs=[AlterReplicaLogDir(path="/not/ours", topics=moves)])
     pair.ask(ApiKey.ALTER_REPLICA_LOG_DIRS, version, request)
+
+
+def test_too_many_partitions_at_once(pair: Pair, topic: str) -> None:
+    new = CreatableTopic(name=topic, num_partitions=10_001, replication_factor=1)
+    pair.ask(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest(topics=[new]))

@@ -12,7 +12,8 @@ changes nothing.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
 from kafkalite.config.describe import describe_topic, effective_source
 from kafkalite.context import RequestContext
@@ -30,6 +31,9 @@ from kafkalite.wire.messages.create_topics import (
 if TYPE_CHECKING:
     from kafkalite.broker import Broker
 
+# In one request, as in Kafka (ReplicationControlManager): nobody else is served meanwhile.
+_MAX_PARTITIONS: Final = 10_000
+
 
 async def handle(
     broker: Broker, context: RequestContext, request: CreateTopicsRequest
@@ -41,7 +45,14 @@ async def handle(
         if counts[topic.name] == 1 and topic.name != METADATA_TOPIC
     ]
     new_topics = [_new_topic(topic) for topic in wanted]
-    outcomes = broker.topics.create_all(new_topics, validate_only=request.validate_only)
+    outcomes: Sequence[CreatedTopic | KafkaError]
+    if _partition_count(broker, new_topics) > _MAX_PARTITIONS:
+        error = KafkaError(
+            ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request."
+        )
+        outcomes = [error] * len(new_topics)
+    else:
+        outcomes = broker.topics.create_all(new_topics, validate_only=request.validate_only)
     results = [
         _failed(new.name, outcome)
         if isinstance(outcome, KafkaError)
@@ -52,6 +63,14 @@ async def handle(
     if counts[METADATA_TOPIC] == 1:
         results.append(_refused(METADATA_TOPIC, 1))
     return CreateTopicsResponse(topics=results)
+
+
+def _partition_count(broker: Broker, new_topics: list[NewTopic]) -> int:
+    default = broker.config.integer("num.partitions")
+    return sum(
+        len(new.assignments) or (default if new.partition_count == -1 else new.partition_count)
+        for new in new_topics
+    )
 
 
 def _new_topic(topic: CreatableTopic) -> NewTopic:

@@ -221,3 +221,16 @@ async def test_ids_and_configs_are_the_same_after_a_restart(tmp_path: Path) -> N
         assert topic.configs == {"retention.ms": "5"}
         assert [partition.log.config.retention_ms for partition in topic.partitions] == [5, 5]
         assert [partition.leader_epoch for partition in topic.partitions] == [1, 1]
+
+
+async def test_too_many_partitions_at_once(client: Any) -> None:
+    for topics in (
+        [new_topic("a", 10_001)],
+        [new_topic("a", 5_000), new_topic("b", 5_000), new_topic("c", -1, -1)],
+        [new_topic("a", 2**31 - 1)],
+    ):
+        results = await create(client, *topics)
+        assert {(result.error_code, result.error_message) for result in results.values()} == {
+            (44, "Excessively large number of partitions per request.")
+        }
+    assert await names(client) == []

@@ -125,7 +125,7 @@ async def test_a_topic_grows(broker: test_broker, client: Any, version: int) -> 
 
 
 async def test_what_does_not_grow(broker: test_broker, client: Any) -> None:
-    for name in "abcdef":
+    for name in "abcdefg":
         broker.create_topic(name, 2)
     told = await grow(
         client,
@@ -136,6 +136,7 @@ async def test_what_does_not_grow(broker: test_broker, client: Any) -> None:
         d=(3, []),
         e=(3, [[9]]),
         f=(3, [[1, 1]]),
+        g=(2**31 - 1, None),
     )
     start = "The manual partition assignment includes "
     assert told == {
@@ -152,6 +153,7 @@ async def test_what_does_not_grow(broker: test_broker, client: Any) -> None:
         ),
         "e": (39, f"{start}broker 9, but no such broker is registered."),
         "f": (39, f"{start}the broker 1 more than once."),
+        "g": (44, "Unable to perform excessively large batch operation."),
     }
 
 
