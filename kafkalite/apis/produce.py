@@ -198,7 +198,7 @@ def _failed(index: int, error: KafkaError, partition: Partition | None) -> Parti
         log_append_time_ms=-1,
         log_start_offset=log_start_offset,
     )
-    if partition is None or isinstance(error, InvalidRecordsError):
+    if partition is None or isinstance(error, (InvalidRecordsError, NotInTransaction)):
         # What the log refuses comes with words only when single records are at fault (KIP-467).
         answer.error_message = error.message
     if isinstance(error, InvalidRecordsError):
