@@ -43,10 +43,14 @@ class Poller:
         while True:
             await trio.lowlevel.wait_readable(fileno)
             now = trio.current_time()
-            for ready, _ in self._epoll.poll(0, _SERVED_AT_ONCE):
-                connection = self._armed.get(ready)
-                if connection is not None:
-                    connection.readable(now)
+            served = 0
+            # While some were served, others have become readable: no need to wait for those.
+            while served < _SERVED_AT_ONCE and (ready := self._epoll.poll(0, _SERVED_AT_ONCE)):
+                served += len(ready)
+                for each, _ in ready:
+                    connection = self._armed.get(each)
+                    if connection is not None:
+                        connection.readable(now)
 
     def close(self) -> None:
         self._epoll.close()
