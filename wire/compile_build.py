@@ -13,7 +13,7 @@ from struct import Struct, pack
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
-from kafkalite.wire.compile_parse import FORMATS, PLAIN_LENGTHS, Odd
+from kafkalite.wire.compile_parse import FEW, FORMATS, PLAIN_LENGTHS, Odd
 from kafkalite.wire.declare import UNKNOWN, Field, Shape, fields_of
 from kafkalite.wire.fields import (
     MAX_STRING_BYTES,
@@ -64,6 +64,13 @@ class BuilderWriter:
         if name not in self.names:
             self.names[name] = Struct(">" + formats).pack
         return f"{name}({', '.join(value for format_, value in run if format_ != 'x')})"
+
+    def use_few(self, format_: str) -> str:
+        """A list of what packs 0, 1, 2... values."""
+        name = "few_" + format_.replace("?", "t")
+        if name not in self.names:
+            self.names[name] = [Struct(f">{n}{format_}").pack for n in range(FEW)]
+        return name
 
     def end_run(self) -> None:
         run, self.run = self.run, []
@@ -176,7 +183,11 @@ class BuilderWriter:
         self.end_run_with_length("array", self.flexible)
         if isinstance(element, FieldType) and element.name in FORMATS and element.name != "uuid":
             format_ = FORMATS[element.name][0]
-            self.write(f'add(pack(f">{{len({items})}}{format_}", *{items}))')
+            several = self.use_few(format_)
+            other = f'pack(f">{{len({items})}}{format_}", *{items})'
+            self.write(
+                f"add({several}[len({items})](*{items}) if len({items}) < {FEW} else {other})"
+            )
             return
         variable = "item" if isinstance(element, FieldType) else f"o{depth + 1}"
         self.write(f"for {variable} in {items}:")

@@ -44,6 +44,7 @@ FORMATS: Final = {
     "float64": ("d", 8),
     "uuid": ("16s", 16),
 }
+FEW: Final = 8  # arrays shorter than this have their own struct.Struct
 PLAIN_LENGTHS: Final = {"string": ("h", 2), "bytes": ("i", 4), "records": ("i", 4)}
 
 
@@ -155,6 +156,13 @@ class ParserWriter:
         name = "unpack_" + format_.replace("?", "t")
         if name not in self.names:
             self.names[name] = Struct(">" + format_).unpack_from
+        return name
+
+    def use_few(self, format_: str) -> str:
+        """A list of what unpacks 0, 1, 2... values: most arrays are short, and a format takes time."""
+        name = "few_" + format_.replace("?", "t")
+        if name not in self.names:
+            self.names[name] = [Struct(f">{n}{format_}").unpack_from for n in range(FEW)]
         return name
 
     def struct(self, class_: type[Any], depth: int) -> None:
@@ -294,7 +302,9 @@ class ParserWriter:
             self.write(f"stop = pos + n * {size}")
             self.write("if stop > end:")
             self.write("    raise Odd")
-            self.write(f'{target} = list(unpack_from(f">{{n}}{format_}", buf, pos))')
+            several = self.use_few(format_)
+            other = f'unpack_from(f">{{n}}{format_}", buf, pos)'
+            self.write(f"{target} = list({several}[n](buf, pos) if n < {FEW} else {other})")
             self.write("pos = stop")
         else:
             self.write("if n > end - pos:")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from uuid import UUID
 
 import pytest
@@ -18,7 +19,12 @@ from kafkalite.wire.errors import InvalidMessage, ProtocolViolation, Unsupported
 from kafkalite.wire.messages.api_versions import ApiVersion, ApiVersionsResponse
 from kafkalite.wire.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from kafkalite.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from kafkalite.wire.messages.metadata import MetadataRequest
+from kafkalite.wire.messages.metadata import (
+    MetadataRequest,
+    MetadataResponse,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
 from kafkalite.wire.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
@@ -174,3 +180,22 @@ def test_topic_ids() -> None:
     frame = join(encode_request(ApiKey.PRODUCE, 13, 1, None, produce))[4:]
     assert topic_id.bytes in frame
     assert decode_request(frame).body == produce
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 126, 127, 128, 300])
+@pytest.mark.parametrize("version", [0, 12])
+def test_arrays_of_any_length(version: int, count: int) -> None:
+    """Short ones have a struct.Struct of their own, long ones a varint of two bytes before them."""
+    partition = MetadataResponsePartition(replica_nodes=list(range(count)), isr_nodes=[1])
+    topic = MetadataResponseTopic(name="t", partitions=[partition])
+    chunks = encode_response(ApiKey.METADATA, version, 7, MetadataResponse(topics=[topic]))
+    _, body = decode_response(ApiKey.METADATA, version, join(chunks)[4:])
+    assert body.topics[0].partitions[0].replica_nodes == list(range(count))
+    length = (count + 1) if version else count
+    encoded = struct.pack(f">{count}i", *range(count))
+    if not version:
+        assert struct.pack(">i", length) + encoded in join(chunks)
+    elif length < 128:
+        assert bytes([length]) + encoded in join(chunks)
+    else:
+        assert bytes([length & 0x7F | 0x80, length >> 7]) + encoded in join(chunks)
