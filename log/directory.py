@@ -46,6 +46,9 @@ from kafkalite.wire.errors import ErrorCode, KafkaError
 
 _logger = logging.getLogger(__name__)
 
+# From so many logs on, one sync(2) of everything is faster at the end than a few fsyncs for each.
+_SYNC_AT_ONCE = 100
+
 # fcntl's locks do not hold within a process: several brokers in one are told apart here.
 _locked_here: set[Path] = set()
 
@@ -337,18 +340,29 @@ class LogDirectory:
         A log that cannot be closed is recovered at the next start, and so are all others here.
         """
         try:
-            is_clean = self.failure is None
-            for log in self.logs.values():
-                try:
-                    log.close()
-                except KafkaError as error:
-                    _logger.error("%s", error)
-                    is_clean = False
-                is_clean = is_clean and log.offline_reason is None
+            is_clean = self._close_logs()
             if self.failure is None:
                 self._checkpoint_and_mark(is_clean)
         finally:
             _unlock(self.path, self._lock_descriptor)
+
+    def _close_logs(self) -> bool:
+        """Close them; whether all went well."""
+        unflushed = [log for log in self.logs.values() if log.recovery_point < log.log_end_offset]
+        at_once = len(unflushed) >= _SYNC_AT_ONCE
+        is_clean = self.failure is None
+        for log in self.logs.values():
+            try:
+                log.close(sync=not at_once)
+            except KafkaError as error:
+                _logger.error("%s", error)
+                is_clean = False
+            is_clean = is_clean and log.offline_reason is None
+        if at_once and is_clean:
+            self.files.sync_everything()
+            for log in unflushed:
+                log.synced()
+        return is_clean
 
     def _checkpoint_and_mark(self, is_clean: bool) -> None:
         try:

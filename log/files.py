@@ -128,6 +128,10 @@ class Files:
         finally:
             self.close(descriptor)
 
+    def sync_everything(self) -> None:
+        """All that was written to any file, by anybody, onto the disk."""
+        os.sync()
+
     def sync_file(self, path: Path) -> None:
         """A closed file's data onto the disk; one that is not there (any more) needs nothing."""
         try:

@@ -421,7 +421,7 @@ class Log(LogReader):
 
     @property
     def has_unflushed_roll(self) -> bool:
-        """Whether a segment rolled that is not wholly on the disk."""
+        """Whether a segment that rolled is not wholly on the disk."""
         return self.recovery_point < self.segments.active.base_offset
 
     def flush(self) -> None:
@@ -452,31 +452,31 @@ class Log(LogReader):
         except OSError as error:
             raise self.storage_error(error) from error
 
-    def close(self) -> None:
+    def close(self, *, sync: bool = True) -> None:
         """Flush, write what opening fast needs (indexes, a snapshot of the producers), let go of files.
+
+        Without `sync` the caller sees to it that all is on the disk, and says so with `synced`.
 
         Raises:
             KafkaError(KAFKA_STORAGE_ERROR): then the shutdown is not a clean one.
         """
-        if self.offline_reason is None:
-            try:
+        try:
+            if self.offline_reason is None:
                 self.segments.active.finish_indexes()
-                self.flush()
+                if sync:
+                    self.flush()
                 self.producer_state.end_offset = self.log_end_offset
                 self.snapshots.take(self.producer_state)
                 self.leader_epochs.write()
-            except OSError as error:
-                raise self.storage_error(error) from error
-            finally:
-                self.close_files()
-            retention.unlink_deleted(self, now_ms=None)
-        else:
+                retention.unlink_deleted(self, now_ms=None)
+        except OSError as error:
+            raise self.storage_error(error) from error
+        finally:
             self.close_files()
 
-    def close_files(self) -> None:
-        """Let go of the files, writing nothing."""
-        for segment in self.segments:
-            segment.close()
+    def synced(self) -> None:
+        """Everything that was written is on the disk now."""
+        self.recovery_point = self.log_end_offset
 
     def delete(self) -> Path:
         """Take the log out of the way: its directory is renamed `...-delete`, to be removed later.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import struct
-from bisect import bisect_left, insort
+from bisect import insort
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
@@ -131,15 +131,19 @@ class ProducerSnapshots:
             return
         state.end_offset = log_start_offset
 
-    def remove_outside(self, after: int, up_to: int) -> None:
-        """Remove those that are not in (after, up_to]."""
+    def remove_behind(self, end_offset: int) -> None:
+        """Remove those of offsets that the log does not have (any more).
+
+        Kafka removes those before the log's start, too, and forgets producers whose records were all
+        deleted when it is started again; they are not forgotten while it runs, nor here.
+        """
         for offset in self.offsets:
-            if not after < offset <= up_to:
+            if offset > end_offset:
                 self._remove(offset)
 
-    def remove_before(self, offset: int) -> None:
-        for older in self._offsets[: bisect_left(self._offsets, offset)]:
-            self._remove(older)
+    def remove_all(self) -> None:
+        for offset in self.offsets:
+            self._remove(offset)
 
     def remove_at(self, offset: int) -> None:
         """Remove the snapshot of a segment that is gone, if there is one."""

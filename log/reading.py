@@ -73,7 +73,8 @@ class LogReader:
         self.high_watermark = loaded.log_start_offset
         # Why the log takes and gives nothing any more; None while all is well.
         self.offline_reason: str | None = None
-        self._first_unstable_offset = self.producer_state.first_unstable_offset
+        self._first_unstable_offset: int | None = None
+        self.update_first_unstable()
         self._on_failure = on_failure
 
     @property
@@ -226,6 +227,11 @@ class LogReader:
             )
         except OSError as error:
             raise self.storage_error(error) from error
+
+    def close_files(self) -> None:
+        """Let go of the files, writing nothing."""
+        for segment in self.segments:
+            segment.close()
 
     def check_online(self) -> None:
         """Raises KafkaError(KAFKA_STORAGE_ERROR) once the log is offline."""

@@ -250,7 +250,10 @@ class LogLoader:
                 "%s: cut from %d to %d bytes: %s", segment.file.path, segment.size, end, reason
             )
             segment.cut(end)
-        segment.finish_indexes()
+        # The active segment's indexes may stay in memory; but which is to be the active one may change if
+        # a later one is lost, so every one that something follows is finished.
+        if segment is not self._segments.active:
+            segment.finish_indexes()
         return next_offset, is_whole
 
     def _complete(self, segment: LogSegment, completed: CompletedTransaction) -> None:
@@ -277,7 +280,7 @@ class LogLoader:
             segment.unlink()
         self._state.clear()
         self._state.end_offset = self._log_start_offset
-        self._snapshots.remove_outside(self._log_start_offset, self._log_start_offset)
+        self._snapshots.remove_all()
         self._segments.add(
             LogSegment.create(
                 self._directory, self._log_start_offset, self._open_files, now_ms=self._now_ms
@@ -290,7 +293,7 @@ class LogLoader:
     def _load_producers(self, log_start_offset: int, up_to: int) -> None:
         """The producers' state as it was at offset `up_to`."""
         self._snapshots.remove_strays(self._segments.base_offsets)
-        self._snapshots.remove_outside(log_start_offset, up_to)
+        self._snapshots.remove_behind(up_to)
         self._snapshots.load_latest(self._state, log_start_offset)
         replay_producers(self._segments, self._state, up_to)
         self._state.end_offset = max(self._state.end_offset, up_to)

@@ -129,9 +129,7 @@ def truncate(log: Log, offset: int) -> None:
             log.segments.remove(segment)
             segment.unlink()
             log.snapshots.remove_at(segment.base_offset)
-    active = log.segments.active
-    active.truncate_to(offset)
-    _ended_at(log, active.next_offset() if active.size else max(active.base_offset, offset))
+    _ended_at(log, log.segments.active.truncate_to(offset))
 
 
 def truncate_fully(log: Log, offset: int, now_ms: int) -> None:
@@ -146,11 +144,12 @@ def truncate_fully(log: Log, offset: int, now_ms: int) -> None:
 
 def _ended_at(log: Log, offset: int) -> None:
     log.log_end_offset = offset
+    log.log_start_offset = min(log.log_start_offset, offset)
     log.recovery_point = min(log.recovery_point, offset)
     log.leader_epochs.truncate_from_end(offset)
     log.leader_epochs.write()
     log.producer_state.clear()
-    log.snapshots.remove_outside(log.log_start_offset, offset)
+    log.snapshots.remove_behind(offset)
     log.snapshots.load_latest(log.producer_state, log.log_start_offset)
     replay_producers(log.segments, log.producer_state, offset)
     log.producer_state.end_offset = offset

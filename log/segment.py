@@ -441,14 +441,14 @@ class LogSegment:
             self.transaction_index.write(sync=True)
 
     def truncate_to(self, offset: int) -> int:
-        """Remove all batches that end at or behind `offset`; the bytes removed. Raises OSError."""
+        """Remove all batches that end at or behind `offset`; where the segment ends then. Raises OSError."""
         found = self.find(offset)
+        end = offset
         for index in self.indexes:
             index.truncate_to(offset)
-        removed = 0
         if found is not None:
-            position, _ = found
-            removed = self.size - position
+            position, batch = found
+            end = min(offset, batch.base_offset)
             self.file.truncate(position)
             self.size = position
         self.write_indexes()
@@ -459,7 +459,7 @@ class LogSegment:
         self._largest = None
         if self.size:
             self._largest = self._scan_largest()
-        return removed
+        return end
 
     def _scan_largest(self) -> TimestampAndOffset:
         largest = TimestampAndOffset(*self.time_index.last())
