@@ -112,12 +112,15 @@ def _change(
     in_sync: list[int],
     eligible: list[int],
 ) -> PartitionChangeRecord | None:
+    # Once anyone is in sync, who was last known to be eligible matters no longer.
+    forget = bool(in_sync) and bool(state.last_known_eligible)
     record = PartitionChangeRecord(
         partition_id=index,
         topic_id=topic_id,
         leader=leader if leader != state.leader_id else NO_LEADER_CHANGE,
         isr=in_sync if in_sync != state.in_sync_replicas else None,
         eligible_leader_replicas=(eligible if eligible != state.eligible_leader_replicas else None),
+        last_known_elr=[] if forget else None,
     )
     unchanged = PartitionChangeRecord(partition_id=index, topic_id=topic_id)
     return None if record == unchanged else record

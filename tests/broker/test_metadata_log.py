@@ -253,6 +253,19 @@ def test_leadership(
     assert record == expected
 
 
+def test_who_was_last_known_to_be_eligible_is_forgotten_once_anyone_is_in_sync() -> None:
+    state = state_of([1], [], -1)
+    state.eligible_leader_replicas = state.last_known_eligible = [1]
+    assert after_unfencing(TOPIC_ID, 0, state, 1, {1}) == PartitionChangeRecord(
+        partition_id=0,
+        topic_id=TOPIC_ID,
+        leader=1,
+        isr=[1],
+        eligible_leader_replicas=[],
+        last_known_elr=[],
+    )
+
+
 def test_replicas_are_spread_over_nodes_and_racks() -> None:
     racks: dict[int, str | None] = {1: "a", 2: "a", 3: "b", 4: "b", 5: "c", 6: "c"}
     placed = place(racks, frozenset(), 12, 3, 0)
