@@ -21,6 +21,8 @@ class GroupConfig:
     offsets_retention_minutes: int = 10_080
     offsets_retention_check_interval_ms: int = 600_000
 
+    rebalance_protocols: tuple[str, ...] = ("classic", "consumer", "streams")
+    """`group.coordinator.rebalance.protocols`. Classic is served whether it is named or not."""
     group_consumer_session_timeout_ms: int = 45_000
     group_consumer_min_session_timeout_ms: int = 45_000
     group_consumer_max_session_timeout_ms: int = 60_000

@@ -326,6 +326,7 @@ class GroupCoordinator:
         self, context: Context, request: ConsumerGroupHeartbeatRequest
     ) -> ConsumerGroupHeartbeatResponse:
         try:
+            self._check_consumer_protocol()
             check_request(request, context.api_version, self.config.group_consumer_assignors)
             shard = self.shard_of(request.group_id, context.node_id)
             group = shard.groups.get(request.group_id)
@@ -338,6 +339,10 @@ class GroupCoordinator:
             return ConsumerGroupHeartbeatResponse(
                 error_code=refused.code, error_message=refused.message
             )
+
+    def _check_consumer_protocol(self) -> None:
+        if "consumer" not in self.config.rebalance_protocols:
+            raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
 
     def _consumer_group_heartbeat(
         self,
@@ -449,6 +454,7 @@ class GroupCoordinator:
         described: list[consumer_group_describe.DescribedGroup] = []
         for group_id in group_ids:
             try:
+                self._check_consumer_protocol()
                 group = self.shard_of(group_id, context.node_id).groups.get(group_id)
                 default = self.config.group_consumer_assignors[0]
                 described.append(admin.describe_consumer(group_id, group, self.topics, default))

@@ -17,7 +17,11 @@ from kafkalite.group_coordinator.classic_member import ClassicMember
 from kafkalite.group_coordinator.classic_protocol import ClassicProtocol
 from kafkalite.group_coordinator.config import GroupConfig
 from kafkalite.group_coordinator.consumer_group import ConsumerGroup
-from kafkalite.group_coordinator.consumer_member import ConsumerMember, ConsumerMemberState
+from kafkalite.group_coordinator.consumer_member import (
+    Assigned,
+    ConsumerMember,
+    ConsumerMemberState,
+)
 from kafkalite.group_coordinator.consumer_protocol import Changes
 from kafkalite.group_coordinator.subscriptions import (
     assignment_from,
@@ -27,6 +31,7 @@ from kafkalite.group_coordinator.subscriptions import (
 from kafkalite.group_coordinator.timers import Timer
 from kafkalite.group_coordinator.topics_view import TopicsView
 from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
 from kafkalite.wire.messages.join_group import JoinGroupRequestProtocol
 from kafkalite.wire.messages.records.consumer_group_member_metadata import (
     ClassicMemberMetadata,
@@ -91,17 +96,14 @@ class ProtocolChange:
     def _consumer_member(self, group: ClassicGroup, member: ClassicMember) -> ConsumerMember:
         metadata = member.metadata(group.protocol_name) or bytes(member.protocols[0].metadata)
         subscription = subscription_from(metadata)
-        if subscription is None:
-            raise KafkaError(
-                ErrorCode.GROUP_ID_NOT_FOUND,
-                f"Cannot upgrade the classic group {group.group_id} to consumer group because the "
-                "embedded consumer protocol is malformed.",
-            )
+        assignment = assignment_from(member.assignment)
+        if subscription is None or assignment is None:
+            raise _cannot_upgrade(group, "the embedded consumer protocol is malformed")
+        if assignment.user_data:
+            # Some assignors leave notes for the next time, which nobody would keep.
+            raise _cannot_upgrade(group, "an unsupported custom assignor is in use")
         epoch = group.generation_id
-        assigned = {
-            topic_id: dict.fromkeys(partitions, epoch)
-            for topic_id, partitions in self._by_id(assignment_from(member.assignment)).items()
-        }
+        assigned = self._by_id(assignment, epoch)
         return ConsumerMember(
             member_id=member.member_id,
             instance_id=member.group_instance_id,
@@ -123,9 +125,13 @@ class ProtocolChange:
             assigned=assigned,
         )
 
-    def _by_id(self, by_name: dict[str, list[int]]) -> dict[UUID, list[int]]:
-        ids = {name: self._topics.topic_id(name) for name in by_name}
-        return {topic_id: by_name[name] for name, topic_id in ids.items() if topic_id is not None}
+    def _by_id(self, assignment: ConsumerProtocolAssignment, epoch: int) -> Assigned:
+        assigned: dict[UUID, dict[int, int]] = {}
+        for topic in assignment.assigned_partitions:
+            topic_id = self._topics.topic_id(topic.topic)
+            if topic_id is not None:
+                assigned[topic_id] = dict.fromkeys(topic.partitions, epoch)
+        return assigned
 
     def finish_upgrade(self, group: ClassicGroup) -> None:
         """The consumer group is in place: whoever is parked with the classic one shall rejoin."""
@@ -201,3 +207,10 @@ class ProtocolChange:
         return {
             name: sorted(target[topic_id]) for topic_id, name in names.items() if name is not None
         }
+
+
+def _cannot_upgrade(group: ClassicGroup, reason: str) -> KafkaError:
+    return KafkaError(
+        ErrorCode.GROUP_ID_NOT_FOUND,
+        f"Cannot upgrade the classic group {group.group_id} to consumer group because {reason}.",
+    )

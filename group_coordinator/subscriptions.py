@@ -47,16 +47,15 @@ def subscribed_topics_of(metadata: Iterable[bytes]) -> frozenset[str] | None:
     return frozenset(topics)
 
 
-def assignment_from(encoded: bytes) -> dict[str, list[int]]:
-    """Partitions by topic name that a classic member has; none if that is not Kafka's form."""
+def assignment_from(encoded: bytes) -> ConsumerProtocolAssignment | None:
+    """What a classic member has; None if that is not Kafka's form."""
     if not encoded:
-        return {}
+        return ConsumerProtocolAssignment()
     try:
-        assignment = decode(ConsumerProtocolAssignment, encoded, newer=True)
+        return decode(ConsumerProtocolAssignment, encoded)
     except ProtocolViolation as violation:
         logger.warning("a member's assignment is not a consumer's: %s", violation)
-        return {}
-    return {topic.topic: topic.partitions for topic in assignment.assigned_partitions}
+        return None
 
 
 def encoded_assignment(by_name: Mapping[str, Sequence[int]], subscription: bytes) -> bytes:

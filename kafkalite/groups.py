@@ -52,6 +52,7 @@ def group_config(config: BrokerConfig) -> GroupConfig:
         offset_metadata_max_bytes=integer("offset.metadata.max.bytes"),
         offsets_retention_minutes=integer("offsets.retention.minutes"),
         offsets_retention_check_interval_ms=integer("offsets.retention.check.interval.ms"),
+        rebalance_protocols=config.items("group.coordinator.rebalance.protocols"),
         group_consumer_session_timeout_ms=integer("group.consumer.session.timeout.ms"),
         group_consumer_min_session_timeout_ms=integer("group.consumer.min.session.timeout.ms"),
         group_consumer_max_session_timeout_ms=integer("group.consumer.max.session.timeout.ms"),

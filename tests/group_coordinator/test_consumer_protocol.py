@@ -89,6 +89,14 @@ async def test_a_group_has_a_greatest_size(autojump_clock, world):
     assert await first.beat() == ErrorCode.NONE
 
 
+async def test_the_protocol_may_be_switched_off(autojump_clock, world):
+    await world.start(rebalance_protocols=("classic",))
+    assert await world.consumer().beat() == ErrorCode.UNSUPPORTED_VERSION
+    (described,) = await world.describe_consumer()
+    assert described.error_code == ErrorCode.UNSUPPORTED_VERSION
+    await world.join_all(world.member())
+
+
 async def test_another_node_does_not_answer(autojump_clock, world):
     world.log.leaders = dict.fromkeys(range(4), 2)
     assert await world.consumer().beat() == ErrorCode.NOT_COORDINATOR

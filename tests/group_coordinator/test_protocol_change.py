@@ -198,6 +198,16 @@ async def test_a_malformed_subscription_hinders_the_upgrade(autojump_clock, worl
     assert await member.heartbeat() == ErrorCode.NONE
 
 
+async def test_an_assignor_s_notes_would_be_lost(autojump_clock, world):
+    member = classic(world)
+    await member.join()
+    await member.join()
+    noted = encode(ConsumerProtocolAssignment(user_data=b"notes"), 1)
+    await member.sync({member.member_id: noted})
+    assert await world.consumer().beat() == ErrorCode.GROUP_ID_NOT_FOUND
+    assert await member.heartbeat() == ErrorCode.NONE
+
+
 async def test_empty_groups_change_as_they_are_used(autojump_clock, world):
     member = world.member()
     await world.join_all(member)
