@@ -9,7 +9,8 @@ parks: the coordinator knows the assignment. Source: KIP-848, Kafka's GroupMetad
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from kafkalite.group_coordinator.classic_protocol import KNOWN_MEMBER_ID_SINCE, Caller, differs
+from kafkalite.group_coordinator.callers import Caller
+from kafkalite.group_coordinator.classic_protocol import KNOWN_MEMBER_ID_SINCE, differs
 from kafkalite.group_coordinator.config import GroupConfig
 from kafkalite.group_coordinator.consumer_group import ConsumerGroup
 from kafkalite.group_coordinator.consumer_member import (

@@ -15,9 +15,9 @@ Source of the rules: Kafka's GroupMetadataManager (classicGroup...), KIP-62, 345
 
 import contextlib
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 from kafkalite.group_coordinator import state_log
+from kafkalite.group_coordinator.callers import Caller
 from kafkalite.group_coordinator.classic_answers import joined, synced
 from kafkalite.group_coordinator.classic_group import ClassicGroup, Event, State
 from kafkalite.group_coordinator.classic_member import AnswerJoin, AnswerSync, ClassicMember
@@ -33,17 +33,6 @@ from kafkalite.wire.messages.sync_group import SyncGroupRequest, SyncGroupRespon
 
 KNOWN_MEMBER_ID_SINCE = 4  # JoinGroup: KIP-394
 SKIP_ASSIGNMENT_SINCE = 9  # JoinGroup: KIP-814
-
-
-class Caller(Protocol):
-    """Who sent the request."""
-
-    @property
-    def api_version(self) -> int: ...
-    @property
-    def client_id(self) -> str: ...
-    @property
-    def client_host(self) -> str: ...
 
 
 class ClassicProtocol:

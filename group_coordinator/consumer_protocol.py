@@ -19,7 +19,7 @@ from uuid import UUID
 
 from kafkalite.group_coordinator import consumer_records, state_log
 from kafkalite.group_coordinator.assignors import ASSIGNORS, Candidate
-from kafkalite.group_coordinator.classic_protocol import Caller
+from kafkalite.group_coordinator.callers import Caller
 from kafkalite.group_coordinator.config import GroupConfig, GroupOverrides
 from kafkalite.group_coordinator.consumer_checks import check_epoch
 from kafkalite.group_coordinator.consumer_group import ConsumerGroup, MemberTimers

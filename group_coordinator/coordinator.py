@@ -10,15 +10,15 @@ message; refusals become error codes here and nowhere else.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Protocol
 from uuid import UUID
 
 import trio
 
 from kafkalite.group_coordinator import admin, offset_requests
+from kafkalite.group_coordinator.callers import Context
 from kafkalite.group_coordinator.classic_group import ClassicGroup
 from kafkalite.group_coordinator.classic_in_consumer import ClassicInConsumer
-from kafkalite.group_coordinator.classic_protocol import Caller, ClassicProtocol
+from kafkalite.group_coordinator.classic_protocol import ClassicProtocol
 from kafkalite.group_coordinator.config import GroupConfig, GroupOverrides
 from kafkalite.group_coordinator.consumer_checks import check_request
 from kafkalite.group_coordinator.consumer_group import ConsumerGroup
@@ -56,13 +56,6 @@ from kafkalite.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitResponse,
 )
-
-
-class Context(Caller, Protocol):
-    """Who asks, and which node was asked."""
-
-    @property
-    def node_id(self) -> int: ...
 
 
 class GroupCoordinator:
