@@ -26,6 +26,7 @@ from kafkalite.wire.messages.list_offsets import (
     ListOffsetsRequest,
     ListOffsetsTopic,
 )
+from kafkalite.wire.messages.list_transactions import ListTransactionsRequest
 from kafkalite.wire.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
@@ -40,6 +41,11 @@ from kafkalite.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
+)
+from kafkalite.wire.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
 )
 from kafkalite.wire.records import Record, build_batch
 
@@ -57,7 +63,7 @@ class Transactions:
         self.topic = topic
         self.id = f"id-{topic}"
         self.ids: dict[Side, tuple[int, int]] = {}
-        self.sequence = 0
+        self.sequences: dict[int, int] = {}
         pair.create_topic(topic, 2)
         self.be(self.id)
 
@@ -80,6 +86,7 @@ class Transactions:
         """Go on with the producer id and epoch of the answers."""
         for side, answer in zip(self.sides, answers, strict=True):
             if answer.error_code == 0 and answer.producer_id >= 0:
+                self.sequences.clear()
                 self.ids[side] = answer.producer_id, answer.producer_epoch
 
     def ask(self, api: ApiKey, version: int, body: Callable[[Side], Any]) -> tuple[Any, Any]:
@@ -101,6 +108,11 @@ class Transactions:
                 each.partitions.sort()
         self.pair.compare("state", *answers)
         return answers[0], answers[1]
+
+    def next_sequence(self, partition: int) -> int:
+        """Sequences go on, until the epoch is another."""
+        self.sequences[partition] = self.sequences.get(partition, -1) + 1
+        return self.sequences[partition]
 
     # What can be asked; `bump` is added to the epoch, `other` to the producer id.
 
@@ -384,3 +396,112 @@ def test_every_request_in_every_state(
             continue
         REQUESTS[request_name](t, **who)
         t.state()
+
+
+@pytest.mark.parametrize("generation", [1, 2])
+def test_what_is_seen_at_every_step(transactions: Transactions, generation: int) -> None:
+    """Isolation, pending offsets and producers, through a commit, an abort and a fencing."""
+    t = transactions
+    produce_version = 11 if generation == 1 else 12
+    commit_version = 4 if generation == 1 else 5
+    for commit in (True, False, True):
+        if generation == 1:
+            t.add(3, partitions=(0, 1))
+            t.add_offsets(3)
+        for partition in (0, 1):
+            t.produce(produce_version, partition=partition, sequence=t.next_sequence(partition))
+        t.see_all()
+        t.commit_offsets(commit_version, offset=10 + commit)
+        t.see_all()
+        t.end(commit_version, commit)
+        t.see_all()
+    if generation == 1:
+        t.add(3)
+    t.produce(produce_version, sequence=t.next_sequence(0))
+    t.init()
+    t.see_all()
+    t.init()
+    t.see_all()
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_listing(transactions: Transactions, version: int) -> None:
+    t = transactions
+    begin_v2(t)
+    since = {"duration_filter": 10_000} if version >= 1 else {}
+    pattern = {"transactional_id_pattern": f"{t.id}.*"} if version >= 2 else {}
+    for filters in (
+        {"state_filters": ["Ongoing", "Asleep"]},
+        {"state_filters": ["Dead"], **pattern},
+        {**since, "state_filters": ["Ongoing"]},
+        *([pattern, {"transactional_id_pattern": "("}] if version >= 2 else []),
+    ):
+        t.ask(ApiKey.LIST_TRANSACTIONS, version, lambda _, f=filters: ListTransactionsRequest(**f))
+    t.end(5, True)
+    t.state()
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_markers_by_hand(transactions: Transactions, version: int) -> None:
+    t = transactions
+    t.init()
+    begin_v2(t)
+    for bump, partition, coordinator_epoch in (
+        (0, 7, 0),
+        (-1, 0, 0),
+        (0, 0, 5),
+        (1, 0, 5),
+        (1, 0, 4),
+        (0, 1, 0),
+    ):
+
+        def body(
+            side: Side,
+            bump: int = bump,
+            partition: int = partition,
+            coordinator_epoch: int = coordinator_epoch,
+        ) -> WriteTxnMarkersRequest:
+            producer_id, epoch = t.ids[side]
+            marker = WritableTxnMarker(
+                producer_id=producer_id,
+                producer_epoch=epoch + bump,
+                transaction_result=False,
+                topics=[WritableTxnMarkerTopic(name=t.topic, partition_indexes=[partition])],
+                coordinator_epoch=coordinator_epoch,
+                transaction_version=2 if version >= 2 else 0,
+            )
+            return WriteTxnMarkersRequest(markers=[marker])
+
+        t.ask(ApiKey.WRITE_TXN_MARKERS, version, body)
+        t.fetch()
+        t.producers()
+
+
+LAST_EPOCH_OF_CLIENTS = 32766
+
+
+def bump_to_the_last(t: Transactions) -> None:
+    """Ask for epochs until there is one left, many at a time."""
+    for side in t.sides:
+        request = InitProducerIdRequest(transactional_id=t.id, transaction_timeout_ms=60_000)
+        left = LAST_EPOCH_OF_CLIENTS - t.ids[side][1]
+        while left:
+            burst = min(left, 500)
+            for _ in range(burst):
+                side.send(ApiKey.INIT_PRODUCER_ID, 5, request)
+            answers = [side.receive(ApiKey.INIT_PRODUCER_ID, 5) for _ in range(burst)]
+            left -= burst
+        t.ids[side] = answers[-1].producer_id, answers[-1].producer_epoch
+        assert t.ids[side][1] == LAST_EPOCH_OF_CLIENTS
+
+
+def test_the_epochs_of_a_producer_id_run_out(transactions: Transactions) -> None:
+    """The last epochs: the producer id changes with the end of a transaction."""
+    t = transactions
+    bump_to_the_last(t)
+    t.produce(12)
+    t.end(5, True)
+    t.see_all()
+    t.produce(12)
+    t.end(5, False)
+    t.see_all()
