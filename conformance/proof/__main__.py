@@ -71,12 +71,14 @@ class Worker:
             events["worker started"] += 1
 
 
-def prove(kind: str, seconds: float, seed: int, directory: Path) -> str | None:
+def prove(
+    kind: str, seconds: float, seed: int, directory: Path, node_count: int = 1
+) -> str | None:
     """Run for that long; what was wrong, or None."""
     chance = random.Random(seed)
     starter = {"kafkalite": Kafkalite, "kafka": ApacheKafka}[kind]
     properties = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000"}
-    broker: Broker = starter(directory / "broker", properties)
+    broker: Broker = starter(directory / "broker", properties, node_count)
     workers = [Worker(name, i, name) for name in ("librdkafka", "aiokafka") for i in range(2)]
     workers.append(Worker("java", 0, "java"))
     pipelines = sorted({worker.pipeline for worker in workers})
@@ -191,12 +193,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=1200)
     parser.add_argument("--broker", choices=["kafkalite", "kafka"], default="kafkalite")
+    parser.add_argument("--nodes", type=int, default=1)
     parser.add_argument("--seed", type=int, default=None, help="the same troubles again")
     arguments = parser.parse_args()
     seed = random.randrange(1 << 32) if arguments.seed is None else arguments.seed
     print(f"{arguments.seconds:.0f} s, seed {seed}", flush=True)
     with tempfile.TemporaryDirectory(prefix="proof-") as directory:
-        wrong = prove(arguments.broker, arguments.seconds, seed, Path(directory))
+        wrong = prove(arguments.broker, arguments.seconds, seed, Path(directory), arguments.nodes)
         if wrong:
             print(f"WRONG: {wrong}")
             for output in sorted(Path(directory).glob("*.output")):
