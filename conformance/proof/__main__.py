@@ -71,9 +71,7 @@ class Worker:
             events["worker started"] += 1
 
 
-def prove(
-    kind: str, seconds: float, seed: int, directory: Path, node_count: int = 1
-) -> str | None:
+def prove(kind: str, seconds: float, seed: int, directory: Path, node_count: int = 1) -> str | None:
     """Run for that long; what was wrong, or None."""
     chance = random.Random(seed)
     starter = {"kafkalite": Kafkalite, "kafka": ApacheKafka}[kind]
