@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 
 # Records between two steps: about a millisecond.
 _RECORDS_PER_STEP = 256
-# Batches between two steps, where records are not looked at.
-_BATCHES_PER_STEP = 128
+# As many records a batch itself counts for.
+_RECORDS_PER_BATCH = 2
 # What is packed in a thread rather than at once.
 _BIG_BATCH_BYTES = 64 << 10
 # Longer keys are remembered by a digest, as Kafka remembers all (by MD5).
@@ -111,6 +111,7 @@ class Compaction:
         self._transactions = CleanedTransactions()
         self._group_end = -1
         self._step_bytes = 0
+        self._work = 0
 
     def run(self) -> Generator[Step, None, int]:
         """The whole round, step by step; returns the offset up to which the log is clean."""
@@ -149,6 +150,7 @@ class Compaction:
             raise CleaningAborted(self._log.name)
 
     def _step(self) -> Iterator[Step]:
+        self._work = 0
         size, self._step_bytes = self._step_bytes, 0
         yield Step(size)
         self._check()
@@ -190,7 +192,7 @@ class Compaction:
     ) -> Generator[Step, None, bool]:
         """Note the segment's keys; whether the map is full."""
         _, position = segment.offset_index.lookup(start)
-        for i, (_, batch) in enumerate(segment.batches(position), start=1):
+        for _, batch in segment.batches(position):
             self._step_bytes += batch.size_bytes
             batch.ensure_valid()
             if batch.is_control:
@@ -207,7 +209,8 @@ class Compaction:
                         yield from self._step()
             if batch.last_offset >= start:
                 self._map.latest_offset = max(self._map.latest_offset, batch.last_offset)
-            if i % _BATCHES_PER_STEP == 0 or batch.record_count >= _RECORDS_PER_STEP:
+            self._work += batch.record_count + _RECORDS_PER_BATCH
+            if self._work >= _RECORDS_PER_STEP:
                 yield from self._step()
         yield from self._step()
         return False
@@ -256,7 +259,7 @@ class Compaction:
     def _clean_segment(
         self, segment: LogSegment, cleaned: LogSegment, producers: dict[int, ProducerEntry]
     ) -> Iterator[Step]:
-        for i, (_, batch) in enumerate(segment.batches(), start=1):
+        for _, batch in segment.batches():
             self._step_bytes += batch.size_bytes
             batch.ensure_valid()
             result = yield from self._clean_batch(batch, producers)
@@ -271,7 +274,8 @@ class Compaction:
                     index_interval_bytes=self._log.config.index_interval_bytes,
                 )
                 self._step_bytes += len(data)
-            if i % _BATCHES_PER_STEP == 0 or batch.record_count >= _RECORDS_PER_STEP:
+            self._work += batch.record_count + _RECORDS_PER_BATCH
+            if self._work >= _RECORDS_PER_STEP:
                 yield from self._step()
 
     def _clean_batch(
