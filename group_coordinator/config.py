@@ -8,10 +8,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class GroupConfig:
     """The group coordinator's configuration. Defaults are Apache Kafka 4.3's, except that nothing
-    waits for companions that may come: a test's first consumer should not wait for seconds."""
+    waits for companions that may come: a test's first consumer should not wait for seconds.
+
+    `group_consumer_assignment_interval_ms` may be set at any time and counts from then on. Kafka
+    has no other of these among its dynamic configs (GroupCoordinatorConfig)."""
 
     group_min_session_timeout_ms: int = 6_000
     group_max_session_timeout_ms: int = 1_800_000

@@ -29,8 +29,15 @@ def open_group_coordinator(
     config: BrokerConfig, cluster: Cluster, topics: Topics, now_ms: Callable[[], int]
 ) -> GroupCoordinator:
     """The coordinator of all groups of this process. It works once its `run` does."""
+    groups = group_config(config)
+
+    def dynamic_configs_changed() -> None:
+        interval_ms = config.integer("group.consumer.assignment.interval.ms")
+        groups.group_consumer_assignment_interval_ms = interval_ms
+
+    config.subscribe(dynamic_configs_changed)
     coordinator = GroupCoordinator(
-        group_config(config),
+        groups,
         ConsumerOffsetsLog(topics, now_ms),
         TopicNames(topics),
         now_ms=now_ms,

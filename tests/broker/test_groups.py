@@ -7,10 +7,16 @@ import pytest
 from kafkalite.testing import broker as a_broker
 from kafkalite.topic_creation import OFFSETS_TOPIC
 from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from kafkalite.wire.messages.delete_groups import DeleteGroupsRequest
 from kafkalite.wire.messages.describe_groups import DescribeGroupsRequest
 from kafkalite.wire.messages.find_coordinator import FindCoordinatorRequest
 from kafkalite.wire.messages.heartbeat import HeartbeatRequest
+from kafkalite.wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from kafkalite.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from kafkalite.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from kafkalite.wire.messages.list_groups import ListGroupsRequest
@@ -243,3 +249,42 @@ async def test_each_group_has_one_coordinator(connect):
                 assert joined.error_code == ErrorCode.NONE
             else:
                 assert joined.error_code == ErrorCode.NOT_COORDINATOR
+
+
+async def test_the_assignment_interval_counts_as_soon_as_it_is_altered(connect):
+    interval, largest = "group.consumer.assignment.interval.ms", "group.consumer.max.size"
+
+    async def alter(name, value):
+        config = AlterableConfig(name=name, config_operation=0, value=value)
+        node = AlterConfigsResource(resource_type=4, resource_name="", configs=[config])
+        answer = await client.ask(IncrementalAlterConfigsRequest(resources=[node]))
+        return answer.responses[0].error_code
+
+    async def beat(member_id, epoch):
+        """The member's epoch, and how many partitions it is told to have."""
+        joining = {"rebalance_timeout_ms": 9_000, "topic_partitions": []} if epoch == 0 else {}
+        request = ConsumerGroupHeartbeatRequest(
+            group_id="group",
+            member_id=member_id,
+            member_epoch=epoch,
+            subscribed_topic_names=["words"],
+            **joining,
+        )
+        response = await client.ask(request)
+        assert response.error_code == ErrorCode.NONE, response
+        topics = response.assignment.topic_partitions if response.assignment else []
+        return response.member_epoch, sum(len(topic.partitions) for topic in topics)
+
+    async with a_broker({interval: "15000"}) as running:
+        running.create_topic("words", partitions=2)
+        client = await connect(running)
+        await find(client)
+        _, count = await beat("first", 0)
+        assert count == 2
+        await beat("first", -1)
+        epoch, count = await beat("second", 0)
+        assert count == 0  # those of the last assignment wait for the next one
+        assert await alter(largest, "1") == ErrorCode.INVALID_REQUEST  # not dynamic in Kafka either
+        assert await alter(interval, "0") == ErrorCode.NONE
+        _, count = await beat("second", epoch)
+        assert count == 2
