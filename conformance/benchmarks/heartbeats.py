@@ -1,0 +1,143 @@
+"""What it costs that members live: `python -m conformance.benchmarks.heartbeats`.
+
+A thousand members of each protocol heartbeat once a second, evenly spread, each heartbeat in a
+frame of its own that is answered before the next is sent: the broker wakes up for every one. The
+figure is the broker's CPU time as a share of one core.
+"""
+
+import argparse
+import itertools
+import tempfile
+import time
+import uuid
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from conformance.benchmarks.requests import cpu_seconds
+from conformance.harness.apache_kafka import ServerKafka
+from conformance.harness.broker import Broker
+from conformance.harness.kafkalite import Kafkalite
+from conformance.harness.members import ClassicMember, Requests, find_coordinators, join_all
+from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    TopicPartitions,
+)
+
+MEMBERS = 1000
+GROUPS = 20  # of the consumer protocol; classic members have a group each
+CONNECTIONS = 20
+TOPIC = "shared"
+ROUNDS = 20
+BAR_PERCENT = 10
+
+Beat = Callable[[], None]
+
+
+class ConsumerMember:
+    """A member of the consumer protocol, who gives up and takes what it is told at once."""
+
+    def __init__(self, group_id: str, connection: Requests) -> None:
+        self.connection = connection
+        self.request = ConsumerGroupHeartbeatRequest(
+            group_id=group_id, member_id=uuid.uuid4().hex, member_epoch=0
+        )
+
+    def beat(self, *, with_all: bool = False) -> bool:
+        """Whether it was told something new; in between, a heartbeat says only who and when."""
+        self.request.rebalance_timeout_ms = 30_000 if with_all else -1
+        self.request.subscribed_topic_names = [TOPIC] if with_all else None
+        answer = self.connection.call(self.request, 1)
+        assert answer.error_code == ErrorCode.NONE, answer
+        is_news = answer.member_epoch != self.request.member_epoch or bool(answer.assignment)
+        self.request.member_epoch = answer.member_epoch
+        self.request.topic_partitions = None
+        if answer.assignment:
+            self.request.topic_partitions = [
+                TopicPartitions(topic_id=topic.topic_id, partitions=topic.partitions)
+                for topic in answer.assignment.topic_partitions
+            ]
+        return is_news
+
+
+def classic(connections: list[Requests]) -> list[Beat]:
+    turn = itertools.cycle(connections)
+    name = uuid.uuid4().hex
+    members = [ClassicMember(f"{name}-{i}", next(turn)) for i in range(MEMBERS)]
+    find_coordinators(connections[0], [member.group_id for member in members])
+    join_all(members)
+
+    def beat(member: ClassicMember) -> None:
+        answer = member.connection.call(member.heartbeat_request(), 4)
+        assert answer.error_code == ErrorCode.NONE, answer
+
+    return [partial(beat, member) for member in members]
+
+
+def consumer(connections: list[Requests]) -> list[Beat]:
+    turn = itertools.cycle(connections)
+    names = [uuid.uuid4().hex for _ in range(GROUPS)]
+    find_coordinators(connections[0], names)
+    members = [ConsumerMember(names[i % GROUPS], next(turn)) for i in range(MEMBERS)]
+    for member in members:
+        member.request.topic_partitions = []
+        member.beat(with_all=True)
+    for _ in range(ROUNDS):
+        news = [member.beat() for member in members]
+        if not any(news):  # all have what they are to have
+            break
+    return [partial(beat_still, member) for member in members]
+
+
+def beat_still(member: ConsumerMember) -> None:
+    assert not member.beat(), "the group was not stable"
+
+
+def measure(broker: Broker, beats: list[Beat], seconds: float) -> tuple[float, float]:
+    """Heartbeats per second, and the broker's share of a core in percent."""
+    count = int(len(beats) * seconds)
+    before, began = cpu_seconds(broker.pid), time.perf_counter()
+    for number, beat in zip(range(count), itertools.cycle(beats), strict=False):
+        early = began + number / len(beats) - time.perf_counter()
+        if early > 0:
+            time.sleep(early)
+        beat()
+    took = time.perf_counter() - began
+    return count / took, 100 * (cpu_seconds(broker.pid) - before) / took
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=5.0)
+    parser.add_argument("--alone", action="store_true", help="kafkalite without Apache Kafka")
+    arguments = parser.parse_args()
+    kinds: list[Callable[[Path], Broker]] = [Kafkalite]
+    if not arguments.alone:
+        kinds.append(ServerKafka)
+    for kind in kinds:
+        with ExitStack() as stack:
+            broker = kind(Path(stack.enter_context(tempfile.TemporaryDirectory())))
+            stack.callback(broker.stop)
+            admin = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0})
+            topic = NewTopic(TOPIC, MEMBERS // GROUPS, 1)
+            admin.create_topics([topic])[TOPIC].result()
+            for protocol in (classic, consumer):
+                with ExitStack() as open_connections:
+                    connections = [
+                        open_connections.enter_context(Requests(broker.bootstrap))
+                        for _ in range(CONNECTIONS)
+                    ]
+                    rate, percent = measure(broker, protocol(connections), arguments.seconds)
+                print(
+                    f"{broker.kind}: {MEMBERS} {protocol.__name__} members, {rate:.0f} heartbeats/s: "
+                    f"{percent:.1f} % of a core (bar: {BAR_PERCENT} %)",
+                    flush=True,
+                )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,127 @@
+"""Groups that are large, and groups that are many."""
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+
+import pytest
+from confluent_kafka import Consumer, ConsumerGroupState
+from confluent_kafka.admin import AdminClient
+
+from conformance.harness.broker import Broker
+from conformance.harness.members import (
+    ClassicMember,
+    Requests,
+    call_all,
+    find_coordinators,
+    join_all,
+)
+from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from kafkalite.wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+)
+
+MEMBER_COUNT = 200
+GROUP_COUNT = 500
+SECONDS = 90
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_two_hundred_consumers_share_two_hundred_partitions(
+    broker: Broker,
+    admin: AdminClient,
+    create_topic: Callable[..., str],
+    unique: Callable[[str], str],
+    closing: ExitStack,
+    protocol: str,
+) -> None:
+    topic, group_id = create_topic(partitions=MEMBER_COUNT), unique("group")
+    config: dict[str, object] = {
+        "bootstrap.servers": broker.bootstrap,
+        "group.id": group_id,
+        "group.protocol": protocol,
+        "enable.auto.commit": False,
+        "fetch.wait.max.ms": 5000,  # nothing will come: not two hundred empty fetches at a time
+        "log_level": 0,
+    }
+    if protocol == "classic":
+        config |= {"partition.assignment.strategy": "range", "heartbeat.interval.ms": 500}
+    consumers = [Consumer(config) for _ in range(MEMBER_COUNT)]
+    closing.callback(close_all, consumers)
+    for consumer in consumers:
+        consumer.subscribe([topic])
+    deadline = time.monotonic() + SECONDS
+    while not each_has_one(consumers):
+        assert time.monotonic() < deadline, [len(c.assignment()) for c in consumers]
+        for consumer in consumers:
+            consumer.poll(0)
+        time.sleep(0.05)
+    described = admin.describe_consumer_groups([group_id])[group_id].result(SECONDS)
+    assert described.state == ConsumerGroupState.STABLE
+    assert len(described.members) == MEMBER_COUNT
+    told = [p.partition for m in described.members for p in m.assignment.topic_partitions]
+    assert sorted(told) == list(range(MEMBER_COUNT))
+
+
+def each_has_one(consumers: list[Consumer]) -> bool:
+    assigned = [[p.partition for p in consumer.assignment()] for consumer in consumers]
+    return all(len(of_one) == 1 for of_one in assigned) and (
+        len({of_one[0] for of_one in assigned}) == MEMBER_COUNT
+    )
+
+
+def close_all(consumers: list[Consumer]) -> None:
+    """At once: one after the other, each would be waited for."""
+    threads = [threading.Thread(target=consumer.close) for consumer in consumers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def test_five_hundred_groups_at_once(
+    broker: Broker,
+    create_topic: Callable[..., str],
+    unique: Callable[[str], str],
+    closing: ExitStack,
+) -> None:
+    topic, name = create_topic(), unique("group")
+    members = [
+        ClassicMember(f"{name}-{i}", closing.enter_context(Requests(broker.bootstrap, SECONDS)))
+        for i in range(GROUP_COUNT)
+    ]
+    find_coordinators(members[0].connection, [member.group_id for member in members])
+    join_all(members)
+    beats = call_all(members, [member.heartbeat_request() for member in members], 4)
+    assert {beat.error_code for beat in beats} == {ErrorCode.NONE}
+    commits = [commit_request(member, topic, 1000 + i) for i, member in enumerate(members)]
+    for committed in call_all(members, commits, 9):
+        assert committed.topics[0].partitions[0].error_code == ErrorCode.NONE
+    fetches = [fetch_request(member.group_id, topic) for member in members]
+    fetched = [answer.groups[0] for answer in call_all(members, fetches, 9)]
+    assert [group.group_id for group in fetched] == [member.group_id for member in members]
+    offsets = [group.topics[0].partitions[0].committed_offset for group in fetched]
+    assert offsets == list(range(1000, 1000 + GROUP_COUNT))
+
+
+def commit_request(member: ClassicMember, topic: str, offset: int) -> OffsetCommitRequest:
+    partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=offset)
+    return OffsetCommitRequest(
+        group_id=member.group_id,
+        generation_id_or_member_epoch=member.generation_id,
+        member_id=member.member_id,
+        topics=[OffsetCommitRequestTopic(name=topic, partitions=[partition])],
+    )
+
+
+def fetch_request(group_id: str, topic: str) -> OffsetFetchRequest:
+    topics = [OffsetFetchRequestTopics(name=topic, partition_indexes=[0])]
+    return OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id=group_id, topics=topics)])
