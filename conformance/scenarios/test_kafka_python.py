@@ -12,6 +12,7 @@ from kafka.errors import MessageSizeTooLargeError
 
 from conformance.harness.broker import Broker
 from conformance.scenarios.conftest import CreateTopic
+from conformance.scenarios.kafka_python_consumer import subscribed_consumer
 
 SECONDS = 15
 
@@ -30,7 +31,7 @@ def produce(broker: Broker, closing: ExitStack) -> Callable[..., KafkaProducer]:
 def consume(broker: Broker, closing: ExitStack) -> Callable[..., KafkaConsumer]:
     def start(*topics: str, **options: Any) -> KafkaConsumer:
         defaults = {"auto_offset_reset": "earliest", "consumer_timeout_ms": SECONDS * 1000}
-        consumer = KafkaConsumer(
+        consumer = subscribed_consumer(
             *topics, bootstrap_servers=broker.bootstrap, **{**defaults, **options}
         )
         closing.callback(consumer.close)

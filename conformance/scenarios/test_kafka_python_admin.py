@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from kafka import KafkaConsumer, TopicPartition
+from kafka import TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient, OffsetSpec
 from kafka.errors import (
     InvalidConfigurationError,
@@ -18,6 +18,7 @@ from kafka.errors import (
 
 from conformance.harness.broker import Broker
 from conformance.scenarios.conftest import CreateTopic
+from conformance.scenarios.kafka_python_consumer import subscribed_consumer
 
 SECONDS = 15
 
@@ -183,7 +184,7 @@ def test_groups_from_the_outside(
     client: KafkaAdminClient, broker: Broker, create_topic: CreateTopic, unique: Any
 ) -> None:
     topic, group = create_topic(), unique("group")
-    consumer = KafkaConsumer(
+    consumer = subscribed_consumer(
         topic, bootstrap_servers=broker.bootstrap, group_id=group, heartbeat_interval_ms=100
     )
     wait_until(lambda: consumer.poll(50) or consumer.assignment())

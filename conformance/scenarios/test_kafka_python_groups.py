@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,14 +13,16 @@ from kafka import KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartitio
 
 from conformance.harness.broker import Broker
 from conformance.scenarios.conftest import CreateTopic
+from conformance.scenarios.kafka_python_consumer import subscribed_consumer
 
 SECONDS = 15
+ROOT = Path(__file__).parent.parent.parent
 
 
 @pytest.fixture
 def join(broker: Broker, closing: ExitStack) -> Callable[..., KafkaConsumer]:
     def start(group: str, topic: str, **options: Any) -> KafkaConsumer:
-        consumer = KafkaConsumer(
+        consumer = subscribed_consumer(
             topic,
             bootstrap_servers=broker.bootstrap,
             group_id=group,
@@ -108,9 +111,9 @@ def test_offsets_can_be_kept_without_being_a_member(
 
 MEMBER = """
 import sys, time
-from kafka import KafkaConsumer
-consumer = KafkaConsumer(sys.argv[1], bootstrap_servers=sys.argv[2], group_id=sys.argv[3],
-                         session_timeout_ms=6000)
+from conformance.scenarios.kafka_python_consumer import subscribed_consumer
+consumer = subscribed_consumer(sys.argv[1], bootstrap_servers=sys.argv[2], group_id=sys.argv[3],
+                               session_timeout_ms=6000)
 while not consumer.assignment():
     consumer.poll(50)
 print("assigned", flush=True)
@@ -125,6 +128,7 @@ def test_a_member_that_died_is_given_up(
     topic, group = create_topic(partitions=2), unique("group")
     member = subprocess.Popen(
         [sys.executable, "-c", MEMBER, topic, broker.bootstrap, group],
+        cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
@@ -153,6 +157,7 @@ def test_subscribing_by_pattern(
         consumer_timeout_ms=SECONDS * 1000,
     )
     closing.callback(consumer.close)
+    consumer.topics()  # for the reason given in kafka_python_consumer.py
     consumer.subscribe(pattern=f"^{topic}$")
     assert next(consumer).topic == topic
 

@@ -5,12 +5,13 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
-from kafka import KafkaConsumer, KafkaProducer
+from kafka import KafkaProducer
 
 from conformance.conftest import starter
 from conformance.harness.broker import Broker
 from conformance.harness.raw import RawConnection, produce_v3, produced_v3, record_batch
 from conformance.harness.tools import run_tool
+from conformance.scenarios.kafka_python_consumer import subscribed_consumer
 
 SECONDS = 30
 PARTITIONS = 6
@@ -92,7 +93,7 @@ def test_kafka_python(cluster: Broker, spread: str) -> None:
         producer.send(spread, str(i).encode(), partition=i % PARTITIONS)
     producer.flush(SECONDS)
     producer.close()
-    consumer = KafkaConsumer(
+    consumer = subscribed_consumer(
         spread,
         bootstrap_servers=addresses[2],
         auto_offset_reset="earliest",
