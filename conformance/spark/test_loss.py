@@ -161,6 +161,7 @@ def test_a_topic_deleted_under_a_stream(
         subscribePattern=f"{topic}-.*",
         startingOffsets="earliest",
         failOnDataLoss="false",
+        **IMPATIENT,
     )
     table = Table(spark, topic)
     with running(table.fed_by(frame)) as query:
