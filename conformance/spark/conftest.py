@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from conformance.conftest import starter
 from conformance.harness.broker import Broker
 from conformance.spark.client import Client
 
@@ -37,9 +38,23 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
     session.stop()
 
 
+@pytest.fixture(scope="session")
+def broker(
+    pytestconfig: pytest.Config,
+    tmp_path_factory: pytest.TempPathFactory,
+    _living: list[Broker],
+) -> Iterator[Broker]:
+    """One for Spark alone: its queries ask for all topics all the time, and others leave thousands."""
+    kind = pytestconfig.getoption("--broker")
+    started = starter(kind, tmp_path_factory.mktemp("for-spark"), _living)()
+    yield started
+    _living.remove(started)
+    started.stop()
+
+
 @pytest.fixture
 def client(broker: Broker) -> Client:
-    """An ordinary client of the shared broker."""
+    """An ordinary client of that broker."""
     return Client(broker.bootstrap)
 
 
