@@ -32,8 +32,7 @@ IDLE_SECONDS = 10.0
 
 def process_seconds(broker: Broker) -> float:
     """CPU time of the broker's process so far, user and system."""
-    process = broker.process if isinstance(broker, Kafkalite) else broker.processes[0]  # type: ignore[attr-defined]
-    fields = Path(f"/proc/{process.popen.pid}/stat").read_text().rpartition(")")[2].split()
+    fields = Path(f"/proc/{broker.pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 

@@ -84,7 +84,7 @@ def test_records_are_framed_as_kafka_frames_them(value: str, record: object) -> 
 
 
 def test_an_unknown_record_is_an_error() -> None:
-    with pytest.raises(KafkaError, match="no metadata record: frame version 1, type 99"):
+    with pytest.raises(KafkaError, match="no metadata record: unknown record type 99"):
         decode_record(bytes([1, 99, 0]))
 
 
