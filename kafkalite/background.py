@@ -40,6 +40,10 @@ class Background:
         self._broker = broker
         self._config = broker.config
         self._logs = broker.logs.manager
+        self._cleaner = Cleaner(
+            self._logs.directories,
+            dedupe_buffer_bytes=self._config.integer("log.cleaner.dedupe.buffer.size"),
+        )
 
     def start(self, nursery: trio.Nursery) -> None:
         """Start every job as a task; they end with the nursery."""
@@ -90,24 +94,36 @@ class Background:
                 else:
                     flush.complete()
 
+    def clean_now(self) -> None:
+        """Retention and compaction, of everything and at once: for tests, nobody is served meanwhile.
+
+        What is written so far counts: compacted logs begin a new segment first, and neither
+        `min.cleanable.dirty.ratio` nor any interval is waited for. Raises KafkaError.
+        """
+        for log in self._logs.logs:
+            if log.offline_reason is None:
+                log.cleaning = None  # whoever is at it stops, and finds it done
+                if log.config.compact:
+                    log.roll()
+        for _ in self._logs.retention():
+            pass
+        while self._cleaner.clean_at_once():
+            pass
+
     async def _clean(self) -> None:
         """Compact the logs that need it, one after the other."""
         if not self._config.boolean("log.cleaner.enable"):
             return
-        cleaner = Cleaner(
-            self._logs.directories,
-            dedupe_buffer_bytes=self._config.integer("log.cleaner.dedupe.buffer.size"),
-        )
         while True:
-            if not await self._clean_one(cleaner):
+            if not await self._clean_one():
                 await trio.sleep(self._seconds("log.cleaner.backoff.ms"))
 
-    async def _clean_one(self, cleaner: Cleaner) -> bool:
+    async def _clean_one(self) -> bool:
         """Compact the log that needs it most; whether there was one."""
         throttle = Throttle(
             self._config.double("log.cleaner.io.max.bytes.per.second"), trio.current_time()
         )
-        with closing(cleaner.clean()) as steps:
+        with closing(self._cleaner.clean()) as steps:
             began = time.perf_counter()
             while True:
                 try:

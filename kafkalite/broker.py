@@ -56,6 +56,7 @@ class Broker:
     group_coordinator: GroupCoordinator
     transaction_coordinator: TransactionCoordinator
     logs: PartitionLogs
+    background: Background
 
     def __init__(self, config: BrokerConfig, *, now_ms: Callable[[], int] = wall_clock_ms) -> None:
         self.config = config
@@ -122,6 +123,7 @@ class Broker:
             self.config, self.cluster, self.topics, self.now_ms
         )
         self.transaction_coordinator = open_transaction_coordinator(self)
+        self.background = Background(self)
 
     def _close_listeners(self) -> None:
         for listener in self.listeners:
@@ -141,7 +143,7 @@ class Broker:
         """Serve clients until `stop`; has started when they can connect."""
         try:
             async with trio.open_nursery() as nursery:
-                Background(self).start(nursery)
+                self.background.start(nursery)
                 await nursery.start(self.group_coordinator.run)
                 await nursery.start(self.transaction_coordinator.run)
                 nursery.start_soon(self._connections.serve)

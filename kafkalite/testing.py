@@ -26,6 +26,8 @@ import trio
 
 from kafkalite.broker import Broker
 from kafkalite.config import BrokerConfig
+from kafkalite.log.removal import remove_records
+from kafkalite.partition import Partition
 from kafkalite.topics import NewTopic
 
 T = TypeVar("T")
@@ -101,6 +103,44 @@ class broker:
         if topic is None:
             raise KeyError(name)
         return topic.topic_id
+
+    # What time and cleaning do to a log, now
+
+    def clean_now(self) -> None:
+        """Apply retention and compaction to all that is written so far, without waiting for any
+        interval, ratio or full segment."""
+        self._call(lambda: self._running.background.clean_now())
+
+    def force_data_loss(self, topic: str, partition: int, to_offset: int) -> None:
+        """Lose the records before `to_offset` (-1: all), as retention loses what is too old.
+
+        Raises KeyError for a partition that does not exist, KafkaError when `to_offset` lies behind
+        the high watermark.
+        """
+
+        def lose() -> None:
+            found = self._partition(topic, partition)
+            offset = found.high_watermark if to_offset == -1 else to_offset
+            found.log.delete_records_before(offset)
+            found.log.retain()
+            found.watchers.notify()
+
+        self._call(lose)
+
+    def make_gap(self, topic: str, partition: int, first_offset: int, end_offset: int) -> None:
+        """Take the records [first_offset, end_offset) out, as compaction does: offsets stay.
+
+        Raises KeyError for a partition that does not exist, KafkaError when it does not have them.
+        """
+        self._call(
+            lambda: remove_records(self._partition(topic, partition).log, first_offset, end_offset)
+        )
+
+    def _partition(self, topic: str, index: int) -> Partition:
+        found = self._running.topics.get(topic)
+        if found is None or not 0 <= index < len(found.partitions):
+            raise KeyError(f"{topic}-{index}")
+        return found.partitions[index]
 
     # In a thread
 

@@ -22,7 +22,7 @@ from kafkalite.log.checkpoints import (
     read_offsets,
     write_offsets,
 )
-from kafkalite.log.compaction import CleaningAborted, Compaction, Step
+from kafkalite.log.compaction import CleaningAborted, Compaction, Step, run_steps
 from kafkalite.log.config import FOREVER
 from kafkalite.log.directory import LogDirectory
 from kafkalite.log.files import CLEANER_CHECKPOINT
@@ -108,6 +108,18 @@ class Cleaner:
         cleanable = self.next_cleanable()
         if cleanable is None:
             return False
+        yield from self._clean(cleanable)
+        return True
+
+    def clean_at_once(self) -> bool:
+        """Clean one log that has anything to clean, due or not, in one go; whether there was one."""
+        for cleanable in self._all_cleanable():
+            if cleanable.cleanable_bytes:
+                run_steps(self._clean(cleanable))
+                return True
+        return False
+
+    def _clean(self, cleanable: Cleanable) -> Iterator[Step]:
         log = cleanable.log
         key = (log.topic, log.partition)
         try:
@@ -125,7 +137,6 @@ class Cleaner:
         except KafkaError as error:
             _logger.error("%s: not cleaned any more: %s", log.name, error)
             self.uncleanable.add(key)
-        return True
 
     def _checkpoint(self, log: Log, key: TopicPartition, end_offset: int) -> None:
         for directory in self._directories:

@@ -67,6 +67,13 @@ class CleaningAborted(Exception):
     """The log was truncated, deleted or went offline while it was cleaned."""
 
 
+def run_steps(steps: Iterator[Step]) -> None:
+    """All of it in one go, for who can wait."""
+    for step in steps:
+        if step.work is not None:
+            step.work()
+
+
 class OffsetMap:
     """The last offset of each key, for at most `max_keys` of them."""
 
