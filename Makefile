@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test lint unit conformance prove fuzz demo docs wheel clean help
+.PHONY: run test lint unit conformance prove fuzz bench demo docs wheel clean help
 
 help: ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -32,6 +32,9 @@ prove: $(VENV)/.installed-test java ## exactly once, whatever is killed, for SEC
 
 fuzz: $(VENV)/.installed-test ## broken frames for SECONDS=600
 	$(BIN)/python -m tests.wire.fuzz $(or $(SECONDS),600)
+
+bench: $(VENV)/.installed-test $(VENV)/.installed-demo java ## beside Apache Kafka, into docs/benchmarks.md; flags in BENCH
+	$(BIN)/python -m conformance.benchmarks $(BENCH)
 
 .PHONY: java
 java: $(VENV)/.installed-test

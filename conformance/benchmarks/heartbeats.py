@@ -17,7 +17,7 @@ from pathlib import Path
 
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from conformance.benchmarks.requests import cpu_seconds
+from conformance.benchmarks.sampling import cpu_seconds
 from conformance.harness.apache_kafka import ServerKafka
 from conformance.harness.broker import Broker
 from conformance.harness.kafkalite import Kafkalite

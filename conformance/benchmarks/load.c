@@ -1,9 +1,9 @@
 /* A load generator for requests that all look alike.
  *
- *   load HOST PORT CONNECTIONS IN_FLIGHT SECONDS < frame > latencies
+ *   load HOST PORT CONNECTIONS IN_FLIGHT SECONDS < frames > latencies
  *
- * The frame on stdin is a whole request, length prefix included. Each connection keeps IN_FLIGHT of
- * them on the way until the time is up, then waits for the answers still due. On stdout: one native
+ * The frames on stdin are whole requests, length prefixes included, which are sent in turn. Each
+ * connection keeps IN_FLIGHT on the way until the time is up, then waits for the answers still due. On stdout: one native
  * uint32 per answer, the microseconds it took. On stderr, at the end: the number of answers, the
  * seconds, and the first answer in hexadecimal, by which the caller sees that it was no error.
  */
@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LARGEST_FRAME = 1 << 20, INPUT = 1 << 18, FIRST_SHOWN = 1 << 16 };
+enum { LARGEST_INPUT = 1 << 23, MOST_FRAMES = 1 << 15, INPUT = 1 << 18, FIRST_SHOWN = 1 << 16 };
 
 struct connection {
     int fd;
@@ -31,8 +31,9 @@ struct connection {
     uint32_t left;
 };
 
-static uint8_t frame[LARGEST_FRAME];
-static size_t frame_size;
+static uint8_t requests[LARGEST_INPUT];
+static size_t frame_starts[MOST_FRAMES + 1]; /* and the end of the last one */
+static size_t frame_count, frame_next;
 static uint8_t first[FIRST_SHOWN];
 static size_t first_size;
 static uint32_t *latencies;
@@ -54,12 +55,25 @@ static void send_requests(struct connection *c, int count, int depth) {
         c->sent_at[(c->oldest + c->on_the_way) % depth] = now_us();
         c->on_the_way++;
     }
-    for (int i = 0; i < count; i++)
-        for (size_t done = 0; done < frame_size;) {
-            ssize_t n = send(c->fd, frame + done, frame_size - done, 0);
+    for (int i = 0; i < count; i++) {
+        size_t at = frame_starts[frame_next], end = frame_starts[frame_next + 1];
+        frame_next = (frame_next + 1) % frame_count;
+        while (at < end) {
+            ssize_t n = send(c->fd, requests + at, end - at, 0);
             if (n < 0) fail("send");
-            done += (size_t)n;
+            at += (size_t)n;
         }
+    }
+}
+
+static void read_requests(void) {
+    size_t size = fread(requests, 1, sizeof requests, stdin), at = 0;
+    while (at < size && frame_count < MOST_FRAMES) {
+        const uint8_t *p = requests + at;
+        at += 4 + ((size_t)p[0] << 24 | (size_t)p[1] << 16 | (size_t)p[2] << 8 | p[3]);
+        frame_starts[++frame_count] = at;
+    }
+    if (!frame_count || at != size) { fprintf(stderr, "load: no whole frames on stdin\n"); exit(2); }
 }
 
 static void answered(struct connection *c, int depth) {
@@ -108,10 +122,10 @@ static int connect_to(const char *host, int port) {
 }
 
 int main(int argc, char **argv) {
-    if (argc != 6) { fprintf(stderr, "load HOST PORT CONNECTIONS IN_FLIGHT SECONDS < frame\n"); return 2; }
+    if (argc != 6) { fprintf(stderr, "load HOST PORT CONNECTIONS IN_FLIGHT SECONDS < frames\n"); return 2; }
     int count = atoi(argv[3]), depth = atoi(argv[4]);
     uint64_t length_us = (uint64_t)(atof(argv[5]) * 1e6);
-    frame_size = fread(frame, 1, sizeof frame, stdin);
+    read_requests();
     struct connection *all = calloc((size_t)count, sizeof *all);
     int poll = epoll_create1(0);
     for (int i = 0; i < count; i++) {

@@ -1,24 +1,14 @@
 """Drives load.c, the generator of many requests that look alike, and reads what it measured."""
 
 import array
-import functools
-import shutil
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from conformance.harness.cache import cache_directory, locked
+from conformance.benchmarks.compiled import LoadFailed, compiled
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.codec import decode_response, encode_request
-
-SOURCE = Path(__file__).with_name("load.c")
-
-
-class LoadFailed(Exception):
-    """The generator ended early; the message is its own."""
 
 
 @dataclass(frozen=True)
@@ -40,22 +30,6 @@ class Load:
         return self.latencies_us[round(last * percentile / 100)] / 1000
 
 
-@functools.cache
-def generator() -> Path:
-    """The generator's program, built at first use with the machine's C compiler."""
-    built = cache_directory() / "load"
-    with locked(cache_directory() / "load.lock"):
-        if not built.exists() or built.stat().st_mtime < SOURCE.stat().st_mtime:
-            compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
-            if compiler is None:
-                raise LoadFailed("a C compiler is needed (Debian, Ubuntu: apt-get install gcc)")
-            with tempfile.TemporaryDirectory() as directory:
-                fresh = Path(directory) / "load"
-                subprocess.run([compiler, "-O2", "-o", fresh, SOURCE], check=True)
-                shutil.move(fresh, built)
-    return built
-
-
 def run(
     bootstrap: str,
     frame: bytes,
@@ -64,10 +38,10 @@ def run(
     in_flight: int = 1,
     seconds: float = 2.0,
 ) -> Load:
-    """Send `frame` as often as the broker answers it; raises LoadFailed."""
+    """Send `frame`, or several frames in turn, as often as they are answered; raises LoadFailed."""
     host, _, port = bootstrap.split(",")[0].rpartition(":")
     done = subprocess.run(
-        [generator(), host, port, str(connections), str(in_flight), str(seconds)],
+        [compiled("load"), host, port, str(connections), str(in_flight), str(seconds)],
         input=frame,
         capture_output=True,
         check=False,

@@ -14,6 +14,8 @@ import statistics
 import tempfile
 import threading
 import time
+import uuid
+from dataclasses import dataclass
 from pathlib import Path
 
 from confluent_kafka import Producer
@@ -76,8 +78,18 @@ class Arrivals:
             return self.times[value]
 
 
-def measure(broker: Broker, directory: Path, partitions: int, count: int) -> None:
-    client, topic, arrivals = Client(broker.bootstrap), "latency", Arrivals()
+@dataclass(frozen=True)
+class Measured:
+    """Each record's milliseconds; cores the broker uses beside an idle stream, and without one."""
+
+    latencies_ms: list[float]
+    idle_share: float
+    alone_share: float
+
+
+def measured(broker: Broker, directory: Path, partitions: int, count: int) -> Measured:
+    client, topic = Client(broker.bootstrap), f"latency-{uuid.uuid4().hex[:8]}"
+    arrivals = Arrivals()
     client.create(topic, partitions)
     alone = idle_share(broker)
     spark = start_spark(directory)
@@ -87,11 +99,17 @@ def measure(broker: Broker, directory: Path, partitions: int, count: int) -> Non
         found = latencies(client, topic, count, arrivals)
         idle = idle_share(broker)
     spark.stop()
-    tenths = statistics.quantiles(found, n=10)
+    return Measured(found, idle, alone)
+
+
+def show(kind: str, partitions: int, result: Measured) -> None:
+    found = result.latencies_ms
     print(
-        f"{broker.kind}: produce to foreachBatch, {partitions} partitions, {count} records: "
-        f"median {statistics.median(found):.0f} ms, p90 {tenths[8]:.0f} ms; "
-        f"idle stream: {100 * idle:.0f} % of a core (without it {100 * alone:.0f} %)"
+        f"{kind}: produce to foreachBatch, {partitions} partitions, {len(found)} records: "
+        f"median {statistics.median(found):.0f} ms, "
+        f"p90 {statistics.quantiles(found, n=10)[8]:.0f} ms; "
+        f"idle stream: {100 * result.idle_share:.0f} % of a core "
+        f"(without it {100 * result.alone_share:.0f} %)"
     )
 
 
@@ -105,7 +123,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as directory:
         broker = kind(Path(directory) / "broker")
         try:
-            measure(broker, Path(directory), arguments.partitions, arguments.records)
+            show(
+                broker.kind,
+                arguments.partitions,
+                measured(broker, Path(directory), arguments.partitions, arguments.records),
+            )
         finally:
             broker.stop()
 

@@ -1,0 +1,164 @@
+"""What a measure stands on: a broker of each kind, its processor time and memory, and a sampler."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from conformance.benchmarks.load import answer, request, run
+from conformance.harness.broker import Broker
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.messages import create_topics, delete_topics, list_offsets, produce
+from kafkalite.wire.records import Record, build_batch
+
+# Deleted topics leave the disk soon, and no segment is rolled in mid-measure.
+PROPERTIES = {
+    "log.segment.delete.delay.ms": "1000",
+    "group.min.session.timeout.ms": "1000",
+    "group.max.session.timeout.ms": "1800000",
+}
+
+LEADER_SECONDS = 120.0
+
+NewBroker = Callable[[Path, Mapping[str, str] | None], Broker]
+
+
+class Sampler(Protocol):
+    """One measure on one broker: made once, which prepares, then sampled in every round."""
+
+    def sample(self) -> dict[str, float]:
+        """The figures, by name."""
+        ...
+
+    def close(self) -> None:
+        """Leave nothing behind that would disturb the next measure."""
+        ...
+
+
+@dataclass
+class Side:
+    """One kind of broker in a run. `broker` is shared by all measures, started at the first need."""
+
+    kind: str
+    new: NewBroker
+    directory: Path
+    quick: bool = False
+    started: list[Broker] = field(default_factory=list)
+    _shared: Broker | None = None
+
+    @property
+    def broker(self) -> Broker:
+        if self._shared is None:
+            self._shared = self.start()
+        return self._shared
+
+    def start(self, properties: Mapping[str, str] | None = None) -> Broker:
+        """A new broker, to be stopped with `stop`, or at the end."""
+        directory = self.directory / f"broker-{uuid.uuid4().hex[:8]}"
+        broker = self.new(directory, {**PROPERTIES, **(properties or {})})
+        self.started.append(broker)
+        return broker
+
+    def stop(self, broker: Broker) -> None:
+        """End a broker; its files go with it."""
+        self.started.remove(broker)
+        broker.stop()
+        for directory in self.directory.glob("broker-*"):
+            if broker.data_dir.is_relative_to(directory):
+                shutil.rmtree(directory, ignore_errors=True)
+
+    def close(self) -> None:
+        for broker in list(self.started):
+            self.stop(broker)
+        self._shared = None
+
+
+def cpu_seconds(pid: int) -> float:
+    """User and system time of a process, from /proc."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def resident_bytes(pid: int) -> int:
+    """Memory of a process that is really there."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def ask(bootstrap: str, api_key: ApiKey, version: int, body: Any) -> Any:
+    """One request, once."""
+    return answer(api_key, version, run(bootstrap, request(api_key, version, body), seconds=0))
+
+
+def create_topic(
+    broker: Broker, name: str, partitions: int = 1, configs: Mapping[str, str] | None = None
+) -> uuid.UUID:
+    """A topic, new; its id."""
+    wanted = create_topics.CreatableTopic(
+        name=name,
+        num_partitions=partitions,
+        replication_factor=1,
+        configs=[
+            create_topics.CreatableTopicConfig(name=key, value=value)
+            for key, value in (configs or {}).items()
+        ],
+    )
+    body = create_topics.CreateTopicsRequest(topics=[wanted], timeout_ms=60_000)
+    created = ask(broker.bootstrap, ApiKey.CREATE_TOPICS, 7, body).topics[0]
+    assert created.error_code == ErrorCode.NONE, created
+    wait_until_led(broker, name, partitions)
+    return uuid.UUID(bytes=created.topic_id.bytes)
+
+
+def wait_until_led(broker: Broker, topic: str, partitions: int) -> None:
+    """Apache Kafka answers CreateTopics before it has made the logs."""
+    asked = [
+        list_offsets.ListOffsetsPartition(partition_index=index, timestamp=-1)
+        for index in range(partitions)
+    ]
+    body = list_offsets.ListOffsetsRequest(
+        topics=[list_offsets.ListOffsetsTopic(name=topic, partitions=asked)]
+    )
+    deadline = time.monotonic() + LEADER_SECONDS
+    while True:
+        answered = ask(broker.bootstrap, ApiKey.LIST_OFFSETS, 7, body).topics[0].partitions
+        errors = {ErrorCode(each.error_code).name for each in answered} - {"NONE"}
+        if not errors:
+            return
+        assert time.monotonic() < deadline, f"{topic}: {errors}"
+        time.sleep(0.05)
+
+
+def delete_topic(broker: Broker, name: str) -> None:
+    body = delete_topics.DeleteTopicsRequest(topic_names=[name], timeout_ms=60_000)
+    ask(broker.bootstrap, ApiKey.DELETE_TOPICS, 5, body)
+
+
+def one_record(value: bytes = b"x" * 10) -> bytes:
+    return build_batch([Record(0, 1_700_000_000_000, None, value, [])])
+
+
+def produce_request(topic: str, partition: int = 0, records: bytes | None = None) -> Any:
+    """Version 12, by name."""
+    data = produce.PartitionProduceData(index=partition, records=records or one_record())
+    return produce.ProduceRequest(
+        acks=-1,
+        timeout_ms=5000,
+        topic_data=[produce.TopicProduceData(name=topic, partition_data=[data])],
+    )
+
+
+def produced(broker: Broker, topic: str, partition: int = 0, records: bytes | None = None) -> int:
+    """Produce once; the base offset."""
+    body = produce_request(topic, partition, records)
+    answered = ask(broker.bootstrap, ApiKey.PRODUCE, 12, body)
+    one = answered.responses[0].partition_responses[0]
+    assert one.error_code == ErrorCode.NONE, one
+    return int(one.base_offset)

@@ -1,0 +1,268 @@
+"""THE table: every measure, its figures, and the bar each figure is held to.
+
+A measure names its sampler (`module:class` of this package, see sampling.py), so that reading the
+table imports nothing. A bar is on the ratio kafkalite : Apache Kafka of one run, or, where it says
+a unit, on kafkalite's own figure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+
+class Best(Enum):
+    """Which end of a figure is the good one."""
+
+    HIGH = ">="
+    LOW = "<="
+
+
+@dataclass(frozen=True)
+class Bar:
+    """The limit, on the ratio, or (`is_absolute`) on kafkalite's figure itself."""
+
+    best: Best
+    limit: float
+    is_absolute: bool = False
+
+    def is_met(self, value: float) -> bool:
+        return value >= self.limit if self.best is Best.HIGH else value <= self.limit
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One number that every sample of a measure has."""
+
+    name: str
+    bar: Bar | None = None
+    digits: int = 2
+
+
+@dataclass(frozen=True)
+class Plot:
+    """Figures named by numbers are points of a curve."""
+
+    file: str
+    x_label: str
+    y_label: str
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One row: `rounds` samples of each broker, in turns."""
+
+    name: str
+    title: str
+    figures: tuple[Figure, ...]
+    sampler: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    rounds: int = 5
+    plot: Plot | None = None
+
+
+def at_least(ratio: float) -> Bar:
+    return Bar(Best.HIGH, ratio)
+
+
+def at_most(ratio: float) -> Bar:
+    return Bar(Best.LOW, ratio)
+
+
+def no_more_than(value: float) -> Bar:
+    return Bar(Best.LOW, value, is_absolute=True)
+
+
+def _bulk(codec: str, title: str) -> Measure:
+    return Measure(
+        f"bulk-produce-{codec}",
+        title,
+        (
+            Figure("thousand records/s", at_least(1.0), 0),
+            Figure("CPU s per million records", at_most(0.5), 3),
+        ),
+        "bulk:Produce",
+        {"codec": codec, "record_bytes": 100, "records": 3_000_000},
+    )
+
+
+def _consume(consumers: int) -> Measure:
+    return Measure(
+        f"bulk-consume-{consumers}",
+        f"bulk consume, {consumers} consumer{'s' if consumers > 1 else ''}",
+        (Figure("MB/s", at_least(1.0), 0), Figure("CPU s per GB", at_most(1.0))),
+        "bulk:Consume",
+        {"consumers": consumers},
+    )
+
+
+def _tiny(name: str, title: str, at_least_ratio: float, **arguments: int) -> Measure:
+    return Measure(
+        f"tiny-produce-{name}",
+        f"tiny Produce, {title}",
+        (
+            Figure("requests/s", at_least(at_least_ratio), 0),
+            Figure("requests per CPU s", at_least(1.3), 0),
+        ),
+        "tiny:Tiny",
+        {"request": "produce", **arguments},
+    )
+
+
+def _small(name: str, title: str, request: str, connections: int = 8) -> Measure:
+    return Measure(
+        name,
+        f"{title}, {connections} connection{'s' if connections > 1 else ''}",
+        (Figure("requests/s", None, 0), Figure("requests per CPU s", at_least(1.0), 0)),
+        "tiny:Tiny",
+        {"request": request, "connections": connections},
+    )
+
+
+def _crowd(name: str, title: str, *, parked: bool) -> Measure:
+    return Measure(
+        name,
+        title,
+        (Figure("% of a core", no_more_than(1.0)), Figure("KB each", no_more_than(40.0), 0)),
+        "crowds:Crowd",
+        {"parked": parked},
+        rounds=3,
+    )
+
+
+def _growth(
+    name: str, title: str, sampler: str, sizes: str, plot: Plot, steepest: float
+) -> Measure:
+    points = tuple(Figure(size) for size in sizes.split())
+    return Measure(
+        name,
+        title,
+        (*points, Figure("largest : smallest", no_more_than(steepest))),
+        f"growth:{sampler}",
+        {"sizes": [int(size) for size in sizes.split()]},
+        rounds=1,
+        plot=plot,
+    )
+
+
+_STALLS = (
+    Figure("p99 ms alone"),
+    Figure("p99 ms beside it", at_most(1.0)),
+)
+
+MEASURES: tuple[Measure, ...] = (
+    Measure(
+        "bulk-produce",
+        "bulk produce, 1 KB records, acks=all",
+        (Figure("MB/s", at_least(1.2), 0), Figure("CPU s per GB", at_most(0.5))),
+        "bulk:Produce",
+        {"codec": "none", "record_bytes": 1000, "records": 600_000},
+    ),
+    _bulk("lz4", "bulk produce, lz4, 100 B records"),
+    _bulk("zstd", "bulk produce, zstd, 100 B records"),
+    _consume(1),
+    _consume(8),
+    Measure(
+        "bulk-both",
+        "8 producers and 8 consumers at once, 32 partitions",
+        (Figure("MB/s in + out", at_least(1.0), 0), Figure("CPU s per GB")),
+        "bulk:Both",
+    ),
+    _tiny("1", "1 connection", 1.0, connections=1),
+    _tiny("8", "8 connections", 1.0, connections=8),
+    _tiny("8x16", "8 connections, 16 in flight", 1.0, connections=8, in_flight=16),
+    _tiny("100", "100 connections", 0.7, connections=100),
+    _small("fetch-1", "Fetch of 1 record", "fetch", 1),
+    _small("fetch-8", "Fetch of 1 record", "fetch"),
+    _small("list-offsets", "ListOffsets latest", "list_offsets"),
+    _small("metadata", "Metadata of 1 topic", "metadata"),
+    _small("heartbeat", "Heartbeat", "heartbeat"),
+    _small("offset-commit", "OffsetCommit", "offset_commit"),
+    Measure(
+        "latency",
+        "produce -> consume, 1 record at a time",
+        (
+            Figure("p50 ms", at_most(1.0), 3),
+            Figure("p99 ms", at_most(0.3), 3),
+            Figure("p99.9 ms", at_most(0.3), 3),
+        ),
+        "latency:Alone",
+    ),
+    Measure(
+        "latency-loaded",
+        "produce -> consume beside 100 MB/s of bulk load",
+        (Figure("p50 ms", None, 3), Figure("p99 ms", at_most(1.0), 3)),
+        "latency:BesideLoad",
+    ),
+    Measure(
+        "cold-start",
+        "process start to first Metadata answer",
+        (Figure("s", no_more_than(0.35)),),
+        "process:Start",
+    ),
+    Measure(
+        "memory",
+        "memory of the process",
+        (
+            Figure("MB idle", no_more_than(45), 0),
+            Figure("MB after 10 GB in and out", no_more_than(80), 0),
+        ),
+        "process:Memory",
+        rounds=1,
+    ),
+    _crowd("idle-connections", "1,000 idle connections", parked=False),
+    _crowd("parked-fetches", "1,000 parked fetches", parked=True),
+    Measure(
+        "spark",
+        "Spark, default trigger: produce -> foreachBatch; broker beside an idle stream",
+        (
+            Figure("median ms", at_most(0.5), 0),
+            Figure("p90 ms", at_most(0.5), 0),
+            Figure("% of a core idle", no_more_than(8.0), 1),
+        ),
+        "sparks:Stream",
+        rounds=1,
+    ),
+    _growth(
+        "growth-partitions",
+        "CPU microseconds per tiny Produce, by the number of partitions written to",
+        "Partitions",
+        "1 10 100 1000 10000",
+        Plot("growth-partitions.svg", "partitions", "CPU microseconds per Produce"),
+        2.0,
+    ),
+    _growth(
+        "growth-topics",
+        "CPU microseconds per topic in a Metadata answer, by the number of topics",
+        "Topics",
+        "1 10 100 1000",
+        Plot("growth-topics.svg", "topics", "CPU microseconds per topic"),
+        1.0,
+    ),
+    _growth(
+        "growth-log",
+        "CPU microseconds per Fetch at a random offset, by the size of the log in MB (a sparse file)",
+        "LogSize",
+        "1 10 100 1000 10000 100000",
+        Plot("growth-log.svg", "MB in the log", "CPU microseconds per random Fetch"),
+        2.0,
+    ),
+    Measure(
+        "zero-window",
+        "produce -> consume of others beside a consumer that never reads what it asked for",
+        _STALLS,
+        "stalls:ZeroWindow",
+        rounds=3,
+    ),
+    Measure(
+        "cold-log",
+        "produce -> consume of others beside a consumer of a cold 5 GB log",
+        _STALLS,
+        "stalls:ColdLog",
+        rounds=2,
+    ),
+)
+
+BY_NAME = {measure.name: measure for measure in MEASURES}

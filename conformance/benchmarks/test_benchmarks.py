@@ -1,0 +1,62 @@
+"""The benchmarks' machinery works; how fast anything is, no test says."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from conformance.benchmarks.__main__ import chosen, main
+from conformance.benchmarks.report import DOCUMENT, RESULTS, written
+from conformance.benchmarks.results import Results, is_met, ratios
+from conformance.benchmarks.table import MEASURES, Figure, at_least, at_most, no_more_than
+
+
+def test_one_measure_from_the_command_to_the_document(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept, document = tmp_path / "results.json", tmp_path / "benchmarks.md"
+    flags = ["--quick", "--alone", "--only", "tiny-produce-8x16"]
+    assert main([*flags, "--json", str(kept), "--document", str(document)]) == 0
+    samples = json.loads(kept.read_text())["measures"]["tiny-produce-8x16"]["samples"]
+    (rate,) = samples["requests/s"]["kafkalite"]
+    assert rate > 0
+    assert f"kafkalite {rate:,.0f}" in capsys.readouterr().out
+    assert "| tiny Produce, 8 connections, 16 in flight | requests/s |" in document.read_text()
+
+
+def test_the_document_shows_what_the_results_say() -> None:
+    shown = DOCUMENT.read_text()
+    assert shown == written(shown, Results(RESULTS)), "python -m conformance.benchmarks --report"
+
+
+def test_a_bar_is_on_the_median_of_the_ratios_or_on_our_own_figure() -> None:
+    by_broker = {"kafkalite": [1.0, 6.0, 4.0], "kafka": [2.0, 2.0, 2.0]}
+    assert ratios(by_broker) == [0.5, 3.0, 2.0]
+    assert is_met(Figure("x", at_least(2.0)), by_broker)
+    assert not is_met(Figure("x", at_most(1.9)), by_broker)
+    assert is_met(Figure("x", no_more_than(4.0)), by_broker)
+    assert is_met(Figure("x"), by_broker) is None
+    assert is_met(Figure("x", at_least(1.0)), {"kafkalite": [1.0]}) is None
+
+
+def test_results_are_merged_by_measure(tmp_path: Path) -> None:
+    first, second = MEASURES[0], MEASURES[1]
+    for measure in (first, second, first):
+        results = Results(tmp_path / "results.json")
+        results.keep(measure, {figure.name: {"kafkalite": [1.0]} for figure in measure.figures}, "")
+    again = Results(tmp_path / "results.json")
+    assert again.samples(first)
+    assert again.samples(second)
+    assert again.samples(MEASURES[2]) is None
+
+
+def test_measures_are_chosen_by_name_or_by_its_beginning() -> None:
+    assert [each.name for each in chosen("latency")] == ["latency"]
+    assert [each.name for each in chosen("fetch")] == ["fetch-1", "fetch-8"]
+    assert chosen(None) == list(MEASURES)
+    with pytest.raises(SystemExit, match="no measure 'speed'"):
+        chosen("speed")
+
+
+def test_every_measure_has_a_name_of_its_own() -> None:
+    assert len({measure.name for measure in MEASURES}) == len(MEASURES)
