@@ -11,6 +11,7 @@ import pytest
 from conformance.harness.apache_kafka import ApacheKafka
 from conformance.harness.broker import Broker
 from conformance.harness.kafkalite import Kafkalite
+from conformance.outcomes import Outcomes
 
 KINDS: dict[str, Callable[..., Broker]] = {"kafkalite": Kafkalite, "kafka": ApacheKafka}
 LIVING = pytest.StashKey[list[Broker]]()
@@ -25,6 +26,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="kafkalite",
         help="what the clients talk to: kafkalite, or Apache Kafka (which proves the tests)",
     )
+    parser.addoption("--outcomes", type=Path, help="write what became of every test, as JSON")
+    parser.addoption(
+        "--matrix", action="store_true", help="every version of every client, not the oldest alone"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if (file := config.getoption("--outcomes")) and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Outcomes(config, file))
 
 
 @pytest.hookimpl(wrapper=True)

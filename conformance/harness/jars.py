@@ -33,23 +33,23 @@ def kafka_jars() -> Path:
     return resolve(f"kafka-{KAFKA_VERSION}", KAFKA)
 
 
-def resolve(name: str, coordinates: Sequence[str]) -> Path:
-    """The directory with the jars of `group:artifact:version` and of all they depend on.
+def resolve(name: str, coordinates: Sequence[str], *, transitive: bool = True) -> Path:
+    """The directory with the jars of `group:artifact:version`, and of all they depend on if transitive.
 
     `name` is for people who look into the cache. Raises JarsMissing, JavaMissing.
     """
     digest = hashlib.sha256(" ".join(coordinates).encode()).hexdigest()[:12]
-    return cached(f"{name}-{digest}", lambda directory: bring(coordinates, directory))
+    return cached(f"{name}-{digest}", lambda directory: bring(coordinates, directory, transitive))
 
 
-def bring(coordinates: Sequence[str], directory: Path) -> None:
+def bring(coordinates: Sequence[str], directory: Path, transitive: bool) -> None:
     maven, ivy = shutil.which("mvn"), find_ivy()
     work = directory / "resolving"
     work.mkdir()
     if maven:
-        command = with_maven(maven, coordinates, work, directory)
+        command = with_maven(maven, coordinates, work, directory, transitive)
     elif ivy:
-        command = with_ivy(ivy, coordinates, work, directory)
+        command = with_ivy(ivy, coordinates, work, directory, transitive)
     else:
         raise JarsMissing("to bring jars, install Maven (apt-get install maven) or PySpark (pip)")
     environment = {**os.environ, "JAVA_HOME": str(find_java().resolve().parent.parent)}
@@ -67,10 +67,14 @@ def bring(coordinates: Sequence[str], directory: Path) -> None:
     shutil.rmtree(work)
 
 
-def with_maven(maven: str, coordinates: Sequence[str], work: Path, directory: Path) -> list[str]:
+def with_maven(
+    maven: str, coordinates: Sequence[str], work: Path, directory: Path, transitive: bool
+) -> list[str]:
+    everything = "<exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion>"
+    exclusions = "" if transitive else f"<exclusions>{everything}</exclusions>"
     dependencies = "".join(
         f"<dependency><groupId>{group}</groupId><artifactId>{artifact}</artifactId>"
-        f"<version>{version}</version></dependency>"
+        f"<version>{version}</version>{exclusions}</dependency>"
         for group, artifact, version in (coordinate.split(":") for coordinate in coordinates)
     )
     pom = work / "pom.xml"
@@ -92,9 +96,12 @@ def find_ivy() -> Path | None:
     return next(iter(sorted((Path(spec.origin).parent / "jars").glob("ivy-*.jar"))), None)
 
 
-def with_ivy(ivy: Path, coordinates: Sequence[str], work: Path, directory: Path) -> list[str]:
+def with_ivy(
+    ivy: Path, coordinates: Sequence[str], work: Path, directory: Path, transitive: bool
+) -> list[str]:
     dependencies = "".join(
-        f'<dependency org="{group}" name="{artifact}" rev="{version}" conf="default"/>'
+        f'<dependency org="{group}" name="{artifact}" rev="{version}" conf="default"'
+        f' transitive="{str(transitive).lower()}"/>'
         for group, artifact, version in (coordinate.split(":") for coordinate in coordinates)
     )
     module = work / "ivy.xml"
