@@ -1,4 +1,4 @@
-# A small image: the broker, its three libraries, a volume for the data.
+# A small image: the broker, its libraries, a volume for the data.
 FROM python:3.13-slim AS build
 WORKDIR /src
 COPY . .

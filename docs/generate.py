@@ -18,6 +18,7 @@ from kafkalite.__main__ import main as kafkalite
 from kafkalite.apis import APIS
 from kafkalite.config import BROKER_CONFIGS, GROUP_CONFIGS, TOPIC_CONFIGS, ConfigDef
 from kafkalite.group_coordinator import classic_group, consumer_member
+from kafkalite.metrics.table import METRICS
 from kafkalite.wire.api_keys import ApiKey
 
 ROOT = Path(__file__).parent.parent
@@ -64,6 +65,14 @@ def configs(table: Mapping[str, ConfigDef]) -> str:
     return "\n".join(lines)
 
 
+def metrics() -> str:
+    lines = ["| metric | kind | labels | what it tells |", "|---|---|---|---|"]
+    for metric in METRICS.values():
+        labels = ", ".join(f"`{label}`" for label in metric.labels)
+        lines.append(f"| `{metric.name}` | {metric.kind.value} | {labels} | {metric.meaning} |")
+    return "\n".join(lines)
+
+
 def diagram(transitions: Mapping[Enum, Mapping[Enum, Enum]]) -> str:
     """A state machine's table, drawn."""
     arrows = [
@@ -81,6 +90,7 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
         "classic groups": lambda: diagram(classic_group.TRANSITIONS),
         "consumer members": lambda: diagram(consumer_member.TRANSITIONS),
     },
+    "docs/metrics.md": {"metrics": metrics},
     "docs/configs.md": {
         "broker": lambda: configs(BROKER_CONFIGS),
         "topic": lambda: configs(TOPIC_CONFIGS),

@@ -65,7 +65,19 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
         "--ready-file", metavar="FILE", type=Path, help="written when clients can connect (JSON)"
     )
     parser.add_argument(
+        "--metrics-port",
+        metavar="PORT",
+        type=_port,
+        help="serve Prometheus metrics at http://HOST:PORT/metrics (0: any free port)",
+    )
+    parser.add_argument(
         "--log-level", choices=("debug", "info", "warning", "error"), default="info"
+    )
+    parser.add_argument(
+        "--log-format",
+        choices=("text", "json"),
+        default="text",
+        help="log lines for people, or one JSON object each",
     )
     parser.add_argument(
         "--configs",
@@ -101,17 +113,15 @@ def properties(flags: argparse.Namespace) -> dict[str, str]:
         configs["log.dirs"] = flags.data_dir
     if flags.nodes is not None:
         configs["kafkalite.nodes"] = str(flags.nodes)
+    if flags.metrics_port is not None:
+        configs["kafkalite.metrics.port"] = str(flags.metrics_port)
     return configs
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command; returns the exit code."""
     flags = parse_arguments(sys.argv[1:] if arguments is None else arguments)
-    logging.basicConfig(
-        stream=sys.stderr,
-        level=flags.log_level.upper(),
-        format="%(asctime)s %(levelname)s %(message)s",
-    )
+    _log_to_stderr(flags.log_level.upper(), flags.log_format)
     from kafkalite.config import ConfigError
     from kafkalite.listener import StartError
 
@@ -120,6 +130,21 @@ def main(arguments: list[str] | None = None) -> int:
     except (ConfigError, StartError) as error:
         print(f"kafkalite: {error}", file=sys.stderr)
         return _USAGE_EXIT_CODE
+
+
+def _log_to_stderr(level: str, form: str) -> None:
+    """The standard library's loggers do the work; in JSON another formatter writes their lines."""
+    handler = logging.StreamHandler(sys.stderr)
+    if form == "json":
+        from pythonjsonlogger.json import JsonFormatter
+
+        names = {"levelname": "level", "name": "logger", "exc_info": "exception"}
+        handler.setFormatter(
+            JsonFormatter(["levelname", "name", "message"], rename_fields=names, timestamp=True)
+        )
+    else:
+        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    logging.basicConfig(level=level, handlers=[handler])
 
 
 def _list_configs(flags: argparse.Namespace) -> int:
@@ -213,6 +238,8 @@ def write_ready_file(broker: Broker, path: Path) -> None:
         "cluster_id": broker.cluster.cluster_id,
         "data_dir": str(broker.config.data_directory.absolute()),
     }
+    if broker.metrics is not None:
+        ready["metrics"] = broker.metrics.url
     temporary = path.with_name(f"{path.name}.{os.getpid()}")
     try:
         temporary.write_text(json.dumps(ready) + "\n")

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from types import TracebackType
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 import trio
 
@@ -34,6 +34,9 @@ from kafkalite.topics import Topics
 from kafkalite.transaction_coordinator.coordinator import TransactionCoordinator
 from kafkalite.transactions import open_transaction_coordinator
 from kafkalite.wire.errors import KafkaError
+
+if TYPE_CHECKING:
+    from kafkalite.metrics.endpoint import MetricsEndpoint
 
 logger = logging.getLogger(__name__)
 
@@ -74,7 +77,9 @@ class Broker:
         # The ports of nodes that are stopped.
         self._ports: dict[int, list[int]] = {}
         self._stack = ExitStack()
-        self._connections = Connections(Dispatcher(self).answer, config)
+        self._connections: Connections
+        # Only where it is asked for, and only then imported.
+        self.metrics: MetricsEndpoint | None = None
 
     @property
     def bootstrap(self) -> str:
@@ -83,6 +88,11 @@ class Broker:
         for listener in self.listeners:
             first.setdefault(listener.node_id, listener)
         return ",".join(listener.advertised_address for listener in first.values())
+
+    @property
+    def connection_count(self) -> int:
+        """Connections that are open."""
+        return len(self._connections)
 
     def __enter__(self) -> Self:
         try:
@@ -110,6 +120,9 @@ class Broker:
         stack.callback(self.logs.close)
         self.listeners = open_listeners(self.config)
         stack.callback(self._close_listeners)
+        self._open_metrics(stack)
+        measured = None if self.metrics is None else self.metrics.requests.measured
+        self._connections = Connections(Dispatcher(self, measured).answer, self.config)
         self.cluster = Cluster(
             MetadataLog(self.logs.open_metadata(), self.now_ms),
             self.config,
@@ -124,6 +137,17 @@ class Broker:
         )
         self.transaction_coordinator = open_transaction_coordinator(self)
         self.background = Background(self)
+
+    def _open_metrics(self, stack: ExitStack) -> None:
+        port = self.config["kafkalite.metrics.port"]
+        if port is None:
+            return
+        from kafkalite.metrics.endpoint import MetricsEndpoint
+
+        host = self.config.string("kafkalite.metrics.host")
+        host = self.config.listeners()[0].host if host is None else host
+        self.metrics = MetricsEndpoint(self, host, self.config.integer("kafkalite.metrics.port"))
+        stack.callback(self.metrics.close)
 
     def _close_listeners(self) -> None:
         for listener in self.listeners:
@@ -148,6 +172,8 @@ class Broker:
                 await nursery.start(self.transaction_coordinator.run)
                 nursery.start_soon(self._connections.serve)
                 nursery.start_soon(self._connections.close_idle)
+                if self.metrics is not None:
+                    nursery.start_soon(self.metrics.serve)
                 accepting = trio.CancelScope()
                 await nursery.start(self._accept, accepting)
                 task_status.started()

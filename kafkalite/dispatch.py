@@ -7,6 +7,7 @@ ApiVersions, with which a client finds out what it may ask (KIP-511).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from kafkalite.apis import APIS, Api, Handler
@@ -24,8 +25,10 @@ if TYPE_CHECKING:
 class Dispatcher:
     """Answers the frames of all connections of one broker."""
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: Broker, measured: Callable[[Api, Handler], Handler] | None) -> None:
+        """`measured` puts something around each handler (the metrics)."""
         self._broker = broker
+        self._measured = measured
         self._handlers: dict[int, Handler] = {}
 
     async def answer(self, connection: Connection, frame: InMemory) -> list[Records]:
@@ -45,7 +48,7 @@ class Dispatcher:
             raise ProtocolViolation(_not_served(api, request.api_key, version))
         handle = self._handlers.get(request.api_key)
         if handle is None:
-            handle = self._handlers[request.api_key] = api.load()
+            handle = self._handlers[request.api_key] = self._load(api)
         listener = connection.listener
         context = RequestContext(
             listener.node_id,
@@ -61,6 +64,10 @@ class Dispatcher:
         if response is None:
             return []
         return encode_response(api.key, version, request.correlation_id, response)
+
+    def _load(self, api: Api) -> Handler:
+        handle = api.load()
+        return handle if self._measured is None else self._measured(api, handle)
 
     def _answer_unsupported_api_versions(self, error: UnsupportedVersion) -> list[Records]:
         from kafkalite.apis.api_versions import unsupported_version

@@ -60,11 +60,11 @@ class Listener:
 
     @property
     def address(self) -> str:
-        return _join(*self.socket.getsockname()[:2])
+        return joined(*self.socket.getsockname()[:2])
 
     @property
     def advertised_address(self) -> str:
-        return _join(self.advertised_host, self.advertised_port)
+        return joined(self.advertised_host, self.advertised_port)
 
     def close(self) -> None:
         """Stop listening; whoever waits to accept is told. Closing twice does nothing."""
@@ -75,7 +75,7 @@ class Listener:
 
     def open_again(self, port: int) -> Listener:
         """One like this, after `close`, listening on the port it had. Raises StartError."""
-        return replace(self, socket=_bind(self.config.host, port))
+        return replace(self, socket=bind(self.config.host, port))
 
     @property
     def port(self) -> int:
@@ -122,7 +122,7 @@ def _bind_all(wanted: Sequence[ListenerConfig]) -> list[socket.socket]:
     bound: list[socket.socket] = []
     try:
         for listener in wanted:
-            bound.append(_bind(listener.host, listener.port))
+            bound.append(bind(listener.host, listener.port))
     except StartError:
         for sock in bound:
             sock.close()
@@ -132,7 +132,7 @@ def _bind_all(wanted: Sequence[ListenerConfig]) -> list[socket.socket]:
 
 def _bind_in_a_row(wanted: Sequence[ListenerConfig]) -> list[socket.socket]:
     for _ in range(_TRIES_IN_A_ROW):
-        first = _bind(wanted[0].host, 0)
+        first = bind(wanted[0].host, 0)
         port = first.getsockname()[1]
         with suppress(StartError):
             others = [
@@ -143,14 +143,15 @@ def _bind_in_a_row(wanted: Sequence[ListenerConfig]) -> list[socket.socket]:
     return _bind_all(wanted)
 
 
-def _bind(host: str, port: int) -> socket.socket:
+def bind(host: str, port: int) -> socket.socket:
+    """A socket that listens there, non-blocking. Raises StartError."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
         sock = socket.socket(family, kind, protocol)
     except OSError as error:
-        raise StartError(f"cannot listen on {_join(host, port)}: {error.strerror}") from None
+        raise StartError(f"cannot listen on {joined(host, port)}: {error.strerror}") from None
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
@@ -160,11 +161,12 @@ def _bind(host: str, port: int) -> socket.socket:
         sock.listen(_BACKLOG)
     except OSError as error:
         sock.close()
-        raise StartError(f"cannot listen on {_join(host, port)}: {error.strerror}") from None
+        raise StartError(f"cannot listen on {joined(host, port)}: {error.strerror}") from None
     return sock
 
 
-def _join(host: str, port: int) -> str:
+def joined(host: str, port: int) -> str:
+    """host:port, as it is written."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 

@@ -68,6 +68,12 @@ class broker:
     def cluster_id(self) -> str:
         return self._running.cluster.cluster_id
 
+    @property
+    def metrics_url(self) -> str | None:
+        """Where Prometheus finds the metrics; None unless kafkalite.metrics.port is set."""
+        metrics = self._running.metrics
+        return None if metrics is None else metrics.url
+
     def create_topic(
         self,
         name: str,

@@ -1,0 +1,83 @@
+"""What metrics cost: `python -m conformance.benchmarks.metrics`.
+
+CPU time of the same requests in one process with and without them, from frame to answer, without
+sockets, in alternating rounds of which the best counts; then what a scrape of many partitions takes.
+"""
+
+import sys
+import time
+import urllib.request
+from types import SimpleNamespace
+from typing import Any
+
+import trio
+
+from conformance.benchmarks.requests import TOPIC, measures, request
+from kafkalite.dispatch import Dispatcher
+from kafkalite.metrics.requests import RequestMetrics
+from kafkalite.testing import broker
+from kafkalite.topics import NewTopic
+from kafkalite.wire.records import Record, build_batch
+
+ROUNDS = 15
+REQUESTS = 2000
+TOPIC_COUNT = 1000
+PARTITION_COUNT = 10
+
+
+def cpu_microseconds(dispatcher: Dispatcher, connection: Any, frame: bytes) -> float:
+    """For one request that never waits."""
+    began = time.process_time()
+    for _ in range(REQUESTS):
+        try:
+            dispatcher.answer(connection, frame).send(None)
+        except StopIteration as done:
+            for chunk in done.value:
+                if hasattr(chunk, "close"):
+                    chunk.close()
+    return (time.process_time() - began) / REQUESTS * 1e6
+
+
+def scrape(url: str) -> bytes:
+    with urllib.request.urlopen(url) as answer:
+        return bytes(answer.read())
+
+
+async def main() -> int:
+    async with broker({"kafkalite.metrics.port": 0}) as b:
+        b.create_topic(TOPIC, 8)
+        running = b._running
+        topic = running.topics.get(TOPIC)
+        assert topic is not None
+        topic.partitions[1].append(build_batch([Record(value=b"x" * 10, timestamp=1)]))
+        connection = SimpleNamespace(
+            listener=running.listeners[0], client_host="", last_active=trio.current_time()
+        )
+        off, on = Dispatcher(running, None), Dispatcher(running, RequestMetrics().measured)
+        for measure in measures(topic.topic_id):
+            if measure.connections != 8 or measure.in_flight != 1:
+                continue
+            frame = request(measure.api_key, measure.version, measure.body)[4:]
+            best = [1e9, 1e9]
+            for _ in range(ROUNDS):
+                for index, dispatcher in enumerate((off, on)):
+                    spent = cpu_microseconds(dispatcher, connection, frame)
+                    best[index] = min(best[index], spent)
+            name = measure.name.partition(",")[0]
+            print(
+                f"{name:24} off {best[0]:6.1f} us, on {best[1]:6.1f} us, more {best[1] - best[0]:4.1f} us"
+            )
+        for number in range(TOPIC_COUNT):
+            running.topics.create(NewTopic(f"many-{number}", PARTITION_COUNT, 1))
+        assert b.metrics_url is not None
+        began, before = time.perf_counter(), time.process_time()
+        size = len(await trio.to_thread.run_sync(scrape, b.metrics_url))
+        print(
+            f"scrape of {TOPIC_COUNT * PARTITION_COUNT} partitions: {size} bytes, "
+            f"{time.perf_counter() - began:.2f} s, {time.process_time() - before:.2f} CPU s"
+        )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(trio.run(main))

@@ -1,0 +1,10 @@
+"""What Prometheus is told, where `kafkalite.metrics.port` asks for it; not even imported elsewhere.
+
+table.py       every metric: name, kind, labels, meaning; docs/metrics.md is made from it
+requests.py    what is counted while requests are answered: a wrapper around each handler
+state.py       what is looked up when somebody asks: logs, groups, transactions, nodes
+event_loop.py  how late the event loop is
+exposition.py  all of it as text, by prometheus-client
+server.py      HTTP, by h11 on trio
+endpoint.py    these, put together
+"""

@@ -1,0 +1,55 @@
+"""The metrics of one broker, put together: what is counted, what is looked up, and who may ask."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import trio
+
+from kafkalite.background import in_slices
+from kafkalite.listener import bind, joined
+from kafkalite.metrics.event_loop import watch
+from kafkalite.metrics.exposition import Exposition
+from kafkalite.metrics.readings import Distribution, Readings
+from kafkalite.metrics.requests import RequestMetrics
+from kafkalite.metrics.server import MetricsServer
+from kafkalite.metrics.state import read
+
+if TYPE_CHECKING:
+    from kafkalite.broker import Broker
+
+
+class MetricsEndpoint:
+    """Bound when made (raises StartError), served by `serve`."""
+
+    def __init__(self, broker: Broker, host: str, port: int) -> None:
+        self._broker = broker
+        self.requests = RequestMetrics()
+        self._lag = Distribution()
+        self._exposition = Exposition()
+        self._one_at_a_time = trio.CapacityLimiter(1)
+        self._socket = bind(host, port)
+
+    @property
+    def url(self) -> str:
+        """Where Prometheus finds it."""
+        return f"http://{joined(*self._socket.getsockname()[:2])}/metrics"
+
+    async def serve(self) -> None:
+        """Serve for ever; must run before there is anything to tell."""
+        listener = trio.SocketListener(trio.socket.from_stdlib_socket(self._socket))
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(watch, self._lag)
+            nursery.start_soon(MetricsServer(self._render).serve, listener)
+
+    def close(self) -> None:
+        self._socket.close()
+
+    async def _render(self, accept: str) -> tuple[bytes, str]:
+        """Everything, as text: looked up here in slices, written in a thread that sees only values."""
+        async with self._one_at_a_time:
+            readings = Readings()
+            self.requests.read(self._broker, readings)
+            readings.put_distribution("kafkalite_event_loop_lag_seconds", self._lag)
+            await in_slices(read(self._broker, readings))
+            return await trio.to_thread.run_sync(self._exposition.text, readings, accept)

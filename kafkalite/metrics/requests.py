@@ -1,0 +1,213 @@
+"""What is counted while requests are answered.
+
+`measured` wraps the handler of an API when it is loaded, so that a broker without metrics runs the
+very code it would run if there were none. The counters are plain integers: everything happens in one
+event loop.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from struct import Struct
+from typing import TYPE_CHECKING, Any, Final
+
+import trio
+
+from kafkalite.apis import Api, Handler
+from kafkalite.context import CloseConnection, RequestContext
+from kafkalite.metrics.readings import Distribution, Readings
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.declare import Shape, fields_of
+from kafkalite.wire.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from kafkalite.broker import Broker
+    from kafkalite.topics import Topics
+    from kafkalite.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
+    from kafkalite.wire.messages.fetch import FetchRequest, FetchResponse
+    from kafkalite.wire.messages.produce import ProduceRequest, ProduceResponse
+
+# The number of its records, at byte 57 of a batch.
+_RECORD_COUNT: Final = Struct(">i")
+# What a connection was closed for that could be told nothing: a Produce with acks=0 that failed.
+_NO_ANSWER: Final = "CONNECTION_CLOSED"
+
+# By error code, or by another word where there is none.
+Errors = Counter[int | str]
+ErrorCounter = Callable[[Any, Errors], None]
+_ERROR_COUNTERS: Final[dict[type[Any], ErrorCounter]] = {}
+
+
+class TopicTraffic:
+    """What producers wrote to a topic, and consumers were given."""
+
+    __slots__ = ("received_bytes", "received_records", "sent_bytes")
+
+    def __init__(self) -> None:
+        self.received_bytes = 0
+        self.received_records = 0
+        self.sent_bytes = 0
+
+
+class RequestMetrics:
+    """Counters of one broker's requests."""
+
+    def __init__(self) -> None:
+        self._durations: dict[str, Distribution] = {}
+        self._errors: dict[str, Errors] = {}
+        self._traffic: dict[str, TopicTraffic] = {}
+        self._ended: Counter[str] = Counter()
+
+    def measured(self, api: Api, handle: Handler) -> Handler:
+        """A handler that answers as `handle` does, and counts."""
+        name = api_name(api.key)
+        durations = self._durations[name] = Distribution()
+        errors = self._errors[name] = Counter()
+        counters: dict[ApiKey, Callable[[Topics, Any, Any, Errors], None]] = {
+            ApiKey.PRODUCE: self._count_produced,
+            ApiKey.FETCH: self._count_fetched,
+            ApiKey.END_TXN: self._count_ended,
+        }
+        count = counters.get(api.key, _count_errors)
+        now = trio.current_time
+
+        async def measured(broker: Broker, context: RequestContext, request: Any) -> Any:
+            try:
+                response = await handle(broker, context, request)
+            except CloseConnection:
+                errors[_NO_ANSWER] += 1
+                raise
+            count(broker.topics, request, response, errors)
+            durations.add(now() - context.received_at)
+            return response
+
+        return measured
+
+    def _count_produced(
+        self,
+        topics: Topics,
+        request: ProduceRequest,
+        response: ProduceResponse | None,
+        errors: Errors,
+    ) -> None:
+        for position, data in enumerate(request.topic_data):
+            traffic = self._traffic_of(topics, data.name, data.topic_id)
+            answers = None if response is None else response.responses[position].partition_responses
+            for index, item in enumerate(data.partition_data):
+                if answers is not None and (code := answers[index].error_code):
+                    errors[code] += 1
+                elif traffic is not None and item.records is not None:
+                    traffic.received_bytes += len(item.records)
+                    traffic.received_records += _RECORD_COUNT.unpack_from(item.records, 57)[0]
+
+    def _count_fetched(
+        self, topics: Topics, request: FetchRequest, response: FetchResponse, errors: Errors
+    ) -> None:
+        if response.error_code:
+            errors[response.error_code] += 1
+        for data in response.responses:
+            size = 0
+            for item in data.partitions:
+                size += len(item.records or b"")
+                if item.error_code:
+                    errors[item.error_code] += 1
+            if size:
+                traffic = self._traffic_of(topics, data.topic, data.topic_id)
+                if traffic is not None:
+                    traffic.sent_bytes += size
+
+    def _count_ended(
+        self, topics: Topics, request: EndTxnRequest, response: EndTxnResponse, errors: Errors
+    ) -> None:
+        if response.error_code:
+            errors[response.error_code] += 1
+        else:
+            self._ended["committed" if request.committed else "aborted"] += 1
+
+    def _traffic_of(self, topics: Topics, name: str | None, topic_id: UUID) -> TopicTraffic | None:
+        """None for a topic that does not exist: its name may be anybody's, and there is no end of them."""
+        if not name:
+            topic = topics.by_id(topic_id)
+            if topic is None:
+                return None
+            name = topic.name
+        traffic = self._traffic.get(name)
+        if traffic is None and topics.get(name) is not None:
+            traffic = self._traffic[name] = TopicTraffic()
+        return traffic
+
+    def read(self, broker: Broker, readings: Readings) -> None:
+        """Put down all counters; those of topics that are gone are forgotten."""
+        for api, durations in self._durations.items():
+            readings.put("kafkalite_requests_total", sum(durations.counts), api)
+            readings.put_distribution("kafkalite_request_duration_seconds", durations, api)
+            for error, count in self._errors[api].items():
+                word = error if isinstance(error, str) else ErrorCode(error).name
+                readings.put("kafkalite_request_errors_total", count, api, word)
+        for topic in [name for name in self._traffic if broker.topics.get(name) is None]:
+            del self._traffic[topic]
+        for topic, traffic in self._traffic.items():
+            readings.put("kafkalite_topic_received_bytes_total", traffic.received_bytes, topic)
+            readings.put("kafkalite_topic_received_records_total", traffic.received_records, topic)
+            readings.put("kafkalite_topic_sent_bytes_total", traffic.sent_bytes, topic)
+        for outcome in ("committed", "aborted"):
+            readings.put("kafkalite_transactions_ended_total", self._ended[outcome], outcome)
+
+
+def api_name(key: ApiKey) -> str:
+    """As Kafka writes it: DescribeConfigs."""
+    return "".join(word.capitalize() for word in key.name.split("_"))
+
+
+def _count_errors(topics: Topics, request: Any, response: Any, errors: Errors) -> None:
+    if response is not None:
+        _error_counter(response.__class__)(response, errors)
+
+
+def error_codes(response: Any) -> Errors:
+    """Every error code in a response that is not NONE, wherever it stands, and how often."""
+    errors: Errors = Counter()
+    _error_counter(response.__class__)(response, errors)
+    return errors
+
+
+def _error_counter(struct: type[Any]) -> ErrorCounter:
+    counter = _ERROR_COUNTERS.get(struct)
+    if counter is None:
+        counter = _ERROR_COUNTERS[struct] = _make_error_counter(struct)
+    return counter
+
+
+def _make_error_counter(struct: type[Any]) -> ErrorCounter:
+    """From the declaration of a response: it looks only where there is an error code."""
+    fields = fields_of(struct)
+    has_code = any(field.name == "error_code" for field in fields)
+    inner = [
+        (field.name, field.shape is Shape.ARRAY, _error_counter(field.element))
+        for field in fields
+        if isinstance(field.element, type) and _has_error_code(field.element)
+    ]
+
+    def count(message: Any, errors: Errors) -> None:
+        if has_code and (code := message.error_code):
+            errors[code] += 1
+        for name, is_array, count_inner in inner:
+            value = getattr(message, name)
+            if is_array:
+                for item in value or ():
+                    count_inner(item, errors)
+            elif value is not None:
+                count_inner(value, errors)
+
+    return count
+
+
+def _has_error_code(struct: type[Any]) -> bool:
+    return any(
+        field.name == "error_code"
+        or (isinstance(field.element, type) and _has_error_code(field.element))
+        for field in fields_of(struct)
+    )

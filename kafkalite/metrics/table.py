@@ -1,0 +1,149 @@
+"""THE table of metrics: docs/metrics.md and the text that Prometheus reads are made from it.
+
+Names follow Prometheus' conventions: base units in the name, `_total` for what only grows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+
+class Kind(Enum):
+    """What may be made of a metric (Prometheus' types)."""
+
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One metric; `meaning` is its HELP text."""
+
+    name: str
+    kind: Kind
+    labels: tuple[str, ...]
+    meaning: str
+
+
+# Upper limits in seconds of a histogram's buckets: from what a Produce takes to a long poll.
+BUCKETS: Final = (
+    *(0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025),
+    *(0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0),
+)
+
+_COUNTER, _GAUGE, _HISTOGRAM = Kind.COUNTER, Kind.GAUGE, Kind.HISTOGRAM
+
+_TABLE: Final = (
+    Metric("kafkalite_info", _GAUGE, ("version", "cluster_id"), "Always 1; says what runs."),
+    # Requests
+    Metric("kafkalite_requests_total", _COUNTER, ("api",), "Requests answered."),
+    Metric(
+        "kafkalite_request_errors_total",
+        _COUNTER,
+        ("api", "error"),
+        "Error codes in answers; an answer about several partitions may have several.",
+    ),
+    Metric(
+        "kafkalite_request_duration_seconds",
+        _HISTOGRAM,
+        ("api",),
+        "From a request's arrival to its answer; long polls include their waiting.",
+    ),
+    Metric("kafkalite_connections", _GAUGE, (), "Open connections."),
+    Metric(
+        "kafkalite_event_loop_lag_seconds",
+        _HISTOGRAM,
+        (),
+        "How late the event loop got to a task that was due; tried ten times a second.",
+    ),
+    # Topics
+    Metric(
+        "kafkalite_topic_received_bytes_total",
+        _COUNTER,
+        ("topic",),
+        "Bytes of record batches that producers wrote.",
+    ),
+    Metric(
+        "kafkalite_topic_received_records_total",
+        _COUNTER,
+        ("topic",),
+        "Records that producers wrote.",
+    ),
+    Metric(
+        "kafkalite_topic_sent_bytes_total",
+        _COUNTER,
+        ("topic",),
+        "Bytes of record batches that consumers were given (nobody counts the records in them).",
+    ),
+    Metric("kafkalite_topics", _GAUGE, (), "Topics, internal ones included."),
+    Metric("kafkalite_partitions", _GAUGE, (), "Partitions of all topics."),
+    Metric(
+        "kafkalite_under_replicated_partitions",
+        _GAUGE,
+        (),
+        "Partitions with fewer in-sync replicas than replicas.",
+    ),
+    Metric("kafkalite_offline_partitions", _GAUGE, (), "Partitions without a leader."),
+    # Logs
+    Metric(
+        "kafkalite_log_size_bytes",
+        _GAUGE,
+        ("topic", "partition"),
+        "Size of a partition's log.",
+    ),
+    Metric(
+        "kafkalite_log_start_offset",
+        _GAUGE,
+        ("topic", "partition"),
+        "The first offset that can be read.",
+    ),
+    Metric(
+        "kafkalite_log_end_offset",
+        _GAUGE,
+        ("topic", "partition"),
+        "The offset of the next record.",
+    ),
+    Metric(
+        "kafkalite_log_directory_online",
+        _GAUGE,
+        ("directory",),
+        "1 while a data directory can be written, 0 once it has failed.",
+    ),
+    # Groups
+    Metric("kafkalite_groups", _GAUGE, ("type", "state"), "Groups by type and state."),
+    Metric("kafkalite_group_members", _GAUGE, ("group",), "Members of a group."),
+    Metric(
+        "kafkalite_group_committed_offset",
+        _GAUGE,
+        ("group", "topic", "partition"),
+        "The offset a group has committed.",
+    ),
+    Metric(
+        "kafkalite_group_lag_records",
+        _GAUGE,
+        ("group", "topic", "partition"),
+        "Offsets between what a group has committed and the high watermark.",
+    ),
+    # Transactions
+    Metric("kafkalite_transactions", _GAUGE, ("state",), "Transactional ids by state."),
+    Metric(
+        "kafkalite_transactions_ended_total",
+        _COUNTER,
+        ("outcome",),
+        "Ends of transactions that producers asked for and were granted.",
+    ),
+    Metric(
+        "kafkalite_longest_transaction_seconds",
+        _GAUGE,
+        (),
+        "Age of the transaction that is open for longest; 0 if none is.",
+    ),
+    # Nodes
+    Metric("kafkalite_nodes", _GAUGE, ("state",), "Registered nodes: alive or fenced."),
+)
+
+METRICS: Final[Mapping[str, Metric]] = {metric.name: metric for metric in _TABLE}
