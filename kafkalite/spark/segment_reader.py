@@ -1,0 +1,73 @@
+"""A partition's records out of its segment files, as Arrow, with no Python for a single record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+
+from kafkalite.spark.batch_headers import BatchHeaders
+from kafkalite.spark.data_directory import Isolation, partition_directory, trusted_until
+from kafkalite.spark.decode import decode
+from kafkalite.spark.errors import DamagedLog
+from kafkalite.spark.lanes import CorruptRecords
+from kafkalite.spark.segment_files import read_batches
+from kafkalite.spark.transactions import aborted_transactions, is_aborted
+from kafkalite.spark.unfold import unfold
+
+
+def read_partition(
+    data_dir: Path,
+    topic: str,
+    partition: int,
+    start_offset: int,
+    end_offset: int,
+    *,
+    isolation: Isolation = Isolation.READ_UNCOMMITTED,
+    include_headers: bool = False,
+) -> Iterator[pa.RecordBatch]:
+    """The records with offsets in [start_offset, end_offset), ascending, as rows of Spark's Kafka source.
+
+    The range is one that `bounds` allows. Markers are left out, and under READ_COMMITTED the records of
+    aborted transactions.
+
+    Raises:
+        NotADataDirectory, UnknownTopic: there is no such log.
+        OffsetOutOfRange: the log begins behind `start_offset` (retention).
+        DamagedLog: bytes in the range are not what was written.
+    """
+    directory = partition_directory(data_dir, topic, partition)
+    aborted = []
+    if isolation is Isolation.READ_COMMITTED:
+        trusted = trusted_until(data_dir, topic, partition)
+        aborted = aborted_transactions(directory, start_offset, end_offset, trusted_until=trusted)
+    for chunk in read_batches(directory, start_offset, end_offset):
+        headers = chunk.headers
+        if aborted:
+            headers = headers.select(~is_aborted(headers, aborted))
+        try:
+            for unfolded in unfold(chunk.data.data, headers):
+                records = decode(unfolded, topic, partition, include_headers=include_headers)
+                records = between(records, start_offset, end_offset)
+                if records.num_rows:
+                    yield records
+        except CorruptRecords as error:
+            raise DamagedLog(
+                f"{chunk.path}: the records of the batches {_places(chunk.position, headers)} "
+                f"cannot be read: {error}"
+            ) from error
+
+
+def between(records: pa.RecordBatch, start_offset: int, end_offset: int) -> pa.RecordBatch:
+    """The rows with offsets in [start_offset, end_offset); offsets ascend. No copy."""
+    if not records.num_rows:
+        return records
+    offsets = records.column("offset").to_numpy()
+    first, last = offsets.searchsorted((start_offset, end_offset)).tolist()
+    return records.slice(first, last - first)
+
+
+def _places(position: int, headers: BatchHeaders) -> str:
+    first, last = headers.positions[0], headers.positions[-1]
+    return f"at positions {position + int(first)} to {position + int(last)}"
