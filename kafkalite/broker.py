@@ -28,6 +28,7 @@ from kafkalite.group_coordinator.coordinator import GroupCoordinator
 from kafkalite.groups import open_group_coordinator
 from kafkalite.listener import Connections, Listener, StartError, open_listeners
 from kafkalite.log.errors import DataDirectoryInUse, InconsistentDataDirectory
+from kafkalite.log_moves import LogMoves
 from kafkalite.metadata.metadata_log import MetadataLog
 from kafkalite.partition_logs import PartitionLogs
 from kafkalite.topics import Topics
@@ -60,6 +61,7 @@ class Broker:
     transaction_coordinator: TransactionCoordinator
     logs: PartitionLogs
     background: Background
+    log_moves: LogMoves
 
     def __init__(self, config: BrokerConfig, *, now_ms: Callable[[], int] = wall_clock_ms) -> None:
         self.config = config
@@ -127,10 +129,12 @@ class Broker:
             MetadataLog(self.logs.open_metadata(), self.now_ms),
             self.config,
             cluster_id=self.logs.cluster_id,
-            directory_id=self.logs.directory_id,
+            directory_ids=self.logs.directory_ids,
+            place_log=self.logs.place,
         )
         self.logs.remove_strays(self.cluster.image)
         self.topics = Topics(self.cluster, self.logs)
+        self.log_moves = LogMoves(self)
         self.cluster.start(self._endpoints())
         self.group_coordinator = open_group_coordinator(
             self.config, self.cluster, self.topics, self.now_ms
@@ -168,6 +172,7 @@ class Broker:
         try:
             async with trio.open_nursery() as nursery:
                 self.background.start(nursery)
+                nursery.start_soon(self.log_moves.run)
                 await nursery.start(self.group_coordinator.run)
                 await nursery.start(self.transaction_coordinator.run)
                 nursery.start_soon(self._connections.serve)

@@ -80,11 +80,21 @@ class Cluster:
     """The image, and what may be done to it. `cluster_id` as in meta.properties."""
 
     def __init__(
-        self, log: MetadataLog, config: BrokerConfig, *, cluster_id: str, directory_id: UUID
+        self,
+        log: MetadataLog,
+        config: BrokerConfig,
+        *,
+        cluster_id: str,
+        directory_ids: Sequence[UUID],
+        place_log: Callable[[str, int], UUID] | None = None,
     ) -> None:
-        """Replays the log; no node is there before `start`."""
+        """Replays the log; no node is there before `start`.
+
+        `place_log` says in which of the data directories a new partition's log will lie.
+        """
         self.cluster_id = cluster_id
-        self.directory_id = directory_id
+        self.directory_ids = list(directory_ids)
+        self.place_log = place_log or self._first_directory
         self.config = config
         self.image = MetadataImage()
         self.nodes: dict[int, Node] = {}
@@ -100,6 +110,9 @@ class Cluster:
             self.image.apply(record)
             self.image.offset = offset
         self._apply_dynamic_configs()
+
+    def _first_directory(self, topic: str, index: int) -> UUID:
+        return self.directory_ids[0]
 
     @property
     def epoch(self) -> int:
@@ -149,6 +162,10 @@ class Cluster:
             self._apply_dynamic_configs()
         for subscriber in self._subscribers:
             subscriber(records)
+
+    def flush(self) -> None:
+        """All that was written, onto the disk. Raises KafkaError(KAFKA_STORAGE_ERROR)."""
+        self._log.flush()
 
     def _forget_cached(self, record: object) -> None:
         if isinstance(record, _TOPIC_RECORDS):
@@ -202,7 +219,7 @@ class Cluster:
             ],
             rack=self.config.rack(node_id),
             fenced=True,
-            log_dirs=[self.directory_id],
+            log_dirs=sorted(self.directory_ids),
         )
         self.write([record])
         self.unfence(node_id)

@@ -68,11 +68,21 @@ class Partition:
         self._known_epoch = leader_epoch
         self._epoch_start_offset = self._find_epoch_start()
         self._advance_high_watermark()
-        if log.config.visible_after_flush:
-            log.on_flushed = self._flushed
+        self._watch_flushes()
 
     def __repr__(self) -> str:
         return f"<Partition {self.topic}-{self.index}>"
+
+    def _watch_flushes(self) -> None:
+        if self.log.config.visible_after_flush:
+            self.log.on_flushed = self._flushed
+
+    def log_moved(self, log: Log) -> None:
+        """The log lies in another data directory now; it is the same in all else."""
+        self.log = log
+        self._watch_flushes()
+        self._advance_high_watermark()
+        self.watchers.notify()
 
     @property
     def high_watermark(self) -> int:

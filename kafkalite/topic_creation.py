@@ -93,7 +93,7 @@ class TopicCreation:
                 for name, value in new.configs.items()
             ),
             *(
-                self._partition_record(topic_id, index, assigned)
+                self._partition_record(new.name, topic_id, index, assigned)
                 for index, assigned in enumerate(assignments)
             ),
         ]
@@ -136,7 +136,7 @@ class TopicCreation:
                 self._check_assignment(present + index, assigned, factor)
             replicas = [list(assigned) for assigned in assignments]
         return [
-            self._partition_record(state.topic_id, present + index, assigned)
+            self._partition_record(state.name, state.topic_id, present + index, assigned)
             for index, assigned in enumerate(replicas)
         ]
 
@@ -235,7 +235,7 @@ class TopicCreation:
             raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, reason)
 
     def _partition_record(
-        self, topic_id: UUID, index: int, replicas: Sequence[int]
+        self, name: str, topic_id: UUID, index: int, replicas: Sequence[int]
     ) -> PartitionRecord:
         alive = self._cluster.alive
         in_sync = [node for node in replicas if node in alive]
@@ -253,7 +253,7 @@ class TopicCreation:
             leader=in_sync[0],
             leader_epoch=0,
             partition_epoch=0,
-            directories=[self._cluster.directory_id] * len(replicas),
+            directories=[self._cluster.place_log(name, index)] * len(replicas),
         )
 
 

@@ -7,7 +7,7 @@ follow when those records come back from the cluster, the same way for every kin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
@@ -39,8 +39,19 @@ __all__ = ["CreatedTopic", "NewTopic", "PartitionLogs", "Topic", "Topics"]
 class PartitionLogs(Protocol):
     """Opens and deletes the logs of partitions; the broker's, on disk."""
 
-    def open(self, topic: str, topic_id: UUID, index: int, config: LogConfig) -> Log:
-        """The log of a partition, new or as it was."""
+    def open(
+        self,
+        topic: str,
+        topic_id: UUID,
+        index: int,
+        config: LogConfig,
+        assigned: Collection[UUID] = (),
+    ) -> Log:
+        """The log of a partition, new or as it was; `assigned` are its directories in the metadata."""
+        ...
+
+    def all_placed(self) -> None:
+        """Partitions that were given a directory are open now, or will never be."""
         ...
 
     def delete(self, topic: str, index: int, log: Log) -> None:
@@ -123,6 +134,7 @@ class Topics:
                 records.extend(creation_records)
         if not validate_only:
             self._cluster.write(records)
+        self._logs.all_placed()
         return results
 
     def create_internal(self, name: str) -> Topic:
@@ -152,6 +164,7 @@ class Topics:
         records = self._creation.growth_records(name, total_count, assignments)
         if not validate_only:
             self._cluster.write(records)
+        self._logs.all_placed()
 
     # What follows from a change
 
@@ -203,13 +216,26 @@ class Topics:
                     topic.name,
                     topic.topic_id,
                     index,
-                    self._logs.open(topic.name, topic.topic_id, index, config),
+                    self._logs.open(
+                        topic.name, topic.topic_id, index, config, self._assigned(state)
+                    ),
                     leader_id=state.leader_id,
                     leader_epoch=state.leader_epoch,
                     replicas=state.replicas,
                     in_sync_replicas=state.in_sync_replicas,
                 )
             )
+
+    def _assigned(self, state: PartitionState) -> list[UUID]:
+        """The data directories of this process' replicas; none where the metadata name none."""
+        if len(state.directories) != len(state.replicas):
+            return []
+        here = self._cluster.config.node_ids
+        return [
+            directory
+            for node_id, directory in zip(state.replicas, state.directories, strict=True)
+            if node_id in here
+        ]
 
     def _change_partition(self, record: PartitionChangeRecord) -> None:
         topic = self._by_id[record.topic_id]

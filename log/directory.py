@@ -8,13 +8,13 @@ Source: Kafka's LogManager, BrokerMetadataCheckpoint, CleanShutdownFileHandler.
 
 from __future__ import annotations
 
-import base64
 import fcntl
 import json
 import logging
 import os
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,13 +34,21 @@ from kafkalite.log.files import (
     HIGH_WATERMARK_CHECKPOINT,
     LOCK,
     LOG_START_OFFSET_CHECKPOINT,
-    META_PROPERTIES,
     PARTITION_METADATA,
     RECOVERY_POINT_CHECKPOINT,
     Files,
+    deleted_directory,
+    future_directory,
     parse_partition_directory,
+    without_future,
 )
 from kafkalite.log.log import Log
+from kafkalite.log.meta_properties import (
+    MetaProperties,
+    random_id,
+    read_meta_properties,
+    write_meta_properties,
+)
 from kafkalite.log.open_files import OpenFiles
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
@@ -53,58 +61,14 @@ _SYNC_AT_ONCE = 100
 _locked_here: set[Path] = set()
 
 
-class MetaProperties(NamedTuple):
-    """What `meta.properties` says (version 1)."""
-
-    cluster_id: str
-    node_id: int
-    directory_id: str
-
-
 class StoredPartition(NamedTuple):
-    """A partition's directory as it was found."""
+    """A partition's directory as it was found; a future one was on its way here (moving.py)."""
 
     topic: str
     partition: int
     topic_id: uuid.UUID | None
     path: Path
-
-
-def random_id() -> str:
-    """A new cluster's or directory's id, as Kafka writes them: a UUID in 22 characters of base64."""
-    while True:
-        encoded = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        if not encoded.startswith("-"):  # it would look like a flag to Kafka's tools
-            return encoded
-
-
-def read_meta_properties(directory: Path, files: Files) -> MetaProperties | None:
-    """The directory's `meta.properties`; None if it has none.
-
-    Raises:
-        InconsistentDataDirectory: it cannot be understood.
-        OSError: it cannot be read.
-    """
-    path = directory / META_PROPERTIES
-    try:
-        lines = files.read(path).decode().splitlines()
-    except FileNotFoundError:
-        return None
-    except UnicodeDecodeError as error:
-        raise InconsistentDataDirectory(f"{path}: {error}") from error
-    properties = dict(
-        line.replace("\\", "").split("=", 1)
-        for line in lines
-        if "=" in line and not line.startswith("#")
-    )
-    if properties.get("version") != "1":
-        raise InconsistentDataDirectory(f"{path}: version 1 expected")
-    try:
-        return MetaProperties(
-            properties["cluster.id"], int(properties["node.id"]), properties.get("directory.id", "")
-        )
-    except (KeyError, ValueError) as error:
-        raise InconsistentDataDirectory(f"{path}: {error} is missing or wrong") from error
+    is_future: bool = False
 
 
 class LogDirectory:
@@ -124,6 +88,8 @@ class LogDirectory:
         self.path = path
         self.cluster_id, self.node_id, self.directory_id = properties
         self.logs: dict[TopicPartition, Log] = {}
+        # Logs that are to come here from another data directory, while they are copied.
+        self.future_logs: dict[TopicPartition, Log] = {}
         self.now_ms = now_ms
         self.open_files = open_files
         self.files = open_files.files
@@ -169,8 +135,10 @@ class LogDirectory:
         try:
             properties = read_meta_properties(path, files)
             if properties is None:
-                properties = MetaProperties(cluster_id or random_id(), node_id, random_id())
-                _write_meta_properties(path, properties, files)
+                properties = MetaProperties(cluster_id or random_id(), node_id, "")
+            if not properties.directory_id:  # new, or from before Kafka 3.7
+                properties = properties._replace(directory_id=random_id())
+                write_meta_properties(path, properties, files)
             if cluster_id is not None and properties.cluster_id != cluster_id:
                 raise InconsistentDataDirectory(
                     f"{path} belongs to cluster {properties.cluster_id}, not {cluster_id}"
@@ -224,7 +192,8 @@ class LogDirectory:
         for name in self.files.names(self.path):
             if name.endswith(DELETED_DIRECTORY_SUFFIX):
                 self._deleted.append((0, self.path / name))
-            parsed = parse_partition_directory(name)
+            current_name = without_future(name)
+            parsed = parse_partition_directory(current_name)
             if parsed is None:
                 continue
             path = self.path / name
@@ -233,7 +202,7 @@ class LogDirectory:
             except CorruptCheckpoint as error:
                 _logger.warning("%s", error)
                 topic_id = None
-            found.append(StoredPartition(*parsed, topic_id, path))
+            found.append(StoredPartition(*parsed, topic_id, path, current_name != name))
         self.remove_deleted()
         return found
 
@@ -246,10 +215,30 @@ class LogDirectory:
             KafkaError: KAFKA_STORAGE_ERROR, the directory or this log is broken; INCONSISTENT_TOPIC_ID, the
                 log is one of another topic of that name.
         """
+        log = self._open(self.path / f"{topic}-{partition}", (topic, partition), config, topic_id)
+        self.logs[topic, partition] = log
+        return log
+
+    def open_future(
+        self,
+        topic: str,
+        partition: int,
+        config: LogConfig,
+        *,
+        topic_id: uuid.UUID | None = None,
+        path: Path | None = None,
+    ) -> Log:
+        """A log that is to come here: new, or at `path` as a restart found it. Raises as `open_log`."""
+        path = self.path / future_directory(topic, partition) if path is None else path
+        log = self._open(path, (topic, partition), config, topic_id)
+        self.future_logs[topic, partition] = log
+        return log
+
+    def _open(
+        self, path: Path, key: TopicPartition, config: LogConfig, topic_id: uuid.UUID | None
+    ) -> Log:
         if self.failure is not None:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{self.path}: {self.failure}")
-        key = (topic, partition)
-        path = self.path / f"{topic}-{partition}"
         try:
             self.files.make_directory(path)
             if topic_id is not None:
@@ -268,12 +257,15 @@ class LogDirectory:
         except (OSError, CorruptCheckpoint) as error:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{path}: {error}") from error
         log.advance_high_watermark(self._high_watermarks.get(key, 0))
-        self.logs[key] = log
         return log
 
     def _keep_topic_id(self, path: Path, topic_id: uuid.UUID) -> None:
         file = path / PARTITION_METADATA
-        kept = read_topic_id(self.files, file)
+        try:
+            kept = read_topic_id(self.files, file)
+        except CorruptCheckpoint as error:  # the power went before it was on the disk
+            _logger.warning("%s", error)
+            kept = None
         if kept is None:
             write_topic_id(self.files, file, topic_id)
         elif kept != topic_id:
@@ -282,18 +274,42 @@ class LogDirectory:
                 f"{path}: the log is of topic id {kept}, not {topic_id}",
             )
 
+    def topic_id(self, topic: str, partition: int) -> uuid.UUID | None:
+        """The topic id that is noted beside a log. Raises KafkaError(KAFKA_STORAGE_ERROR)."""
+        path = self.logs[topic, partition].directory / PARTITION_METADATA
+        try:
+            return read_topic_id(self.files, path)
+        except (OSError, CorruptCheckpoint) as error:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{path}: {error}") from error
+
     def delete_log(self, topic: str, partition: int) -> None:
         """Delete a log: out of the way at once, removed after `file.delete.delay.ms` (`remove_deleted`).
 
         Raises:
             KafkaError(KAFKA_STORAGE_ERROR): it is still there.
         """
-        key = (topic, partition)
-        log = self.logs.pop(key)
+        self._delete(self.logs.pop((topic, partition)))
+
+    def delete_future(self, topic: str, partition: int) -> None:
+        """The same with a log that was to come here."""
+        self._delete(self.future_logs.pop((topic, partition)))
+
+    def _delete(self, log: Log) -> None:
         path = log.delete()
         self._deleted.append((self.now_ms() + log.config.file_delete_delay_ms, path))
         for checkpoint in (self._recovery_points, self._log_start_offsets, self._high_watermarks):
-            checkpoint.pop(key, None)
+            checkpoint.pop((log.topic, log.partition), None)
+
+    def discard(self, path: Path) -> None:
+        """Take a directory that is no log's out of the way, and then away. Raises OSError."""
+        target = path.with_name(deleted_directory(without_future(path.name)))
+        self.files.rename(path, target)
+        self._deleted.append((0, target))
+
+    @property
+    def all_logs(self) -> Iterator[tuple[TopicPartition, Log]]:
+        """Every log whose files are here; a partition has one at most."""
+        return chain(list(self.logs.items()), list(self.future_logs.items()))
 
     def remove_deleted(self) -> None:
         """Remove the deleted logs whose delay has passed."""
@@ -313,7 +329,8 @@ class LogDirectory:
 
     def checkpoint(self) -> None:
         """Write the three checkpoints. Raises KafkaError(KAFKA_STORAGE_ERROR)."""
-        for key, log in self.logs.items():
+        current = dict(self.all_logs)
+        for key, log in current.items():
             if log.offline_reason is None:
                 self._recovery_points[key] = log.recovery_point
                 self._log_start_offsets[key] = log.log_start_offset
@@ -322,7 +339,7 @@ class LogDirectory:
         starts = {
             key: offset
             for key, offset in self._log_start_offsets.items()
-            if key not in self.logs or offset > self.logs[key].segments.first.base_offset
+            if key not in current or offset > current[key].segments.first.base_offset
         }
         try:
             for name, offsets in (
@@ -348,10 +365,11 @@ class LogDirectory:
 
     def _close_logs(self) -> bool:
         """Close them; whether all went well."""
-        unflushed = [log for log in self.logs.values() if log.recovery_point < log.log_end_offset]
+        logs = [log for _, log in self.all_logs]
+        unflushed = [log for log in logs if log.recovery_point < log.log_end_offset]
         at_once = len(unflushed) >= _SYNC_AT_ONCE
         is_clean = self.failure is None
-        for log in self.logs.values():
+        for log in logs:
             try:
                 log.close(sync=not at_once)
             except KafkaError as error:
@@ -379,7 +397,7 @@ class LogDirectory:
             return
         self.failure = error
         _logger.error("%s: offline: %s", self.path, error)
-        for log in self.logs.values():
+        for _, log in self.all_logs:
             if log.offline_reason is None:
                 log.offline_reason = f"data directory {self.path} failed: {error}"
         if self._on_failure is not None:
@@ -391,17 +409,6 @@ def remove_tree(files: Files, path: Path) -> None:
     for name in files.names(path):
         files.unlink(path / name)
     files.remove_directory(path)
-
-
-def _write_meta_properties(path: Path, properties: MetaProperties, files: Files) -> None:
-    text = (
-        "#\n"
-        f"cluster.id={properties.cluster_id}\n"
-        f"directory.id={properties.directory_id}\n"
-        f"node.id={properties.node_id}\n"
-        "version=1\n"
-    )
-    files.write_atomically(path / META_PROPERTIES, text.encode())
 
 
 def is_locked_here(path: Path) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import uuid
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -39,8 +40,13 @@ CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 LOCK = ".lock"
 
 DELETED_DIRECTORY_SUFFIX = "-delete"
+FUTURE_DIRECTORY_SUFFIX = "-future"
+
+# Of a file or directory, in bytes.
+LONGEST_NAME = 255
 
 _SEGMENT_FILE = re.compile(r"(\d{20})(\.[a-z]+)(\.deleted|\.cleaned|\.swap)?")
+_FUTURE_DIRECTORY = re.compile(r"(.+)\.[^.]+" + FUTURE_DIRECTORY_SUFFIX)
 
 
 def segment_file(directory: Path, base_offset: int, suffix: str, second_suffix: str = "") -> Path:
@@ -62,6 +68,27 @@ def parse_partition_directory(name: str) -> tuple[str, int] | None:
     if not dash or not topic or not partition.isascii() or not partition.isdigit():
         return None
     return topic, int(partition)
+
+
+def future_directory(topic: str, partition: int) -> str:
+    """A name for a log on its way into a data directory: `topic-partition.<unique>-future`."""
+    return f"{topic}-{partition}.{uuid.uuid4().hex}{FUTURE_DIRECTORY_SUFFIX}"
+
+
+def deleted_directory(name: str) -> str:
+    """A name for the directory of a log on its way out: `topic-partition.<unique>-delete`.
+
+    As by Kafka, a long topic's is cut so that the file system takes it.
+    """
+    topic, _, partition = name.rpartition("-")
+    end = f"-{partition}.{uuid.uuid4().hex}{DELETED_DIRECTORY_SUFFIX}"
+    return topic[: LONGEST_NAME - len(end)] + end
+
+
+def without_future(name: str) -> str:
+    """`topic-partition` of a future log's directory; any other name as it is."""
+    match = _FUTURE_DIRECTORY.fullmatch(name)
+    return name if match is None else match[1]
 
 
 class Files:

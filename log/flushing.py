@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafkalite.log.open_files import FileSlice
-from kafkalite.wire.errors import KafkaError
+from kafkalite.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from kafkalite.log.log import Log
@@ -63,6 +63,9 @@ class Flush:
     def fail(self, error: OSError) -> KafkaError:
         """`run` raised: nothing counts as flushed. What a client would be told."""
         self.abandon()
+        reason = self._log.offline_reason
+        if reason is not None:  # deleted or moved meanwhile: its directory has another name
+            return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{self._log.name}: {reason}")
         return self._log.storage_error(error)
 
     def abandon(self) -> None:

@@ -13,7 +13,6 @@ below the last stable offset is decided. Source: Kafka's UnifiedLog and LocalLog
 from __future__ import annotations
 
 import random
-import uuid
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -21,7 +20,7 @@ from typing import NamedTuple
 
 from kafkalite.log import retention
 from kafkalite.log.config import LogConfig
-from kafkalite.log.files import DELETED_DIRECTORY_SUFFIX
+from kafkalite.log.files import deleted_directory
 from kafkalite.log.flushing import Flush
 from kafkalite.log.open_files import OpenFiles
 from kafkalite.log.producer_state import (
@@ -484,9 +483,7 @@ class Log(LogReader):
         Slices being sent keep their bytes. Returns the new directory (`remove_directory` removes it).
         """
         self.close_files()
-        target = self.directory.with_name(
-            f"{self.name}.{uuid.uuid4().hex}{DELETED_DIRECTORY_SUFFIX}"
-        )
+        target = self.directory.with_name(deleted_directory(self.name))
         try:
             self.files.rename(self.directory, target)
         except OSError as error:

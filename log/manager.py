@@ -7,27 +7,48 @@ Source: Kafka's LogManager.
 
 from __future__ import annotations
 
+import logging
 import uuid
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from kafkalite.log.checkpoints import TopicPartition
 from kafkalite.log.config import LogConfig
 from kafkalite.log.directory import LogDirectory, StoredPartition
 from kafkalite.log.flushing import Flush
 from kafkalite.log.log import PRODUCER_ID_EXPIRATION_MS, Log
+from kafkalite.log.moving import LogMove
 from kafkalite.wire.errors import ErrorCode, KafkaError
+
+_logger = logging.getLogger(__name__)
 
 
 class LogManager:
-    """Logs by (topic, partition), whichever directory they are in."""
+    """Logs by (topic, partition), whichever directory they are in.
 
-    def __init__(self, directories: Sequence[LogDirectory]) -> None:
+    `failed` are data directories that could not be opened at all, and why.
+    """
+
+    def __init__(
+        self,
+        directories: Sequence[LogDirectory],
+        failed: Mapping[Path, OSError] = MappingProxyType({}),
+    ) -> None:
         self.directories = list(directories)
-        self._stored: dict[TopicPartition, LogDirectory] = {}
+        self.failed = dict(failed)
+        self.moves: dict[TopicPartition, LogMove] = {}
+        # Where each log lies; in two places after a crash in the middle of a move's end.
+        self._stored: dict[TopicPartition, list[LogDirectory]] = {}
+        self._stored_futures: dict[TopicPartition, tuple[LogDirectory, StoredPartition]] = {}
+        # Where a log is to be made once there is one: asked for before its partition was there.
+        self._preferred: dict[TopicPartition, LogDirectory] = {}
+        # How many logs were promised to a directory and are not there yet.
+        self._promised: Counter[LogDirectory] = Counter()
 
     def stored_partitions(self) -> list[StoredPartition]:
-        """What is in the directories that work; a partition found twice counts where it is found first.
+        """What is in the directories that work, future logs too.
 
         Raises:
             OSError: a directory cannot be read.
@@ -37,10 +58,23 @@ class LogManager:
             if directory.failure is None:
                 for stored in directory.partitions():
                     key = (stored.topic, stored.partition)
-                    if key not in self._stored:
-                        self._stored[key] = directory
-                        found.append(stored)
+                    if stored.is_future:
+                        self._stored_futures[key] = directory, stored
+                    elif directory not in self._stored.setdefault(key, []):
+                        self._stored[key].append(directory)
+                    found.append(stored)
         return found
+
+    def discard(self, stored: StoredPartition) -> None:
+        """Remove what was found and belongs to nothing. Raises OSError."""
+        key = (stored.topic, stored.partition)
+        for directory in self.directories:
+            if directory.path == stored.path.parent:
+                directory.discard(stored.path)
+                if stored.is_future:
+                    self._stored_futures.pop(key, None)
+                else:
+                    self._stored[key].remove(directory)
 
     @property
     def logs(self) -> Iterator[Log]:
@@ -54,33 +88,187 @@ class LogManager:
                 return log
         return None
 
-    def open_log(
-        self, topic: str, partition: int, config: LogConfig, *, topic_id: uuid.UUID | None = None
-    ) -> Log:
-        """Open a log where it lies; a new one in the directory with the fewest.
+    def directory_at(self, path: str) -> LogDirectory | None:
+        """The data directory at an absolute path, whether it works or not."""
+        return next((each for each in self.directories if str(each.path) == path), None)
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether any data directory does not work."""
+        return bool(self.failed) or any(each.failure is not None for each in self.directories)
+
+    # -- opening and deleting
+
+    def place(self, topic: str, partition: int) -> LogDirectory:
+        """Where a new log is to be made: where it was asked for, or in the directory with the fewest.
 
         Raises:
-            KafkaError: as LogDirectory.open_log; KAFKA_STORAGE_ERROR when no directory works.
+            KafkaError: KAFKA_STORAGE_ERROR when no directory works.
         """
-        key = (topic, partition)
-        directory = self._stored.get(key)
-        if directory is None:
-            working = [directory for directory in self.directories if directory.failure is None]
+        directory = self._preferred.get((topic, partition))
+        if directory is None or directory.failure is not None:
+            working = [each for each in self.directories if each.failure is None]
             if not working:
                 raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "No data directory works")
-            directory = min(working, key=lambda directory: len(directory.logs))
+            directory = min(working, key=lambda each: len(each.logs) + max(0, self._promised[each]))
+        self._promised[directory] += 1
+        return directory
+
+    def all_placed(self) -> None:
+        """Whatever was promised is there now, or will not be."""
+        self._promised.clear()
+
+    def prefer(self, topic: str, partition: int, directory: LogDirectory) -> None:
+        """Make the log there, once its partition is created."""
+        self._preferred[topic, partition] = directory
+
+    def open_log(
+        self,
+        topic: str,
+        partition: int,
+        config: LogConfig,
+        *,
+        topic_id: uuid.UUID | None = None,
+        assigned: Collection[str] = (),
+    ) -> Log:
+        """Open a log where it lies; a new one where it is assigned to, or in the directory with the fewest.
+
+        Args:
+            assigned: ids of the directories that the metadata name; none if they name none.
+
+        Raises:
+            KafkaError: as LogDirectory.open_log; KAFKA_STORAGE_ERROR when its directory does not work, or
+                it lies in two and neither is the one assigned.
+        """
+        key = (topic, partition)
+        directory = self._holder(key, assigned)
+        if directory is None:
+            directory = self._assigned(assigned) or self.place(topic, partition)
+            self._promised[directory] -= 1
         log = directory.open_log(topic, partition, config, topic_id=topic_id)
-        self._stored[key] = directory
+        self._stored[key] = [directory]
+        self._preferred.pop(key, None)
         return log
 
+    def _holder(self, key: TopicPartition, assigned: Collection[str]) -> LogDirectory | None:
+        """The directory in which a log lies; after a crash in the middle of a move, its end."""
+        holders = self._stored.get(key, [])
+        if not holders:
+            return self._promoted(key, assigned)
+        if len(holders) == 1:
+            return holders[0]
+        chosen = [each for each in holders if each.directory_id in assigned]
+        if len(chosen) != 1:
+            places = " and ".join(str(each.path) for each in holders)
+            raise KafkaError(
+                ErrorCode.KAFKA_STORAGE_ERROR,
+                f"{key[0]}-{key[1]} lies in {places}: remove all but one of them",
+            )
+        for other in holders:
+            if other is not chosen[0]:
+                self._discard_from(other, other.path / f"{key[0]}-{key[1]}")
+        return chosen[0]
+
+    def _promoted(self, key: TopicPartition, assigned: Collection[str]) -> LogDirectory | None:
+        """A future log that had all it needed but the name, and got it."""
+        directory, stored = self._stored_futures.get(key, (None, None))
+        if directory is None or stored is None or directory.directory_id not in assigned:
+            return None
+        try:
+            directory.files.rename(stored.path, directory.path / f"{key[0]}-{key[1]}")
+            directory.files.sync_directory(directory.path)
+        except OSError as error:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{stored.path}: {error}") from error
+        del self._stored_futures[key]
+        return directory
+
+    def _assigned(self, assigned: Collection[str]) -> LogDirectory | None:
+        """The assigned directory, if it works; None if none is assigned."""
+        if not assigned:
+            return None
+        for directory in self.directories:
+            if directory.directory_id in assigned and directory.failure is None:
+                return directory
+        raise KafkaError(
+            ErrorCode.KAFKA_STORAGE_ERROR,
+            f"its data directory (directory.id {', '.join(assigned)}) is not here or does not work",
+        )
+
     def delete_log(self, topic: str, partition: int) -> None:
-        """Delete a log. Raises KafkaError(KAFKA_STORAGE_ERROR), KeyError if it is not open."""
-        self._stored[(topic, partition)].delete_log(topic, partition)
-        del self._stored[(topic, partition)]
+        """Delete a log, and its move; what is there of it if it could not be opened.
+
+        Raises:
+            KafkaError(KAFKA_STORAGE_ERROR): something of it is still there.
+        """
+        key = (topic, partition)
+        self.cancel_move(topic, partition)
+        for directory in self._stored.pop(key, []):
+            if key in directory.logs:
+                directory.delete_log(topic, partition)
+            elif directory.failure is None:
+                self._discard_from(directory, directory.path / f"{topic}-{partition}")
+
+    def _discard_from(self, directory: LogDirectory, path: Path) -> None:
+        try:
+            if directory.files.exists(path):
+                directory.discard(path)
+        except OSError as error:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{path}: {error}") from error
 
     def directory_of(self, topic: str, partition: int) -> Path | None:
-        directory = self._stored.get((topic, partition))
-        return None if directory is None else directory.path
+        """The path of the data directory in which a log lies."""
+        holders = self._stored.get((topic, partition))
+        return holders[0].path if holders else None
+
+    # -- moving
+
+    def begin_move(self, topic: str, partition: int, target: LogDirectory) -> LogMove:
+        """Set out for another data directory; goes on from what a restart found there.
+
+        The log must be open, and not on its way yet. Raises KafkaError as LogDirectory.open_future.
+        """
+        key = (topic, partition)
+        (source_directory,) = self._stored[key]
+        source = source_directory.logs[key]
+        found_in, stored = self._stored_futures.pop(key, (None, None))
+        future = target.open_future(
+            topic,
+            partition,
+            source.config,
+            topic_id=source_directory.topic_id(topic, partition),
+            path=stored.path if stored is not None and found_in is target else None,
+        )
+        move = self.moves[key] = LogMove(source, source_directory, target, future)
+        return move
+
+    def resume_moves(self) -> None:
+        """Go on with the moves that a restart found; what cannot go on is removed."""
+        for (topic, partition), (directory, stored) in list(self._stored_futures.items()):
+            holders = self._stored.get((topic, partition), [])
+            log = self.get(topic, partition)
+            if not holders or log is None or log.offline_reason is not None:
+                continue  # the log itself is broken, or in a directory that does not work
+            try:
+                if holders[0] is directory:
+                    self.discard(stored)
+                else:
+                    self.begin_move(topic, partition, directory)
+            except (KafkaError, OSError) as error:
+                _logger.error("%s: not moved on: %s", stored.path, error)
+
+    def finish_move(self, move: LogMove, assign: Callable[[LogDirectory], None]) -> Log:
+        """The log that takes the place of the one that moved. Raises as LogMove.finish."""
+        log = move.finish(assign)
+        key = (log.topic, log.partition)
+        self._stored[key] = [move.target_directory]
+        del self.moves[key]
+        return log
+
+    def cancel_move(self, topic: str, partition: int) -> None:
+        """Stop a move, if there is one, and delete what was copied. Raises KafkaError."""
+        move = self.moves.pop((topic, partition), None)
+        if move is not None:
+            move.cancel()
 
     # -- work in the background, in slices
 

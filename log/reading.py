@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kafkalite.log.config import LogConfig
-from kafkalite.log.files import parse_partition_directory
+from kafkalite.log.files import parse_partition_directory, without_future
 from kafkalite.log.open_files import FileSlice, OpenFiles
 from kafkalite.log.recovery import LoadedLog
 from kafkalite.log.segment import LogSegment, TimestampAndOffset
@@ -57,7 +57,7 @@ class LogReader:
         on_failure: Callable[[OSError], None] | None,
     ) -> None:
         self.directory = directory
-        self.name = directory.name
+        self.name = without_future(directory.name)
         self.topic, self.partition = parse_partition_directory(self.name) or (self.name, 0)
         self.config = config
         self.open_files = open_files

@@ -26,6 +26,7 @@ from kafkalite.log.files import (
     Files,
     parse_segment_file,
     segment_file,
+    without_future,
 )
 from kafkalite.log.leader_epochs import LeaderEpochs
 from kafkalite.log.open_files import OpenFiles
@@ -77,7 +78,7 @@ class LogLoader:
         self._is_compacted = False  # whether the segment recovered last has gaps in it
         self._segments = Segments()
         self._epochs = LeaderEpochs(directory, self._files)
-        self._state = ProducerState(directory.name)
+        self._state = ProducerState(without_future(directory.name))
         self._snapshots = ProducerSnapshots(directory, self._files)
 
     def load(self) -> LoadedLog:

@@ -35,8 +35,8 @@ class Kafkalite:
         first_port = self.bootstrap.split(",")[0].rpartition(":")[2]
         command = [
             *(sys.executable, "-m", "kafkalite", "--host", "127.0.0.1", "--port", first_port),
-            *("--data-dir", str(self.data_dir), "--ready-file", str(ready_file)),
-            *("--nodes", str(self.node_count)),
+            *("--ready-file", str(ready_file), "--nodes", str(self.node_count)),
+            *(() if "log.dirs" in self.properties else ("--data-dir", str(self.data_dir))),
             *(f"--set={name}={value}" for name, value in self.properties.items()),
         ]
         self.process = Process(command, self.directory / "output", directory=ROOT)

@@ -1,6 +1,7 @@
 """DescribeLogDirs (key 35), versions 1-5: the data directories, and what lies in them (KIP-113).
 
 - `topics` null means all; partitions that are not here are silently missing.
+- A log on its way to another directory is in both: there with `is_future_key`, and an offset lag.
 - v3: an error for the whole answer; v4: size and free space of the volume (KIP-827); v5: whether
   the directory takes no new partitions (KIP-1066).
 
@@ -38,8 +39,14 @@ async def handle(
     return DescribeLogDirsResponse(
         error_code=ErrorCode.NONE,
         results=[
-            _describe(broker, context.node_id, directory, wanted, cordoned)
-            for directory in broker.logs.manager.directories
+            *(
+                _describe(broker, context.node_id, directory, wanted, cordoned)
+                for directory in broker.logs.manager.directories
+            ),
+            *(
+                DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=str(path))
+                for path in broker.logs.manager.failed
+            ),
         ],
     )
 
@@ -64,15 +71,23 @@ def _describe(
     result.total_bytes = volume.f_frsize * volume.f_blocks
     result.usable_bytes = volume.f_frsize * volume.f_bavail
     topics: dict[str, DescribeLogDirsTopic] = {}
-    for (name, index), log in directory.logs.items():
+    for (name, index), log in directory.all_logs:
         topic = broker.topics.get(name)
         if topic is None or (wanted is not None and (name, index) not in wanted):
             continue
         if node_id not in topic.partitions[index].replicas:
             continue
+        move = broker.logs.manager.moves.get((name, index))
+        if move is not None and move.future is not log:
+            move = None
         described = topics.setdefault(name, DescribeLogDirsTopic(name=name))
         described.partitions.append(
-            DescribeLogDirsPartition(partition_index=index, partition_size=log.size_bytes)
+            DescribeLogDirsPartition(
+                partition_index=index,
+                partition_size=log.size_bytes,
+                offset_lag=0 if move is None else move.lag,
+                is_future_key=move is not None,
+            )
         )
     result.topics = list(topics.values())
     return result

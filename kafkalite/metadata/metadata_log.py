@@ -90,6 +90,10 @@ class MetadataLog:
             is_control=False,
         )
 
+    def flush(self) -> None:
+        """Everything onto the disk. Raises KafkaError(KAFKA_STORAGE_ERROR)."""
+        self._log.flush()
+
     def _append(self, records: Sequence[Record], *, is_control: bool) -> int:
         batch = build_batch(
             records, partition_leader_epoch=self.leader_epoch, is_control=is_control

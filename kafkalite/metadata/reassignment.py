@@ -36,9 +36,15 @@ def begin(
         partition_id=index,
         topic_id=topic_id,
         replicas=[*target, *removing],
+        directories=_directories(state, len(target) + len(removing)),
         adding_replicas=adding,
         removing_replicas=removing,
     )
+
+
+def _directories(state: PartitionState, count: int) -> list[UUID] | None:
+    """All replicas are in the one directory that their log is in; None where none is named."""
+    return state.directories[:1] * count or None
 
 
 def cancel(
@@ -55,6 +61,7 @@ def cancel(
         partition_id=index,
         topic_id=topic_id,
         replicas=replicas,
+        directories=_directories(state, len(replicas)),
         isr=in_sync if in_sync != state.in_sync_replicas else None,
         adding_replicas=[],
         removing_replicas=[],
@@ -89,6 +96,7 @@ def catch_up(
         partition_id=index,
         topic_id=topic_id,
         replicas=replicas,
+        directories=_directories(state, len(replicas)),
         isr=staying,
         adding_replicas=[],
         removing_replicas=[],

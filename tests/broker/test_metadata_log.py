@@ -42,7 +42,9 @@ def open_cluster(
         {"kafkalite.nodes": str(nodes)}
         | {name.replace("_", "."): value for name, value in configs.items()}
     )
-    cluster = Cluster(MetadataLog(log, lambda: 1), config, cluster_id="c", directory_id=UUID(int=7))
+    cluster = Cluster(
+        MetadataLog(log, lambda: 1), config, cluster_id="c", directory_ids=[UUID(int=7)]
+    )
     if start:
         cluster.start(endpoints_of(nodes))
     try:

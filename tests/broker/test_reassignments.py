@@ -18,11 +18,6 @@ from kafkalite.wire.messages.alter_partition_reassignments import (
     ReassignablePartition,
     ReassignableTopic,
 )
-from kafkalite.wire.messages.alter_replica_log_dirs import (
-    AlterReplicaLogDir,
-    AlterReplicaLogDirsRequest,
-    AlterReplicaLogDirTopic,
-)
 from kafkalite.wire.messages.describe_quorum import (
     DescribeQuorumRequest,
     PartitionDataRequest,
@@ -237,20 +232,3 @@ async def test_the_quorum(three: test_broker, connect: Any, version: int) -> Non
     assert quorum.high_watermark == three._running.cluster.epoch + 1
     assert [voter.replica_id for voter in quorum.current_voters] == [1, 2, 3]
     assert [node.node_id for node in answer.nodes] == ([1, 2, 3] if version == 2 else [])
-
-
-async def test_replicas_stay_in_their_directory(tmp_path: Path, connect: Any) -> None:
-    async with test_broker({"log.dirs": f"{tmp_path}/a,{tmp_path}/b"}) as b:
-        b.create_topic("t")
-        manager = b._running.logs.manager
-        here = manager.directory_of("t", 0)
-        assert here is not None
-        (there,) = {directory.path for directory in manager.directories} - {here}
-        client = await connect(b)
-        for path, code in ((here, 0), (there, 56), (tmp_path / "c", 57)):
-            topics = [AlterReplicaLogDirTopic(name="t", partitions=[0])]
-            request = AlterReplicaLogDirsRequest(
-                dirs=[AlterReplicaLogDir(path=str(path), topics=topics)]
-            )
-            answer = await client.ask(request)
-            assert answer.results[0].partitions[0].error_code == code

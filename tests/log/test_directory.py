@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 from kafkalite.log.config import LogConfig
-from kafkalite.log.directory import LogDirectory, random_id, read_meta_properties
+from kafkalite.log.directory import LogDirectory
 from kafkalite.log.errors import DataDirectoryInUse, InconsistentDataDirectory
 from kafkalite.log.files import FILES
 from kafkalite.log.log import Log
+from kafkalite.log.meta_properties import random_id, read_meta_properties
 from kafkalite.log.open_files import OpenFiles
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.records import Record, build_batch
