@@ -1,0 +1,264 @@
+"""Record batches out of Arrow columns, with no Python for a single record.
+
+A record is varints, the key, varints, the value, and the headers. The varints are made in numpy, a column
+at a time; Arrow joins the parts row by row. The rows of a batch then lie beside one another already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafkalite.wire.compression import Compression, compress
+from kafkalite.wire.records import (
+    NO_LEADER_EPOCH,
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    NO_SEQUENCE,
+    TRANSACTIONAL_FLAG,
+    increment_sequence,
+    pack_batch,
+)
+
+# As Kafka's producer fills its batches, if asked for throughput.
+MAX_BATCH_BYTES = 256 << 10
+# Arrow's offsets are 32 bits wide; so much at a time is joined.
+_MOST_JOINED_BYTES = 256 << 20
+# Length, attributes, deltas, key and value length, header count: at most so much beside the data.
+_RECORD_OVERHEAD_BYTES = 36
+
+
+class EncodedBatch(NamedTuple):
+    """A whole record batch; its offsets are final only if the broker does not assign its own."""
+
+    data: bytes
+    base_offset: int
+    last_offset: int
+    record_count: int
+
+
+class Producer(NamedTuple):
+    """Who writes: for idempotence and transactions."""
+
+    producer_id: int = NO_PRODUCER_ID
+    producer_epoch: int = NO_PRODUCER_EPOCH
+    is_transactional: bool = False
+
+
+def encode_batches(
+    keys: pa.Array,
+    values: pa.Array,
+    timestamps_ms: np.ndarray,
+    *,
+    headers: pa.Array | None = None,
+    offsets: np.ndarray | None = None,
+    base_offset: int = 0,
+    compression: Compression = Compression.NONE,
+    compression_level: int | None = None,
+    max_batch_bytes: int = MAX_BATCH_BYTES,
+    producer: Producer = Producer(),  # noqa: B008 (a value)
+    base_sequence: int = NO_SEQUENCE,
+    partition_leader_epoch: int = NO_LEADER_EPOCH,
+) -> Iterator[EncodedBatch]:
+    """The rows as record batches v2, in order.
+
+    Args:
+        keys, values: binary (or string), null where a record has none.
+        timestamps_ms: int64, milliseconds.
+        headers: list<struct<key: string, value: binary>>, null or empty for none.
+        offsets: int64, ascending: the records keep them; else they count on from `base_offset`.
+        max_batch_bytes: of the records, before compression; a larger record has a batch of its own.
+    """
+    count = len(keys)
+    if not count:
+        return
+    if offsets is None:
+        offsets = np.arange(base_offset, base_offset + count, dtype=np.int64)
+    keys, values = _binary(keys), _binary(values)
+    header_bytes = _headers(headers, count)
+    sizes = _RECORD_OVERHEAD_BYTES + sum(
+        _lengths(column, 0) for column in (keys, values, header_bytes)
+    )
+    batch_starts = _split(sizes, offsets, max_batch_bytes)
+    # Several batches are joined at once, but not more than Arrow's offsets can address.
+    ends = np.append(batch_starts[1:], count)
+    joined_bytes = np.cumsum(sizes)[ends - 1]
+    group = joined_bytes // _MOST_JOINED_BYTES
+    for number in np.unique(group).tolist():
+        which = np.flatnonzero(group == number)
+        first, last = int(batch_starts[which[0]]), int(ends[which[-1]])
+        rows = slice(first, last)
+        starts = batch_starts[which] - first
+        records = _join(
+            keys.slice(first, last - first),
+            values.slice(first, last - first),
+            header_bytes.slice(first, last - first),
+            _deltas(timestamps_ms[rows], starts),
+            _deltas(offsets[rows], starts),
+        )
+        for start, end in zip(starts.tolist(), (ends[which] - first).tolist(), strict=True):
+            sequence = base_sequence
+            if base_sequence != NO_SEQUENCE:
+                sequence = increment_sequence(base_sequence, first + start)
+            times = timestamps_ms[first + start : first + end]
+            at, until = int(offsets[first + start]), int(offsets[first + end - 1])
+            attributes = int(compression) | (TRANSACTIONAL_FLAG if producer.is_transactional else 0)
+            data = pack_batch(
+                compress(compression, _bytes(records, start, end), compression_level),
+                base_offset=at,
+                last_offset_delta=until - at,
+                record_count=end - start,
+                base_timestamp=int(times[0]),
+                max_timestamp=int(times.max()),
+                attributes=attributes,
+                producer_id=producer.producer_id,
+                producer_epoch=producer.producer_epoch,
+                base_sequence=sequence,
+                partition_leader_epoch=partition_leader_epoch,
+            )
+            yield EncodedBatch(data, at, until, end - start)
+
+
+def _binary(column: pa.Array) -> pa.Array:
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    return column if column.type == pa.binary() else column.cast(pa.binary())
+
+
+def _lengths(column: pa.Array, null: int) -> np.ndarray:
+    lengths = pc.binary_length(column).fill_null(null)
+    return lengths.to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def _split(sizes: np.ndarray, offsets: np.ndarray, max_batch_bytes: int) -> np.ndarray:
+    """The row each batch begins with: as many records as fit."""
+    behind = np.cumsum(sizes)
+    starts = [0]
+    count = len(sizes)
+    while True:
+        start = starts[-1]
+        before = int(behind[start - 1]) if start else 0
+        following = int(np.searchsorted(behind, before + max_batch_bytes, side="right"))
+        # offsets with holes may be far apart: a delta has 32 bits
+        following = min(following, int(np.searchsorted(offsets, offsets[start] + (1 << 31) - 1)))
+        following = max(following, start + 1)
+        if following >= count:
+            return np.array(starts, np.int64)
+        starts.append(following)
+
+
+def _deltas(column: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """Each row's difference to the first of its batch."""
+    counts = np.diff(np.append(starts, len(column)))
+    return column - np.repeat(column[starts], counts)
+
+
+def _join(
+    keys: pa.Array,
+    values: pa.Array,
+    header_bytes: pa.Array,
+    timestamp_deltas: np.ndarray,
+    offset_deltas: np.ndarray,
+) -> pa.Array:
+    key_lengths, value_lengths = _lengths(keys, -1), _lengths(values, -1)
+    before_key = [timestamp_deltas, offset_deltas, key_lengths]
+    lengths = (
+        1  # the attributes
+        + sum(varint_sizes(column) for column in before_key)
+        + np.maximum(key_lengths, 0)
+        + varint_sizes(value_lengths)
+        + np.maximum(value_lengths, 0)
+        + _lengths(header_bytes, 0)
+    )
+    attributes = np.zeros(len(keys), np.int64)
+    return pc.binary_join_element_wise(
+        varints(lengths, attributes, *before_key),
+        keys,
+        varints(value_lengths),
+        values,
+        header_bytes,
+        b"",
+        null_handling="replace",
+        null_replacement=b"",
+    )
+
+
+def _headers(headers: pa.Array | None, count: int) -> pa.Array:
+    """For each row the number of headers, and the headers, as they stand in a record."""
+    none = varints(np.zeros(1, np.int64))[0]
+    if headers is None:
+        return pa.repeat(none, count)
+    if isinstance(headers, pa.ChunkedArray):
+        headers = headers.combine_chunks()
+    counts = pc.list_value_length(headers).fill_null(0).to_numpy(zero_copy_only=False)
+    if not counts.any():
+        return pa.repeat(none, count)
+    flat = headers.flatten()
+    names = _binary(flat.field("key") if flat.null_count == 0 else pc.struct_field(flat, "key"))
+    values = _binary(pc.struct_field(flat, "value"))
+    each = pc.binary_join_element_wise(
+        varints(_lengths(names, 0)),
+        names,
+        varints(_lengths(values, -1)),
+        values,
+        b"",
+        null_handling="replace",
+        null_replacement=b"",
+    )
+    offsets = np.zeros(count + 1, np.int32)
+    np.cumsum(counts, out=offsets[1:])
+    together = pc.binary_join(pa.ListArray.from_arrays(pa.array(offsets), each), b"")
+    return pc.binary_join_element_wise(varints(counts.astype(np.int64)), together, b"")
+
+
+def _zigzag(values: np.ndarray) -> np.ndarray:
+    return ((values << 1) ^ (values >> 63)).view(np.uint64)
+
+
+def varint_sizes(values: np.ndarray) -> np.ndarray:
+    """How many bytes each takes as a zigzag varint."""
+    return _sizes(_zigzag(np.ascontiguousarray(values, np.int64)))
+
+
+def _sizes(folded: np.ndarray) -> np.ndarray:
+    sizes = np.ones(len(folded), np.int64)
+    shift = 7
+    rest = folded >> np.uint64(7)
+    while rest.any() and shift < 70:
+        sizes += rest != 0
+        rest = rest >> np.uint64(7)
+        shift += 7
+    return sizes
+
+
+def varints(*columns: np.ndarray) -> pa.Array:
+    """A binary array: for each row the zigzag varints of the columns, one after the other."""
+    parts: list[np.ndarray] = []
+    present: list[np.ndarray] = []
+    total = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        folded = _zigzag(np.ascontiguousarray(column, np.int64))
+        sizes = _sizes(folded)
+        total += sizes
+        for i in range(int(sizes.max(initial=1))):
+            byte = (folded >> np.uint64(7 * i)) & np.uint64(0x7F)
+            parts.append(
+                (byte | np.where(sizes > i + 1, 0x80, 0).astype(np.uint64)).astype(np.uint8)
+            )
+            present.append(sizes > i)
+    data = np.stack(parts, axis=1)[np.stack(present, axis=1)]
+    offsets = np.zeros(len(total) + 1, np.int32)
+    np.cumsum(total, out=offsets[1:])
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
+    return pa.Array.from_buffers(pa.binary(), len(total), buffers)
+
+
+def _bytes(records: pa.Array, start: int, end: int) -> bytes:
+    """The bytes of these rows, which lie beside one another."""
+    _, offset_buffer, data = records.buffers()
+    offsets = np.frombuffer(offset_buffer, np.int32)[records.offset :]
+    return memoryview(data)[int(offsets[start]) : int(offsets[end])].tobytes()
