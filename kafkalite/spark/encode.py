@@ -88,39 +88,40 @@ def encode_batches(
     ends = np.append(batch_starts[1:], count)
     joined_bytes = np.cumsum(sizes)[ends - 1]
     group = joined_bytes // _MOST_JOINED_BYTES
+    attributes = int(compression) | (TRANSACTIONAL_FLAG if producer.is_transactional else 0)
     for number in np.unique(group).tolist():
         which = np.flatnonzero(group == number)
         first, last = int(batch_starts[which[0]]), int(ends[which[-1]])
-        rows = slice(first, last)
         starts = batch_starts[which] - first
         records = _join(
             keys.slice(first, last - first),
             values.slice(first, last - first),
             header_bytes.slice(first, last - first),
-            _deltas(timestamps_ms[rows], starts),
-            _deltas(offsets[rows], starts),
+            _deltas(timestamps_ms[first:last], starts),
+            _deltas(offsets[first:last], starts),
         )
-        for start, end in zip(starts.tolist(), (ends[which] - first).tolist(), strict=True):
-            sequence = base_sequence
-            if base_sequence != NO_SEQUENCE:
-                sequence = increment_sequence(base_sequence, first + start)
-            times = timestamps_ms[first + start : first + end]
-            at, until = int(offsets[first + start]), int(offsets[first + end - 1])
-            attributes = int(compression) | (TRANSACTIONAL_FLAG if producer.is_transactional else 0)
+        for start, end in zip(batch_starts[which].tolist(), ends[which].tolist(), strict=True):
+            plain = _bytes(records, start - first, end - first)
             data = pack_batch(
-                compress(compression, _bytes(records, start, end), compression_level),
-                base_offset=at,
-                last_offset_delta=until - at,
+                compress(compression, plain, compression_level),
+                base_offset=int(offsets[start]),
+                last_offset_delta=int(offsets[end - 1] - offsets[start]),
                 record_count=end - start,
-                base_timestamp=int(times[0]),
-                max_timestamp=int(times.max()),
+                base_timestamp=int(timestamps_ms[start]),
+                max_timestamp=int(timestamps_ms[start:end].max()),
                 attributes=attributes,
                 producer_id=producer.producer_id,
                 producer_epoch=producer.producer_epoch,
-                base_sequence=sequence,
+                base_sequence=_sequence(base_sequence, start),
                 partition_leader_epoch=partition_leader_epoch,
             )
-            yield EncodedBatch(data, at, until, end - start)
+            yield EncodedBatch(data, int(offsets[start]), int(offsets[end - 1]), end - start)
+
+
+def _sequence(base_sequence: int, rows_before: int) -> int:
+    if base_sequence == NO_SEQUENCE:
+        return NO_SEQUENCE
+    return increment_sequence(base_sequence, rows_before)
 
 
 def _binary(column: pa.Array) -> pa.Array:
