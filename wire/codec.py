@@ -18,10 +18,20 @@ from typing import Any
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.bodies import build_body, builder_of, parse_body
 from kafkalite.wire.compile_build import BUILD_ODDITIES, Builder
-from kafkalite.wire.compile_parse import PARSE_ODDITIES, Parser, compile_parser
+from kafkalite.wire.compile_parse import (
+    PARSE_ODDITIES,
+    Parser,
+    TooManyElements,
+    compile_parser,
+)
 from kafkalite.wire.declare import Message, message_of
-from kafkalite.wire.errors import InvalidMessage, ProtocolViolation, UnsupportedVersion
-from kafkalite.wire.fields import InMemory, Records
+from kafkalite.wire.errors import (
+    InvalidMessage,
+    ProtocolViolation,
+    UnsupportedVersion,
+    too_many_elements,
+)
+from kafkalite.wire.fields import MAX_ELEMENTS, InMemory, Records
 from kafkalite.wire.headers import RequestHeader, ResponseHeader, response_header_version
 
 _unpack_header = Struct(">hhih").unpack_from  # key, version, correlation id, length of client id
@@ -78,24 +88,31 @@ def _message_in(api_key: int, version: int, class_of: Callable[[int], type[Any]]
 
 
 # What is needed per (key << 16) + version, filled at first use. The second table is for frames that
-# are not `bytes`.
+# are not `bytes`, the third for those in which there is room for too many elements.
 _requests: dict[int, tuple[ApiKey, bool, Parser]] = {}
 _view_requests: dict[int, tuple[ApiKey, bool, Parser]] = {}
+_large_requests: dict[int, tuple[ApiKey, bool, Parser]] = {}
 _responses: dict[int, tuple[bool, Builder]] = {}
 
 
 def decode_request(frame: bytes | bytearray | memoryview) -> Request:
     """A request from its frame. Records are views into the frame, all else is copied.
 
-    Raises UnsupportedVersion for an API or version that we do not have, ProtocolViolation for anything
-    that is not as it should be.
+    Raises UnsupportedVersion for an API or version that we do not
+    have, ProtocolViolation for anything that is not as it should be.
     """
-    buffer: InMemory = frame if isinstance(frame, bytes) else memoryview(frame)
+    end = len(frame)
+    buffer: InMemory = (
+        frame if isinstance(frame, bytes) and end <= MAX_ELEMENTS else memoryview(frame)
+    )
     try:
         api_key, version, correlation_id, size = _unpack_header(buffer)
     except struct.error:
         raise _bad_header(buffer) from None
-    table = _requests if type(buffer) is bytes else _view_requests
+    if type(buffer) is bytes:
+        table = _requests
+    else:
+        table = _view_requests if end <= MAX_ELEMENTS else _large_requests
     found = table.get((api_key << 16) + version)
     if found is None:
         found = _add_request(table, buffer)
@@ -116,9 +133,11 @@ def decode_request(frame: bytes | bytearray | memoryview) -> Request:
             if buffer[position]:
                 return _decode_declared(buffer)
             position += 1
-        request.body = parse(buffer, position, len(buffer))
+        request.body = parse(buffer, position, end)
     except PARSE_ODDITIES:
         pass  # not here: the exception would keep what was parsed so far
+    except TooManyElements:
+        raise too_many_elements(request_class(api_key).__name__) from None
     else:
         return request
     return _decode_declared(buffer)
@@ -134,11 +153,15 @@ def _add_request(
         raise UnsupportedVersion(api_key, version, header.correlation_id, header.client_id)
     class_ = request_class(api_key)
     flexible = message.is_flexible(version)
-    in_memoryview = type(buffer) is not bytes
     # Not whole, as Kafka passes over bytes after a request: librdkafka's Metadata request for all
     # topics ends in three too many.
     parse = compile_parser(
-        class_, version, flexible=flexible, in_memoryview=in_memoryview, whole=False
+        class_,
+        version,
+        flexible=flexible,
+        in_memoryview=table is not _requests,
+        whole=False,
+        counted=table is _large_requests,
     )
     found = (ApiKey(api_key), flexible, parse)
     table[(api_key << 16) + version] = found

@@ -1,8 +1,8 @@
 """Builders, generated from the declarations: the mirror image of compile_parse.py.
 
 A builder appends the parts of an encoded message to a list. Fixed-size fields, and the length after
-them, are packed together; records end a chunk and are passed on as they are. Values that do not fit,
-and unknown tagged fields, end in an exception, and the declared construct takes over.
+them, are packed together; records end a chunk and are passed on as they are. Values that do not fit, or that
+the version would lose, and unknown tagged fields end in an exception, and the declared construct takes over.
 """
 
 from __future__ import annotations
@@ -93,7 +93,16 @@ class BuilderWriter:
     def struct(self, class_: type[Any], depth: int) -> None:
         """Writes the instance in `o<depth>`."""
         value = f"o{depth}"
-        present = [field for field in fields_of(class_) if field.is_in(self.version)]
+        fields = fields_of(class_)
+        present = [field for field in fields if field.is_in(self.version)]
+        lost = [
+            differs(field, f"{value}.{field.name}")
+            for field in fields
+            if not field.is_in(self.version) and not field.ignorable
+        ]
+        if lost:
+            self.write(f"if {' or '.join(lost)}:")
+            self.write("    raise Odd")
         for field in present:
             if field.tag is None:
                 self.field(field, f"{value}.{field.name}", depth)

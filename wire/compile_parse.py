@@ -9,14 +9,16 @@ loops within. It looks like this (Heartbeat 4):
         n = buf[pos]
         pos += 1
         if n > 127: n, pos = long_string(buf, pos)
-        if not n: raise Odd
-        stop = pos + n - 1
-        o0.group_id = buf[pos:stop].decode()
+        elif not n: raise Odd
+        o0.group_id = buf[pos : (pos := pos + n - 1)].decode()
         ...
 
 A parser knows only what is well-formed and usual. Anything else, it answers with `Odd` or whatever
 exception comes of it; the declared construct then takes over (codec.py). Cut slices need no check of
 their own, as positions only grow, and the last one must be the end.
+
+A parser for large frames is `counted`: it also keeps an account of what it makes, and a frame may have
+MAX_ELEMENTS (fields.py). A frame of fewer bytes cannot have more.
 """
 
 from __future__ import annotations
@@ -29,7 +31,12 @@ from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from kafkalite.wire.declare import UNKNOWN, Field, Shape, fields_of
-from kafkalite.wire.fields import MAX_STRING_BYTES, FieldType, plain_nullable_string
+from kafkalite.wire.fields import (
+    MAX_ELEMENTS,
+    MAX_STRING_BYTES,
+    FieldType,
+    plain_nullable_string,
+)
 
 Parser: TypeAlias = Callable[[Any, int, int], Any]
 
@@ -45,6 +52,7 @@ FORMATS: Final = {
     "uuid": ("16s", 16),
 }
 FEW: Final = 8  # arrays shorter than this have their own struct.Struct
+TIMES: Final = [(None,) * n for n in range(FEW)]  # to go through, quicker than a range is made
 PLAIN_LENGTHS: Final = {"string": ("h", 2), "bytes": ("i", 4), "records": ("i", 4)}
 
 
@@ -52,18 +60,42 @@ class Odd(Exception):
     """Not for the fast path."""
 
 
+class TooManyElements(Exception):
+    """Not for the declared way, either: that would take a minute to find out the same."""
+
+
 # What a generated parser may end in, given input that is not for it.
 PARSE_ODDITIES: Final = (Odd, IndexError, ValueError, struct.error)
 
 
+class Count:
+    """How many array elements and tagged fields a frame may still have."""
+
+    __slots__ = ("left",)
+
+    def __init__(self) -> None:
+        self.left = MAX_ELEMENTS
+
+    def take(self, count: int) -> None:
+        self.left -= count
+        if self.left < 0:
+            raise TooManyElements
+
+
+def counting() -> Callable[[int], None]:
+    return Count().take
+
+
 def long_varint(buf: Any, pos: int) -> tuple[int, int]:
-    """A varint whose first byte, read already, said that there are more."""
+    """A varint whose first byte, read already, said that there are more; one in needless length is odd."""
     value = buf[pos - 1] & 0x7F
     for shift in (7, 14, 21, 28):
         byte = buf[pos]
         pos += 1
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
+            if value < 0x80:
+                raise Odd
             return value, pos
     raise Odd
 
@@ -81,10 +113,14 @@ def varint(buf: Any, pos: int) -> tuple[int, int]:
     return (value, pos + 1) if value < 0x80 else long_varint(buf, pos + 1)
 
 
-def unknown_tags(buf: Any, pos: int, count: int) -> tuple[tuple[tuple[int, bytes], ...], int]:
+def unknown_tags(
+    buf: Any, count: int, pos: int, take: Callable[[int], None] | None = None
+) -> tuple[tuple[tuple[int, bytes], ...], int]:
     """A tag section of which nothing is declared."""
     if count > 127:
         raise Odd
+    if take is not None:
+        take(count)
     tags: list[tuple[int, bytes]] = []
     for _ in range(count):
         tag, pos = varint(buf, pos)
@@ -103,10 +139,13 @@ def uuid_of(encoded: bytes) -> UUID:
 class ParserWriter:
     """Writes the source of one parser, and collects the names it uses."""
 
-    def __init__(self, version: int, *, flexible: bool, in_memoryview: bool) -> None:
+    def __init__(
+        self, version: int, *, flexible: bool, in_memoryview: bool, counted: bool = False
+    ) -> None:
         self.version = version
         self.flexible = flexible
         self.in_memoryview = in_memoryview
+        self.counted = counted
         self.lines: list[str] = []
         self.functions: list[str] = []
         self.indent = 1
@@ -115,6 +154,8 @@ class ParserWriter:
         self.uses_view = False
         self.names: dict[str, Any] = {
             "Odd": Odd,
+            "TIMES": TIMES,
+            "counting": counting,
             "long_string": long_string,
             "long_varint": long_varint,
             "new": object.__new__,
@@ -181,15 +222,27 @@ class ParserWriter:
         if not self.flexible:
             self.write(f"{value}.{UNKNOWN} = ()")
             return
-        self.add_to_run("B", 1, "n")
-        self.end_run()
-        self.write("if n:")
-        if tagged:
-            self.write(f"    pos = {self.tag_parser(class_)}({value}, buf, pos, end, n)")
+        if self.run:
+            self.add_to_run("B", 1, "n")
+            self.end_run()
+            self.write("if n:")
+            self.tags(class_, value, tagged, "n, pos")
+            self.write("else:")
         else:
-            self.write(f"    {value}.{UNKNOWN}, pos = unknown_tags(buf, pos, n)")
-        self.write("else:")
+            self.write("if buf[pos]:")
+            self.tags(class_, value, tagged, "buf[pos], pos + 1")
+            self.write("else:")
+            self.write("    pos += 1")
         self.write(f"    {value}.{UNKNOWN} = ()")
+
+    def tags(self, class_: type[Any], value: str, declared: bool, count_and_pos: str) -> None:
+        """A tag section that is not empty."""
+        take = ", take" if self.counted else ""
+        if declared:
+            parser = self.tag_parser(class_)
+            self.write(f"    pos = {parser}({value}, buf, {count_and_pos}, end{take})")
+        else:
+            self.write(f"    {value}.{UNKNOWN}, pos = unknown_tags(buf, {count_and_pos}{take})")
 
     def default(self, field: Field, target: str) -> None:
         if isinstance(field.default, list):
@@ -254,7 +307,7 @@ class ParserWriter:
             self.add_to_run(*PLAIN_LENGTHS.get(type_name, ("i", 4)), "n")
             self.end_run()
         if not nullable:
-            self.write(f"if {'not n' if compact else 'n < 0'}:")
+            self.write("elif not n:" if compact else "if n < 0:")
             self.write("    raise Odd")
 
     def null_or(self, target: str, nullable: bool, compact: bool) -> None:
@@ -275,19 +328,16 @@ class ParserWriter:
         compact = self.flexible and type_ is not plain_nullable_string
         self.length(type_.name, nullable, compact)
         self.null_or(target, nullable, compact)
-        self.write("stop = pos + n - 1" if compact else "stop = pos + n")
+        cut = f"buf[pos : (pos := pos + n{' - 1' if compact else ''})]"
         if type_.name == "records":
             self.uses_view = True
-            self.write(f"{target} = view[pos:stop]")
+            self.write(f"{target} = view{cut[3:]}")
         elif type_.name == "bytes":
-            self.write(
-                f"{target} = {'bytes(buf[pos:stop])' if self.in_memoryview else 'buf[pos:stop]'}"
-            )
+            self.write(f"{target} = {f'bytes({cut})' if self.in_memoryview else cut}")
         elif self.in_memoryview:
-            self.write(f'{target} = str(buf[pos:stop], "utf-8")')
+            self.write(f'{target} = str({cut}, "utf-8")')
         else:
-            self.write(f"{target} = buf[pos:stop].decode()")
-        self.write("pos = stop")
+            self.write(f"{target} = {cut}.decode()")
         self.indent -= nullable
 
     def array(
@@ -297,6 +347,8 @@ class ParserWriter:
         self.null_or(target, nullable, self.flexible)
         if self.flexible:
             self.write("n -= 1")
+        if self.counted:
+            self.write("take(n)")
         if isinstance(element, FieldType) and element.name in FORMATS and element.name != "uuid":
             format_, size = FORMATS[element.name]
             self.write(f"stop = pos + n * {size}")
@@ -311,7 +363,7 @@ class ParserWriter:
             self.write("    raise Odd")
             items = f"l{depth}"
             self.write(f"{target} = {items} = []")
-            self.write("for _ in range(n):")
+            self.write(f"for _ in TIMES[n] if n < {FEW} else range(n):")
             self.indent += 1
             if isinstance(element, FieldType):
                 self.plain(element, "item", False)
@@ -328,9 +380,12 @@ class ParserWriter:
         """A function of its own for a tag section that has declared fields."""
         name = f"tags_of_{class_.__name__}"
         lines, indent = self.lines, self.indent
-        self.lines, self.indent = [f"def {name}(o0, buf, pos, end, count):"], 1
+        take = ", take" if self.counted else ""
+        self.lines, self.indent = [f"def {name}(o0, buf, count, pos, end{take}):"], 1
         self.write("if count > 127:")
         self.write("    raise Odd")
+        if self.counted:
+            self.write("take(count)")
         self.write("unknown = []")
         self.write("for _ in range(count):")
         self.indent = 2
@@ -358,13 +413,21 @@ class ParserWriter:
 
 
 def parser_source(
-    class_: type[Any], version: int, *, flexible: bool, in_memoryview: bool, whole: bool = True
+    class_: type[Any],
+    version: int,
+    *,
+    flexible: bool,
+    in_memoryview: bool,
+    whole: bool = True,
+    counted: bool = False,
 ) -> tuple[str, dict[str, Any]]:
     """The source of a parser, for who wants to read one, and the names it needs."""
-    writer = ParserWriter(version, flexible=flexible, in_memoryview=in_memoryview)
+    writer = ParserWriter(version, flexible=flexible, in_memoryview=in_memoryview, counted=counted)
     writer.struct(class_, 0)
     writer.end_run()
     head = ["def parse(buf, pos, end):"]
+    if counted:
+        head.append("    take = counting()")
     if writer.uses_view:
         head.append("    view = memoryview(buf)")
     check = "    if pos != end:" if whole else "    if pos > end:"
@@ -373,14 +436,25 @@ def parser_source(
 
 
 def compile_parser(
-    class_: type[Any], version: int, *, flexible: bool, in_memoryview: bool, whole: bool = True
+    class_: type[Any],
+    version: int,
+    *,
+    flexible: bool,
+    in_memoryview: bool,
+    whole: bool = True,
+    counted: bool = False,
 ) -> Parser:
     """A function from (buffer, position, end of buffer) to an instance of `class_`.
 
-    Not `whole`: bytes after the message are passed over.
+    Not `whole`: bytes after the message are passed over. `counted`: it raises TooManyElements.
     """
     source, names = parser_source(
-        class_, version, flexible=flexible, in_memoryview=in_memoryview, whole=whole
+        class_,
+        version,
+        flexible=flexible,
+        in_memoryview=in_memoryview,
+        whole=whole,
+        counted=counted,
     )
     exec(compile(source, f"<parser of {class_.__name__} {version}>", "exec"), names)  # noqa: S102  our own declarations
     parse: Parser = names["parse"]

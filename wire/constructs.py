@@ -7,20 +7,20 @@ say precisely what and where.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from typing import Any, BinaryIO, TypeVar, cast
 
 from construct import Construct
 
-from kafkalite.wire.declare import Field, Shape, fields_of, message_of
+from kafkalite.wire.declare import Field, Kind, Shape, fields_of, message_of
 from kafkalite.wire.errors import InvalidMessage, ProtocolViolation, WireError
-from kafkalite.wire.fields import FieldType, InMemory, Records, int8
+from kafkalite.wire.fields import MAX_ELEMENTS, FieldType, InMemory, Records, int8
 from kafkalite.wire.forms import (
     COMPACT_LENGTH,
     INT32,
     VARINT,
     ChunkStream,
+    Frame,
     form_of,
     read_length,
     take,
@@ -45,6 +45,7 @@ class ArrayOf(Construct):
         count = read_length(stream, self.count, nullable=self.nullable)
         if count is None:
             return None
+        cast(Frame, stream).take_elements(count)
         values: list[Any] = []
         for index in range(count):
             try:
@@ -100,7 +101,11 @@ class StructOf(Construct):
     def __init__(self, class_: type[Any], version: int, *, flexible: bool) -> None:
         super().__init__()
         self.class_ = class_
+        self.version = version
         self.flexible = flexible
+        self.absent = [
+            field for field in fields_of(class_) if not field.is_in(version) and not field.ignorable
+        ]
         present = [field for field in fields_of(class_) if field.is_in(version)]
         forms = [(field, _construct(field, version, flexible)) for field in present]
         self.fields = [(field, form) for field, form in forms if field.tag is None]
@@ -118,6 +123,7 @@ class StructOf(Construct):
         unknown: list[tuple[int, bytes]] = []
         for _ in range(VARINT.parse_stream(stream)):
             tag, size = VARINT.parse_stream(stream), VARINT.parse_stream(stream)
+            cast(Frame, stream).take_elements(1)
             if tag not in self.tagged:
                 unknown.append((tag, take(stream, size)))
                 continue
@@ -132,6 +138,13 @@ class StructOf(Construct):
     def _build(self, obj: Any, stream: BinaryIO, context: Any, path: str) -> Any:
         if not isinstance(obj, self.class_):
             raise InvalidMessage(f"{obj!r} is no {self.class_.__name__}")
+        for field in self.absent:
+            value = getattr(obj, field.name)
+            if value != field.make_default():
+                reason = (
+                    f"{value!r} would be lost, as version {self.version} does not have the field"
+                )
+                raise InvalidMessage(reason, field_path=field.name)
         for field, form in self.fields:
             _build_field(field, form, getattr(obj, field.name), stream, context)
         if self.flexible:
@@ -196,17 +209,22 @@ def struct_of(class_: type[Any], version: int, flexible: bool) -> StructOf:
 
 
 def parse_declared(
-    class_: type[T], version: int, buffer: InMemory, position: int = 0, *, whole: bool = True
+    class_: type[T],
+    version: int,
+    buffer: InMemory,
+    position: int = 0,
+    *,
+    whole: bool = True,
 ) -> tuple[T, int]:
     """A message that begins at `position`, and where it ends; not `whole`: bytes may follow it.
 
     Raises ProtocolViolation.
     """
-    stream = io.BytesIO(buffer)
-    stream.seek(position)
+    is_request = message_of(class_).kind is Kind.REQUEST
+    stream = Frame(buffer, position, MAX_ELEMENTS if is_request else None)
     flexible = message_of(class_).is_flexible(version)
     try:
-        value: T = struct_of(class_, version, flexible).parse_stream(stream)
+        value: T = struct_of(class_, version, flexible).parse_stream(cast(BinaryIO, stream))
         if whole and stream.tell() < len(buffer):
             left = len(buffer) - stream.tell()
             raise ProtocolViolation(f"{left} bytes left over", position=stream.tell())

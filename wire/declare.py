@@ -9,7 +9,9 @@
 
 The order of the fields is their order on the wire; `since` and `until` are the first and last message
 version that has the field, and in every other version it takes its default, which is the type's own
-zero unless given. `tag` makes it a tagged field (KIP-482). Everything else is derived from this: the
+zero unless given. A message whose field has another value is not sent in such a version, as the other
+side would never learn of it, unless the field is `ignorable`: then it is left out. (Both are Kafka's, and
+so are its reasons for which fields may be ignored.) `tag` makes it a tagged field (KIP-482). Everything else is derived from this: the
 constructs (constructs.py), and the generated parsers and builders (compile_parse.py, compile_build.py).
 
 Fields of the flexible versions' tag sections that are not declared are kept, and written back: see
@@ -52,6 +54,7 @@ class Field:
     nullable_since: int | None
     tag: int | None
     default: Any
+    ignorable: bool
 
     def is_in(self, version: int) -> bool:
         return self.since <= version <= self.until
@@ -103,8 +106,9 @@ def _declare(
     nullable_since: int | None,
     tag: int | None,
     default: Any,
+    ignorable: bool,
 ) -> Any:
-    return Field("", element, shape, since, until, nullable_since, tag, default)
+    return Field("", element, shape, since, until, nullable_since, tag, default, ignorable)
 
 
 def field(
@@ -115,11 +119,12 @@ def field(
     nullable_since: int = 0,
     tag: int | None = None,
     default: T = _UNSET,
+    ignorable: bool = False,
 ) -> T:
     """A field of a plain type. A nullable one may be null only from `nullable_since` on."""
     null = nullable_since if type_.nullable else None
     value = type_.default if default is _UNSET else default
-    return cast(T, _declare(type_, Shape.ONE, since, until, null, tag, value))
+    return cast(T, _declare(type_, Shape.ONE, since, until, null, tag, value, ignorable))
 
 
 @overload
@@ -129,6 +134,7 @@ def array(
     since: int = 0,
     until: int = LAST_VERSION,
     tag: int | None = None,
+    ignorable: bool = False,
 ) -> list[T]: ...
 @overload
 def array(
@@ -137,12 +143,18 @@ def array(
     since: int = 0,
     until: int = LAST_VERSION,
     tag: int | None = None,
+    ignorable: bool = False,
 ) -> list[T]: ...
 def array(
-    element: Any, *, since: int = 0, until: int = LAST_VERSION, tag: int | None = None
+    element: Any,
+    *,
+    since: int = 0,
+    until: int = LAST_VERSION,
+    tag: int | None = None,
+    ignorable: bool = False,
 ) -> Any:
     """A field holding a list, empty unless given."""
-    return _declare(element, Shape.ARRAY, since, until, None, tag, [])
+    return _declare(element, Shape.ARRAY, since, until, None, tag, [], ignorable)
 
 
 @overload
@@ -154,6 +166,7 @@ def nullable_array(
     nullable_since: int = 0,
     tag: int | None = None,
     default: list[T] | None = None,
+    ignorable: bool = False,
 ) -> list[T] | None: ...
 @overload
 def nullable_array(
@@ -164,6 +177,7 @@ def nullable_array(
     nullable_since: int = 0,
     tag: int | None = None,
     default: list[T] | None = None,
+    ignorable: bool = False,
 ) -> list[T] | None: ...
 def nullable_array(
     element: Any,
@@ -173,9 +187,10 @@ def nullable_array(
     nullable_since: int = 0,
     tag: int | None = None,
     default: list[Any] | None = None,
+    ignorable: bool = False,
 ) -> Any:
     """A list that may be null from `nullable_since` on."""
-    return _declare(element, Shape.ARRAY, since, until, nullable_since, tag, default)
+    return _declare(element, Shape.ARRAY, since, until, nullable_since, tag, default, ignorable)
 
 
 def nested(
@@ -184,9 +199,10 @@ def nested(
     since: int = 0,
     until: int = LAST_VERSION,
     tag: int | None = None,
+    ignorable: bool = False,
 ) -> T:
     """A struct within a struct; unless given, one with all its fields at their defaults."""
-    return cast(T, _declare(struct_, Shape.ONE, since, until, None, tag, struct_))
+    return cast(T, _declare(struct_, Shape.ONE, since, until, None, tag, struct_, ignorable))
 
 
 def nullable_nested(
@@ -196,10 +212,13 @@ def nullable_nested(
     until: int = LAST_VERSION,
     tag: int | None = None,
     null_by_default: bool = True,
+    ignorable: bool = False,
 ) -> T | None:
     """A struct that may be missing; a byte before it says so."""
     default = None if null_by_default else struct_
-    return cast("T | None", _declare(struct_, Shape.ONE, since, until, since, tag, default))
+    return cast(
+        "T | None", _declare(struct_, Shape.ONE, since, until, since, tag, default, ignorable)
+    )
 
 
 @dataclass_transform()

@@ -232,6 +232,12 @@ class ProtocolViolation(WireError):
     """The peer sent what the protocol does not allow; the connection is to be closed."""
 
 
+def too_many_elements(name: str = "", position: int = 0) -> ProtocolViolation:
+    """A request that would take too much memory, at the byte where that was found out, if it is known."""
+    reason = "more than 1,000,000 array elements and tagged fields in one request"
+    return ProtocolViolation(reason, field_path=name, position=position)
+
+
 class InvalidMessage(WireError):
     """We were asked to send what the protocol cannot carry: a mistake on this side."""
 

@@ -17,7 +17,7 @@ from uuid import UUID
 import construct
 from construct import Construct
 
-from kafkalite.wire.errors import InvalidMessage, ProtocolViolation
+from kafkalite.wire.errors import InvalidMessage, ProtocolViolation, too_many_elements
 from kafkalite.wire.fields import (
     MAX_STRING_BYTES,
     FieldType,
@@ -42,6 +42,39 @@ def take(stream: BinaryIO, size: int) -> bytes:
     if size > left:
         raise ProtocolViolation(f"{size} bytes expected, {left} left", position=stream.tell())
     return stream.read(size)
+
+
+class Frame(io.RawIOBase):
+    """A frame that is being read, without a copy of it, and how much it may still be made of.
+
+    `most_elements` are its array elements and tagged fields; None: any number.
+    """
+
+    def __init__(self, buffer: InMemory, position: int, most_elements: int | None) -> None:
+        super().__init__()
+        self.view = memoryview(buffer)
+        self.position = position
+        self.elements_left = most_elements
+
+    def read(self, size: int = -1) -> bytes:
+        start = self.position
+        self.position = min(start + size, len(self.view)) if size >= 0 else len(self.view)
+        return bytes(self.view[start : self.position])
+
+    def tell(self) -> int:
+        return self.position
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self.position, io.SEEK_END: len(self.view)}[whence]
+        self.position = start + offset
+        return self.position
+
+    def take_elements(self, count: int) -> None:
+        if self.elements_left is None:
+            return
+        self.elements_left -= count
+        if self.elements_left < 0:
+            raise too_many_elements(position=self.tell())
 
 
 class Fixed(construct.Subconstruct):
@@ -190,10 +223,7 @@ class RecordBatches(Bytes):
             return None
         start = stream.tell()
         stream.seek(size, io.SEEK_CUR)
-        if isinstance(stream, io.BytesIO):
-            return stream.getbuffer()[start : start + size]
-        stream.seek(start)
-        return memoryview(stream.read(size))
+        return cast(Frame, stream).view[start : start + size]
 
     def encoded(self, value: Any) -> Any:
         if not hasattr(value, "__len__") or isinstance(value, str):

@@ -45,6 +45,10 @@ class Referee:
         text, written = self._ask(name, version, data)
         return json.loads(text), written
 
+    def rewrite(self, name: str, version: int, data: bytes, to_version: int) -> bytes:
+        """What Kafka writes in one version of a message that it read in another."""
+        return self._ask(f":rewrite {name} {to_version}", version, data)[1]
+
     def rows(self, what: str) -> list[list[str]]:
         """One of the lists `messages`, `apis`, `errors`."""
         text, _ = self._ask(f":{what}", 0, b"")

@@ -34,7 +34,8 @@ import org.apache.kafka.common.utils.Utils;
  * A question is (UTF name, short version, int size, bytes); an answer (byte ok, int size, text, int size,
  * bytes). For a message's name the bytes are read as that message in that version: the text is what Kafka's
  * JSON converter makes of it, the bytes are what it writes. For ":batch" the bytes are a record batch, and the version
- * is the codec with which the same records are built again. ":messages", ":apis" and ":errors" list what there is; ":new Name" shows a new message.
+ * is the codec with which the same records are built again. ":rewrite Name N" reads like "Name", and writes in
+ * version N. ":messages", ":apis" and ":errors" list what there is; ":new Name" shows a new message.
  */
 public class Referee {
     private static final String SUFFIX = "JsonConverter.class";
@@ -71,16 +72,14 @@ public class Referee {
                     batch.ensureValid();
                     text = describe(batch);
                     written = batch.isControlBatch() ? data : rebuild(batch, version);
+                } else if (name.startsWith(":rewrite ")) {
+                    String[] words = name.split(" ");
+                    text = "";
+                    written = write(read(words[1], version, data), Short.parseShort(words[2]));
                 } else {
-                    ByteBuffer buffer = ByteBuffer.wrap(data);
-                    Message message = newMessage(name);
-                    message.read(new ByteBufferAccessor(buffer), version);
-                    if (buffer.hasRemaining())
-                        throw new IllegalStateException(buffer.remaining() + " bytes left over");
+                    Message message = read(name, version, data);
                     text = writer(name).invoke(null, message, version, true).toString();
-                    ByteBuffer again = MessageUtil.toByteBufferAccessor(message, version).buffer();
-                    written = new byte[again.remaining()];
-                    again.get(written);
+                    written = write(message, version);
                 }
             } catch (Throwable error) {
                 ok = false;
@@ -115,6 +114,19 @@ public class Referee {
                 }
             }
         }
+    }
+
+    private static Message read(String name, short version, byte[] data) throws Exception {
+        ByteBuffer buffer = ByteBuffer.wrap(data);
+        Message message = newMessage(name);
+        message.read(new ByteBufferAccessor(buffer), version);
+        if (buffer.hasRemaining())
+            throw new IllegalStateException(buffer.remaining() + " bytes left over");
+        return message;
+    }
+
+    private static byte[] write(Message message, short version) {
+        return bytes(MessageUtil.toByteBufferAccessor(message, version).buffer());
     }
 
     private static Message newMessage(String name) throws Exception {

@@ -6,7 +6,7 @@ log. v1: when each was last caught up; v2: directory ids, and where the voters a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kafkalite.context import RequestContext
 from kafkalite.metadata.metadata_log import METADATA_TOPIC
@@ -24,6 +24,8 @@ from kafkalite.wire.messages.describe_quorum import (
 if TYPE_CHECKING:
     from kafkalite.broker import Broker
 
+_NODES_SINCE: Final = 2
+
 
 async def handle(
     broker: Broker, context: RequestContext, request: DescribeQuorumRequest
@@ -34,7 +36,7 @@ async def handle(
         known = (topic.topic_name, partition.partition_index) == (METADATA_TOPIC, 0)
         described = _quorum(broker) if known else _unknown(partition.partition_index)
         response.topics.append(TopicData(topic_name=topic.topic_name, partitions=[described]))
-        if known:
+        if known and context.api_version >= _NODES_SINCE:
             response.nodes = _nodes(broker)
     return response
 

@@ -47,6 +47,7 @@ _SINCE_VERSION: Final = {
     LATEST_TIERED: 9,
     EARLIEST_PENDING_UPLOAD: 11,
 }
+_LEADER_EPOCH_SINCE: Final = 4
 _READ_COMMITTED: Final = 1
 _DEBUGGING_REPLICA_ID: Final = -2
 
@@ -104,13 +105,15 @@ def _look_up(
         )
     except KafkaError as error:
         return _failed(asked.partition_index, error.code)
-    return ListOffsetsPartitionResponse(
+    answer = ListOffsetsPartitionResponse(
         partition_index=asked.partition_index,
         error_code=ErrorCode.NONE,
         timestamp=timestamp,
         offset=offset,
-        leader_epoch=leader_epoch,
     )
+    if context.api_version >= _LEADER_EPOCH_SINCE:
+        answer.leader_epoch = leader_epoch
+    return answer
 
 
 def _find(partition: Partition, timestamp: int, committed_only: bool) -> Found:

@@ -80,7 +80,7 @@ async def handle(
     if request.acks == 0:
         _hang_up_on_error(response)
         return None
-    if leaders and context.api_version >= _FIRST_LEADER_HINT_VERSION:
+    if leaders:
         response.node_endpoints = _endpoints(broker, context, leaders)
     return response
 
@@ -123,7 +123,8 @@ def _append_topic(
             )
         except KafkaError as error:
             answer = _failed(item.index, error, partition)
-            if partition is not None and error.code is ErrorCode.NOT_LEADER_OR_FOLLOWER:
+            hinted = context.api_version >= _FIRST_LEADER_HINT_VERSION
+            if hinted and partition is not None and error.code is ErrorCode.NOT_LEADER_OR_FOLLOWER:
                 answer.current_leader = LeaderIdAndEpoch(
                     leader_id=partition.leader_id, leader_epoch=partition.leader_epoch
                 )

@@ -62,7 +62,7 @@ class AddPartitionsToTxnResult:
 @response(ApiKey.ADD_PARTITIONS_TO_TXN, versions=(0, 5), flexible=3)
 class AddPartitionsToTxnResponse:
     throttle_time_ms: int = field(int32)
-    error_code: int = field(int16, since=4)
+    error_code: int = field(int16, since=4, ignorable=True)
     results_by_transaction: list[AddPartitionsToTxnResult] = array(
         AddPartitionsToTxnResult, since=4
     )

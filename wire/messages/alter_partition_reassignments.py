@@ -45,7 +45,7 @@ class ReassignableTopicResponse:
 @response(ApiKey.ALTER_PARTITION_REASSIGNMENTS, versions=(0, 1), flexible=0)
 class AlterPartitionReassignmentsResponse:
     throttle_time_ms: int = field(int32)
-    allow_replication_factor_change: bool = field(boolean, since=1, default=True)
+    allow_replication_factor_change: bool = field(boolean, since=1, default=True, ignorable=True)
     error_code: int = field(int16)
     error_message: str | None = field(nullable_string, default="")
     responses: list[ReassignableTopicResponse] = array(ReassignableTopicResponse)

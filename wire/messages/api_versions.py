@@ -17,8 +17,8 @@ from kafkalite.wire.fields import boolean, int16, int32, int64, string
 
 @request(ApiKey.API_VERSIONS, versions=(0, 4), flexible=3)
 class ApiVersionsRequest:
-    client_software_name: str = field(string, since=3)
-    client_software_version: str = field(string, since=3)
+    client_software_name: str = field(string, since=3, ignorable=True)
+    client_software_version: str = field(string, since=3, ignorable=True)
 
 
 @struct
@@ -46,8 +46,12 @@ class FinalizedFeatureKey:
 class ApiVersionsResponse:
     error_code: int = field(int16)
     api_keys: list[ApiVersion] = array(ApiVersion)
-    throttle_time_ms: int = field(int32, since=1)
-    supported_features: list[SupportedFeatureKey] = array(SupportedFeatureKey, since=3, tag=0)
-    finalized_features_epoch: int = field(int64, since=3, tag=1, default=-1)
-    finalized_features: list[FinalizedFeatureKey] = array(FinalizedFeatureKey, since=3, tag=2)
-    zk_migration_ready: bool = field(boolean, since=3, tag=3)
+    throttle_time_ms: int = field(int32, since=1, ignorable=True)
+    supported_features: list[SupportedFeatureKey] = array(
+        SupportedFeatureKey, since=3, tag=0, ignorable=True
+    )
+    finalized_features_epoch: int = field(int64, since=3, tag=1, default=-1, ignorable=True)
+    finalized_features: list[FinalizedFeatureKey] = array(
+        FinalizedFeatureKey, since=3, tag=2, ignorable=True
+    )
+    zk_migration_ready: bool = field(boolean, since=3, tag=3, ignorable=True)

@@ -42,7 +42,7 @@ class Member:
     subscribed_topic_regex: str | None = field(nullable_string)
     assignment: Assignment = nested(Assignment)
     target_assignment: Assignment = nested(Assignment)
-    member_type: int = field(int8, since=1, default=-1)
+    member_type: int = field(int8, since=1, default=-1, ignorable=True)
 
 
 @struct

@@ -21,6 +21,6 @@ class TopicPartition:
 class ConsumerProtocolSubscription:
     topics: list[str] = array(string)
     user_data: bytes | None = field(nullable_bytes)
-    owned_partitions: list[TopicPartition] = array(TopicPartition, since=1)
-    generation_id: int = field(int32, since=2, default=-1)
-    rack_id: str | None = field(nullable_string, since=3)
+    owned_partitions: list[TopicPartition] = array(TopicPartition, since=1, ignorable=True)
+    generation_id: int = field(int32, since=2, default=-1, ignorable=True)
+    rack_id: str | None = field(nullable_string, since=3, ignorable=True)

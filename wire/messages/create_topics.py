@@ -57,14 +57,14 @@ class CreatableTopicConfigs:
 @struct
 class CreatableTopicResult:
     name: str = field(string)
-    topic_id: UUID = field(uuid, since=7)
+    topic_id: UUID = field(uuid, since=7, ignorable=True)
     error_code: int = field(int16)
     error_message: str | None = field(nullable_string, default="")
-    topic_config_error_code: int = field(int16, since=5, tag=0)
-    num_partitions: int = field(int32, since=5, default=-1)
-    replication_factor: int = field(int16, since=5, default=-1)
+    topic_config_error_code: int = field(int16, since=5, tag=0, ignorable=True)
+    num_partitions: int = field(int32, since=5, default=-1, ignorable=True)
+    replication_factor: int = field(int16, since=5, default=-1, ignorable=True)
     configs: list[CreatableTopicConfigs] | None = nullable_array(
-        CreatableTopicConfigs, since=5, default=[]
+        CreatableTopicConfigs, since=5, default=[], ignorable=True
     )
 
 

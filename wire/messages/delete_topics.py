@@ -25,16 +25,16 @@ class DeleteTopicState:
 @request(ApiKey.DELETE_TOPICS, versions=(1, 6), flexible=4)
 class DeleteTopicsRequest:
     topics: list[DeleteTopicState] = array(DeleteTopicState, since=6)
-    topic_names: list[str] = array(string, until=5)
+    topic_names: list[str] = array(string, until=5, ignorable=True)
     timeout_ms: int = field(int32)
 
 
 @struct
 class DeletableTopicResult:
     name: str | None = field(nullable_string, nullable_since=6, default="")
-    topic_id: UUID = field(uuid, since=6)
+    topic_id: UUID = field(uuid, since=6, ignorable=True)
     error_code: int = field(int16)
-    error_message: str | None = field(nullable_string, since=5)
+    error_message: str | None = field(nullable_string, since=5, ignorable=True)
 
 
 @response(ApiKey.DELETE_TOPICS, versions=(1, 6), flexible=4)

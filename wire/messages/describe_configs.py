@@ -41,8 +41,8 @@ class DescribeConfigsResourceResult:
     config_source: int = field(int8, default=-1)
     is_sensitive: bool = field(boolean)
     synonyms: list[DescribeConfigsSynonym] = array(DescribeConfigsSynonym)
-    config_type: int = field(int8, since=3)
-    documentation: str | None = field(nullable_string, since=3, default="")
+    config_type: int = field(int8, since=3, ignorable=True)
+    documentation: str | None = field(nullable_string, since=3, default="", ignorable=True)
 
 
 @struct

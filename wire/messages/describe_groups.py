@@ -23,7 +23,7 @@ class DescribeGroupsRequest:
 @struct
 class DescribedGroupMember:
     member_id: str = field(string)
-    group_instance_id: str | None = field(nullable_string, since=4)
+    group_instance_id: str | None = field(nullable_string, since=4, ignorable=True)
     client_id: str = field(string)
     client_host: str = field(string)
     member_metadata: bytes = field(bytes_)
@@ -44,5 +44,5 @@ class DescribedGroup:
 
 @response(ApiKey.DESCRIBE_GROUPS, versions=(0, 6), flexible=5)
 class DescribeGroupsResponse:
-    throttle_time_ms: int = field(int32, since=1)
+    throttle_time_ms: int = field(int32, since=1, ignorable=True)
     groups: list[DescribedGroup] = array(DescribedGroup)

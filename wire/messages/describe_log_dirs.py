@@ -43,13 +43,13 @@ class DescribeLogDirsResult:
     error_code: int = field(int16)
     log_dir: str = field(string)
     topics: list[DescribeLogDirsTopic] = array(DescribeLogDirsTopic)
-    total_bytes: int = field(int64, since=4, default=-1)
-    usable_bytes: int = field(int64, since=4, default=-1)
-    is_cordoned: bool = field(boolean, since=5)
+    total_bytes: int = field(int64, since=4, default=-1, ignorable=True)
+    usable_bytes: int = field(int64, since=4, default=-1, ignorable=True)
+    is_cordoned: bool = field(boolean, since=5, ignorable=True)
 
 
 @response(ApiKey.DESCRIBE_LOG_DIRS, versions=(1, 5), flexible=2)
 class DescribeLogDirsResponse:
     throttle_time_ms: int = field(int32)
-    error_code: int = field(int16, since=3)
+    error_code: int = field(int16, since=3, ignorable=True)
     results: list[DescribeLogDirsResult] = array(DescribeLogDirsResult)

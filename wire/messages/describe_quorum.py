@@ -37,15 +37,15 @@ class ReplicaState:
     replica_id: int = field(int32)
     replica_directory_id: UUID = field(uuid, since=2)
     log_end_offset: int = field(int64)
-    last_fetch_timestamp: int = field(int64, since=1, default=-1)
-    last_caught_up_timestamp: int = field(int64, since=1, default=-1)
+    last_fetch_timestamp: int = field(int64, since=1, default=-1, ignorable=True)
+    last_caught_up_timestamp: int = field(int64, since=1, default=-1, ignorable=True)
 
 
 @struct
 class PartitionData:
     partition_index: int = field(int32)
     error_code: int = field(int16)
-    error_message: str | None = field(nullable_string, since=2, default="")
+    error_message: str | None = field(nullable_string, since=2, default="", ignorable=True)
     leader_id: int = field(int32)
     leader_epoch: int = field(int32)
     high_watermark: int = field(int64)
@@ -75,6 +75,6 @@ class Node:
 @response(ApiKey.DESCRIBE_QUORUM, versions=(0, 2), flexible=0)
 class DescribeQuorumResponse:
     error_code: int = field(int16)
-    error_message: str | None = field(nullable_string, since=2, default="")
+    error_message: str | None = field(nullable_string, since=2, default="", ignorable=True)
     topics: list[TopicData] = array(TopicData)
     nodes: list[Node] = array(Node, since=2)

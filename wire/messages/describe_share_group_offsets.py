@@ -38,7 +38,7 @@ class DescribeShareGroupOffsetsResponsePartition:
     partition_index: int = field(int32)
     start_offset: int = field(int64)
     leader_epoch: int = field(int32)
-    lag: int = field(int64, since=1, default=-1)
+    lag: int = field(int64, since=1, default=-1, ignorable=True)
     error_code: int = field(int16)
     error_message: str | None = field(nullable_string)
 

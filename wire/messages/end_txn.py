@@ -25,5 +25,5 @@ class EndTxnRequest:
 class EndTxnResponse:
     throttle_time_ms: int = field(int32)
     error_code: int = field(int16)
-    producer_id: int = field(int64, since=5, default=-1)
-    producer_epoch: int = field(int16, since=5, default=-1)
+    producer_id: int = field(int64, since=5, default=-1, ignorable=True)
+    producer_epoch: int = field(int16, since=5, default=-1, ignorable=True)

@@ -46,43 +46,43 @@ class ReplicaState:
 @struct
 class FetchPartition:
     partition: int = field(int32)
-    current_leader_epoch: int = field(int32, since=9, default=-1)
+    current_leader_epoch: int = field(int32, since=9, default=-1, ignorable=True)
     fetch_offset: int = field(int64)
     last_fetched_epoch: int = field(int32, since=12, default=-1)
-    log_start_offset: int = field(int64, since=5, default=-1)
+    log_start_offset: int = field(int64, since=5, default=-1, ignorable=True)
     partition_max_bytes: int = field(int32)
-    replica_directory_id: UUID = field(uuid, since=17, tag=0)
-    high_watermark: int = field(int64, since=18, tag=1, default=0x7FFFFFFFFFFFFFFF)
+    replica_directory_id: UUID = field(uuid, since=17, tag=0, ignorable=True)
+    high_watermark: int = field(int64, since=18, tag=1, default=0x7FFFFFFFFFFFFFFF, ignorable=True)
 
 
 @struct
 class FetchTopic:
-    topic: str = field(string, until=12)
-    topic_id: UUID = field(uuid, since=13)
+    topic: str = field(string, until=12, ignorable=True)
+    topic_id: UUID = field(uuid, since=13, ignorable=True)
     partitions: list[FetchPartition] = array(FetchPartition)
 
 
 @struct
 class ForgottenTopic:
-    topic: str = field(string, until=12)
-    topic_id: UUID = field(uuid, since=13)
+    topic: str = field(string, until=12, ignorable=True)
+    topic_id: UUID = field(uuid, since=13, ignorable=True)
     partitions: list[int] = array(int32)
 
 
 @request(ApiKey.FETCH, versions=(4, 18), flexible=12)
 class FetchRequest:
-    cluster_id: str | None = field(nullable_string, since=12, tag=0)
+    cluster_id: str | None = field(nullable_string, since=12, tag=0, ignorable=True)
     replica_id: int = field(int32, until=14, default=-1)
     replica_state: ReplicaState = nested(ReplicaState, since=15, tag=1)
     max_wait_ms: int = field(int32)
     min_bytes: int = field(int32)
     max_bytes: int = field(int32, default=0x7FFFFFFF)
     isolation_level: int = field(int8)
-    session_id: int = field(int32, since=7)
-    session_epoch: int = field(int32, since=7, default=-1)
+    session_id: int = field(int32, since=7, ignorable=True)
+    session_epoch: int = field(int32, since=7, default=-1, ignorable=True)
     topics: list[FetchTopic] = array(FetchTopic)
     forgotten_topics_data: list[ForgottenTopic] = array(ForgottenTopic, since=7)
-    rack_id: str = field(string, since=11)
+    rack_id: str = field(string, since=11, ignorable=True)
 
 
 @struct
@@ -115,7 +115,7 @@ class PartitionData:
     error_code: int = field(int16)
     high_watermark: int = field(int64)
     last_stable_offset: int = field(int64, default=-1)
-    log_start_offset: int = field(int64, since=5, default=-1)
+    log_start_offset: int = field(int64, since=5, default=-1, ignorable=True)
     diverging_epoch: EpochEndOffset = nested(EpochEndOffset, since=12, tag=0)
     current_leader: LeaderIdAndEpoch = nested(LeaderIdAndEpoch, since=12, tag=1)
     snapshot_id: SnapshotId = nested(SnapshotId, since=12, tag=2)
@@ -128,8 +128,8 @@ class PartitionData:
 
 @struct
 class FetchableTopicResponse:
-    topic: str = field(string, until=12)
-    topic_id: UUID = field(uuid, since=13)
+    topic: str = field(string, until=12, ignorable=True)
+    topic_id: UUID = field(uuid, since=13, ignorable=True)
     partitions: list[PartitionData] = array(PartitionData)
 
 
@@ -144,7 +144,7 @@ class NodeEndpoint:
 @response(ApiKey.FETCH, versions=(4, 18), flexible=12)
 class FetchResponse:
     throttle_time_ms: int = field(int32)
-    error_code: int = field(int16, since=7)
+    error_code: int = field(int16, since=7, ignorable=True)
     session_id: int = field(int32, since=7)
     responses: list[FetchableTopicResponse] = array(FetchableTopicResponse)
     node_endpoints: list[NodeEndpoint] = array(NodeEndpoint, since=16, tag=0)

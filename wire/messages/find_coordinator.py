@@ -33,9 +33,9 @@ class Coordinator:
 
 @response(ApiKey.FIND_COORDINATOR, versions=(0, 6), flexible=3)
 class FindCoordinatorResponse:
-    throttle_time_ms: int = field(int32, since=1)
+    throttle_time_ms: int = field(int32, since=1, ignorable=True)
     error_code: int = field(int16, until=3)
-    error_message: str | None = field(nullable_string, since=1, until=3, default="")
+    error_message: str | None = field(nullable_string, since=1, until=3, default="", ignorable=True)
     node_id: int = field(int32, until=3)
     host: str = field(string, until=3)
     port: int = field(int32, until=3)

@@ -22,5 +22,5 @@ class HeartbeatRequest:
 
 @response(ApiKey.HEARTBEAT, versions=(0, 4), flexible=4)
 class HeartbeatResponse:
-    throttle_time_ms: int = field(int32, since=1)
+    throttle_time_ms: int = field(int32, since=1, ignorable=True)
     error_code: int = field(int16)

@@ -28,27 +28,27 @@ class JoinGroupRequestProtocol:
 class JoinGroupRequest:
     group_id: str = field(string)
     session_timeout_ms: int = field(int32)
-    rebalance_timeout_ms: int = field(int32, since=1, default=-1)
+    rebalance_timeout_ms: int = field(int32, since=1, default=-1, ignorable=True)
     member_id: str = field(string)
     group_instance_id: str | None = field(nullable_string, since=5)
     protocol_type: str = field(string)
     protocols: list[JoinGroupRequestProtocol] = array(JoinGroupRequestProtocol)
-    reason: str | None = field(nullable_string, since=8)
+    reason: str | None = field(nullable_string, since=8, ignorable=True)
 
 
 @struct
 class JoinGroupResponseMember:
     member_id: str = field(string)
-    group_instance_id: str | None = field(nullable_string, since=5)
+    group_instance_id: str | None = field(nullable_string, since=5, ignorable=True)
     metadata: bytes = field(bytes_)
 
 
 @response(ApiKey.JOIN_GROUP, versions=(0, 9), flexible=6)
 class JoinGroupResponse:
-    throttle_time_ms: int = field(int32, since=2)
+    throttle_time_ms: int = field(int32, since=2, ignorable=True)
     error_code: int = field(int16)
     generation_id: int = field(int32, default=-1)
-    protocol_type: str | None = field(nullable_string, since=7)
+    protocol_type: str | None = field(nullable_string, since=7, ignorable=True)
     protocol_name: str | None = field(nullable_string, nullable_since=7, default="")
     leader: str = field(string)
     skip_assignment: bool = field(boolean, since=9)

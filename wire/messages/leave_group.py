@@ -17,7 +17,7 @@ from kafkalite.wire.fields import int16, int32, nullable_string, string
 class MemberIdentity:
     member_id: str = field(string)
     group_instance_id: str | None = field(nullable_string)
-    reason: str | None = field(nullable_string, since=5)
+    reason: str | None = field(nullable_string, since=5, ignorable=True)
 
 
 @request(ApiKey.LEAVE_GROUP, versions=(0, 5), flexible=4)
@@ -36,6 +36,6 @@ class MemberResponse:
 
 @response(ApiKey.LEAVE_GROUP, versions=(0, 5), flexible=4)
 class LeaveGroupResponse:
-    throttle_time_ms: int = field(int32, since=1)
+    throttle_time_ms: int = field(int32, since=1, ignorable=True)
     error_code: int = field(int16)
     members: list[MemberResponse] = array(MemberResponse, since=3)

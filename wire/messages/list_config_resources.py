@@ -19,7 +19,7 @@ class ListConfigResourcesRequest:
 @struct
 class ConfigResource:
     resource_name: str = field(string)
-    resource_type: int = field(int8, since=1, default=16)
+    resource_type: int = field(int8, since=1, default=16, ignorable=True)
 
 
 @response(ApiKey.LIST_CONFIG_RESOURCES, versions=(0, 1), flexible=0)

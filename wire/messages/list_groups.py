@@ -23,12 +23,12 @@ class ListGroupsRequest:
 class ListedGroup:
     group_id: str = field(string)
     protocol_type: str = field(string)
-    group_state: str = field(string, since=4)
-    group_type: str = field(string, since=5)
+    group_state: str = field(string, since=4, ignorable=True)
+    group_type: str = field(string, since=5, ignorable=True)
 
 
 @response(ApiKey.LIST_GROUPS, versions=(0, 5), flexible=3)
 class ListGroupsResponse:
-    throttle_time_ms: int = field(int32, since=1)
+    throttle_time_ms: int = field(int32, since=1, ignorable=True)
     error_code: int = field(int16)
     groups: list[ListedGroup] = array(ListedGroup)

@@ -22,7 +22,7 @@ from kafkalite.wire.fields import int8, int16, int32, int64, string
 @struct
 class ListOffsetsPartition:
     partition_index: int = field(int32)
-    current_leader_epoch: int = field(int32, since=4, default=-1)
+    current_leader_epoch: int = field(int32, since=4, default=-1, ignorable=True)
     timestamp: int = field(int64)
 
 
@@ -37,7 +37,7 @@ class ListOffsetsRequest:
     replica_id: int = field(int32)
     isolation_level: int = field(int8, since=2)
     topics: list[ListOffsetsTopic] = array(ListOffsetsTopic)
-    timeout_ms: int = field(int32, since=10)
+    timeout_ms: int = field(int32, since=10, ignorable=True)
 
 
 @struct
@@ -57,5 +57,5 @@ class ListOffsetsTopicResponse:
 
 @response(ApiKey.LIST_OFFSETS, versions=(1, 11), flexible=6)
 class ListOffsetsResponse:
-    throttle_time_ms: int = field(int32, since=2)
+    throttle_time_ms: int = field(int32, since=2, ignorable=True)
     topics: list[ListOffsetsTopicResponse] = array(ListOffsetsTopicResponse)

@@ -26,7 +26,7 @@ from kafkalite.wire.fields import boolean, int16, int32, nullable_string, string
 
 @struct
 class MetadataRequestTopic:
-    topic_id: UUID = field(uuid, since=10)
+    topic_id: UUID = field(uuid, since=10, ignorable=True)
     name: str | None = field(nullable_string, nullable_since=10, default="")
 
 
@@ -45,7 +45,7 @@ class MetadataResponseBroker:
     node_id: int = field(int32)
     host: str = field(string)
     port: int = field(int32)
-    rack: str | None = field(nullable_string, since=1)
+    rack: str | None = field(nullable_string, since=1, ignorable=True)
 
 
 @struct
@@ -53,28 +53,28 @@ class MetadataResponsePartition:
     error_code: int = field(int16)
     partition_index: int = field(int32)
     leader_id: int = field(int32)
-    leader_epoch: int = field(int32, since=7, default=-1)
+    leader_epoch: int = field(int32, since=7, default=-1, ignorable=True)
     replica_nodes: list[int] = array(int32)
     isr_nodes: list[int] = array(int32)
-    offline_replicas: list[int] = array(int32, since=5)
+    offline_replicas: list[int] = array(int32, since=5, ignorable=True)
 
 
 @struct
 class MetadataResponseTopic:
     error_code: int = field(int16)
     name: str | None = field(nullable_string, nullable_since=12, default="")
-    topic_id: UUID = field(uuid, since=10)
-    is_internal: bool = field(boolean, since=1)
+    topic_id: UUID = field(uuid, since=10, ignorable=True)
+    is_internal: bool = field(boolean, since=1, ignorable=True)
     partitions: list[MetadataResponsePartition] = array(MetadataResponsePartition)
     topic_authorized_operations: int = field(int32, since=8, default=-0x80000000)
 
 
 @response(ApiKey.METADATA, versions=(0, 13), flexible=9)
 class MetadataResponse:
-    throttle_time_ms: int = field(int32, since=3)
+    throttle_time_ms: int = field(int32, since=3, ignorable=True)
     brokers: list[MetadataResponseBroker] = array(MetadataResponseBroker)
-    cluster_id: str | None = field(nullable_string, since=2)
-    controller_id: int = field(int32, since=1, default=-1)
+    cluster_id: str | None = field(nullable_string, since=2, ignorable=True)
+    controller_id: int = field(int32, since=1, default=-1, ignorable=True)
     topics: list[MetadataResponseTopic] = array(MetadataResponseTopic)
     cluster_authorized_operations: int = field(int32, since=8, until=10, default=-0x80000000)
-    error_code: int = field(int16, since=13)
+    error_code: int = field(int16, since=13, ignorable=True)

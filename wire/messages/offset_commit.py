@@ -23,14 +23,14 @@ from kafkalite.wire.fields import int16, int32, int64, nullable_string, string, 
 class OffsetCommitRequestPartition:
     partition_index: int = field(int32)
     committed_offset: int = field(int64)
-    committed_leader_epoch: int = field(int32, since=6, default=-1)
+    committed_leader_epoch: int = field(int32, since=6, default=-1, ignorable=True)
     committed_metadata: str | None = field(nullable_string, default="")
 
 
 @struct
 class OffsetCommitRequestTopic:
-    name: str = field(string, until=9)
-    topic_id: UUID = field(uuid, since=10)
+    name: str = field(string, until=9, ignorable=True)
+    topic_id: UUID = field(uuid, since=10, ignorable=True)
     partitions: list[OffsetCommitRequestPartition] = array(OffsetCommitRequestPartition)
 
 
@@ -40,7 +40,7 @@ class OffsetCommitRequest:
     generation_id_or_member_epoch: int = field(int32, default=-1)
     member_id: str = field(string)
     group_instance_id: str | None = field(nullable_string, since=7)
-    retention_time_ms: int = field(int64, until=4, default=-1)
+    retention_time_ms: int = field(int64, until=4, default=-1, ignorable=True)
     topics: list[OffsetCommitRequestTopic] = array(OffsetCommitRequestTopic)
 
 
@@ -52,12 +52,12 @@ class OffsetCommitResponsePartition:
 
 @struct
 class OffsetCommitResponseTopic:
-    name: str = field(string, until=9)
-    topic_id: UUID = field(uuid, since=10)
+    name: str = field(string, until=9, ignorable=True)
+    topic_id: UUID = field(uuid, since=10, ignorable=True)
     partitions: list[OffsetCommitResponsePartition] = array(OffsetCommitResponsePartition)
 
 
 @response(ApiKey.OFFSET_COMMIT, versions=(2, 10), flexible=8)
 class OffsetCommitResponse:
-    throttle_time_ms: int = field(int32, since=3)
+    throttle_time_ms: int = field(int32, since=3, ignorable=True)
     topics: list[OffsetCommitResponseTopic] = array(OffsetCommitResponseTopic)

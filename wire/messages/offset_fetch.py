@@ -28,16 +28,16 @@ class OffsetFetchRequestTopic:
 
 @struct
 class OffsetFetchRequestTopics:
-    name: str = field(string, until=9)
-    topic_id: UUID = field(uuid, since=10)
+    name: str = field(string, until=9, ignorable=True)
+    topic_id: UUID = field(uuid, since=10, ignorable=True)
     partition_indexes: list[int] = array(int32)
 
 
 @struct
 class OffsetFetchRequestGroup:
     group_id: str = field(string)
-    member_id: str | None = field(nullable_string, since=9)
-    member_epoch: int = field(int32, since=9, default=-1)
+    member_id: str | None = field(nullable_string, since=9, ignorable=True)
+    member_epoch: int = field(int32, since=9, default=-1, ignorable=True)
     topics: list[OffsetFetchRequestTopics] | None = nullable_array(
         OffsetFetchRequestTopics, default=[]
     )
@@ -57,7 +57,7 @@ class OffsetFetchRequest:
 class OffsetFetchResponsePartition:
     partition_index: int = field(int32)
     committed_offset: int = field(int64)
-    committed_leader_epoch: int = field(int32, since=5, default=-1)
+    committed_leader_epoch: int = field(int32, since=5, default=-1, ignorable=True)
     metadata: str | None = field(nullable_string, default="")
     error_code: int = field(int16)
 
@@ -79,8 +79,8 @@ class OffsetFetchResponsePartitions:
 
 @struct
 class OffsetFetchResponseTopics:
-    name: str = field(string, until=9)
-    topic_id: UUID = field(uuid, since=10)
+    name: str = field(string, until=9, ignorable=True)
+    topic_id: UUID = field(uuid, since=10, ignorable=True)
     partitions: list[OffsetFetchResponsePartitions] = array(OffsetFetchResponsePartitions)
 
 
@@ -93,7 +93,7 @@ class OffsetFetchResponseGroup:
 
 @response(ApiKey.OFFSET_FETCH, versions=(1, 10), flexible=6)
 class OffsetFetchResponse:
-    throttle_time_ms: int = field(int32, since=3)
+    throttle_time_ms: int = field(int32, since=3, ignorable=True)
     topics: list[OffsetFetchResponseTopic] = array(OffsetFetchResponseTopic, until=7)
-    error_code: int = field(int16, since=2, until=7)
+    error_code: int = field(int16, since=2, until=7, ignorable=True)
     groups: list[OffsetFetchResponseGroup] = array(OffsetFetchResponseGroup, since=8)

@@ -26,7 +26,7 @@ class OffsetForLeaderTopic:
 
 @request(ApiKey.OFFSET_FOR_LEADER_EPOCH, versions=(2, 4), flexible=4)
 class OffsetForLeaderEpochRequest:
-    replica_id: int = field(int32, since=3, default=-2)
+    replica_id: int = field(int32, since=3, default=-2, ignorable=True)
     topics: list[OffsetForLeaderTopic] = array(OffsetForLeaderTopic)
 
 

@@ -39,8 +39,8 @@ class PartitionProduceData:
 
 @struct
 class TopicProduceData:
-    name: str = field(string, until=12)
-    topic_id: UUID = field(uuid, since=13)
+    name: str = field(string, until=12, ignorable=True)
+    topic_id: UUID = field(uuid, since=13, ignorable=True)
     partition_data: list[PartitionProduceData] = array(PartitionProduceData)
 
 
@@ -70,16 +70,18 @@ class PartitionProduceResponse:
     error_code: int = field(int16)
     base_offset: int = field(int64)
     log_append_time_ms: int = field(int64, default=-1)
-    log_start_offset: int = field(int64, since=5, default=-1)
-    record_errors: list[BatchIndexAndErrorMessage] = array(BatchIndexAndErrorMessage, since=8)
-    error_message: str | None = field(nullable_string, since=8)
+    log_start_offset: int = field(int64, since=5, default=-1, ignorable=True)
+    record_errors: list[BatchIndexAndErrorMessage] = array(
+        BatchIndexAndErrorMessage, since=8, ignorable=True
+    )
+    error_message: str | None = field(nullable_string, since=8, ignorable=True)
     current_leader: LeaderIdAndEpoch = nested(LeaderIdAndEpoch, since=10, tag=0)
 
 
 @struct
 class TopicProduceResponse:
-    name: str = field(string, until=12)
-    topic_id: UUID = field(uuid, since=13)
+    name: str = field(string, until=12, ignorable=True)
+    topic_id: UUID = field(uuid, since=13, ignorable=True)
     partition_responses: list[PartitionProduceResponse] = array(PartitionProduceResponse)
 
 

@@ -38,7 +38,7 @@ class PartitionResult:
     state_epoch: int = field(int32)
     leader_epoch: int = field(int32)
     start_offset: int = field(int64)
-    delivery_complete_count: int = field(int32, since=1, default=-1)
+    delivery_complete_count: int = field(int32, since=1, default=-1, ignorable=True)
 
 
 @struct

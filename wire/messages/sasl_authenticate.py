@@ -20,4 +20,4 @@ class SaslAuthenticateResponse:
     error_code: int = field(int16)
     error_message: str | None = field(nullable_string, default="")
     auth_bytes: bytes = field(bytes_)
-    session_lifetime_ms: int = field(int64, since=1)
+    session_lifetime_ms: int = field(int64, since=1, ignorable=True)

@@ -73,6 +73,6 @@ class ShareAcknowledgeResponse:
     throttle_time_ms: int = field(int32)
     error_code: int = field(int16)
     error_message: str | None = field(nullable_string)
-    acquisition_lock_timeout_ms: int = field(int32, since=2)
+    acquisition_lock_timeout_ms: int = field(int32, since=2, ignorable=True)
     responses: list[ShareAcknowledgeTopicResponse] = array(ShareAcknowledgeTopicResponse)
     node_endpoints: list[NodeEndpoint] = array(NodeEndpoint)

@@ -59,7 +59,7 @@ class ShareFetchRequest:
     max_bytes: int = field(int32, default=0x7FFFFFFF)
     max_records: int = field(int32)
     batch_size: int = field(int32)
-    share_acquire_mode: int = field(int8, since=2)
+    share_acquire_mode: int = field(int8, since=2, ignorable=True)
     is_renew_ack: bool = field(boolean, since=2)
     topics: list[FetchTopic] = array(FetchTopic)
     forgotten_topics_data: list[ForgottenTopic] = array(ForgottenTopic)

@@ -25,15 +25,15 @@ class SyncGroupRequest:
     generation_id: int = field(int32)
     member_id: str = field(string)
     group_instance_id: str | None = field(nullable_string, since=3)
-    protocol_type: str | None = field(nullable_string, since=5)
-    protocol_name: str | None = field(nullable_string, since=5)
+    protocol_type: str | None = field(nullable_string, since=5, ignorable=True)
+    protocol_name: str | None = field(nullable_string, since=5, ignorable=True)
     assignments: list[SyncGroupRequestAssignment] = array(SyncGroupRequestAssignment)
 
 
 @response(ApiKey.SYNC_GROUP, versions=(0, 5), flexible=4)
 class SyncGroupResponse:
-    throttle_time_ms: int = field(int32, since=1)
+    throttle_time_ms: int = field(int32, since=1, ignorable=True)
     error_code: int = field(int16)
-    protocol_type: str | None = field(nullable_string, since=5)
-    protocol_name: str | None = field(nullable_string, since=5)
+    protocol_type: str | None = field(nullable_string, since=5, ignorable=True)
+    protocol_name: str | None = field(nullable_string, since=5, ignorable=True)
     assignment: bytes = field(bytes_)

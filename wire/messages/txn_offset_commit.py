@@ -18,7 +18,7 @@ from kafkalite.wire.fields import int16, int32, int64, nullable_string, string
 class TxnOffsetCommitRequestPartition:
     partition_index: int = field(int32)
     committed_offset: int = field(int64)
-    committed_leader_epoch: int = field(int32, since=2, default=-1)
+    committed_leader_epoch: int = field(int32, since=2, default=-1, ignorable=True)
     committed_metadata: str | None = field(nullable_string, default="")
 
 

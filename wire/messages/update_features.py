@@ -38,4 +38,4 @@ class UpdateFeaturesResponse:
     throttle_time_ms: int = field(int32)
     error_code: int = field(int16)
     error_message: str | None = field(nullable_string, default="")
-    results: list[UpdatableFeatureResult] = array(UpdatableFeatureResult, until=1)
+    results: list[UpdatableFeatureResult] = array(UpdatableFeatureResult, until=1, ignorable=True)

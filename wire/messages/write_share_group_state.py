@@ -26,7 +26,7 @@ class PartitionData:
     state_epoch: int = field(int32)
     leader_epoch: int = field(int32)
     start_offset: int = field(int64)
-    delivery_complete_count: int = field(int32, since=1, default=-1)
+    delivery_complete_count: int = field(int32, since=1, default=-1, ignorable=True)
     state_batches: list[StateBatch] = array(StateBatch)
 
 

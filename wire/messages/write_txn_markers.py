@@ -24,7 +24,7 @@ class WritableTxnMarker:
     transaction_result: bool = field(boolean)
     topics: list[WritableTxnMarkerTopic] = array(WritableTxnMarkerTopic)
     coordinator_epoch: int = field(int32)
-    transaction_version: int = field(int8, since=2)
+    transaction_version: int = field(int8, since=2, ignorable=True)
 
 
 @request(ApiKey.WRITE_TXN_MARKERS, versions=(1, 2), flexible=1)

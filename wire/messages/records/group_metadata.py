@@ -20,10 +20,10 @@ class GroupMetadataKey:
 @struct
 class MemberMetadata:
     member_id: str = field(string)
-    group_instance_id: str | None = field(nullable_string, since=3)
+    group_instance_id: str | None = field(nullable_string, since=3, ignorable=True)
     client_id: str = field(string)
     client_host: str = field(string)
-    rebalance_timeout: int = field(int32, since=1, default=-1)
+    rebalance_timeout: int = field(int32, since=1, default=-1, ignorable=True)
     session_timeout: int = field(int32)
     subscription: bytes = field(bytes_)
     assignment: bytes = field(bytes_)
@@ -35,5 +35,5 @@ class GroupMetadataValue:
     generation: int = field(int32)
     protocol: str | None = field(nullable_string, default="")
     leader: str | None = field(nullable_string, default="")
-    current_state_timestamp: int = field(int64, since=2, default=-1)
+    current_state_timestamp: int = field(int64, since=2, default=-1, ignorable=True)
     members: list[MemberMetadata] = array(MemberMetadata)

@@ -24,8 +24,8 @@ class OffsetCommitKey:
 @record_value(1, versions=(0, 4), flexible=4)
 class OffsetCommitValue:
     offset: int = field(int64)
-    leader_epoch: int = field(int32, since=3, default=-1)
+    leader_epoch: int = field(int32, since=3, default=-1, ignorable=True)
     metadata: str = field(string)
     commit_timestamp: int = field(int64)
-    expire_timestamp: int = field(int64, since=1, until=1, default=-1)
-    topic_id: UUID = field(uuid, since=4, tag=0)
+    expire_timestamp: int = field(int64, since=1, until=1, default=-1, ignorable=True)
+    topic_id: UUID = field(uuid, since=4, tag=0, ignorable=True)

@@ -1,0 +1,157 @@
+"""What a request may take in memory, by tracemalloc: four times its bytes, and what its elements come to."""
+
+from __future__ import annotations
+
+import resource
+import struct
+import subprocess
+import sys
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from conformance.harness.messages import every_message
+from kafkalite.wire.bodies import join
+from kafkalite.wire.codec import decode_request, encode_request
+from kafkalite.wire.declare import Field, Kind, Shape, fields_of, message_of
+from kafkalite.wire.errors import ProtocolViolation
+from kafkalite.wire.fields import MAX_ELEMENTS, FieldType, unsigned_varint
+from kafkalite.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from kafkalite.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from tests.wire.fuzz import MOST_BYTES_PER_ELEMENT
+
+EACH = 150
+MEGABYTE = 1 << 20
+
+
+def peak_of(action: Callable[[], Any]) -> int:
+    tracemalloc.start()
+    made = action()  # alive when measured
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    del made
+    return peak
+
+
+def dense(class_: type[Any], version: int, count: int) -> tuple[Any, int]:
+    """A struct of whose arrays each has `count` elements, all of little in bytes and much in memory."""
+    value, elements = class_(), 0
+    for field in fields_of(class_):
+        if field.is_in(version):
+            made, more = dense_field(field, version, count)
+            setattr(value, field.name, made)
+            elements += more + (field.tag is not None)
+    return value, elements
+
+
+def dense_field(field: Field, version: int, count: int) -> tuple[Any, int]:
+    repeat = count if field.shape is Shape.ARRAY else 1
+    made, elements = [], 0
+    for number in range(repeat):
+        if isinstance(field.element, FieldType):
+            made.append(dense_value(field.element, number))
+        else:
+            one, more = dense(field.element, version, 1)
+            made.append(one)
+            elements += more
+    if field.shape is Shape.ARRAY:
+        return made, elements + repeat
+    return made[0], elements
+
+
+def dense_value(type_: FieldType[Any], number: int) -> Any:
+    if type_.name == "uuid":
+        return UUID(int=number)
+    if type_.name == "string":
+        return "é"  # of its own, which an ASCII character is not
+    if type_.name in ("bytes", "records"):
+        return b"xy"
+    if type_.name in ("bool", "float64"):
+        return type_.default
+    return 100 if type_.name == "int8" else 30000 - number
+
+
+REQUESTS = [each for each in every_message() if message_of(each).kind is Kind.REQUEST]
+
+
+@pytest.mark.parametrize("class_", REQUESTS, ids=lambda class_: class_.__name__)
+def test_what_an_element_takes(class_: type[Any]) -> None:
+    message = message_of(class_)
+    for version in {message.min_version, message.max_version}:
+        body, elements = dense(class_, version, EACH)
+        frame = join(encode_request(message.key, version, 7, None, body))[4:]
+        few, _ = dense(class_, version, 1)
+        decode_request(join(encode_request(message.key, version, 7, None, few))[4:])
+        peak = peak_of(lambda frame=frame: decode_request(frame))
+        assert peak <= 4 * len(frame) + MOST_BYTES_PER_ELEMENT * elements + 8192, version
+
+
+def head(api_key: int, version: int) -> bytes:
+    flexible = message_of(MetadataRequest).is_flexible(version) if api_key == 3 else version >= 8
+    return struct.pack(">hhih", api_key, version, 7, -1) + b"\0" * flexible
+
+
+def test_a_hundred_megabytes_of_empty_names() -> None:
+    count = 50 * MEGABYTE
+    frame = head(3, 1) + count.to_bytes(4, "big") + bytes(2 * count)
+    assert peak_of(lambda: refusal(frame)) < MEGABYTE
+
+
+def a_hundred_megabytes_of_short_arrays() -> None:
+    """No single array is long: the account is of the whole frame. Prints the bytes taken for it."""
+    topic = b"\1" + unsigned_varint(10_001) + bytes(8)  # no name, and partitions of ...
+    partition = bytes(4 + 8 + 4) + b"\1\0"
+    topics = 100 * MEGABYTE // (10_000 * len(partition))
+    body = b"\1" + bytes(4) + b"\1\0" + unsigned_varint(topics + 1)
+    one = topic[:-8] + partition * 10_000 + b"\0"
+    frame = b"".join([head(8, 8), body, *[one] * topics, b"\0"])
+    assert len(frame) > 99 * MEGABYTE
+    before = most_resident()
+    refusal(frame)
+    print(most_resident() - before)
+
+
+def test_a_hundred_megabytes_of_short_arrays() -> None:
+    """In a process of its own, as tracemalloc takes a minute over a million elements."""
+    program = "from tests.wire.test_memory import *; a_hundred_megabytes_of_short_arrays()"
+    run = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
+    assert MEGABYTE < int(run.stdout) < MOST_BYTES_PER_ELEMENT * MAX_ELEMENTS
+
+
+def most_resident() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def refusal(frame: bytes) -> None:
+    with pytest.raises(ProtocolViolation, match="more than 1,000,000 array elements"):
+        decode_request(frame)
+
+
+def test_tagged_fields_are_counted_too() -> None:
+    tags = unsigned_varint(100) + b"".join(unsigned_varint(100 + i) + b"\0" for i in range(100))
+    topic = bytes(16) + b"\0" + tags
+    topics = MAX_ELEMENTS // 100
+    frame = head(3, 12) + unsigned_varint(topics + 1) + topic * topics + b"\1\0\0"
+    refusal(frame)
+
+
+def test_large_requests_of_honest_clients() -> None:
+    """And that the parser for large frames says what the other one does."""
+    topics = [MetadataRequestTopic(UUID(int=i), f"topic-{i}") for i in range(100_000)]
+    frame = join(encode_request(3, 12, 7, "x", MetadataRequest(topics)))[4:]
+    assert decode_request(frame).body == MetadataRequest(topics)
+    partitions = [OffsetCommitRequestPartition(i, i * 1000, 3, "") for i in range(100_000)]
+    commit = OffsetCommitRequest("g", topics=[OffsetCommitRequestTopic("t", partitions=partitions)])
+    frame = join(encode_request(8, 9, 7, "x", commit))[4:]
+    assert len(frame) > MAX_ELEMENTS
+    assert decode_request(frame).body == commit
+    assert decode_request(memoryview(frame)).body == commit
+    frame = frame[:-1] + b"\1\7\0"  # an unknown tag
+    assert decode_request(frame).body.topics == commit.topics
