@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 SPARK_VENV := .venv-spark
 SPARK_BIN := $(SPARK_VENV)/bin
 
-.PHONY: run test lint unit conformance pipelines prove fuzz bench demo docs wheel clean help
+.PHONY: run test lint unit conformance pipelines prove fuzz report bench demo docs wheel clean help
 
 help: ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -25,10 +25,10 @@ lint: $(VENV)/.installed-test ## ruff, import-linter, mypy, pyright
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
 unit: $(VENV)/.installed-test ## the tests of each room
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n auto
 
 conformance: $(VENV)/.installed-test java ## real clients against a started kafkalite
-	$(BIN)/python -m pytest -q conformance
+	$(BIN)/python -m pytest -q -n 2 --dist loadgroup --no-loadscope-reorder conformance
 
 pipelines: $(SPARK_VENV)/.installed-test java ## kafkalite.spark: the source, the sink, the pipelines
 	$(SPARK_BIN)/python -m pytest -q tests/spark conformance/pipelines
@@ -38,6 +38,10 @@ prove: $(VENV)/.installed-test java ## exactly once, whatever is killed, for SEC
 
 fuzz: $(VENV)/.installed-test ## broken frames for SECONDS=600
 	$(BIN)/python -m tests.wire.fuzz $(or $(SECONDS),600)
+
+report: $(VENV)/.installed-test java ## the report card: Apache Kafka and kafkalite, into docs/compatibility.md
+	$(BIN)/python -m conformance.report $(REPORT)
+	$(BIN)/python -m docs.generate
 
 bench: $(VENV)/.installed-test $(VENV)/.installed-demo java ## beside Apache Kafka, into docs/benchmarks.md; flags in BENCH
 	$(BIN)/python -m conformance.benchmarks $(BENCH)
@@ -51,7 +55,7 @@ demo: $(VENV)/.installed-demo ## a year of flights through Spark Structured Stre
 	$(BIN)/python -m examples.flights
 
 docs: $(VENV)/.installed-test ## write the generated parts of the documents
-	$(BIN)/python docs/generate.py
+	$(BIN)/python -m docs.generate
 
 wheel: $(VENV)/.installed-test ## build the wheel and the sdist into dist/
 	$(BIN)/python -m pip install -q build

@@ -18,6 +18,9 @@ LIVING = pytest.StashKey[list[Broker]]()
 
 NewBroker = Callable[..., Broker]
 
+TOGETHER = {"clients", "differential", "referees", "spark"}
+LONGEST = {"test_exactly_once"}
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
@@ -35,6 +38,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if (file := config.getoption("--outcomes")) and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Outcomes(config, file))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Several processes (`-n`): what shares a JVM stays together, and the longest begin."""
+    for item in items:
+        folder = item.path.parent.name
+        group = folder if folder in TOGETHER else item.path.stem
+        item.add_marker(pytest.mark.xdist_group(group))
+    items.sort(key=lambda item: item.path.stem not in LONGEST)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from pathlib import Path
 
+from conformance.report import card
 from kafkalite.__main__ import main as kafkalite
 from kafkalite.apis import APIS
 from kafkalite.config import BROKER_CONFIGS, GROUP_CONFIGS, TOPIC_CONFIGS, ConfigDef
@@ -85,7 +86,13 @@ def diagram(transitions: Mapping[Enum, Mapping[Enum, Enum]]) -> str:
 
 
 PARTS: dict[str, dict[str, Callable[[], str]]] = {
-    "README.md": {"apis": apis, "help": command_help},
+    "README.md": {"apis": apis, "help": command_help, "report card": card.summary},
+    "docs/compatibility.md": {
+        "scenarios": card.scenarios,
+        "spark": card.spark,
+        "clients": card.clients,
+        "differential": card.differences,
+    },
     "group_coordinator/README.md": {
         "classic groups": lambda: diagram(classic_group.TRANSITIONS),
         "consumer members": lambda: diagram(consumer_member.TRANSITIONS),

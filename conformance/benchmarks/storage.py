@@ -54,7 +54,7 @@ def appends_and_reads(directory: LogDirectory) -> None:
         log = directory.open_log(f"append-{size}", 0, LogConfig())
         batch = build_batch([Record(timestamp=now_ms(), value=bytes(size))])
 
-        def append(log=log, batch=batch, count=count) -> None:  # type: ignore[no-untyped-def]
+        def append(log=log, batch=batch, count=count) -> None:
             for _ in range(count):
                 log.append(batch, leader_epoch=0)
                 log.advance_high_watermark(log.log_end_offset)
@@ -65,7 +65,7 @@ def appends_and_reads(directory: LogDirectory) -> None:
             f"append {len(batch):>7} bytes: {seconds / count * 1e6:6.1f} us, {rate:6.0f} MB/CPU s"
         )
 
-        def read(log=log, count=count) -> None:  # type: ignore[no-untyped-def]
+        def read(log=log, count=count) -> None:
             for offset in range(count):
                 log.read(offset, 1 << 20, upper_bound=count).records.close()
 

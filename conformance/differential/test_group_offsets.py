@@ -110,7 +110,7 @@ def test_what_cannot_be_committed(pair: Pair, topic: str, group: str, version: i
         unknown = committing(version, group, f"{topic}-unknown", 0)
     else:
         part = OffsetCommitRequestPartition(partition_index=0, committed_offset=1)
-        unknown = OffsetCommitRequest(  # type: ignore[assignment]
+        unknown = OffsetCommitRequest(
             group_id=group,
             topics=[OffsetCommitRequestTopic(topic_id=UUID(int=99), partitions=[part])],
         )

@@ -51,7 +51,7 @@ STATES: dict[str, Callable[[Transactions], None]] = {
     "CompleteCommit v2": ended(begin_v2, 5, True),
     "CompleteAbort v2": ended(begin_v2, 5, False),
     "aborted v2 with nothing in it": lambda t: t.end(5, False),
-    "fenced while Ongoing": lambda t: (begin_v2(t), t.init()),  # type: ignore[func-returns-value]
+    "fenced while Ongoing": lambda t: (begin_v2(t), t.init()),
 }
 
 PRODUCERS: dict[str, dict[str, int]] = {

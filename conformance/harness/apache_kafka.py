@@ -5,6 +5,7 @@ import os
 import subprocess
 import uuid
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from conformance.harness.broker import SMALL, free_ports
@@ -107,10 +108,11 @@ class ApacheKafka:
         ]
         for node_id, process in enumerate(self.processes, start=1):
             address = f"127.0.0.1:{self.ports[node_id - 1]}"
-            process.wait_until(
-                lambda address=address: living_broker_count(address) >= self.node_count,  # type: ignore[misc]
-                START_SECONDS,
-            )
+            process.wait_until(partial(self.all_living, address), START_SECONDS)
+
+    def all_living(self, address: str) -> bool:
+        """Whether the node at the address knows that every node is there."""
+        return living_broker_count(address) >= self.node_count
 
     @property
     def pid(self) -> int:

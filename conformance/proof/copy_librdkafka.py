@@ -67,7 +67,7 @@ def again(producer: Producer, end: object) -> None:
     """End a transaction; as long as that may be tried again, it is."""
     while True:
         try:
-            end(SECONDS)  # type: ignore[operator]
+            end(SECONDS)
         except KafkaException as failure:
             if not failure.args[0].retriable():
                 raise

@@ -53,7 +53,7 @@ def read(
         error = message.error()
         if error is None:
             row = (message.offset(), message.key(), message.value(), message.headers())
-            rows.append(row)  # type: ignore[arg-type]
+            rows.append(row)
         elif error.code() == KafkaError._PARTITION_EOF:
             consumer.close()
             return rows

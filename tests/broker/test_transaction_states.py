@@ -54,7 +54,7 @@ def transaction(state: TransactionState, epoch: int = 5, **fields: object) -> Tr
         "last_producer_epoch": epoch - 1,
         "previous_producer_id": 7,
     }
-    return Transaction("id", 7, epoch, 60_000, **(settings | fields))  # type: ignore[arg-type]
+    return Transaction("id", 7, epoch, 60_000, **(settings | fields))
 
 
 def init(expected: tuple[int, int] | None) -> Callable[[Transaction], Transaction]:

@@ -150,7 +150,7 @@ class World:
     async def start(self, **config: object) -> None:
         """Start a coordinator (again), with these configs changed."""
         self.scope.cancel()
-        self.config = replace(self.config, **config)  # type: ignore[arg-type]
+        self.config = replace(self.config, **config)
         self.coordinator = GroupCoordinator(
             self.config,
             self.log,
@@ -179,10 +179,10 @@ class World:
         return pending
 
     def member(self, group_id: str = "group", **options: object) -> "Member":
-        return Member(self, group_id, **options)  # type: ignore[arg-type]
+        return Member(self, group_id, **options)
 
     def consumer(self, group_id: str = "group", **options: object) -> "Consumer":
-        return Consumer(self, group_id, **options)  # type: ignore[arg-type]
+        return Consumer(self, group_id, **options)
 
     def set_partitions(self, topic: str, count: int) -> None:
         """Make a topic, let it grow, or (0) delete it."""
@@ -209,7 +209,7 @@ class World:
                     OffsetCommitRequestPartition(
                         partition_index=partition,
                         committed_offset=offset,
-                        **partition_fields,  # type: ignore[arg-type]
+                        **partition_fields,
                     )
                 ],
             )
@@ -217,7 +217,7 @@ class World:
         ]
         response = await self.coordinator.offset_commit(
             Context(version),
-            OffsetCommitRequest(topics=topics, **{"group_id": "group"} | request),  # type: ignore[arg-type]
+            OffsetCommitRequest(topics=topics, **{"group_id": "group"} | request),
         )
         return [p.error_code for t in response.topics for p in t.partitions]
 
@@ -345,7 +345,7 @@ class Member:
             self.context,
             LeaveGroupRequest(
                 group_id=self.group_id,
-                members=[MemberIdentity(**{"member_id": self.member_id} | identity)],  # type: ignore[arg-type]
+                members=[MemberIdentity(**{"member_id": self.member_id} | identity)],
             ),
         )
         return response.members[0]
@@ -399,7 +399,7 @@ class Consumer:
                     "member_epoch": self.epoch,
                     "instance_id": self.instance_id,
                 }
-                | fields  # type: ignore[arg-type]
+                | fields
             ),
         )
 

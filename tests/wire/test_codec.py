@@ -155,8 +155,8 @@ def test_an_api_or_version_that_is_not_there(head: str) -> None:
 @pytest.mark.parametrize(
     ("body", "path"),
     [
-        (HeartbeatRequest(group_id=5), "group_id"),  # type: ignore[arg-type]
-        (HeartbeatRequest(group_id=None), "group_id"),  # type: ignore[arg-type]
+        (HeartbeatRequest(group_id=5), "group_id"),
+        (HeartbeatRequest(group_id=None), "group_id"),
         (HeartbeatRequest(group_id="x" * 40000), "group_id"),
         (HeartbeatRequest(group_id="\ud800"), "group_id"),
         (HeartbeatRequest(generation_id=1 << 31), "generation_id"),

@@ -1,0 +1,148 @@
+"""The report card as text: docs/compatibility.json in Markdown, and its summary for the README."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from conformance.clients.matrix import CLIENTS, SPARKS, Client
+
+RESULT = Path(__file__).parent.parent.parent / "docs" / "compatibility.json"
+FOLDERS = {"scenarios": "Real clients", "spark": "Spark's own connector"}
+
+WHERE = "[The report card](docs/compatibility.md) names each; `make report` runs it."
+
+Result = Mapping[str, Any]
+
+
+def result() -> Result:
+    return json.loads(RESULT.read_text())
+
+
+def once_run(name: str) -> Callable[[Callable[[], str]], Callable[[], str]]:
+    """A part of the card that needs what `make report NAME` writes."""
+
+    def decorate(part: Callable[[], str]) -> Callable[[], str]:
+        return lambda: part() if name in result() else f"Not run yet: `make report REPORT={name}`."
+
+    return decorate
+
+
+def counts(run: Result) -> tuple[int, int]:
+    """Passed, and run at all."""
+    passed = sum(len(file["passed"]) for file in run["files"].values())
+    return passed, passed + sum(len(file["failed"]) for file in run["files"].values())
+
+
+def of(passed: int, ran: int) -> str:
+    return str(passed) if passed == ran else f"**{passed} of {ran}**"
+
+
+def minutes(seconds: float) -> str:
+    return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"
+
+
+@once_run("scenarios")
+def scenarios() -> str:
+    """A line per file of scenarios."""
+    return files_of("scenarios")
+
+
+@once_run("spark")
+def spark() -> str:
+    """A line per file of Spark's scenarios."""
+    return files_of("spark")
+
+
+def files_of(name: str) -> str:
+    """What passed of each file on either broker."""
+    runs = result()[name]
+    lines = ["| scenarios | on Apache Kafka | on kafkalite |", "|---|--:|--:|"]
+    for path in sorted({path for run in runs.values() for path in run["files"]}):
+        files = [runs[kind]["files"].get(path) for kind in ("kafka", "kafkalite")]
+        title = next(file["title"] for file in files if file)
+        cells = [
+            of(len(file["passed"]), len(file["passed"]) + len(file["failed"])) if file else "-"
+            for file in files
+        ]
+        lines.append(f"| [{title}](../{path}) | {cells[0]} | {cells[1]} |")
+    totals = [of(*counts(runs[kind])) for kind in ("kafka", "kafkalite")]
+    took = [minutes(runs[kind]["seconds"]) for kind in ("kafka", "kafkalite")]
+    lines += [f"| all | {totals[0]} | {totals[1]} |", f"| took | {took[0]} | {took[1]} |"]
+    return "\n".join([*lines, *(f"- {line}" for line in remarks(runs))])
+
+
+def remarks(runs: Result) -> Iterator[str]:
+    """Every test that failed or was left out, by name."""
+    for kind, title in (("kafka", "Apache Kafka"), ("kafkalite", "kafkalite")):
+        for path, file in runs[kind]["files"].items():
+            for outcome in ("failed", "left out"):
+                for name in file[outcome]:
+                    yield f"{outcome} on {title}: `{Path(path).name}::{name}`"
+
+
+def outcome_of(client: Client, run: Result) -> str:
+    for file in run["files"].values():
+        for outcome in ("passed", "failed", "left out"):
+            if any(name.endswith(f"[{client}]") for name in file[outcome]):
+                return "yes" if outcome == "passed" else f"**{outcome}**"
+    return "not run"
+
+
+@once_run("clients")
+def clients() -> str:
+    """A line per version of a client: what it was asked to do, and whether it did."""
+    runs = result()["clients"]
+    lines = [
+        "| client | version | did | on Apache Kafka | on kafkalite |",
+        "|---|---|---|---|---|",
+    ]
+    for client in (*CLIENTS, *SPARKS):
+        cells = (outcome_of(client, runs["kafka"]), outcome_of(client, runs["kafkalite"]))
+        lines.append(
+            f"| {client.name} | {client.version} | {', '.join(client.steps)} | {' | '.join(cells)} |"
+        )
+    return "\n".join(lines)
+
+
+@once_run("differential")
+def differences() -> str:
+    """What the referee compared, and every difference that is left."""
+    run = result()["differential"]
+    versions = sum(len(versions) for versions in run["apis"].values())
+    lines = [
+        f"- APIs compared: {len(run['apis'])}, in {versions} versions",
+        f"- requests sent to both: {run['requests']:,}; fields of answers compared: {run['fields']:,}",
+        f"- differences left: {len(run['differences'])}",
+        *(f"  - {difference}" for difference in run["differences"]),
+        f"- differences accepted, each with its reason: {len(run['accepted'])}",
+        *(f"  - {what}: {reason}" for what, reason in sorted(run["accepted"].items())),
+        f"- took {minutes(run['seconds'])}",
+    ]
+    return "\n".join(lines)
+
+
+def summary() -> str:
+    """What the README says of it."""
+    card = result()
+    lines = [
+        f"| against Apache Kafka {card['kafka']} | Apache Kafka | kafkalite |",
+        "|---|--:|--:|",
+    ]
+    for name, title in (*FOLDERS.items(), ("clients", "Versions of clients")):
+        if name in card:
+            cells = [of(*counts(card[name][kind])) for kind in ("kafka", "kafkalite")]
+            lines.append(f"| {title}: passed | {cells[0]} | {cells[1]} |")
+    return "\n".join([*lines, "", compared(), WHERE])
+
+
+@once_run("differential")
+def compared() -> str:
+    """One sentence about the differential run."""
+    run = result()["differential"]
+    versions = sum(len(versions) for versions in run["apis"].values())
+    return (
+        f"The same {run['requests']:,} requests to both, in {len(run['apis'])} APIs and {versions} "
+        f"versions, {run['fields']:,} fields of answers compared: {len(run['differences'])} differences "
+        f"left, {len(run['accepted'])} accepted."
+    )
