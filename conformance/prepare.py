@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from conformance.harness.cache import cache_directory, locked
-from conformance.harness.jars import JarsMissing, kafka_jars
+from conformance.harness.jars import JarsMissing, kafka_jars, kafka_shell_jars
 from conformance.harness.java import JavaMissing, find_java, install_java
 
 HERE = Path(__file__).parent
@@ -23,6 +23,7 @@ def prepare_java() -> None:
     except JavaMissing:
         install_java()
     kafka_jars()
+    kafka_shell_jars()
 
 
 def prepare_kafkajs() -> None:

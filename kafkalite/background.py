@@ -31,6 +31,8 @@ _SLICE_SECONDS: Final = 0.01
 _FOREVER_SECONDS: Final = 1e9
 # Segments that rolled wait no longer for their flush, whatever flush.ms says.
 _LONGEST_FLUSH_SECONDS: Final = 10.0
+# How often is looked whether a snapshot of the metadata is due.
+_SNAPSHOT_CHECK_SECONDS: Final = 1.0
 
 
 class Background:
@@ -55,6 +57,7 @@ class Background:
         ):
             nursery.start_soon(self._every, interval, job)
         nursery.start_soon(self._flush)
+        nursery.start_soon(self._snapshot_metadata)
         nursery.start_soon(self._clean)
 
     async def _every(self, interval: str, job: Job) -> None:
@@ -109,6 +112,19 @@ class Background:
             pass
         while self._cleaner.clean_at_once():
             pass
+
+    async def _snapshot_metadata(self) -> None:
+        """Write a snapshot of the metadata whenever one is due; in a thread, from what it is now."""
+        cluster = self._broker.cluster
+        while True:
+            await trio.sleep(_SNAPSHOT_CHECK_SECONDS)
+            if not cluster.is_snapshot_due:
+                continue
+            try:
+                await trio.to_thread.run_sync(cluster.begin_snapshot())
+                cluster.complete_snapshot()
+            except (OSError, KafkaError) as error:
+                logger.error("no snapshot of the metadata: %s", error)
 
     async def _clean(self) -> None:
         """Compact the logs that need it, one after the other."""

@@ -14,6 +14,7 @@ import logging
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import fields
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
@@ -29,7 +30,7 @@ from kafkalite.groups import open_group_coordinator
 from kafkalite.listener import Connections, Listener, StartError, open_listeners
 from kafkalite.log.errors import DataDirectoryInUse, InconsistentDataDirectory
 from kafkalite.log_moves import LogMoves
-from kafkalite.metadata.metadata_log import MetadataLog
+from kafkalite.metadata.metadata_log import MetadataLog, MetadataLogConfig
 from kafkalite.partition_logs import PartitionLogs
 from kafkalite.topics import Topics
 from kafkalite.transaction_coordinator.coordinator import TransactionCoordinator
@@ -126,7 +127,7 @@ class Broker:
         measured = None if self.metrics is None else self.metrics.requests.measured
         self._connections = Connections(Dispatcher(self, measured).answer, self.config)
         self.cluster = Cluster(
-            MetadataLog(self.logs.open_metadata(), self.now_ms),
+            self._open_metadata(),
             self.config,
             cluster_id=self.logs.cluster_id,
             directory_ids=self.logs.directory_ids,
@@ -152,6 +153,16 @@ class Broker:
         host = self.config.listeners()[0].host if host is None else host
         self.metrics = MetricsEndpoint(self, host, self.config.integer("kafkalite.metrics.port"))
         stack.callback(self.metrics.close)
+
+    def _open_metadata(self) -> MetadataLog:
+        integer = self.config.integer
+        config = MetadataLogConfig(
+            **{
+                field.name: integer(field.name.replace("_", "."))
+                for field in fields(MetadataLogConfig)
+            }
+        )
+        return MetadataLog(self.logs.open_metadata(), self.now_ms, config)
 
     def _close_listeners(self) -> None:
         for listener in self.listeners:

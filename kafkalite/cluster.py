@@ -21,6 +21,7 @@ from kafkalite.metadata.image import (
     MetadataImage,
     PartitionState,
 )
+from kafkalite.metadata.image_records import records_of
 from kafkalite.metadata.leadership import after_fencing, after_restart, after_unfencing
 from kafkalite.metadata.metadata_log import MetadataLog
 from kafkalite.metadata.reassignment import catch_up
@@ -104,6 +105,8 @@ class Cluster:
         self.topic_cache: dict[UUID, dict[Hashable, Any]] = {}
         self.configs_warned_of: set[str] = set()
         self._log = log
+        # Many changes, and nobody to hear of them yet: flushed together.
+        self._is_starting = False
         self._subscribers: list[Subscriber] = []
         self._producer_ids: dict[int, Iterator[int]] = {}
         for offset, record in log.replay():
@@ -148,6 +151,9 @@ class Cluster:
         if not records:
             return
         offset = self._log.append(records)
+        if not self._is_starting:
+            # As in Kafka nobody hears of a change before it is on the disk.
+            self._log.flush()
         self.cache.clear()
         for record in records:
             self.image.apply(record)
@@ -181,6 +187,7 @@ class Cluster:
         Nodes of an earlier start that are not among them are fenced. Leaders that were there
         before get a new leader epoch.
         """
+        self._is_starting = True
         self._log.become_leader(min(endpoints), sorted(endpoints))
         if not self.image.features:
             self.write(self._bootstrap_records())
@@ -191,6 +198,8 @@ class Cluster:
         for node_id in sorted(endpoints):
             self.register(node_id, endpoints[node_id])
         self.write([record for record in restarted if self._leader_of(record) == record.leader])
+        self._is_starting = False
+        self._log.flush()
 
     def _leader_of(self, record: PartitionChangeRecord) -> int:
         topic = self.image.topics_by_id[record.topic_id]
@@ -310,6 +319,24 @@ class Cluster:
             for broker in self.image.brokers.values()
             if not broker.fenced
         }
+
+    # Snapshots
+
+    @property
+    def is_snapshot_due(self) -> bool:
+        """Whether it is time for a snapshot of the metadata (metadata.log.max.*)."""
+        return self._log.is_snapshot_due
+
+    def begin_snapshot(self) -> Callable[[], object]:
+        """What writes a snapshot of the image as it is now; may run in a thread. Raises OSError then.
+
+        `complete_snapshot` is to follow.
+        """
+        return self._log.begin_snapshot(records_of(self.image), self.image.offset + 1)
+
+    def complete_snapshot(self) -> None:
+        """The snapshot is written: older metadata may go. Raises KafkaError, OSError."""
+        self._log.complete_snapshot()
 
     # What is common to all
 

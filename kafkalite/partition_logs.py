@@ -24,10 +24,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# The metadata log lies beside the partitions, and keeps everything.
-_METADATA_CONFIG: Final = LogConfig(
-    retention_ms=-1, retention_bytes=-1, max_message_bytes=2**31 - 1
-)
 # Below are ids that say something else: not assigned, lost, to be found out (Kafka's DirectoryId).
 _FIRST_DIRECTORY_ID: Final = 100
 
@@ -42,6 +38,7 @@ class PartitionLogs:
     """
 
     def __init__(self, config: BrokerConfig, now_ms: Callable[[], int]) -> None:
+        self._config = config
         self._now_ms = now_ms
         self._open_files = OpenFiles()
         directories: list[LogDirectory] = []
@@ -73,11 +70,22 @@ class PartitionLogs:
         self.directory_ids = [_as_uuid(directory.directory_id) for directory in directories]
 
     def open_metadata(self) -> Log:
-        """The log of the cluster's metadata. Raises KafkaError."""
-        first = self.manager.directories[0]
-        return self.manager.open_log(
-            METADATA_TOPIC, 0, _METADATA_CONFIG, assigned=[first.directory_id]
+        """The log of the cluster's metadata, beside the partitions. Raises KafkaError.
+
+        It keeps everything, until snapshots say what may go.
+        """
+        smaller = self._config["internal.metadata.log.segment.bytes"]
+        size = smaller or self._config["metadata.log.segment.bytes"]
+        assert isinstance(size, int)
+        config = LogConfig(
+            retention_ms=-1,
+            retention_bytes=-1,
+            max_message_bytes=2**31 - 1,
+            segment_bytes=size,
+            segment_ms=self._config.integer("metadata.log.segment.ms"),
         )
+        first = self.manager.directories[0]
+        return self.manager.open_log(METADATA_TOPIC, 0, config, assigned=[first.directory_id])
 
     def remove_strays(self, image: MetadataImage) -> None:
         """Remove the logs of partitions that do not exist: a deletion that a crash cut short.

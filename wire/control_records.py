@@ -21,7 +21,7 @@ from kafkalite.wire.records import (
     iterate_records,
 )
 
-_CONTROL_KEY = struct.Struct(">hh")
+CONTROL_KEY = struct.Struct(">hh")
 _END_TRANSACTION_VALUE = struct.Struct(">hi")
 
 
@@ -58,7 +58,7 @@ def build_end_transaction_marker(
     control_type = ControlRecordType.COMMIT if commit else ControlRecordType.ABORT
     record = Record(
         timestamp=timestamp,
-        key=_CONTROL_KEY.pack(0, control_type),
+        key=CONTROL_KEY.pack(0, control_type),
         value=_END_TRANSACTION_VALUE.pack(0, coordinator_epoch),
     )
     return build_batch(
@@ -78,9 +78,9 @@ def control_record_type(record: Record) -> ControlRecordType | None:
     Raises:
         KafkaError(INVALID_RECORD): the key is too short to be one.
     """
-    if record.key is None or len(record.key) < _CONTROL_KEY.size:
+    if record.key is None or len(record.key) < CONTROL_KEY.size:
         raise _invalid("Invalid value size found for control record key")
-    _, number = _CONTROL_KEY.unpack_from(record.key)
+    _, number = CONTROL_KEY.unpack_from(record.key)
     try:
         return ControlRecordType(number)
     except ValueError:

@@ -28,10 +28,11 @@ def java_command(
     *arguments: str,
     log_level: str = "warn",
     jvm_flags: tuple[str, ...] = JVM_FLAGS,
+    jars: Path | None = None,
 ) -> list[str]:
     """Run a class of Apache Kafka's jars."""
     level = f"-Dorg.slf4j.simpleLogger.defaultLogLevel={log_level}"
-    class_path = f"{kafka_jars()}/*"
+    class_path = f"{jars or kafka_jars()}/*"
     return [str(find_java()), *jvm_flags, level, "-cp", class_path, main_class, *arguments]
 
 

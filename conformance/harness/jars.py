@@ -21,6 +21,10 @@ KAFKA = (
     f"org.apache.kafka:kafka-tools:{KAFKA_VERSION}",
     "org.slf4j:slf4j-simple:1.7.36",
 )
+KAFKA_SHELL = (
+    f"org.apache.kafka:kafka-shell:{KAFKA_VERSION}",
+    "org.slf4j:slf4j-simple:1.7.36",
+)
 RESOLVE_SECONDS = 600
 
 
@@ -31,6 +35,11 @@ class JarsMissing(Exception):
 def kafka_jars() -> Path:
     """The directory with Apache Kafka's jars."""
     return resolve(f"kafka-{KAFKA_VERSION}", KAFKA)
+
+
+def kafka_shell_jars() -> Path:
+    """The directory with the jars of kafka-metadata-shell."""
+    return resolve(f"kafka-shell-{KAFKA_VERSION}", KAFKA_SHELL)
 
 
 def resolve(name: str, coordinates: Sequence[str], *, transitive: bool = True) -> Path:

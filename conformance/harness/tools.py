@@ -4,6 +4,7 @@ import subprocess
 from dataclasses import dataclass
 
 from conformance.harness.apache_kafka import java_command
+from conformance.harness.jars import kafka_jars, kafka_shell_jars
 
 SECONDS = 60.0
 MAIN_CLASSES = {
@@ -22,6 +23,7 @@ MAIN_CLASSES = {
     "kafka-groups": "org.apache.kafka.tools.GroupsCommand",
     "kafka-leader-election": "org.apache.kafka.tools.LeaderElectionCommand",
     "kafka-log-dirs": "org.apache.kafka.tools.LogDirsCommand",
+    "kafka-metadata-shell": "org.apache.kafka.shell.MetadataShell",
     "kafka-metadata-quorum": "org.apache.kafka.tools.MetadataQuorumCommand",
     "kafka-producer-perf-test": "org.apache.kafka.tools.ProducerPerformance",
     "kafka-reassign-partitions": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
@@ -30,6 +32,9 @@ MAIN_CLASSES = {
     "kafka-verifiable-consumer": "org.apache.kafka.tools.VerifiableConsumer",
     "kafka-verifiable-producer": "org.apache.kafka.tools.VerifiableProducer",
 }
+
+# Tools that are in none of the broker's jars.
+JARS = {"kafka-metadata-shell": kafka_shell_jars}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +53,7 @@ class Ran:
 def run_tool(tool: str, *arguments: str, given: str = "", seconds: float = SECONDS) -> Ran:
     """Run to its end with `given` on its standard input; raises subprocess.TimeoutExpired."""
     answer = subprocess.run(
-        java_command(MAIN_CLASSES[tool], *arguments),
+        java_command(MAIN_CLASSES[tool], *arguments, jars=JARS.get(tool, kafka_jars)()),
         check=False,
         input=given,
         capture_output=True,

@@ -95,6 +95,8 @@ class BrokerState:
     rack: str | None
     fenced: bool
     in_controlled_shutdown: bool
+    # What it registered with; fenced and in_controlled_shutdown as they were then.
+    registration: RegisterBrokerRecord
 
 
 class MetadataImage:
@@ -140,6 +142,7 @@ class MetadataImage:
             rack=record.rack,
             fenced=record.fenced,
             in_controlled_shutdown=record.in_controlled_shutdown,
+            registration=record,
         )
 
     def _change_broker(self, record: BrokerRegistrationChangeRecord) -> None:
