@@ -61,7 +61,7 @@ def test_kafkas_tools_and_broker_take_our_snapshots(start: Start) -> None:
     assert "SnapshotHeader" in records
     assert "SnapshotFooter" in records
     assert "isvalid: false" not in records
-    log = sorted(directory.glob("*.log"))[-1]
+    log = max(directory.glob("*.log"))
     records = ran("kafka-dump-log", "--cluster-metadata-decoder", "--files", str(log))
     assert '"type":"TOPIC_RECORD","version":0,"data":{"name":"after"' in records
 

@@ -173,10 +173,6 @@ class MetadataLog:
         self._bytes_since_snapshot += len(batch)
         return info.last_offset
 
-    def flush(self) -> None:
-        """Have everything on the disk. Blocks for an fsync; raises KafkaError(KAFKA_STORAGE_ERROR)."""
-        self._log.flush()
-
     # Snapshots
 
     @property

@@ -46,7 +46,7 @@ class Opened:
             self.metadata_log,
             BrokerConfig({"kafkalite.nodes": "3"}),
             cluster_id="c",
-            directory_id=UUID(int=7),
+            directory_ids=[UUID(int=7)],
         )
 
     def start(self) -> Opened:
