@@ -17,7 +17,13 @@ SECONDS = 20
 
 def main(bootstrap: str, source: str, target: str, group: str, transactional_id: str) -> None:
     """Copy until killed; ends by itself when fenced."""
-    patient = {"bootstrap.servers": bootstrap, "reconnect.backoff.max.ms": 500, "log_level": 0}
+    patient = {
+        "bootstrap.servers": bootstrap,
+        "reconnect.backoff.max.ms": 500,
+        # Not "rebootstrap": see README.md.
+        "metadata.recovery.strategy": "none",
+        "log_level": 0,
+    }
     producer = Producer({**patient, "transactional.id": transactional_id, "linger.ms": 1})
     producer.init_transactions(SECONDS)
     consumer = Consumer(

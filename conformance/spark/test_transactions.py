@@ -1,28 +1,12 @@
-"""Spark under read_committed. Needs a broker with transactions: ApiVersions says whether."""
-
-import struct
+"""Spark under read_committed: committed rows and nothing else."""
 
 import pytest
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
 from conformance.harness.broker import Broker
-from conformance.harness.raw import RawConnection, header
 from conformance.spark.client import SECONDS, Client, transact
 from conformance.spark.reading import Table, available_now, load, numbers, running
-
-API_VERSIONS, END_TXN = 18, 26
-
-
-@pytest.fixture(autouse=True)
-def transactions(broker: Broker) -> None:
-    """Leaves the test out where EndTxn is not listed."""
-    with RawConnection(broker.bootstrap) as connection:
-        answer = connection.ask(header(API_VERSIONS, 0, 1))
-    (count,) = struct.unpack_from(">i", answer, 6)
-    listed = {struct.unpack_from(">h", answer, 10 + 6 * index)[0] for index in range(count)}
-    if END_TXN not in listed:
-        pytest.skip("needs transactions, and this broker does not list EndTxn")
 
 
 @pytest.fixture

@@ -1,18 +1,19 @@
 """ListTransactions (key 66), versions 0-2: the transactional ids this node coordinates (KIP-664).
 
-v1 filters by how long a transaction is open (KIP-994), v2 by a pattern of the id (KIP-1152).
+v1 filters by how long a transaction is open (KIP-994), v2 by a pattern of the whole id, in RE2's syntax
+(KIP-1152).
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from kafkalite.context import RequestContext
+from kafkalite.group_coordinator.subscriptions import compile_expression
 from kafkalite.transaction_coordinator.transaction import Transaction
 from kafkalite.transaction_coordinator.transaction import TransactionState as State
-from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.messages.list_transactions import (
     ListTransactionsRequest,
     ListTransactionsResponse,
@@ -30,8 +31,8 @@ async def handle(
 ) -> ListTransactionsResponse:
     try:
         is_wanted = _filter(request, broker.now_ms())
-    except re.error:
-        return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
+    except KafkaError as error:
+        return ListTransactionsResponse(error_code=error.code)
     return ListTransactionsResponse(
         unknown_state_filters=[name for name in request.state_filters if name not in _STATES],
         transaction_states=[
@@ -47,9 +48,11 @@ async def handle(
 
 
 def _filter(request: ListTransactionsRequest, now_ms: int) -> Callable[[Transaction], bool]:
+    """Raises KafkaError(INVALID_REGULAR_EXPRESSION)."""
     states = {_STATES[name] for name in request.state_filters if name in _STATES}
     producer_ids = set(request.producer_id_filters)
-    pattern = re.compile(request.transactional_id_pattern or ".*", re.DOTALL)
+    pattern = request.transactional_id_pattern
+    matches = compile_expression(pattern) if pattern else lambda _: True
 
     def is_wanted(transaction: Transaction) -> bool:
         duration_ms = now_ms - transaction.start_timestamp_ms
@@ -57,7 +60,7 @@ def _filter(request: ListTransactionsRequest, now_ms: int) -> Callable[[Transact
             (not request.state_filters or transaction.state in states)
             and (not producer_ids or transaction.producer_id in producer_ids)
             and (request.duration_filter < 0 or duration_ms > request.duration_filter)
-            and pattern.fullmatch(transaction.transactional_id) is not None
+            and matches(transaction.transactional_id)
         )
 
     return is_wanted
