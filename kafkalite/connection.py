@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import trio
 
 from kafkalite.apis import APIS
-from kafkalite.context import CloseConnection
+from kafkalite.context import CloseConnection, MustWait
 from kafkalite.frame_reader import RECEIVE_BYTES, FrameReader
 from kafkalite.sendfile import close_slices, send_chunks
 from kafkalite.wire.errors import ProtocolViolation
@@ -103,6 +103,11 @@ class Connection:
 
     def __str__(self) -> str:
         return f"{self.client_host}:{self.client_port}"
+
+    @property
+    def may_wait(self) -> bool:
+        """Whether the connection's own task is at work: the poller's has others to serve."""
+        return self._is_busy
 
     def stop(self) -> None:
         """Answer what is in flight, then close."""
@@ -189,6 +194,9 @@ class Connection:
                 return False
             try:
                 answer(self, frame).send(None)
+            except MustWait:
+                self._next = frame
+                return False
             except StopIteration as done:
                 for chunk in done.value:
                     answers.append(chunk)

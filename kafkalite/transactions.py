@@ -3,12 +3,17 @@
 The first batch of a transaction in a partition makes sure that the coordinator knows of the partition,
 so that it will get a marker: clients of transactions v1 must have said so before, for those of v2 it is
 added then and there (KIP-890). Any later batch finds the transaction open in the log, and asks nobody.
+While the producer's last transaction is not complete, for want of a leader that writes a marker, a
+Produce waits for a moment, so that the client need not ask again.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import trio
+
+from kafkalite.context import MustWait
 from kafkalite.transaction_coordinator.coordinator import TransactionConfig, TransactionCoordinator
 from kafkalite.transaction_coordinator.markers import MarkerWriter
 from kafkalite.transaction_coordinator.state_log import TransactionLog
@@ -32,13 +37,7 @@ if TYPE_CHECKING:
 # Versions of Produce: from here the client knows TRANSACTION_ABORTABLE, and is one of transactions v2.
 _ABORTABLE_SINCE: Final = 11
 _SECOND_GENERATION_SINCE: Final = 12
-_TRY_LATER: Final = frozenset(
-    {
-        ErrorCode.CONCURRENT_TRANSACTIONS,
-        ErrorCode.COORDINATOR_NOT_AVAILABLE,
-        ErrorCode.NOT_COORDINATOR,
-    }
-)
+_TRY_LATER: Final = frozenset({ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR})
 
 
 def open_transaction_coordinator(broker: Broker) -> TransactionCoordinator:
@@ -63,6 +62,24 @@ def open_transaction_coordinator(broker: Broker) -> TransactionCoordinator:
         new_producer_id=cluster.allocate_producer_id,
         server_version=lambda: cluster.features.get("transaction.version", 0),
     )
+
+
+async def let_the_last_one_end(
+    broker: Broker, context: RequestContext, transactional_id: str
+) -> None:
+    """Wait until the id's last transaction is complete, but not for long: see the two configs.
+
+    Raises MustWait where nobody may wait. Source: ReplicaManager.handleProduceAppend (KAFKA-18575).
+    """
+    coordinator, integer = broker.transaction_coordinator, broker.config.integer
+    if not coordinator.is_ending(transactional_id):
+        return
+    if not context.connection.may_wait:
+        raise MustWait
+    patience_ms = integer("add.partitions.to.txn.retry.backoff.max.ms")
+    deadline = trio.current_time() + patience_ms / 1000
+    while coordinator.is_ending(transactional_id) and trio.current_time() < deadline:
+        await trio.sleep(integer("add.partitions.to.txn.retry.backoff.ms") / 1000)
 
 
 class NotInTransaction(KafkaError):
@@ -106,7 +123,8 @@ def begin_transaction(
 
 
 def _as_answered(error: KafkaError, version: int) -> NotInTransaction:
-    if error.code in _TRY_LATER:
+    is_concurrent = error.code is ErrorCode.CONCURRENT_TRANSACTIONS
+    if error.code in _TRY_LATER or (is_concurrent and version < _SECOND_GENERATION_SINCE):
         # Not every client would retry on the code itself.
         return NotInTransaction(
             ErrorCode.NOT_ENOUGH_REPLICAS,

@@ -25,8 +25,8 @@ Handler = Callable[[Any, Any, Any], Awaitable[Any]]
 class Api:
     """One API: its key, the versions served, and where advertising starts if that is lower.
 
-    `immediate`: the handler never waits for anything, so that the poller's task may call it itself
-    (connection.py), and its answer be sent together with the next.
+    `immediate`: the handler never waits for anything, or says so (MustWait), so that the poller's
+    task may call it itself (connection.py), and its answer be sent together with the next.
     """
 
     key: ApiKey

@@ -16,7 +16,12 @@ from typing import TYPE_CHECKING, Final
 
 from kafkalite.context import CloseConnection, RequestContext
 from kafkalite.log.errors import InvalidRecordsError
-from kafkalite.transactions import NotInTransaction, begin_transaction, is_transactional
+from kafkalite.transactions import (
+    NotInTransaction,
+    begin_transaction,
+    is_transactional,
+    let_the_last_one_end,
+)
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.fields import InMemory
 from kafkalite.wire.messages.produce import (
@@ -71,6 +76,8 @@ _WITHOUT_LOG_START_OFFSET: Final = frozenset(
 async def handle(
     broker: Broker, context: RequestContext, request: ProduceRequest
 ) -> ProduceResponse | None:
+    if request.transactional_id is not None:
+        await let_the_last_one_end(broker, context, request.transactional_id)
     leaders: set[int] = set()  # those who lead what was asked of the wrong node
     response = ProduceResponse(
         responses=[

@@ -29,6 +29,7 @@ from kafkalite.transaction_coordinator.transaction import (
     Transaction,
     TransactionState,
     check_expected,
+    check_not_ending,
     check_producer,
     initialized,
     with_partitions,
@@ -181,7 +182,9 @@ class TransactionCoordinator:
         client_version: int,
     ) -> None:
         """AddPartitionsToTxn and AddOffsetsToTxn. Raises KafkaError."""
-        transaction = self._checked(producer, node_id)
+        transaction = self._existing(producer.transactional_id, node_id)
+        check_not_ending(transaction)
+        check_producer(transaction, producer.producer_id, producer.producer_epoch)
         added = with_partitions(
             transaction, partitions, client_version=client_version, now_ms=self._now_ms()
         )
@@ -190,7 +193,10 @@ class TransactionCoordinator:
 
     def verify_partition(self, producer: Producer, node_id: int, where: TopicPartition) -> None:
         """Whether a partition was added. Raises KafkaError: TRANSACTION_ABORTABLE if not."""
-        if where not in self._checked(producer, node_id).partitions:
+        transaction = self._existing(producer.transactional_id, node_id)
+        check_producer(transaction, producer.producer_id, producer.producer_epoch)
+        check_not_ending(transaction)
+        if where not in transaction.partitions:
             raise KafkaError(ErrorCode.TRANSACTION_ABORTABLE)
 
     def end(
@@ -216,6 +222,10 @@ class TransactionCoordinator:
         return after.producer_id, after.producer_epoch
 
     # What partitions ask, before the first batch of a transaction
+
+    def is_ending(self, transactional_id: str) -> bool:
+        """Whether the last transaction's markers are not all written yet."""
+        return transactional_id in self._unmarked
 
     def begin_in_partition(
         self, partition: Partition, transactional_id: str, batch: RecordBatch, *, adds: bool
@@ -310,11 +320,6 @@ class TransactionCoordinator:
         transaction = self._find(transactional_id, node_id)
         if transaction is None:
             raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
-        return transaction
-
-    def _checked(self, producer: Producer, node_id: int) -> Transaction:
-        transaction = self._existing(producer.transactional_id, node_id)
-        check_producer(transaction, producer.producer_id, producer.producer_epoch)
         return transaction
 
     def _fence(self, transaction: Transaction, node_id: int) -> None:

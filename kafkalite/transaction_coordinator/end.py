@@ -19,6 +19,8 @@ from kafkalite.transaction_coordinator.transaction import (
     VERSION_2,
     Transaction,
     TransactionState,
+    check_not_ending,
+    check_producer,
 )
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
@@ -36,7 +38,7 @@ def ended(
     """What EndTxn makes of a transaction; None for a repetition of what was done.
 
     Raises KafkaError: INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED, CONCURRENT_TRANSACTIONS while
-    the markers of the same outcome are written, INVALID_TXN_STATE.
+    markers are written, INVALID_TXN_STATE.
     """
     if client_version >= VERSION_2:
         return _ended_v2(transaction, producer_id, producer_epoch, commit, new_producer_id, now_ms)
@@ -46,17 +48,13 @@ def ended(
 def _ended_v1(
     transaction: Transaction, producer_id: int, producer_epoch: int, commit: bool, now_ms: int
 ) -> Transaction | None:
-    if transaction.producer_id != producer_id:
-        raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
-    if transaction.producer_epoch != producer_epoch:
-        raise KafkaError(ErrorCode.PRODUCER_FENCED)
+    check_producer(transaction, producer_id, producer_epoch)
+    check_not_ending(transaction)
     match transaction.state, commit:
         case TransactionState.ONGOING, _:
             return transaction.become(_prepared(commit), now_ms, client_version=VERSION_1)
         case (TransactionState.COMPLETE_COMMIT, True) | (TransactionState.COMPLETE_ABORT, False):
             return None
-        case (TransactionState.PREPARE_COMMIT, True) | (TransactionState.PREPARE_ABORT, False):
-            raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
         case _:
             _refuse(transaction, commit)
 
@@ -69,6 +67,7 @@ def _ended_v2(
     new_producer_id: Callable[[], int],
     now_ms: int,
 ) -> Transaction | None:
+    check_not_ending(transaction)
     # Every end bumps the epoch, so a repetition comes with the epoch before, or, where that was a
     # producer id's last, with that producer id.
     after_rotation = (
@@ -94,8 +93,6 @@ def _ended_v2(
             return None
         case TransactionState.COMPLETE_COMMIT, True if is_repeated:
             return None
-        case (TransactionState.PREPARE_COMMIT, True) | (TransactionState.PREPARE_ABORT, False):
-            raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
         case _:
             _refuse(transaction, commit)
     # The abort of a transaction that no partition was added to: only the epoch changes.
@@ -103,14 +100,13 @@ def _ended_v2(
 
 
 def _is_epoch_valid_v2(transaction: Transaction, producer_epoch: int, is_repeated: bool) -> bool:
-    is_current = producer_epoch == transaction.producer_epoch
-    match transaction.state:
-        case TransactionState.PREPARE_COMMIT | TransactionState.PREPARE_ABORT:
-            return is_repeated
-        case TransactionState.COMPLETE_COMMIT | TransactionState.COMPLETE_ABORT:
-            return is_repeated or is_current
-        case _:
-            return is_current
+    if producer_epoch == transaction.producer_epoch:
+        return True
+    is_complete = transaction.state in (
+        TransactionState.COMPLETE_COMMIT,
+        TransactionState.COMPLETE_ABORT,
+    )
+    return is_complete and is_repeated
 
 
 def bumped(

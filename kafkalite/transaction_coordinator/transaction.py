@@ -8,7 +8,8 @@
 
 A transition makes a new value and changes nothing, so that it can be written to the log before it is
 true. There is no state in between: the coordinator writes and adopts without a pause, hence Kafka's
-pending states, and its PREPARE_EPOCH_FENCE and DEAD, are never entered here.
+PREPARE_EPOCH_FENCE and DEAD are never entered here. In Kafka a transaction that is PREPARE_* is also
+pending: on its way to COMPLETE_*, which is looked at before who asks.
 
 Two generations. V1: partitions are added by AddPartitionsToTxn, and an epoch lasts until the next
 InitProducerId. V2 (KIP-890): Produce and TxnOffsetCommit add partitions themselves, and every end of
@@ -134,11 +135,10 @@ def initialized(
 
     `expected` is the (producer id, epoch) of a client that recovers from an error: it must be the
     current one, or the last one if this is a repetition of what was done already (KIP-360).
-    Raises KafkaError: PRODUCER_FENCED, CONCURRENT_TRANSACTIONS while the last one ends.
+    Raises KafkaError: CONCURRENT_TRANSACTIONS while the last one ends, PRODUCER_FENCED.
     """
+    check_not_ending(transaction)
     check_expected(transaction, expected)
-    if transaction.state in ENDING:
-        raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
     producer_id, epoch = transaction.producer_id, transaction.producer_epoch
     if transaction.is_epoch_exhausted and (expected is None or expected[1] == epoch):
         producer_id = new_producer_id()
@@ -178,17 +178,25 @@ def check_expected(transaction: Transaction, expected: tuple[int, int] | None) -
         raise KafkaError(ErrorCode.PRODUCER_FENCED)
 
 
-def check_producer(transaction: Transaction, producer_id: int, producer_epoch: int) -> None:
-    """Whether a producer may go on with its transaction.
+def check_not_ending(transaction: Transaction) -> None:
+    """What changes a transaction waits until the last one is complete, whoever asks: what makes it
+    complete may give it another producer id.
 
-    Raises KafkaError: INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED, CONCURRENT_TRANSACTIONS.
+    Raises KafkaError(CONCURRENT_TRANSACTIONS).
+    """
+    if transaction.state in ENDING:
+        raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
+
+
+def check_producer(transaction: Transaction, producer_id: int, producer_epoch: int) -> None:
+    """Whether a producer is the one that has the transactional id.
+
+    Raises KafkaError: INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED.
     """
     if transaction.producer_id != producer_id:
         raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     if transaction.producer_epoch != producer_epoch:
         raise KafkaError(ErrorCode.PRODUCER_FENCED)
-    if transaction.state in ENDING:
-        raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
 
 
 def with_partitions(

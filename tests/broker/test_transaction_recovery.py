@@ -122,7 +122,8 @@ async def test_markers_that_cannot_be_written_are_tried_again(
             hinder(hindered, 1, completes=True)
             await writer.write(b"a", commit=True)
             assert await writer.state() == "PrepareCommit"
-            assert await writer.produce(b"b") is ErrorCode.NOT_ENOUGH_REPLICAS
+            assert await writer.produce(b"b") is ErrorCode.CONCURRENT_TRANSACTIONS
+            assert await writer.produce(b"b", version=11) is ErrorCode.NOT_ENOUGH_REPLICAS
             assert await writer.init() is ErrorCode.CONCURRENT_TRANSACTIONS
         with trio.fail_after(5):
             while await writer.state() != "CompleteCommit":
@@ -131,6 +132,47 @@ async def test_markers_that_cannot_be_written_are_tried_again(
             assert await read_committed(writer.client, partition) == [b"a"]
             assert await end_offsets(writer.client, partition) == (2, 2)
         await writer.write(b"b", commit=True)
+
+
+async def test_a_produce_waits_until_the_last_transaction_is_complete(
+    autojump_clock: object, monkeypatch: pytest.MonkeyPatch, connect: Any
+) -> None:
+    """The broker looks every 20 ms, for 100 ms at most; nobody else waits meanwhile."""
+    monkeypatch.setattr(coordinator_module, "_RETRY_SECONDS", 1000)
+    async with a_broker(SMALL) as running, trio.open_nursery() as nursery:
+        running.create_topic(TOPIC, partitions=2)
+        writer = Transactional(await connect(running))
+        await writer.find_coordinators()
+        assert await writer.init() is ErrorCode.NONE
+        other = Transactional(await connect(running), "other")
+        assert await other.init() is ErrorCode.NONE
+        with monkeypatch.context() as hindered:
+            hinder(hindered, 1, completes=True)
+            await writer.write(b"a", commit=True)
+            for version, code in (
+                (12, ErrorCode.CONCURRENT_TRANSACTIONS),
+                (11, ErrorCode.NOT_ENOUGH_REPLICAS),
+            ):
+                asked = trio.current_time()
+                assert await writer.produce(b"b", version=version) is code
+                assert 0.099 < trio.current_time() - asked < 0.121
+            # Offsets are not waited with: their client asks again.
+            asked = trio.current_time()
+            assert await writer.commit_offset(7) is ErrorCode.CONCURRENT_TRANSACTIONS
+            assert trio.current_time() == asked
+
+        async def complete_later() -> None:
+            await trio.sleep(0.05)
+            asked = trio.current_time()
+            assert await other.produce(b"other") is ErrorCode.NONE
+            assert trio.current_time() == asked
+            running._running.transaction_coordinator.retry_markers()
+
+        asked = trio.current_time()
+        nursery.start_soon(complete_later)
+        assert await writer.produce(b"b") is ErrorCode.NONE
+        assert 0.05 <= trio.current_time() - asked < 0.071
+        assert await writer.state() == "Ongoing"
 
 
 async def test_a_topic_deleted_meanwhile_needs_no_marker(

@@ -16,6 +16,7 @@ from kafkalite.transaction_coordinator.transaction import (
     TopicPartition,
     Transaction,
     TransactionState,
+    check_not_ending,
     check_producer,
     initialized,
     with_partitions,
@@ -65,6 +66,7 @@ def init(expected: tuple[int, int] | None) -> Callable[[Transaction], Transactio
 
 def add(producer_id: int, epoch: int) -> Callable[[Transaction], Transaction]:
     def adding(current: Transaction) -> Transaction:
+        check_not_ending(current)
         check_producer(current, producer_id, epoch)
         return with_partitions(current, frozenset({MORE}), client_version=0, now_ms=2000)
 
@@ -103,7 +105,10 @@ TABLE: dict[str, tuple[Callable[[Transaction], Transaction | None], list[Outcome
         init((7, 3)),
         [FENCED, None, CONCURRENT, CONCURRENT, FENCED, FENCED],
     ),
-    "init with another producer id": (init((8, 5)), [FENCED] * 6),
+    "init with another producer id": (
+        init((8, 5)),
+        [FENCED, None, CONCURRENT, CONCURRENT, FENCED, FENCED],
+    ),
     "add": (
         add(7, 5),
         [
@@ -115,46 +120,64 @@ TABLE: dict[str, tuple[Callable[[Transaction], Transaction | None], list[Outcome
             (ONGOING, 7, 5),
         ],
     ),
-    "add with an old epoch": (add(7, 4), [FENCED] * 6),
-    "add with a later epoch": (add(7, 6), [FENCED] * 6),
-    "add with another producer id": (add(8, 5), [UNMAPPED] * 6),
+    "add with an old epoch": (
+        add(7, 4),
+        [FENCED, FENCED, CONCURRENT, CONCURRENT, FENCED, FENCED],
+    ),
+    "add with a later epoch": (
+        add(7, 6),
+        [FENCED, FENCED, CONCURRENT, CONCURRENT, FENCED, FENCED],
+    ),
+    "add with another producer id": (
+        add(8, 5),
+        [UNMAPPED, UNMAPPED, CONCURRENT, CONCURRENT, UNMAPPED, UNMAPPED],
+    ),
     "commit v1": (
         end(0, True),
-        [ILLEGAL, (PREPARE_COMMIT, 7, 5), CONCURRENT, ILLEGAL, None, ILLEGAL],
+        [ILLEGAL, (PREPARE_COMMIT, 7, 5), CONCURRENT, CONCURRENT, None, ILLEGAL],
     ),
     "abort v1": (
         end(0, False),
-        [ILLEGAL, (PREPARE_ABORT, 7, 5), ILLEGAL, CONCURRENT, ILLEGAL, None],
+        [ILLEGAL, (PREPARE_ABORT, 7, 5), CONCURRENT, CONCURRENT, ILLEGAL, None],
     ),
     "commit v1 with an old epoch": (end(0, True, epoch=4), [FENCED] * 6),
     "abort v1 with a later epoch": (end(0, False, epoch=6), [FENCED] * 6),
     "commit v1 with another producer id": (end(0, True, 8), [UNMAPPED] * 6),
     "commit v2": (
         end(2, True),
-        [ILLEGAL, (PREPARE_COMMIT, 7, 6), FENCED, FENCED, ILLEGAL, ILLEGAL],
+        [ILLEGAL, (PREPARE_COMMIT, 7, 6), CONCURRENT, CONCURRENT, ILLEGAL, ILLEGAL],
     ),
     "abort v2": (
         end(2, False),
         [
             (PREPARE_ABORT, 7, 6),
             (PREPARE_ABORT, 7, 6),
-            FENCED,
-            FENCED,
+            CONCURRENT,
+            CONCURRENT,
             (PREPARE_ABORT, 7, 6),
             (PREPARE_ABORT, 7, 6),
         ],
     ),
     "commit v2 again": (
         end(2, True, epoch=4),
-        [FENCED, FENCED, CONCURRENT, ILLEGAL, None, ILLEGAL],
+        [FENCED, FENCED, CONCURRENT, CONCURRENT, None, ILLEGAL],
     ),
     "abort v2 again": (
         end(2, False, epoch=4),
-        [FENCED, FENCED, ILLEGAL, CONCURRENT, ILLEGAL, None],
+        [FENCED, FENCED, CONCURRENT, CONCURRENT, ILLEGAL, None],
     ),
-    "commit v2 with an old epoch": (end(2, True, epoch=3), [FENCED] * 6),
-    "abort v2 with a later epoch": (end(2, False, epoch=6), [FENCED] * 6),
-    "abort v2 with another producer id": (end(2, False, 8), [UNMAPPED] * 6),
+    "commit v2 with an old epoch": (
+        end(2, True, epoch=3),
+        [FENCED, FENCED, CONCURRENT, CONCURRENT, FENCED, FENCED],
+    ),
+    "abort v2 with a later epoch": (
+        end(2, False, epoch=6),
+        [FENCED, FENCED, CONCURRENT, CONCURRENT, FENCED, FENCED],
+    ),
+    "abort v2 with another producer id": (
+        end(2, False, 8),
+        [UNMAPPED, UNMAPPED, CONCURRENT, CONCURRENT, UNMAPPED, UNMAPPED],
+    ),
 }
 CASES = [
     pytest.param(what, state, outcome, id=f"{name} in {state.title}")
