@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 import trio
 
 from kafkalite.context import MustWait
+from kafkalite.purgatory import wait_until
 from kafkalite.transaction_coordinator.coordinator import TransactionConfig, TransactionCoordinator
 from kafkalite.transaction_coordinator.markers import MarkerWriter
 from kafkalite.transaction_coordinator.state_log import TransactionLog
@@ -67,19 +68,22 @@ def open_transaction_coordinator(broker: Broker) -> TransactionCoordinator:
 async def let_the_last_one_end(
     broker: Broker, context: RequestContext, transactional_id: str
 ) -> None:
-    """Wait until the id's last transaction is complete, but not for long: see the two configs.
+    """Wait until the id's last transaction is complete, but not for long.
 
-    Raises MustWait where nobody may wait. Source: ReplicaManager.handleProduceAppend (KAFKA-18575).
+    Raises MustWait where nobody may wait. Source: ReplicaManager.handleProduceAppend, which looks
+    every 20 ms; we are told.
     """
-    coordinator, integer = broker.transaction_coordinator, broker.config.integer
+    coordinator = broker.transaction_coordinator
     if not coordinator.is_ending(transactional_id):
         return
     if not context.connection.may_wait:
         raise MustWait
-    patience_ms = integer("add.partitions.to.txn.retry.backoff.max.ms")
-    deadline = trio.current_time() + patience_ms / 1000
-    while coordinator.is_ending(transactional_id) and trio.current_time() < deadline:
-        await trio.sleep(integer("add.partitions.to.txn.retry.backoff.ms") / 1000)
+    patience_ms = broker.config.integer("add.partitions.to.txn.retry.backoff.max.ms")
+    await wait_until(
+        lambda: not coordinator.is_ending(transactional_id),
+        [coordinator.completions],
+        trio.current_time() + patience_ms / 1000,
+    )
 
 
 class NotInTransaction(KafkaError):

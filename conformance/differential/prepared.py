@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 from conformance.differential.pair import error_codes
 from conformance.differential.side import Side
 from conformance.harness.broker import SMALL
-from conformance.harness.raw import RawConnection
 from kafkalite.testing import broker
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages.add_partitions_to_txn import (
@@ -39,7 +38,7 @@ PROPERTIES = {
     "transaction.state.log.num.partitions": "1",
     "broker.session.timeout.ms": "3600000",
     # A Produce waits in vain; how long it does is looked at in tests/broker/.
-    "add.partitions.to.txn.retry.backoff.max.ms": "2",
+    "add.partitions.to.txn.retry.backoff.max.ms": "1",
     "add.partitions.to.txn.retry.backoff.ms": "1",
 }
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
+from kafkalite.purgatory import Watchers
 from kafkalite.transaction_coordinator.end import completed, ended, fenced
 from kafkalite.transaction_coordinator.markers import MarkerWriter
 from kafkalite.transaction_coordinator.state_log import TransactionLog
@@ -89,6 +90,8 @@ class TransactionCoordinator:
         # Partitions that have no marker yet, of transactions whose end is decided.
         self._unmarked: dict[str, set[TopicPartition]] = {}
         self._must_retry = trio.Event()
+        # Notified when a transaction is complete.
+        self.completions = Watchers()
 
     # Life
 
@@ -360,6 +363,7 @@ class TransactionCoordinator:
                 logger.warning("%s: not yet complete: %s", transactional_id, error)
             else:
                 del self._unmarked[transactional_id]
+                self.completions.notify()
                 return
         self._must_retry.set()
 
