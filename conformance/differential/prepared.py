@@ -9,12 +9,17 @@ Apache Kafka must believe that node to be alive: 4.3 takes a partition without a
 one, and does without its marker (KAFKA-20734). kafkalite waits for the leader.
 """
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import patch
+from uuid import uuid4
 
 from conformance.differential.pair import error_codes
 from conformance.differential.side import Side
 from conformance.harness.broker import SMALL
+from kafkalite.cluster import Cluster
 from kafkalite.testing import broker
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages.add_partitions_to_txn import (
@@ -29,6 +34,7 @@ from kafkalite.wire.messages.create_topics import (
 from kafkalite.wire.messages.end_txn import EndTxnRequest
 from kafkalite.wire.messages.find_coordinator import FindCoordinatorRequest
 from kafkalite.wire.messages.init_producer_id import InitProducerIdRequest
+from kafkalite.wire.messages.records.register_broker_record import RegisterBrokerRecord
 
 LIVING, LOST = "living", "lost"
 # One coordinator for all of them; and node 1 is the only one when the internal topics are made.
@@ -75,7 +81,7 @@ def prepare(data_dir: Path) -> Ids:
             ask(side, ApiKey.FIND_COORDINATOR, 3, request)
         running.create_topic(LIVING, partitions=2)
         side.close()
-    with broker(PROPERTIES, nodes=2, data_dir=data_dir) as running:
+    with directories_apart(), broker(PROPERTIES, nodes=2, data_dir=data_dir) as running:
         side = Side(running)  # type: ignore[arg-type]
         assignment = CreatableReplicaAssignment(partition_index=0, broker_ids=[2])
         lost = CreatableTopic(
@@ -91,6 +97,21 @@ def prepare(data_dir: Path) -> Ids:
         cluster = running._running.cluster
         cluster.write([cluster._registration_change(1, fenced=1)])
     return ids
+
+
+@contextmanager
+def directories_apart() -> Iterator[None]:
+    """kafkalite's nodes share their directory, which Apache Kafka's controller takes for a mistake."""
+    write = Cluster.write
+
+    def rewriting(cluster: Cluster, records: Sequence[object]) -> None:
+        for record in records:
+            if isinstance(record, RegisterBrokerRecord) and record.broker_id != 1:
+                record.log_dirs = [uuid4()]
+        write(cluster, records)
+
+    with patch.object(Cluster, "write", rewriting):
+        yield
 
 
 def begin(side: Side, ending: Ending) -> tuple[int, int]:
