@@ -51,8 +51,7 @@ def _filter(request: ListTransactionsRequest, now_ms: int) -> Callable[[Transact
     """Raises KafkaError(INVALID_REGULAR_EXPRESSION)."""
     states = {_STATES[name] for name in request.state_filters if name in _STATES}
     producer_ids = set(request.producer_id_filters)
-    pattern = request.transactional_id_pattern
-    matches = compile_expression(pattern) if pattern else lambda _: True
+    matches = compile_expression(request.transactional_id_pattern or "(?s).*")
 
     def is_wanted(transaction: Transaction) -> bool:
         duration_ms = now_ms - transaction.start_timestamp_ms
