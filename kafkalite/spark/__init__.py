@@ -1,4 +1,21 @@
-"""Spark without the JVM connector, and the pipelines around a log: `pip install kafkalite[spark]`.
+"""Spark on kafkalite: a data source without the JVM connector, pipelines over logs, a helper for tests.
 
-`register(spark)` makes `format("kafkalite")` known to a session. Nothing here is imported by the broker.
+Installed by `pip install kafkalite[spark]`; nothing of it is imported by the broker.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def register(spark: SparkSession) -> None:
+    """Make `format("kafkalite")` known to the session."""
+    from kafkalite.spark.source import register as register_source
+
+    register_source(spark)
+
+
+__all__ = ["register"]

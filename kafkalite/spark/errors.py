@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from kafkalite.wire.errors import ErrorCode
+
 
 class SparkSourceError(ValueError):
     """Something the user gave, or found, does not fit. The message is whole."""
@@ -21,3 +23,14 @@ class DamagedLog(SparkSourceError):
 
 class OffsetOutOfRange(SparkSourceError):
     """Records that should be read are not there any more: retention, or a topic made anew."""
+
+
+class BrokerError(SparkSourceError):
+    """A broker refuses, or cannot be reached; `code` is Kafka's, None where there was no answer."""
+
+    def __init__(self, message: str, code: ErrorCode | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+
+    def __reduce__(self) -> tuple[type[BrokerError], tuple[str, ErrorCode | None]]:
+        return type(self), (str(self), self.code)  # Spark sends it from task to driver

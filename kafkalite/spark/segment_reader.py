@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 
 from kafkalite.spark.batch_headers import BatchHeaders
-from kafkalite.spark.data_directory import Isolation, partition_directory, trusted_until
+from kafkalite.spark.data_directory import Isolation, bounds, partition_directory, trusted_until
 from kafkalite.spark.decode import decode
 from kafkalite.spark.errors import DamagedLog
 from kafkalite.spark.lanes import CorruptRecords
@@ -71,3 +72,24 @@ def between(records: pa.RecordBatch, start_offset: int, end_offset: int) -> pa.R
 def _places(position: int, headers: BatchHeaders) -> str:
     first, last = headers.positions[0], headers.positions[-1]
     return f"at positions {position + int(first)} to {position + int(last)}"
+
+
+def offset_for_timestamp(data_dir: Path, topic: str, partition: int, timestamp_ms: int) -> int:
+    """The offset of the first record that is not earlier; -1 if there is none.
+
+    Looks at the batches' largest timestamps, and at the records of one batch.
+    """
+    directory = partition_directory(data_dir, topic, partition)
+    found = bounds(data_dir, topic, partition)
+    for chunk in read_batches(directory, *found):
+        headers = chunk.headers
+        late = (headers.fields["max_timestamp"] >= timestamp_ms) & ~headers.is_control
+        for i in np.flatnonzero(late).tolist():
+            for unfolded in unfold(chunk.data.data, headers.select(slice(i, i + 1))):
+                records = decode(unfolded, topic, partition, include_headers=False)
+                records = between(records, *found)
+                times = records.column("timestamp").cast(pa.int64()).to_numpy()
+                which = np.flatnonzero(times >= timestamp_ms * 1000)
+                if len(which):
+                    return int(records.column("offset")[int(which[0])].as_py())
+    return -1

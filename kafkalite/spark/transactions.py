@@ -169,3 +169,10 @@ def _indexed(directory: Path, segment: SegmentFile) -> list[Aborted]:
         Aborted(producer_id, first_offset, last_offset)
         for _, producer_id, first_offset, last_offset, _ in layout.iter_unpack(whole)
     ]
+
+
+def markers(data: memoryview, headers: BatchHeaders) -> list[Aborted]:
+    """The abort markers among the batches, each as a transaction that is its marker only."""
+    found: list[Aborted] = []
+    _follow(data, headers.select(headers.is_control), {}, found)
+    return found

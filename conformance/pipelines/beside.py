@@ -1,0 +1,55 @@
+"""Both sources on the same topic: Spark's own connector, and ours by either way."""
+
+from collections.abc import Callable
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from conformance.harness.broker import Broker
+from kafkalite.spark import register
+
+WAYS = ("network", "files")
+
+
+def ours(spark: SparkSession, broker: Broker, way: str) -> dict[str, str]:
+    """The options that name the place; files of a running broker with the broker's offsets."""
+    register(spark)
+    place = {"kafka.bootstrap.servers": broker.bootstrap}
+    if way == "files":
+        place["path"] = str(broker.data_dir)
+    return place
+
+
+def load(spark: SparkSession, broker: Broker, way: str, options: dict[str, Any]) -> DataFrame:
+    """A batch read by `way`: "connector", "network" or "files"."""
+    if way == "connector":
+        reader = spark.read.format("kafka").option("kafka.bootstrap.servers", broker.bootstrap)
+        reader = reader.option("kafkaConsumer.pollTimeoutMs", 20_000)
+        return reader.options(**options).load()
+    place = ours(spark, broker, way)
+    return spark.read.format("kafkalite").options(**place).options(**options).load()
+
+
+def rows(frame: DataFrame) -> list[Any]:
+    return frame.sort("topic", "partition", "offset").collect()
+
+
+def same(spark: SparkSession, broker: Broker, **options: Any) -> list[Any]:
+    """The rows of Spark's connector, which are ours, too; two underscores in an option are a dot."""
+    dotted = {name.replace("__", "."): value for name, value in options.items()}
+    theirs = load(spark, broker, "connector", dotted)
+    expected = rows(theirs)
+    for way in WAYS:
+        frame = load(spark, broker, way, dotted)
+        assert frame.dtypes == theirs.dtypes
+        assert rows(frame) == expected, way
+    return expected
+
+
+def error_of(call: Callable[[], object]) -> str:
+    """What went wrong, in Spark's words."""
+    try:
+        call()
+    except Exception as error:  # noqa: BLE001 (whatever it is, its words are looked at)
+        return str(error)
+    raise AssertionError("nothing went wrong")

@@ -1,0 +1,199 @@
+"""The two ways to a topic's records: its broker, and its segment files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Protocol
+
+import pyarrow as pa
+
+from kafkalite.spark import data_directory
+from kafkalite.spark.client import EARLIEST, LATEST, Client, TopicPartition
+from kafkalite.spark.data_directory import Bounds, Isolation
+from kafkalite.spark.errors import UnknownTopic
+from kafkalite.spark.network_reader import fetch_partition
+from kafkalite.spark.options import ReadOptions
+from kafkalite.spark.segment_reader import offset_for_timestamp, read_partition
+
+_INTERNAL = ("__consumer_offsets", "__transaction_state", "__share_group_state")
+
+
+class Access(Protocol):
+    """What a reader asks. Errors are those of `kafkalite.spark.errors`."""
+
+    def partitions(self, topics: Iterable[str] | None) -> list[TopicPartition]:
+        """Of these topics, or of all that are not internal."""
+        ...
+
+    def bounds(
+        self, partitions: Iterable[TopicPartition], isolation: Isolation
+    ) -> dict[TopicPartition, Bounds]:
+        """What may be read; partitions that are not there are left out."""
+        ...
+
+    def offsets_for_times(
+        self, timestamps: Mapping[TopicPartition, int]
+    ) -> dict[TopicPartition, int]:
+        """The first record not earlier than so many ms; -1 if there is none."""
+        ...
+
+    def read(
+        self, partition: TopicPartition, start: int, end: int, options: ReadOptions
+    ) -> Iterator[pa.RecordBatch]: ...
+
+    def close(self) -> None: ...
+
+
+class NetworkAccess:
+    """By a broker's requests."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self._client = Client(bootstrap)
+
+    def partitions(self, topics: Iterable[str] | None) -> list[TopicPartition]:
+        found = self._client.partitions(topics)
+        return sorted((topic, each) for topic, numbers in found.items() for each in numbers)
+
+    def bounds(
+        self, partitions: Iterable[TopicPartition], isolation: Isolation
+    ) -> dict[TopicPartition, Bounds]:
+        wanted = list(partitions)
+        there = set(wanted) if not wanted else set(self._there(wanted))
+        asked = [each for each in wanted if each in there]
+        # the end first: were the start asked first, retention could pass it in between
+        ends = self._client.list_offsets(dict.fromkeys(asked, LATEST), isolation)
+        starts = self._client.list_offsets(dict.fromkeys(asked, EARLIEST))
+        return {
+            each: Bounds(starts[each].offset, max(starts[each].offset, ends[each].offset))
+            for each in asked
+        }
+
+    def _there(self, wanted: list[TopicPartition]) -> list[TopicPartition]:
+        topics = sorted({topic for topic, _ in wanted})
+        try:
+            return self.partitions(topics)
+        except UnknownTopic:
+            everything = set(self.partitions(None))
+            return [each for each in wanted if each in everything]
+
+    def offsets_for_times(
+        self, timestamps: Mapping[TopicPartition, int]
+    ) -> dict[TopicPartition, int]:
+        found = self._client.list_offsets(timestamps)
+        return {each: at.offset for each, at in found.items()}
+
+    def read(
+        self, partition: TopicPartition, start: int, end: int, options: ReadOptions
+    ) -> Iterator[pa.RecordBatch]:
+        return fetch_partition(
+            self._client,
+            partition,
+            start,
+            end,
+            isolation=options.isolation,
+            include_headers=options.include_headers,
+            fetch_bytes=options.fetch_bytes,
+        )
+
+    def close(self) -> None:
+        self._client.close()
+
+
+class DirectoryAccess:
+    """By files: one data directory, or several of one broker (`log.dirs`)."""
+
+    def __init__(self, paths: tuple[Path, ...]) -> None:
+        self._paths = paths
+        self._places: dict[TopicPartition, Path] = {}
+
+    def _look(self) -> dict[TopicPartition, Path]:
+        self._places = {
+            (stored.topic, stored.partition): path
+            for path in self._paths
+            for stored in data_directory.list_partitions(path)
+        }
+        return self._places
+
+    def _place(self, partition: TopicPartition) -> Path:
+        if partition not in self._places and partition not in self._look():
+            where = ", ".join(map(str, self._paths))
+            raise UnknownTopic(f"{where} has no partition {partition[1]} of topic {partition[0]!r}")
+        return self._places[partition]
+
+    def partitions(self, topics: Iterable[str] | None) -> list[TopicPartition]:
+        found = self._look()
+        if topics is None:
+            return sorted(each for each in found if each[0] not in _INTERNAL)
+        wanted = set(topics)
+        for topic in sorted(wanted - {each[0] for each in found}):
+            where = ", ".join(map(str, self._paths))
+            raise UnknownTopic(f"there is no topic {topic!r} in {where}")
+        return sorted(each for each in found if each[0] in wanted)
+
+    def bounds(
+        self, partitions: Iterable[TopicPartition], isolation: Isolation
+    ) -> dict[TopicPartition, Bounds]:
+        there = self._look()
+        return {
+            each: data_directory.bounds(there[each], *each, isolation)
+            for each in partitions
+            if each in there
+        }
+
+    def offsets_for_times(
+        self, timestamps: Mapping[TopicPartition, int]
+    ) -> dict[TopicPartition, int]:
+        return {
+            each: offset_for_timestamp(self._place(each), *each, timestamp)
+            for each, timestamp in timestamps.items()
+        }
+
+    def read(
+        self, partition: TopicPartition, start: int, end: int, options: ReadOptions
+    ) -> Iterator[pa.RecordBatch]:
+        return read_partition(
+            self._place(partition),
+            *partition,
+            start,
+            end,
+            isolation=options.isolation,
+            include_headers=options.include_headers,
+        )
+
+    def close(self) -> None:
+        pass
+
+
+class DirectoryOfBroker(DirectoryAccess):
+    """The records by files, the offsets from the running broker: nothing waits for a checkpoint."""
+
+    def __init__(self, paths: tuple[Path, ...], bootstrap: str) -> None:
+        super().__init__(paths)
+        self._broker = NetworkAccess(bootstrap)
+
+    def partitions(self, topics: Iterable[str] | None) -> list[TopicPartition]:
+        return self._broker.partitions(topics)
+
+    def bounds(
+        self, partitions: Iterable[TopicPartition], isolation: Isolation
+    ) -> dict[TopicPartition, Bounds]:
+        return self._broker.bounds(partitions, isolation)
+
+    def offsets_for_times(
+        self, timestamps: Mapping[TopicPartition, int]
+    ) -> dict[TopicPartition, int]:
+        return self._broker.offsets_for_times(timestamps)
+
+    def close(self) -> None:
+        self._broker.close()
+
+
+def access(options: ReadOptions) -> Access:
+    """The way the options ask for."""
+    if not options.paths:
+        assert options.bootstrap is not None
+        return NetworkAccess(options.bootstrap)
+    if options.bootstrap is not None:
+        return DirectoryOfBroker(options.paths, options.bootstrap)
+    return DirectoryAccess(options.paths)
