@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 SPARK_VENV := .venv-spark
 SPARK_BIN := $(SPARK_VENV)/bin
 
-.PHONY: run test lint unit conformance pipelines prove fuzz report bench demo docs wheel clean help
+.PHONY: run test lint unit conformance pipelines prove crash fuzz report bench demo docs wheel clean help
 
 help: ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -35,6 +35,9 @@ pipelines: $(SPARK_VENV)/.installed-test java ## kafkalite.spark: the source, th
 
 prove: $(VENV)/.installed-test java ## exactly once, whatever is killed, for SECONDS=1200
 	$(BIN)/python -m conformance.proof --seconds $(or $(SECONDS),1200)
+
+crash: $(VENV)/.installed-test ## nothing lost, nothing twice, for KILLS=200 of the broker
+	$(BIN)/python -m conformance.crash --kills $(or $(KILLS),200)
 
 fuzz: $(VENV)/.installed-test ## broken frames for SECONDS=600
 	$(BIN)/python -m tests.wire.fuzz $(or $(SECONDS),600)

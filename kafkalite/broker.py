@@ -67,6 +67,7 @@ class Broker:
     def __init__(self, config: BrokerConfig, *, now_ms: Callable[[], int] = wall_clock_ms) -> None:
         self.config = config
         self.now_ms = now_ms
+        self.visible_after_flush = config.boolean("kafkalite.visible.after.flush")
         self.listeners: list[Listener] = []
         self.fetch_sessions = {
             node_id: FetchSessionCache(

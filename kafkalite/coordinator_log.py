@@ -20,6 +20,7 @@ from kafkalite.wire.control_records import ControlRecordType, read_end_transacti
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.records import (
     NO_PRODUCER_ID,
+    NO_SEQUENCE,
     Record,
     RecordBatch,
     build_batch,
@@ -82,7 +83,16 @@ class ConsumerOffsetsLog:
             is_transactional=producer_id != NO_PRODUCER_ID,
         )
         try:
-            info = self._partition(partition).append(batch, origin=AppendOrigin.COORDINATOR)
+            target = self._partition(partition)
+            # Verified before it was asked for (apis/txn_offset_commit.py).
+            guard = (
+                target.log.start_verification(
+                    producer_id, NO_SEQUENCE, producer_epoch, supports_epoch_bump=False
+                )
+                if producer_id != NO_PRODUCER_ID
+                else None
+            )
+            info = target.append(batch, origin=AppendOrigin.COORDINATOR, verification_guard=guard)
         except KafkaError as error:
             raise KafkaError(_AS_ANSWERED.get(error.code, error.code), error.message) from error
         return info.base_offset

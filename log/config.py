@@ -42,6 +42,8 @@ class LogConfig:
     unclean_leader_election_enable: bool = False
     # Our own (kafkalite.visible.after.flush): the high watermark follows what was flushed.
     visible_after_flush: bool = False
+    # transaction.partition.verification.enable: transactional batches need a `VerificationGuard`.
+    verify_transactions: bool = False
 
     @property
     def compact(self) -> bool:

@@ -82,7 +82,6 @@ class LogDirectory:
         *,
         now_ms: Callable[[], int],
         open_files: OpenFiles,
-        verify_transactions: bool,
         on_failure: Callable[[LogDirectory, OSError], None] | None,
     ) -> None:
         self.path = path
@@ -96,7 +95,6 @@ class LogDirectory:
         # Why nothing here works any more; None while all is well.
         self.failure: OSError | None = None
         self._lock_descriptor = lock_descriptor
-        self._verify_transactions = verify_transactions
         self._on_failure = on_failure
         self._deleted: list[tuple[int, Path]] = []
         self.was_clean_shutdown = self._take_clean_shutdown()
@@ -113,7 +111,6 @@ class LogDirectory:
         node_id: int,
         now_ms: Callable[[], int],
         open_files: OpenFiles | None = None,
-        verify_transactions: bool = False,
         on_failure: Callable[[LogDirectory, OSError], None] | None = None,
     ) -> LogDirectory:
         """Lock a data directory, made if it is not there, and read what the last broker left.
@@ -153,7 +150,6 @@ class LogDirectory:
                 descriptor,
                 now_ms=now_ms,
                 open_files=open_files,
-                verify_transactions=verify_transactions,
                 on_failure=on_failure,
             )
         except BaseException:
@@ -251,7 +247,6 @@ class LogDirectory:
                 log_start_offset=self._log_start_offsets.get(key, 0),
                 recovery_point=self._recovery_points.get(key, 0),
                 clean_shutdown=self.was_clean_shutdown,
-                verify_transactions=self._verify_transactions,
                 on_failure=self.failed,
             )
         except (OSError, CorruptCheckpoint) as error:

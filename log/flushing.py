@@ -39,6 +39,7 @@ class Flush:
             segment.transaction_index.write()
             self._slices.append(FileSlice(segment.file, 0, 0))
             self._indexes += [index.path for index in segment.indexes if index.count]
+            self._indexes.append(log.snapshots.path(segment.base_offset))
         # Names are made and changed only when a segment begins or the log does.
         self._must_sync_directory = log.recovery_point <= log.segments.active.base_offset
 

@@ -66,7 +66,6 @@ class Log(LogReader):
         open_files: OpenFiles,
         *,
         now_ms: Callable[[], int],
-        verify_transactions: bool,
         on_failure: Callable[[OSError], None] | None,
     ) -> None:
         super().__init__(directory, config, loaded, open_files, on_failure=on_failure)
@@ -78,7 +77,6 @@ class Log(LogReader):
         self.on_flushed: Callable[[], None] | None = None
         # Who cleans the log now; set to None, they stop.
         self.cleaning: object | None = None
-        self._verify_transactions = verify_transactions
         self._roll_jitter_ms = self._random_jitter()
 
     @classmethod
@@ -92,7 +90,6 @@ class Log(LogReader):
         log_start_offset: int = 0,
         recovery_point: int = 0,
         clean_shutdown: bool = False,
-        verify_transactions: bool = False,
         on_failure: Callable[[OSError], None] | None = None,
     ) -> Log:
         """Open a log, new or old, and recover it if need be.
@@ -103,7 +100,6 @@ class Log(LogReader):
             open_files: shared by all logs of a broker, for the limit on descriptors.
             log_start_offset, recovery_point: as checkpointed; 0 if never.
             clean_shutdown: whether the last broker closed the log: if so nothing is scanned.
-            verify_transactions: refuse transactional batches without a `VerificationGuard`.
             on_failure: told of a broken disk, once.
 
         Raises:
@@ -127,7 +123,6 @@ class Log(LogReader):
             loaded,
             open_files,
             now_ms=now_ms,
-            verify_transactions=verify_transactions,
             on_failure=on_failure,
         )
 
@@ -216,7 +211,7 @@ class Log(LogReader):
                 state.check_marker(batch, marker, offset, transaction_version)
             return marker
         if (
-            self._verify_transactions
+            self.config.verify_transactions
             and batch.is_transactional
             and not state.is_verified(batch, guard)
         ):

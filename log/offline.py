@@ -41,7 +41,6 @@ def offline_log(
         ),
         open_files,
         now_ms=now_ms,
-        verify_transactions=False,
         on_failure=None,
     )
     log.offline_reason = reason

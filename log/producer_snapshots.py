@@ -107,12 +107,18 @@ class ProducerSnapshots:
         if offset <= max(self.latest, 0):
             return
         self._files.write_atomically(
-            self._path(offset), encode_snapshot(state.producers.values()), sync=sync
+            self.path(offset), encode_snapshot(state.producers.values()), sync=sync
         )
         insort(self._offsets, offset)
 
-    def load_latest(self, state: ProducerState, log_start_offset: int) -> None:
-        """Fill `state` from the latest snapshot that can be read; it ends at the log's start if none can.
+    def sync(self, offset: int) -> None:
+        """A snapshot, if there is one, onto the disk. Raises OSError."""
+        if offset in self._offsets:
+            self._files.sync_file(self.path(offset))
+            self._files.sync_directory(self._directory)
+
+    def load_latest(self, state: ProducerState, first_offset: int) -> None:
+        """Fill `state` from the latest snapshot that can be read; it ends at `first_offset` if none can.
 
         Raises:
             OSError: the directory cannot be read or changed.
@@ -120,22 +126,22 @@ class ProducerSnapshots:
         while self._offsets:
             offset = self._offsets[-1]
             try:
-                entries = decode_snapshot(self._files.read(self._path(offset)))
+                entries = decode_snapshot(self._files.read(self.path(offset)))
             except (CorruptSnapshot, FileNotFoundError) as error:
-                _logger.warning("%s: snapshot skipped: %s", self._path(offset), error)
+                _logger.warning("%s: snapshot skipped: %s", self.path(offset), error)
                 self._remove(offset)
                 continue
             for entry in entries:
                 state.load(entry)
             state.end_offset = offset
             return
-        state.end_offset = log_start_offset
+        state.end_offset = first_offset
 
     def remove_behind(self, end_offset: int) -> None:
         """Remove those of offsets that the log does not have (any more).
 
-        Kafka removes those before the log's start, too, and forgets producers whose records were all
-        deleted when it is started again; they are not forgotten while it runs, nor here.
+        Kafka removes those up to the log's start, too, and so forgets producers whose records were all
+        deleted when it is started again, though not while it runs. Here they are known until they expire.
         """
         for offset in self.offsets:
             if offset > end_offset:
@@ -162,7 +168,8 @@ class ProducerSnapshots:
 
     def _remove(self, offset: int) -> None:
         self._offsets.remove(offset)
-        self._files.unlink(self._path(offset))
+        self._files.unlink(self.path(offset))
 
-    def _path(self, offset: int) -> Path:
+    def path(self, offset: int) -> Path:
+        """Where the snapshot at an offset is, or would be."""
         return segment_file(self._directory, offset, SNAPSHOT_SUFFIX)

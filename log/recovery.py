@@ -96,11 +96,12 @@ class LogLoader:
             log_end_offset = self._segments.active.next_offset() if len(self._segments) else 0
         if not len(self._segments) or log_end_offset < self._log_start_offset:
             log_end_offset = self._start_again()
-        log_start_offset = max(self._log_start_offset, self._segments.first.base_offset)
+        first_offset = self._segments.first.base_offset
+        log_start_offset = max(self._log_start_offset, first_offset)
         self._epochs.truncate_from_end(log_end_offset)
         self._epochs.truncate_from_start(self._log_start_offset)
         if not to_recover:
-            self._load_producers(log_start_offset, log_end_offset)
+            self._load_producers(first_offset, log_end_offset)
         self._state.end_offset = max(self._state.end_offset, log_end_offset)
         recovery_point = log_end_offset
         if not self._clean_shutdown:
@@ -193,7 +194,7 @@ class LogLoader:
     def _recover(self, segments: list[LogSegment]) -> int:
         """Scan the segments; the offset where the log ends."""
         first = segments[0].base_offset
-        self._load_producers(self._log_start_offset, first)
+        self._load_producers(self._segments.first.base_offset, first)
         next_offset = first
         is_whole = True
         for segment in segments:
@@ -291,11 +292,15 @@ class LogLoader:
 
     # -- 3. producers
 
-    def _load_producers(self, log_start_offset: int, up_to: int) -> None:
-        """The producers' state as it was at offset `up_to`."""
+    def _load_producers(self, first_offset: int, up_to: int) -> None:
+        """The producers' state as it was at offset `up_to`.
+
+        Deleted records count as long as they are there: Kafka begins at the log's start, and forgets an
+        open transaction all of whose records were deleted; a snapshot may remember it, or not.
+        """
         self._snapshots.remove_strays(self._segments.base_offsets)
         self._snapshots.remove_behind(up_to)
-        self._snapshots.load_latest(self._state, log_start_offset)
+        self._snapshots.load_latest(self._state, first_offset)
         replay_producers(self._segments, self._state, up_to)
         self._state.end_offset = max(self._state.end_offset, up_to)
 

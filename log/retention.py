@@ -85,6 +85,9 @@ def _delete_oldest(log: Log, now_ms: int, must_go: Predicate) -> int:
         log.files.sync_directory(log.directory)
     following = log.segments.after(going[-1])
     assert following is not None
+    if log.recovery_point < following.base_offset:
+        # All that is known of producers whose records go now.
+        log.snapshots.sync(following.base_offset)
     log.delete_records_before(following.base_offset)
     delete_segments(log, going, now_ms)
     return len(going)
@@ -150,7 +153,7 @@ def _ended_at(log: Log, offset: int) -> None:
     log.leader_epochs.write()
     log.producer_state.clear()
     log.snapshots.remove_behind(offset)
-    log.snapshots.load_latest(log.producer_state, log.log_start_offset)
+    log.snapshots.load_latest(log.producer_state, log.segments.first.base_offset)
     replay_producers(log.segments, log.producer_state, offset)
     log.producer_state.end_offset = offset
     log.high_watermark = min(log.high_watermark, offset)

@@ -5,6 +5,9 @@ Advertised from 0 (see the table in `__init__`), served from 3, where the v2 rec
 - v5 answers with the log start offset, v8 with record errors and an error message (KIP-467), v10
   tells who leads instead (KIP-951), v11 knows TRANSACTION_ABORTABLE, v12 adds partitions to the
   transaction by itself (KIP-890), v13 names topics by id (KIP-516). zstd is allowed from v7.
+- acks=all is answered once the high watermark has passed, which is at once, unless
+  `kafkalite.visible.after.flush` holds it back: then the answer waits for the flush, up to
+  `timeout_ms` (REQUEST_TIMED_OUT: appended, and perhaps flushed later), as Kafka's DelayedProduce.
 - acks=0 has no answer; an error then closes the connection, which is the only sign there is.
 - Errors are per partition, and a partition that fails does not touch the others.
 """
@@ -12,10 +15,12 @@ Advertised from 0 (see the table in `__init__`), served from 3, where the v2 rec
 from __future__ import annotations
 
 from struct import Struct
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kafkalite.context import CloseConnection, RequestContext
+from kafkalite.context import CloseConnection, MustWait, RequestContext
 from kafkalite.log.errors import InvalidRecordsError
+from kafkalite.partition import ALL_IN_SYNC, Partition
+from kafkalite.purgatory import wait_until
 from kafkalite.transactions import (
     NotInTransaction,
     begin_transaction,
@@ -37,7 +42,6 @@ from kafkalite.wire.messages.produce import (
 
 if TYPE_CHECKING:
     from kafkalite.broker import Broker
-    from kafkalite.partition import Partition
     from kafkalite.topics import Topic
 
 _VALID_ACKS: Final = (-1, 0, 1)
@@ -76,14 +80,21 @@ _WITHOUT_LOG_START_OFFSET: Final = frozenset(
 async def handle(
     broker: Broker, context: RequestContext, request: ProduceRequest
 ) -> ProduceResponse | None:
+    if request.acks == ALL_IN_SYNC and broker.visible_after_flush:
+        if not context.connection.may_wait:
+            raise MustWait
     if request.transactional_id is not None:
         await let_the_last_one_end(broker, context, request.transactional_id)
     leaders: set[int] = set()  # those who lead what was asked of the wrong node
+    pending: list[Pending] = []
     response = ProduceResponse(
         responses=[
-            _append_topic(broker, context, request, data, leaders) for data in request.topic_data
+            _append_topic(broker, context, request, data, leaders, pending)
+            for data in request.topic_data
         ]
     )
+    if pending and request.acks == ALL_IN_SYNC:
+        await _settle(context, request.timeout_ms, pending)
     if request.acks == 0:
         _hang_up_on_error(response)
         return None
@@ -98,6 +109,7 @@ def _append_topic(
     request: ProduceRequest,
     data: TopicProduceData,
     leaders: set[int],
+    pending: list[Pending],
 ) -> TopicProduceResponse:
     topic, missing = _find_topic(broker, context, data)
     responses: list[PartitionProduceResponse] = []
@@ -119,15 +131,16 @@ def _append_topic(
             if is_transactional(records):
                 guard = begin_transaction(broker, context, request, partition, records)
             info = partition.append(records, required_acks=request.acks, verification_guard=guard)
-            responses.append(
-                PartitionProduceResponse(
-                    index=item.index,
-                    error_code=ErrorCode.NONE,
-                    base_offset=info.base_offset,
-                    log_append_time_ms=info.log_append_time_ms,
-                    log_start_offset=info.log_start_offset,
-                )
+            answer = PartitionProduceResponse(
+                index=item.index,
+                error_code=ErrorCode.NONE,
+                base_offset=info.base_offset,
+                log_append_time_ms=info.log_append_time_ms,
+                log_start_offset=info.log_start_offset,
             )
+            responses.append(answer)
+            if info.last_offset >= partition.log.high_watermark:
+                pending.append(Pending(partition, info.last_offset, answer))
         except KafkaError as error:
             answer = _failed(item.index, error, partition)
             hinted = context.api_version >= _FIRST_LEADER_HINT_VERSION
@@ -140,6 +153,37 @@ def _append_topic(
     return TopicProduceResponse(
         name=data.name, topic_id=data.topic_id, partition_responses=responses
     )
+
+
+class Pending(NamedTuple):
+    """What was appended and is not to be seen yet, and its answer."""
+
+    partition: Partition
+    last_offset: int
+    answer: PartitionProduceResponse
+
+    def state(self, node_id: int) -> ErrorCode | None:
+        """NONE once it is seen, an error if it never will be by this node; None as long as it waits."""
+        partition = self.partition
+        if partition.is_deleted:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if partition.log.offline_reason is not None:
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        if partition.leader_id != node_id:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        return ErrorCode.NONE if partition.high_watermark > self.last_offset else None
+
+
+async def _settle(context: RequestContext, timeout_ms: int, pending: list[Pending]) -> None:
+    """Wait until all is settled, or the time is over; say in the answers what became of each."""
+    await wait_until(
+        lambda: all(each.state(context.node_id) is not None for each in pending),
+        [each.partition.watchers for each in pending],
+        context.received_at + timeout_ms / 1000,
+    )
+    for each in pending:
+        state = each.state(context.node_id)
+        each.answer.error_code = ErrorCode.REQUEST_TIMED_OUT if state is None else state
 
 
 def _find_topic(

@@ -230,6 +230,7 @@ class BrokerConfig:
         if smaller is not None:
             values["segment_bytes"] = smaller
         values["visible_after_flush"] = self["kafkalite.visible.after.flush"]
+        values["verify_transactions"] = self["transaction.partition.verification.enable"]
         return LogConfig(**cast("dict[str, Any]", values))
 
     # Dynamic configs

@@ -170,10 +170,6 @@ class LogMachine(RuleBasedStateMachine):
 
     @rule()
     def retain(self) -> None:
-        # When the data of an open transaction is deleted, what is known of it after a restart depends on
-        # what else is left in its segment, in Kafka too; the model does not follow it there.
-        if self.open_transactions:
-            return
         self.log.retain()
         self.start = self.log.log_start_offset
         if not self.config.delete:
@@ -186,7 +182,6 @@ class LogMachine(RuleBasedStateMachine):
     @rule(share=st.floats(0, 1))
     def delete_records(self, share: float) -> None:
         offset = self.start + int(share * (self.end - self.start))
-        offset = min([offset, *self.open_transactions.values()])
         self.start = self.log.delete_records_before(offset)
         assert self.start == offset
 

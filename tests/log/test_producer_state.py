@@ -1,11 +1,14 @@
 """Idempotence and transactions in one partition: behaviours B26 to B30 and what consumers may see."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kafkalite.log.config import LogConfig
+from kafkalite.log.files import Files
 from kafkalite.log.log import AppendInfo, AppendOrigin, Log
+from kafkalite.log.open_files import OpenFiles
 from kafkalite.log.producer_snapshots import CorruptSnapshot, decode_snapshot, encode_snapshot
 from kafkalite.log.producer_state import ProducerEntry
 from kafkalite.wire.control_records import build_end_transaction_marker
@@ -144,6 +147,85 @@ def test_snapshots_are_written_with_each_roll_and_used(disk: Any) -> None:
     assert producer.append(3).is_duplicate
 
 
+@pytest.mark.parametrize("way", ["clean", "killed", "killed after a flush"])
+def test_an_open_transaction_whose_records_were_deleted(disk: Any, way: str) -> None:
+    producer = Producer(disk, disk.log())
+    other = Producer(disk, producer.log, producer_id=10)
+    for sequence in range(3):
+        producer.append(sequence, transactional=True)
+    other.append(0)
+    log = producer.log
+    assert log.delete_records_before(3) == log.last_stable_offset == 3
+    if way == "clean":
+        log.close()
+    else:
+        if way == "killed after a flush":
+            log.flush()
+        log.close_files()
+    producer.log = log = disk.log(
+        clean_shutdown=way == "clean", log_start_offset=3, recovery_point=log.recovery_point
+    )
+    log.advance_high_watermark(4)
+    assert log.last_stable_offset == 3  # still undecided
+    assert producer.refused(7, transactional=True) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    producer.append(3, transactional=True)
+    producer.end(commit=False)
+    log.advance_high_watermark(6)
+    assert log.last_stable_offset == 6
+    assert aborted(log, 3, 6) == [(9, 0)]
+
+
+@pytest.mark.parametrize("is_clean", [True, False])
+def test_an_open_transaction_whose_segments_were_retained_away(disk: Any, is_clean: bool) -> None:
+    config = LogConfig(segment_bytes=150, file_delete_delay_ms=0)
+    producer = Producer(disk, disk.log(config=config))
+    producer.append(0, transactional=True)
+    disk.now_ms += config.retention_ms + 1
+    log = producer.log
+    assert (log.retain(), log.log_start_offset) == (1, 1)
+    log.close() if is_clean else log.close_files()
+    producer.log = disk.log(config=config, clean_shutdown=is_clean, log_start_offset=1)
+    assert producer.log.producer_state.first_undecided_offset == 0
+    assert producer.refused(7, transactional=True) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    producer.append(1, transactional=True)
+
+
+class SyncedFiles(Files):
+    """Notes what is on the disk when a segment goes."""
+
+    def __init__(self) -> None:
+        self.synced: set[str] = set()
+        self.synced_at_deletion: set[str] | None = None
+
+    def sync_file(self, path: Path) -> None:
+        super().sync_file(path)
+        if path.exists():
+            self.synced.add(path.name)
+
+    def rename(self, source: Path, target: Path) -> None:
+        super().rename(source, target)
+        if target.name.endswith(".deleted") and self.synced_at_deletion is None:
+            self.synced_at_deletion = set(self.synced)
+
+
+def test_producers_are_on_the_disk_before_their_records_go(disk: Any) -> None:
+    files = SyncedFiles()
+    disk.open_files = OpenFiles(files=files)
+    config = LogConfig(segment_bytes=150, file_delete_delay_ms=0)
+    producer = Producer(disk, disk.log(config=config))
+    for sequence in range(5):
+        producer.append(sequence)
+    flush = producer.log.begin_flush(4)
+    assert flush is not None
+    flush.run()
+    assert f"{2:020d}.snapshot" in files.synced
+    flush.complete()
+    disk.now_ms += config.retention_ms + 1
+    assert producer.log.retain() == 3
+    assert files.synced_at_deletion is not None
+    assert f"{5:020d}.snapshot" in files.synced_at_deletion
+
+
 def test_a_snapshots_bytes() -> None:
     entry = ProducerEntry(7, 2, 5, 1234, 99)
     data = encode_snapshot([entry])
@@ -224,7 +306,7 @@ def test_markers_of_version_2_end_only_their_own_transaction(producer: Producer)
 
 
 def test_transactions_are_verified_where_that_is_asked_for(disk: Any) -> None:
-    log = disk.log(verify_transactions=True)
+    log = disk.log(config=LogConfig(verify_transactions=True))
     producer = Producer(disk, log)
     producer.append(0)
     batch = disk.batch(
