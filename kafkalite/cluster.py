@@ -169,10 +169,6 @@ class Cluster:
         for subscriber in self._subscribers:
             subscriber(records)
 
-    def flush(self) -> None:
-        """All that was written, onto the disk. Raises KafkaError(KAFKA_STORAGE_ERROR)."""
-        self._log.flush()
-
     def _forget_cached(self, record: object) -> None:
         if isinstance(record, _TOPIC_RECORDS):
             self.topic_cache.pop(record.topic_id, None)

@@ -151,7 +151,6 @@ class LogMoves:
                     )
                 ]
             )
-            self._broker.cluster.flush()
 
         partition.log_moved(self._manager.finish_move(move, assign))
         logger.info("%r is done", move)
