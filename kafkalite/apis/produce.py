@@ -80,9 +80,9 @@ _WITHOUT_LOG_START_OFFSET: Final = frozenset(
 async def handle(
     broker: Broker, context: RequestContext, request: ProduceRequest
 ) -> ProduceResponse | None:
-    if request.acks == ALL_IN_SYNC and broker.visible_after_flush:
-        if not context.connection.may_wait:
-            raise MustWait
+    waits = request.acks == ALL_IN_SYNC and broker.visible_after_flush
+    if waits and not context.connection.may_wait:
+        raise MustWait
     if request.transactional_id is not None:
         await let_the_last_one_end(broker, context, request.transactional_id)
     leaders: set[int] = set()  # those who lead what was asked of the wrong node
