@@ -85,7 +85,8 @@ def _keys_for(entity: Mapping[str, str | None]) -> Mapping[str, int | None]:
         return _USER_KEYS
     if len(entity) > 1:
         raise _invalid(
-            "Invalid quota entity combination, IP entity should not be combined with User or "
+            # In Kafka's very words.
+            "Invalid quota entity combination, IP entity shouldnot be combined with User or "
             "ClientId"
         )
     address = entity[IP]

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from kafkalite.config import (
     BROKER_CONFIGS,
@@ -43,6 +43,8 @@ logger = logging.getLogger(__name__)
 
 _MAX_VALUE_BYTES: Final = 32767
 _ELR_FEATURE: Final = "eligible.leader.replicas.version"
+# Dynamic in Kafka, but a node here listens where it began to.
+_AT_START_ONLY: Final = ("listeners", "listener.security.protocol.map")
 _MIN_IN_SYNC: Final = "min.insync.replicas"
 
 
@@ -186,6 +188,12 @@ class ConfigChanges:
         static = [key for key in changed if not _definition(key).dynamic]
         if static:
             raise _invalid(f"Cannot update these configs dynamically: {_listed(static)}")
+        single = [key for key in changed if _definition(key).dynamic == "per-broker"]
+        if single and not name:
+            raise _invalid(
+                "Cannot update these configs at default cluster level, broker id must be "
+                f"specified: {_listed(single)}"
+            )
         by_listener = [
             key
             for key in changed
@@ -197,12 +205,9 @@ class ConfigChanges:
                 "These security configs can be dynamically updated only per-listener using the "
                 f"listener prefix: {_listed(by_listener)}"
             )
-        single = [key for key in changed if _definition(key).dynamic == "per-broker"]
-        if single and not name:
-            raise _invalid(
-                "Cannot update these configs at default cluster level, broker id must be "
-                f"specified: {_listed(single)}"
-            )
+        at_start = [key for key in changed if key in _AT_START_ONLY]
+        if at_start:
+            raise ConfigError(f"config {at_start[0]}: kafkalite takes it at its start only")
         refused = [key for key in changed if _definition(key).support is Support.REFUSED]
         if refused:
             raise ConfigError(f"config {refused[0]}: kafkalite does not have this")
@@ -237,6 +242,35 @@ _TABLES: Final[Mapping[int, Mapping[str, ConfigDef]]] = {
 }
 
 
+class Resource(Protocol):
+    """What a request names."""
+
+    resource_type: int
+    resource_name: str
+
+
+R = TypeVar("R", bound=Resource)
+
+
+def alter_each(
+    resources: Sequence[R], alter: Callable[[R], list[object]]
+) -> tuple[list[object], list[tuple[ErrorCode, str | None]]]:
+    """The records of all the resources that can be altered, and what came of each."""
+    counts = Counter((item.resource_type, item.resource_name) for item in resources)
+    records: list[object] = []
+    outcomes: list[tuple[ErrorCode, str | None]] = []
+    for resource in resources:
+        try:
+            if counts[resource.resource_type, resource.resource_name] > 1:
+                raise _invalid("Each resource must appear at most once.")
+            records += alter(resource)
+        except KafkaError as error:
+            outcomes.append((error.code, error.message))
+        else:
+            outcomes.append((ErrorCode.NONE, None))
+    return records, outcomes
+
+
 def check_changes(changes: Sequence[ConfigChange]) -> None:
     """What is wrong whatever the resource. Raises KafkaError(INVALID_REQUEST)."""
     if any(count > 1 for count in Counter(change.name for change in changes).values()):
@@ -262,6 +296,16 @@ def _check_node(name: str, node_id: int) -> None:
         raise _invalid(f"Node id must be an integer, but it is: {name}") from None
     if given != node_id:
         raise _invalid(f"Unexpected broker id, expected {node_id}, but received {name}")
+
+
+def check_logger_node(name: str, node_id: int) -> None:
+    """Loggers are a node's own. Raises KafkaError(INVALID_REQUEST) as RuntimeLoggerManager."""
+    try:
+        given = int(name)
+    except ValueError:
+        raise _invalid(f"Node id must be an integer, but it is: {name}") from None
+    if given != node_id:
+        raise _invalid(f"Unexpected node id. Expected {node_id}, but received {name}")
 
 
 def _apply(resource_type: int, configs: dict[str, str], change: ConfigChange) -> None:

@@ -116,6 +116,8 @@ class Connection:
             self._socket.shutdown(socket.SHUT_RD)
         except OSError:
             self._scope.cancel()
+        if self._is_busy:
+            self._wake()  # whoever is parked on this connection
 
     def abort(self) -> None:
         """Close now."""
@@ -267,6 +269,11 @@ class Connection:
     async def more_input(self) -> None:
         """Return once something follows the request being answered, or the client has gone."""
         if self._is_armed and not self._reader.has_input:
+            await self._sleep()
+
+    async def stopped(self) -> None:
+        """Return once the connection is to be stopped, whatever else the client sends."""
+        while not self.stopping:
             await self._sleep()
 
     async def _sleep(self) -> None:

@@ -178,10 +178,20 @@ class Connections:
         self._config = config
         self._poller = Poller()
         self._max_frame_bytes = config.integer("socket.request.max.bytes")
+        # Only where somebody has set them: a size that is set is one the system no longer tunes.
+        self._buffer_sizes = [
+            (option, config.integer(name))
+            for option, name in (
+                (socket.SO_RCVBUF, "socket.receive.buffer.bytes"),
+                (socket.SO_SNDBUF, "socket.send.buffer.bytes"),
+            )
+            if name in config.static and config.integer(name) >= 0
+        ]
         self._max_idle_seconds = config.integer("connections.max.idle.ms") / 1000
         self._count_by_node: Counter[int] = Counter()
         self._count_by_host: Counter[tuple[int, str]] = Counter()
         self._full = trio.lowlevel.ParkingLot()
+        config.subscribe(self._full.unpark_all)  # max.connections may be another now
         self._is_exhausted = False
         limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         self._first_reserved = limit - min(_RESERVED_DESCRIPTORS, limit // 2)
@@ -207,6 +217,8 @@ class Connections:
         """
         # A listener that is opened again has another socket, and another task like this.
         bound = listener.socket
+        for option, size in self._buffer_sizes:
+            bound.setsockopt(socket.SOL_SOCKET, option, size)  # accepted sockets inherit it
         while bound.fileno() >= 0:
             try:
                 await trio.lowlevel.wait_readable(bound)
@@ -256,7 +268,7 @@ class Connections:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         host, port = address[0].removeprefix("::ffff:"), address[1]
-        most = self._most_from(host)
+        most = self._most_from(host, listener.node_id)
         if self._count_by_host[listener.node_id, host] >= most:
             logger.warning(
                 "%s:%d: connection closed: max.connections.per.ip is %d", host, port, most
@@ -272,15 +284,15 @@ class Connections:
         nursery.start_soon(self._serve, connection)
 
     def _is_full(self, node_id: int) -> bool:
-        return self._count_by_node[node_id] >= self._config.integer("max.connections")
+        return self._count_by_node[node_id] >= self._config.integer("max.connections", node_id)
 
-    def _most_from(self, host: str) -> int:
-        overrides = self._config.string("max.connections.per.ip.overrides") or ""
+    def _most_from(self, host: str, node_id: int) -> int:
+        overrides = self._config.string("max.connections.per.ip.overrides", node_id) or ""
         for override in overrides.split(","):
             address, _, count = override.rpartition(":")
             if address.strip() == host and count.strip().isdigit():
                 return int(count)
-        return self._config.integer("max.connections.per.ip")
+        return self._config.integer("max.connections.per.ip", node_id)
 
     async def _serve(self, connection: Connection) -> None:
         try:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
-from kafkalite.metadata.image import TOPIC_RESOURCE, PartitionState, TopicState
+from kafkalite.metadata.image import NO_LEADER, TOPIC_RESOURCE, PartitionState, TopicState
 from kafkalite.partition import Partition
 from kafkalite.topic_creation import (
     INTERNAL_TOPICS,
@@ -208,9 +208,10 @@ class Topics:
         """Open what the image has and this has not."""
         if len(topic.partitions) == len(topic.states):
             return
-        config = self._cluster.config.log_config(topic.configs)
+        config_on = self._log_configs(topic)
         for index in range(len(topic.partitions), len(topic.states)):
             state = topic.states[index]
+            config = config_on(state.leader_id)
             topic.partitions.append(
                 Partition(
                     topic.name,
@@ -226,6 +227,20 @@ class Topics:
                 )
             )
 
+    def _log_configs(self, topic: Topic) -> Callable[[int], LogConfig]:
+        """From a leader to the configs of the logs it leads: they are those of its node.
+
+        The nodes share the logs, and differ only where one has dynamic configs of its own.
+        """
+        config = self._cluster.config
+        common = config.log_config(topic.configs, NO_LEADER)
+        of_their_own = {
+            node_id: config.log_config(topic.configs, node_id)
+            for node_id, properties in config.dynamic_by_node.items()
+            if properties
+        }
+        return lambda node_id: of_their_own.get(node_id, common)
+
     def _assigned(self, state: PartitionState) -> list[UUID]:
         """The data directories of this process' replicas; none where the metadata name none."""
         if len(state.directories) != len(state.replicas):
@@ -240,6 +255,10 @@ class Topics:
     def _change_partition(self, record: PartitionChangeRecord) -> None:
         topic = self._by_id[record.topic_id]
         state, partition = topic.states[record.partition_id], topic.partitions[record.partition_id]
+        if partition.leader_id != state.leader_id and any(
+            self._cluster.config.dynamic_by_node.values()
+        ):
+            partition.log.config = self._log_configs(topic)(state.leader_id)
         partition.leader_id = state.leader_id
         partition.leader_epoch = state.leader_epoch
         partition.replicas = state.replicas
@@ -257,9 +276,9 @@ class Topics:
         if topic is None:
             return
         topic.configs = self._cluster.image.topic_configs(topic.name)
-        config = self._cluster.config.log_config(topic.configs)
+        config_on = self._log_configs(topic)
         for partition in topic.partitions:
-            partition.log.config = config
+            partition.log.config = config_on(partition.leader_id)
 
     def _configs_changed(self) -> None:
         """The broker's configs, which stand behind those of the topics."""

@@ -116,7 +116,8 @@ def begin_transaction(
     if request.transactional_id is None:
         raise NotInTransaction(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     adds = context.api_version >= _SECOND_GENERATION_SINCE
-    if not adds and not broker.config.boolean("transaction.partition.verification.enable"):
+    name = "transaction.partition.verification.enable"
+    if not adds and not broker.config.boolean(name, context.node_id):
         return None
     try:
         return broker.transaction_coordinator.begin_in_partition(

@@ -211,6 +211,7 @@ def wait_for_credentials(pair: Pair) -> None:
         ("group.version", 2, 1),
         ("group.version", 0, 1),
         ("group.version", -1, 1),
+        ("group.version", 0, 2),
         ("group.version", 1, 2),
         ("group.version", 1, 9),
         ("nonsense", 1, 1),

@@ -6,12 +6,16 @@ be changed by it.
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING
 
-from kafkalite.config_changes import ConfigChange, ConfigChanges, Operation, check_changes
+from kafkalite.config_changes import (
+    ConfigChange,
+    ConfigChanges,
+    Operation,
+    alter_each,
+    check_changes,
+)
 from kafkalite.context import RequestContext
-from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.alter_configs import (
     AlterConfigsRequest,
     AlterConfigsResource,
@@ -26,30 +30,23 @@ if TYPE_CHECKING:
 async def handle(
     broker: Broker, context: RequestContext, request: AlterConfigsRequest
 ) -> AlterConfigsResponse:
-    counts = Counter((item.resource_type, item.resource_name) for item in request.resources)
-    records: list[object] = []
-    response = AlterConfigsResponse()
-    for resource in request.resources:
-        code, message = ErrorCode.NONE, None
-        try:
-            if counts[resource.resource_type, resource.resource_name] > 1:
-                raise KafkaError(
-                    ErrorCode.INVALID_REQUEST, "Each resource must appear at most once."
-                )
-            records += _replace(broker, context.node_id, resource)
-        except KafkaError as error:
-            code, message = error.code, error.message
-        response.responses.append(
+    records, outcomes = alter_each(
+        request.resources,
+        lambda resource: _replace(broker, context.node_id, resource),
+    )
+    if not request.validate_only:
+        broker.cluster.write(records)
+    return AlterConfigsResponse(
+        responses=[
             AlterConfigsResourceResponse(
                 error_code=code,
                 error_message=message,
                 resource_type=resource.resource_type,
                 resource_name=resource.resource_name,
             )
-        )
-    if not request.validate_only:
-        broker.cluster.write(records)
-    return response
+            for resource, (code, message) in zip(request.resources, outcomes, strict=True)
+        ]
+    )
 
 
 def _replace(broker: Broker, node_id: int, resource: AlterConfigsResource) -> list[object]:

@@ -100,7 +100,7 @@ def _created(broker: Broker, new: NewTopic, created: CreatedTopic) -> CreatableT
                 config_source=effective_source(broker.config, described.name, configs),
                 is_sensitive=described.sensitive,
             )
-            for described in describe_topic(broker.config, configs)
+            for described in describe_topic(broker.config, configs, broker.config.node_id)
         ],
     )
 

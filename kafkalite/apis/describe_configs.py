@@ -85,7 +85,7 @@ def _configs_of(
         validate_topic_name(name)
         if name not in image.topics:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        return describe_topic(broker.config, image.topic_configs(name))
+        return describe_topic(broker.config, image.topic_configs(name), context.node_id)
     if kind == BROKER_RESOURCE:
         if not name:
             return describe_all_nodes(broker.config)
@@ -103,8 +103,12 @@ def _configs_of(
     if kind == GROUP_RESOURCE:
         if not name:
             raise invalid("Group name must not be empty")
-        return describe_group(broker.config, image.configs.get((kind, name), {}))
-    raise invalid(f"Unexpected resource type UNKNOWN for resource {name}")
+        return describe_group(broker.config, image.configs.get((kind, name), {}), context.node_id)
+    # Kafka finds nothing else to say of a type that it does not know.
+    raise invalid(
+        "This most likely occurs because of a request being malformed by the client library or the "
+        "message was sent to an incompatible broker. See the broker logs for more details."
+    )
 
 
 def invalid(message: str) -> KafkaError:

@@ -15,8 +15,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-import trio
-
 from kafkalite.context import RequestContext
 from kafkalite.fetch_reader import Answers, FetchReader
 from kafkalite.fetch_sessions import FetchContext
@@ -59,7 +57,7 @@ async def _read(
         reader.has_enough,
         reader.watched,
         context.received_at + request.max_wait_ms / 1000,
-        context.connection.more_input if answer_early else trio.sleep_forever,
+        context.connection.more_input if answer_early else context.connection.stopped,
     )
     # What the client wants next is more urgent to it than less than min_bytes.
     return reader.read(empty=wake is Wake.INTERRUPTED)

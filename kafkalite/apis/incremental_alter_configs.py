@@ -7,15 +7,18 @@ a node's loggers (KIP-412), which are not kept.
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING
 
-from kafkalite.apis.describe_configs import check_node_id
-from kafkalite.config_changes import ConfigChange, ConfigChanges, check_changes
+from kafkalite.config_changes import (
+    ConfigChange,
+    ConfigChanges,
+    alter_each,
+    check_changes,
+    check_logger_node,
+)
 from kafkalite.context import RequestContext
 from kafkalite.loggers import change_levels
 from kafkalite.metadata.image import BROKER_LOGGER_RESOURCE
-from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.incremental_alter_configs import (
     AlterConfigsResource,
     AlterConfigsResourceResponse,
@@ -30,30 +33,23 @@ if TYPE_CHECKING:
 async def handle(
     broker: Broker, context: RequestContext, request: IncrementalAlterConfigsRequest
 ) -> IncrementalAlterConfigsResponse:
-    counts = Counter((item.resource_type, item.resource_name) for item in request.resources)
-    records: list[object] = []
-    response = IncrementalAlterConfigsResponse()
-    for resource in request.resources:
-        code, message = ErrorCode.NONE, None
-        try:
-            if counts[resource.resource_type, resource.resource_name] > 1:
-                raise KafkaError(
-                    ErrorCode.INVALID_REQUEST, "Each resource must appear at most once."
-                )
-            records += _alter(broker, context.node_id, resource, request.validate_only)
-        except KafkaError as error:
-            code, message = error.code, error.message
-        response.responses.append(
+    records, outcomes = alter_each(
+        request.resources,
+        lambda resource: _alter(broker, context.node_id, resource, request.validate_only),
+    )
+    if not request.validate_only:
+        broker.cluster.write(records)
+    return IncrementalAlterConfigsResponse(
+        responses=[
             AlterConfigsResourceResponse(
                 error_code=code,
                 error_message=message,
                 resource_type=resource.resource_type,
                 resource_name=resource.resource_name,
             )
-        )
-    if not request.validate_only:
-        broker.cluster.write(records)
-    return response
+            for resource, (code, message) in zip(request.resources, outcomes, strict=True)
+        ]
+    )
 
 
 def _alter(
@@ -65,7 +61,7 @@ def _alter(
     ]
     if resource.resource_type == BROKER_LOGGER_RESOURCE:
         check_changes(changes)
-        check_node_id(resource.resource_name, node_id, "")
+        check_logger_node(resource.resource_name, node_id)
         change_levels(changes, validate_only=validate_only)
         return []
     return ConfigChanges(broker.cluster).alter(

@@ -52,7 +52,8 @@ def _begin(broker: Broker, context: RequestContext, request: TxnOffsetCommitRequ
     ):
         return
     adds = context.api_version >= _SECOND_GENERATION_SINCE
-    if not adds and not broker.config.boolean("transaction.partition.verification.enable"):
+    name = "transaction.partition.verification.enable"
+    if not adds and not broker.config.boolean(name, context.node_id):
         return
     producer = Producer(request.transactional_id, request.producer_id, request.producer_epoch)
     try:

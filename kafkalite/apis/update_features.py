@@ -1,6 +1,6 @@
 """UpdateFeatures (key 57), versions 0-2: finalize feature levels (KIP-584, KIP-1022).
 
-- v0: `allow_downgrade`; v1: the kind of change (upgrade 1, safe downgrade 2, unsafe downgrade 3)
+- v0: upgrades only, for Kafka passes over its `allow_downgrade`; v1: the kind of change (upgrade 1, safe downgrade 2, unsafe downgrade 3)
   and `validate_only`; v2: one outcome for all, no longer one per feature.
 
 A level outside of what is supported is INVALID_UPDATE_VERSION. metadata.version may go to any level
@@ -36,37 +36,52 @@ async def handle(
     records: list[object] = []
     try:
         for update in request.feature_updates:
-            records.append(_update(broker, context.api_version, update))
+            records.append(_update(broker, context, update))
     except KafkaError as error:
-        return UpdateFeaturesResponse(error_code=error.code, error_message=error.message)
+        return UpdateFeaturesResponse(
+            error_code=error.code,
+            error_message="The update failed for all features since the following feature had an "
+            f"error: {error.message}",
+        )
     if not request.validate_only:
         broker.cluster.write(records)
     return UpdateFeaturesResponse(
         error_code=ErrorCode.NONE,
         error_message=None,
         results=[
-            UpdatableFeatureResult(feature=update.feature, error_code=ErrorCode.NONE)
+            UpdatableFeatureResult(
+                feature=update.feature, error_code=ErrorCode.NONE, error_message="NONE"
+            )
             for update in request.feature_updates
         ],
     )
 
 
-def _update(broker: Broker, version: int, update: FeatureUpdateKey) -> FeatureLevelRecord:
+def _update(
+    broker: Broker, context: RequestContext, update: FeatureUpdateKey
+) -> FeatureLevelRecord:
     """The record that finalizes a level. Raises KafkaError(INVALID_UPDATE_VERSION)."""
     name, level = update.feature, update.max_version_level
-    reason = _reason_against(broker, version, update)
+    kind = update.upgrade_type if context.api_version else _UPGRADE
+    reason = _reason_against(broker, context.node_id, update, kind)
     if reason is not None:
         raise KafkaError(
             ErrorCode.INVALID_UPDATE_VERSION,
             f"Invalid update version {level} for feature {name}. {reason}",
         )
+    present = broker.cluster.features.get(name, 0)
+    if level < present and name == METADATA_VERSION:
+        raise KafkaError(
+            ErrorCode.INVALID_UPDATE_VERSION,
+            f"Unsupported metadata.version downgrade from {present} to {level}. Refusing to "
+            "perform the requested downgrade because it might delete metadata information.",
+        )
     return FeatureLevelRecord(name=name, feature_level=level)
 
 
-def _reason_against(broker: Broker, version: int, update: FeatureUpdateKey) -> str | None:
-    kind = update.upgrade_type
-    if version == 0:
-        kind = _SAFE_DOWNGRADE if update.allow_downgrade else _UPGRADE
+def _reason_against(
+    broker: Broker, node_id: int, update: FeatureUpdateKey, kind: int
+) -> str | None:
     if kind not in (_UPGRADE, _SAFE_DOWNGRADE, _UNSAFE_DOWNGRADE):
         return "The controller does not support the given upgrade type."
     level = update.max_version_level
@@ -74,10 +89,10 @@ def _reason_against(broker: Broker, version: int, update: FeatureUpdateKey) -> s
         return "A feature version cannot be less than 0."
     supported = SUPPORTED_FEATURES.get(update.feature)
     if supported is None:
-        return "Broker does not support this feature."
+        return f"Local controller {node_id} does not support this feature."
     lowest, highest = supported
     if not lowest <= level <= highest:
-        return f"Broker only supports versions {lowest}-{highest}"
+        return f"Local controller {node_id} only supports versions {lowest}-{highest}"
     present = broker.cluster.features.get(update.feature, 0)
     if level < present and kind == _UPGRADE:
         return (
@@ -86,9 +101,4 @@ def _reason_against(broker: Broker, version: int, update: FeatureUpdateKey) -> s
         )
     if level > present and kind != _UPGRADE:
         return "Can't downgrade to a newer version."
-    if level < present and update.feature == METADATA_VERSION:
-        return (
-            "Refusing to perform the requested downgrade because it might delete metadata "
-            "information."
-        )
     return None

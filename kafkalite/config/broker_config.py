@@ -55,7 +55,7 @@ class BrokerConfig:
         self.static["broker.id"] = self.static["node.id"]
         self.dynamic_default: dict[str, str] = {}
         self.dynamic_by_node: dict[int, dict[str, str]] = {}
-        self._values: dict[str, ConfigValue] = {}
+        self._values: dict[tuple[int, str], ConfigValue] = {}
         self._subscribers: list[Callable[[], None]] = []
         self._check_together()
 
@@ -81,16 +81,22 @@ class BrokerConfig:
         return config
 
     def __getitem__(self, name: str) -> ConfigValue:
-        """The value in force."""
+        """The value in force, on the first node where they differ."""
+        return self.value(name)
+
+    def value(self, name: str, node_id: int | None = None) -> ConfigValue:
+        """The value in force on a node, None for the first."""
+        node_id = self.node_id if node_id is None else node_id
         try:
-            return self._values[name]
+            return self._values[node_id, name]
         except KeyError:
-            value = self._values[name] = BROKER_CONFIGS[name].parse(self._text(name))
+            value = BROKER_CONFIGS[name].parse(self._text(name, node_id))
+            self._values[node_id, name] = value
             return value
 
-    def _text(self, name: str) -> str | None:
+    def _text(self, name: str, node_id: int) -> str | None:
         for layer in (
-            self.dynamic_by_node.get(self.node_id, {}),
+            self.dynamic_by_node.get(node_id, {}),
             self.dynamic_default,
             self.static,
         ):
@@ -98,15 +104,15 @@ class BrokerConfig:
                 return layer[name]
         return BROKER_CONFIGS[name].default
 
-    def boolean(self, name: str) -> bool:
+    def boolean(self, name: str, node_id: int | None = None) -> bool:
         """A value of type boolean."""
-        value = self[name]
+        value = self.value(name, node_id)
         assert isinstance(value, bool), name
         return value
 
-    def integer(self, name: str) -> int:
+    def integer(self, name: str, node_id: int | None = None) -> int:
         """A value of type int, short or long that is set."""
-        value = self[name]
+        value = self.value(name, node_id)
         assert isinstance(value, int), name
         return value
 
@@ -116,9 +122,9 @@ class BrokerConfig:
         assert isinstance(value, float), name
         return value
 
-    def string(self, name: str) -> str | None:
+    def string(self, name: str, node_id: int | None = None) -> str | None:
         """A value of type string, class or password; None when unset."""
-        value = self[name]
+        value = self.value(name, node_id)
         assert value is None or isinstance(value, str), name
         return value
 
@@ -206,13 +212,15 @@ class BrokerConfig:
 
     # Topics
 
-    def topic_value(self, name: str, overrides: Mapping[str, str]) -> ConfigValue:
-        """A topic config in force: the topic's own value, else the broker's, else the default."""
+    def topic_value(
+        self, name: str, overrides: Mapping[str, str], node_id: int | None = None
+    ) -> ConfigValue:
+        """A topic config in force: the topic's own value, else the node's, else the default."""
         definition = TOPIC_CONFIGS[name]
         if name in overrides:
             return definition.parse(overrides[name])
         for synonym, factor in TOPIC_CONFIG_SYNONYMS.get(name, ()):
-            value = self[synonym]
+            value = self.value(synonym, node_id)
             if value is not None:
                 return scaled(value, factor)
         return definition.parse(definition.default)
@@ -221,12 +229,13 @@ class BrokerConfig:
         """All topic configs in force. Raises ConfigError."""
         return {name: self.topic_value(name, overrides) for name in TOPIC_CONFIGS}
 
-    def log_config(self, overrides: Mapping[str, str]) -> LogConfig:
-        """The configs of one topic's logs, as plain values. Raises ConfigError."""
+    def log_config(self, overrides: Mapping[str, str], node_id: int | None = None) -> LogConfig:
+        """The configs of one topic's logs on a node, as plain values. Raises ConfigError."""
         values = {
-            name.replace(".", "_"): self.topic_value(name, overrides) for name in _LOG_CONFIGS
+            name.replace(".", "_"): self.topic_value(name, overrides, node_id)
+            for name in _LOG_CONFIGS
         }
-        smaller = self.topic_value("internal.segment.bytes", overrides)
+        smaller = self.topic_value("internal.segment.bytes", overrides, node_id)
         if smaller is not None:
             values["segment_bytes"] = smaller
         values["visible_after_flush"] = self["kafkalite.visible.after.flush"]

@@ -72,17 +72,19 @@ _SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
-def describe_topic(config: BrokerConfig, overrides: Mapping[str, str]) -> Iterator[DescribedConfig]:
-    """All configs of a topic with these configs of its own, in order of name."""
+def describe_topic(
+    config: BrokerConfig, overrides: Mapping[str, str], node_id: int
+) -> Iterator[DescribedConfig]:
+    """All configs of a topic with these configs of its own as a node has them, in order of name."""
     for name, definition in TOPIC_CONFIGS.items():
         if definition.internal and name not in overrides:
             continue
-        value = format_value(config.topic_value(name, overrides))
+        value = format_value(config.topic_value(name, overrides, node_id))
         synonyms: list[Synonym] = []
         if name in overrides:
             synonyms.append(Synonym(name, value, ConfigSource.TOPIC))
         if name in TOPIC_CONFIG_SYNONYMS:
-            synonyms.extend(_broker_synonyms(config, TOPIC_CONFIG_SYNONYMS[name][0][0]))
+            synonyms.extend(_broker_synonyms(config, TOPIC_CONFIG_SYNONYMS[name][0][0], node_id))
         yield _described(definition, value, synonyms, read_only=False)
 
 
@@ -127,19 +129,21 @@ def describe_all_nodes(config: BrokerConfig) -> Iterator[DescribedConfig]:
         yield _described(definition, value, synonyms, read_only=not definition.dynamic, name=name)
 
 
-def describe_group(config: BrokerConfig, overrides: Mapping[str, str]) -> Iterator[DescribedConfig]:
+def describe_group(
+    config: BrokerConfig, overrides: Mapping[str, str], node_id: int
+) -> Iterator[DescribedConfig]:
     """All configs of a group; the broker's configs of the same meaning are the defaults."""
     for name, definition in GROUP_CONFIGS.items():
         behind = f"group.{name}"
         text = overrides.get(name)
         if text is None:
             known = BROKER_CONFIGS.get(behind)
-            text = format_value(config[behind]) if known else definition.default
+            text = format_value(config.value(behind, node_id)) if known else definition.default
         value = format_value(definition.parse(text))
         source = ConfigSource.GROUP if name in overrides else ConfigSource.DEFAULT
         synonyms = [Synonym(name, value, source)]
         if behind in BROKER_CONFIGS:
-            synonyms.extend(_broker_synonyms(config, behind))
+            synonyms.extend(_broker_synonyms(config, behind, node_id))
         yield _described(definition, value, synonyms, read_only=False)
 
 

@@ -34,7 +34,8 @@ def place(
     elif replication_factor > len(racks):
         reason = (
             f"The target replication factor of {replication_factor} cannot be reached because "
-            f"only {len(racks)} broker(s) are registered."
+            f"only {len(racks)} broker(s) are registered or some brokers have all their log "
+            "directories cordoned."
         )
     if reason is not None:
         raise KafkaError(ErrorCode.INVALID_REPLICATION_FACTOR, reason)

@@ -19,8 +19,10 @@ from kafkalite.context import CloseConnection
 from kafkalite.listener import Listener
 from kafkalite.log.open_files import FileSlice, LogFile, OpenFiles
 from kafkalite.poller import Poller
+from kafkalite.testing import broker as test_broker
 from kafkalite.wire.errors import ProtocolViolation
 from kafkalite.wire.fields import InMemory, Records
+from kafkalite.wire.messages.api_versions import ApiVersionsRequest
 
 PRODUCE = b"\0\0"  # the key of an API that never waits
 FETCH = b"\0\1"  # and of one that may
@@ -292,3 +294,17 @@ async def test_stopping_ends_an_idle_connection_and_a_parked_request() -> None:
         await wait_all_tasks_blocked()
         connection.stop()
         assert await receive_all(stream) == framed(FETCH)
+
+
+@pytest.mark.parametrize(("size", "is_set"), [(None, False), (-1, False), (20_000, True)])
+async def test_sizes_of_socket_buffers(connect: Any, size: int | None, is_set: bool) -> None:
+    names = {"socket.send.buffer.bytes": socket.SO_SNDBUF} | {
+        "socket.receive.buffer.bytes": socket.SO_RCVBUF
+    }
+    async with test_broker({} if size is None else dict.fromkeys(names, size)) as b:
+        await (await connect(b)).ask(ApiVersionsRequest(), 0)
+        (connection,) = b._running._connections._open
+        for option in names.values():
+            # Linux doubles what it is told, for its own bookkeeping.
+            found = connection._socket.getsockopt(socket.SOL_SOCKET, option)
+            assert (found == 40_000) is is_set

@@ -117,7 +117,8 @@ REFUSED = {
         38,
         (
             "Unable to replicate the partition 3 time(s): The target replication factor of 3 "
-            "cannot be reached because only 1 broker(s) are registered."
+            "cannot be reached because only 1 broker(s) are registered or some brokers have all "
+            "their log directories cordoned."
         ),
     ),
     "no-partitions": (37, "Number of partitions was set to an invalid non-positive value."),

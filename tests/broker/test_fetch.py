@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -225,6 +226,23 @@ async def test_the_early_answer_can_be_turned_off(autojump_clock: MockClock) -> 
         assert decode_response(1, 12, data[4 : 4 + int.from_bytes(data[:4])])[0] == 1
         assert trio.current_time() - began == pytest.approx(5, abs=0.01)
         await stream.aclose()
+
+
+@pytest.mark.parametrize("early", [True, False])
+async def test_stopping_does_not_wait_for_a_parked_fetch(
+    connect: Any, autojump_clock: MockClock, early: bool
+) -> None:
+    async with test_broker({"kafkalite.answer.parked.fetch": early}) as running:
+        running.create_topic("words", partitions=1)
+        client = await connect(running)
+        await client.send(fetch({0: 0}, max_wait_ms=60_000), LAST_WITH_NAMES)
+        await wait_all_tasks_blocked(0.1)
+        began = trio.current_time()
+        running._running.stop()
+        assert (await client.answer()).error_code == 0
+        assert await client.is_closed()
+        await running._running.stopped.wait()
+        assert trio.current_time() - began < 1
 
 
 async def test_an_error_is_answered_at_once(client, topic: str, autojump_clock: MockClock) -> None:
