@@ -191,7 +191,7 @@ class Connections:
         self._count_by_node: Counter[int] = Counter()
         self._count_by_host: Counter[tuple[int, str]] = Counter()
         self._full = trio.lowlevel.ParkingLot()
-        config.subscribe(self._full.unpark_all)  # max.connections may be another now
+        config.subscribe(self._look_again)
         self._is_exhausted = False
         limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         self._first_reserved = limit - min(_RESERVED_DESCRIPTORS, limit // 2)
@@ -282,6 +282,10 @@ class Connections:
         self._count_by_host[listener.node_id, host] += 1
         self._count_by_node[listener.node_id] += 1
         nursery.start_soon(self._serve, connection)
+
+    def _look_again(self) -> None:
+        """max.connections may be another now."""
+        self._full.unpark_all()
 
     def _is_full(self, node_id: int) -> bool:
         return self._count_by_node[node_id] >= self._config.integer("max.connections", node_id)
