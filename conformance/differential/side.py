@@ -12,6 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from conformance.harness.broker import Broker
+from conformance.harness.messages import fitting
 from conformance.harness.raw import RawConnection
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.codec import decode_response, encode_request
@@ -55,7 +56,7 @@ class Side:
         if connection not in self.connections:
             self.connections[connection] = RawConnection(self.addresses[0], seconds=20)
         self.correlation_id += 1
-        message = body(self) if callable(body) else body
+        message = fitting(body(self) if callable(body) else body, version)
         chunks = encode_request(api, version, self.correlation_id, CLIENT_ID, message)
         self.connections[connection].send(b"".join(bytes(chunk) for chunk in chunks))
 

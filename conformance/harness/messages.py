@@ -13,7 +13,14 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 import kafkalite.wire.messages
-from kafkalite.wire.declare import MESSAGE, Field, Shape, fields_of, message_of
+from kafkalite.wire.declare import (
+    MESSAGE,
+    Field,
+    Shape,
+    fields_of,
+    message_of,
+    unknown_tagged_fields,
+)
 from kafkalite.wire.fields import FieldType
 
 # For tests that go through every message and version: few examples each, and always the same ones.
@@ -77,6 +84,23 @@ def every_version() -> list[tuple[type[Any], int]]:
         for class_ in every_message()
         for version in range(message_of(class_).min_version, message_of(class_).max_version + 1)
     ]
+
+
+def fitting(value: Any, version: int) -> Any:
+    """The message as far as a version has fields for it: one request can so be asked in every version."""
+    kept: dict[str, Any] = {}
+    class_: type[Any] = value.__class__
+    for field in fields_of(class_):
+        if field.is_in(version):
+            held = getattr(value, field.name)
+            if held is not None and not isinstance(field.element, FieldType):
+                held = (
+                    [fitting(each, version) for each in held]
+                    if field.shape is Shape.ARRAY
+                    else fitting(held, version)
+                )
+            kept[field.name] = held
+    return class_(**kept, unknown_tagged_fields=unknown_tagged_fields(value))
 
 
 def name_of(case: tuple[type[Any], int]) -> str:
