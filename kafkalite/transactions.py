@@ -55,13 +55,17 @@ def open_transaction_coordinator(broker: Broker) -> TransactionCoordinator:
             "transaction.remove.expired.transaction.cleanup.interval.ms"
         ),
     )
+
+    def server_version() -> int:
+        return cluster.features.get("transaction.version", 0)
+
     return TransactionCoordinator(
         config,
-        TransactionLog(broker.topics, broker.now_ms),
+        TransactionLog(broker.topics, broker.now_ms, server_version),
         MarkerWriter(broker.topics, broker.group_coordinator, broker.now_ms),
         now_ms=broker.now_ms,
         new_producer_id=cluster.allocate_producer_id,
-        server_version=lambda: cluster.features.get("transaction.version", 0),
+        server_version=server_version,
     )
 
 

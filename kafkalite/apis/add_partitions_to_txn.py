@@ -36,13 +36,15 @@ async def handle(
     broker: Broker, context: RequestContext, request: AddPartitionsToTxnRequest
 ) -> AddPartitionsToTxnResponse:
     if context.api_version >= _BATCHED_SINCE:
+        codes = [_add(broker, context, each) for each in request.transactions]
+        if any(ErrorCode.UNSUPPORTED_VERSION in each.values() for each in codes):
+            return AddPartitionsToTxnResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
         return AddPartitionsToTxnResponse(
             results_by_transaction=[
                 AddPartitionsToTxnResult(
-                    transactional_id=each.transactional_id,
-                    topic_results=_results(each, _add(broker, context, each)),
+                    transactional_id=each.transactional_id, topic_results=_results(each, found)
                 )
-                for each in request.transactions
+                for each, found in zip(request.transactions, codes, strict=True)
             ]
         )
     transaction = AddPartitionsToTxnTransaction(
@@ -51,8 +53,8 @@ async def handle(
         producer_epoch=request.v3_and_below_producer_epoch,
         topics=request.v3_and_below_topics,
     )
-    codes = _add(broker, context, transaction)
-    return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_results(transaction, codes))
+    found = _add(broker, context, transaction)
+    return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_results(transaction, found))
 
 
 def _add(

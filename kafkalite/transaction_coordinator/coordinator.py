@@ -26,6 +26,7 @@ from kafkalite.transaction_coordinator.state_log import TransactionLog
 from kafkalite.transaction_coordinator.transaction import (
     ENDING,
     NO_EPOCH,
+    VERSION_2,
     TopicPartition,
     Transaction,
     TransactionState,
@@ -192,6 +193,7 @@ class TransactionCoordinator:
             transaction, partitions, client_version=client_version, now_ms=self._now_ms()
         )
         if added is not transaction:
+            self._check_generation(added)
             self._adopt(added)
 
     def verify_partition(self, producer: Producer, node_id: int, where: TopicPartition) -> None:
@@ -218,6 +220,7 @@ class TransactionCoordinator:
         )
         if prepared is None:
             return transaction.producer_id, transaction.producer_epoch
+        self._check_generation(prepared)
         self._adopt(prepared)
         self._write_markers(prepared)
         # What completing will make of it, whether or not that was possible by now.
@@ -324,6 +327,11 @@ class TransactionCoordinator:
         if transaction is None:
             raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
         return transaction
+
+    def _check_generation(self, transaction: Transaction) -> None:
+        """Records of version 0 cannot tell of the second generation. Raises KafkaError."""
+        if transaction.client_version >= VERSION_2 and self._server_version() < 1:
+            raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
 
     def _fence(self, transaction: Transaction, node_id: int) -> None:
         prepared = fenced(

@@ -33,9 +33,6 @@ if TYPE_CHECKING:
     from kafkalite.partition import Partition
     from kafkalite.topics import Topics
 
-# The first version that has the fields of the second generation, which are tagged: older Kafkas skip them.
-_VALUE_VERSION: Final = 1
-
 # What a failed append means to those who asked the coordinator (TransactionStateManager).
 _AS_ANSWERED: Final = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -49,11 +46,18 @@ _AS_ANSWERED: Final = {
 
 
 class TransactionLog:
-    """The topic `__transaction_state`. `now_ms` stamps the records."""
+    """The topic `__transaction_state`. `now_ms` stamps the records.
 
-    def __init__(self, topics: Topics, now_ms: Callable[[], int]) -> None:
+    `server_version` is the level of the feature transaction.version: 0 stands for a cluster with older
+    Kafkas, which read records of version 0 only. Those of version 1 have tagged fields.
+    """
+
+    def __init__(
+        self, topics: Topics, now_ms: Callable[[], int], server_version: Callable[[], int]
+    ) -> None:
         self._topics = topics
         self._now_ms = now_ms
+        self._server_version = server_version
 
     @property
     def partition_count(self) -> int:
@@ -70,7 +74,8 @@ class TransactionLog:
 
     def write(self, transaction: Transaction) -> None:
         """Raises KafkaError with the code the client gets; nothing has changed then."""
-        self._append(transaction.transactional_id, value_of(transaction))
+        version = min(self._server_version(), 1)
+        self._append(transaction.transactional_id, value_of(transaction, version))
 
     def forget(self, transactional_id: str) -> None:
         """Write a tombstone. Raises KafkaError."""
@@ -105,15 +110,13 @@ class TransactionLog:
         return found
 
 
-def value_of(transaction: Transaction) -> bytes:
-    """The record's value."""
+def value_of(transaction: Transaction, version: int = 1) -> bytes:
+    """The record's value; version 0 says nothing of what the second generation needs."""
     by_topic: dict[str, list[int]] = {}
     for topic, partition in sorted(transaction.partitions):
         by_topic.setdefault(topic, []).append(partition)
     value = TransactionLogValue(
         producer_id=transaction.producer_id,
-        previous_producer_id=transaction.previous_producer_id,
-        next_producer_id=transaction.next_producer_id,
         producer_epoch=transaction.producer_epoch,
         transaction_timeout_ms=transaction.timeout_ms,
         transaction_status=transaction.state,
@@ -125,9 +128,12 @@ def value_of(transaction: Transaction) -> bytes:
         ],
         transaction_last_update_timestamp_ms=transaction.last_update_timestamp_ms,
         transaction_start_timestamp_ms=transaction.start_timestamp_ms,
-        client_transaction_version=transaction.client_version,
     )
-    return encode(value, _VALUE_VERSION)
+    if version >= 1:
+        value.previous_producer_id = transaction.previous_producer_id
+        value.next_producer_id = transaction.next_producer_id
+        value.client_transaction_version = transaction.client_version
+    return encode(value, version)
 
 
 def transaction_of(transactional_id: str, data: bytes) -> Transaction:

@@ -7,15 +7,18 @@ from typing import Any
 
 import pytest
 
+from kafkalite.coordinator_log import batches_of
 from kafkalite.testing import broker as a_broker
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
 from kafkalite.wire.messages.list_transactions import ListTransactionsRequest
+from kafkalite.wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from kafkalite.wire.messages.write_txn_markers import (
     WritableTxnMarker,
     WritableTxnMarkerTopic,
     WriteTxnMarkersRequest,
 )
+from kafkalite.wire.records import iterate_records
 from tests.broker.transactional import (
     SMALL,
     TOPIC,
@@ -253,6 +256,27 @@ async def test_a_hanging_transaction_is_found_and_ended(writer: Transactional) -
     assert answer.markers[0].topics[0].partitions[0].error_code == NONE
     assert await end_offsets(writer.client, 1) == (2, 2)
     assert await read_committed(writer.client, 1) == []
+
+
+async def test_a_cluster_that_older_brokers_may_read(
+    writer: Transactional, broker: a_broker
+) -> None:
+    """At level 0 of transaction.version records have no tagged fields, and V2 has no place in them."""
+    lowered = FeatureUpdateKey(feature="transaction.version", max_version_level=0, upgrade_type=2)
+    answer = await writer.client.ask(UpdateFeaturesRequest(feature_updates=[lowered]))
+    assert answer.error_code == NONE
+    assert await writer.init() is NONE
+    assert await writer.add(0) is NONE
+    assert await writer.produce(b"a", version=11) is NONE
+    assert await writer.produce(b"b", 1) is ErrorCode.UNSUPPORTED_VERSION
+    assert await writer.commit_offset(3) is ErrorCode.UNSUPPORTED_VERSION
+    assert await writer.end(commit=True) is ErrorCode.UNSUPPORTED_VERSION
+    assert await writer.end(commit=True, version=4) is NONE
+    assert await read_committed(writer.client) == [b"a"]
+    log = broker._running.transaction_coordinator._log.partition_of(writer.id).log
+    last = [record for batch in batches_of(log) for record in iterate_records(batch)][-1]
+    assert last.value is not None
+    assert last.value[:2] == b"\0\0"
 
 
 async def test_only_the_coordinator_answers(connect: Any) -> None:
