@@ -108,27 +108,38 @@ async def test_nodes_that_cannot_be_stopped_or_started() -> None:
 
 
 def test_an_ordinary_client_goes_on() -> None:
-    """librdkafka produces and consumes while every node is away once."""
+    """librdkafka produces and consumes while every node is away once.
+
+    It has its first record before that: while it joins, librdkafka 2.16 loses what it asks of a node that
+    goes (OffsetFetch answered NOT_COORDINATOR, Metadata of a node that is no longer listed), on any broker.
+    """
     with test_broker({"offsets.topic.replication.factor": 3}, nodes=3) as b:
         b.create_topic("t", 1, 3)
         settings = {"bootstrap.servers": b.bootstrap}
         producer = Producer({**settings, "enable.idempotence": True})
         consumer = Consumer({**settings, "group.id": "g", "auto.offset.reset": "earliest"})
         consumer.subscribe(["t"])
+        seen: list[bytes] = []
+
+        def consume(count: int) -> None:
+            while len(seen) < count:
+                message = consumer.poll(20)
+                assert message is not None
+                if message.error() is None:
+                    seen.append(message.value() or b"")
+
+        producer.produce("t", b"first")
+        consume(1)
         for node_id in (1, 2, 3):
             b.stop_node(node_id)
             for index in range(10):
                 producer.produce("t", f"{node_id}-{index}".encode())
             assert producer.flush(20) == 0
             b.start_node(node_id)
-        seen: list[bytes] = []
-        while len(seen) < 30:
-            message = consumer.poll(20)
-            assert message is not None
-            if message.error() is None:
-                seen.append(message.value() or b"")
+        consume(31)
         consumer.close()
     expected = [f"{node_id}-{index}".encode() for node_id in (1, 2, 3) for index in range(10)]
+    expected.append(b"first")
     assert sorted(seen) == sorted(expected)
 
 
