@@ -15,11 +15,13 @@ import pyarrow.compute as pc
 
 from kafkalite.wire.compression import Compression, compress
 from kafkalite.wire.records import (
+    LOG_APPEND_TIME_FLAG,
     NO_LEADER_EPOCH,
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
     NO_SEQUENCE,
     TRANSACTIONAL_FLAG,
+    TimestampType,
     increment_sequence,
     pack_batch,
 )
@@ -63,6 +65,8 @@ def encode_batches(
     producer: Producer = Producer(),  # noqa: B008 (a value)
     base_sequence: int = NO_SEQUENCE,
     partition_leader_epoch: int = NO_LEADER_EPOCH,
+    timestamp_type: TimestampType = TimestampType.CREATE_TIME,
+    end_offset: int | None = None,
 ) -> Iterator[EncodedBatch]:
     """The rows as record batches v2, in order.
 
@@ -72,6 +76,9 @@ def encode_batches(
         headers: list<struct<key: string, value: binary>>, null or empty for none.
         offsets: int64, ascending: the records keep them; else they count on from `base_offset`.
         max_batch_bytes: of the records, before compression; a larger record has a batch of its own.
+        timestamp_type: with LOG_APPEND_TIME, the records of a batch have one timestamp.
+        end_offset: with `offsets`, each batch reaches up to where the next begins, and the last one up
+            to here, as if compaction had removed the records between.
     """
     count = len(keys)
     if not count:
@@ -83,12 +90,15 @@ def encode_batches(
     sizes = _RECORD_OVERHEAD_BYTES + sum(
         _lengths(column, 0) for column in (keys, values, header_bytes)
     )
-    batch_starts = _split(sizes, offsets, max_batch_bytes)
+    stamped = timestamp_type is TimestampType.LOG_APPEND_TIME
+    breaks = np.flatnonzero(np.diff(timestamps_ms)) + 1 if stamped else np.empty(0, np.int64)
+    batch_starts = _split(sizes, offsets, max_batch_bytes, breaks)
     # Several batches are joined at once, but not more than Arrow's offsets can address.
     ends = np.append(batch_starts[1:], count)
     joined_bytes = np.cumsum(sizes)[ends - 1]
     group = joined_bytes // _MOST_JOINED_BYTES
     attributes = int(compression) | (TRANSACTIONAL_FLAG if producer.is_transactional else 0)
+    attributes |= LOG_APPEND_TIME_FLAG if stamped else 0
     for number in np.unique(group).tolist():
         which = np.flatnonzero(group == number)
         first, last = int(batch_starts[which[0]]), int(ends[which[-1]])
@@ -102,10 +112,15 @@ def encode_batches(
         )
         for start, end in zip(batch_starts[which].tolist(), ends[which].tolist(), strict=True):
             plain = _bytes(records, start - first, end - first)
+            last_offset = int(offsets[end - 1])
+            if end_offset is not None:
+                following = int(offsets[end]) if end < count else end_offset
+                # A delta has 32 bits: what does not fit stays a gap.
+                last_offset = min(following - 1, int(offsets[start]) + (1 << 31) - 1)
             data = pack_batch(
                 compress(compression, plain, compression_level),
                 base_offset=int(offsets[start]),
-                last_offset_delta=int(offsets[end - 1] - offsets[start]),
+                last_offset_delta=last_offset - int(offsets[start]),
                 record_count=end - start,
                 base_timestamp=int(timestamps_ms[start]),
                 max_timestamp=int(timestamps_ms[start:end].max()),
@@ -115,7 +130,7 @@ def encode_batches(
                 base_sequence=_sequence(base_sequence, start),
                 partition_leader_epoch=partition_leader_epoch,
             )
-            yield EncodedBatch(data, int(offsets[start]), int(offsets[end - 1]), end - start)
+            yield EncodedBatch(data, int(offsets[start]), last_offset, end - start)
 
 
 def _sequence(base_sequence: int, rows_before: int) -> int:
@@ -135,8 +150,10 @@ def _lengths(column: pa.Array, null: int) -> np.ndarray:
     return lengths.to_numpy(zero_copy_only=False).astype(np.int64)
 
 
-def _split(sizes: np.ndarray, offsets: np.ndarray, max_batch_bytes: int) -> np.ndarray:
-    """The row each batch begins with: as many records as fit."""
+def _split(
+    sizes: np.ndarray, offsets: np.ndarray, max_batch_bytes: int, breaks: np.ndarray
+) -> np.ndarray:
+    """The row each batch begins with: as many records as fit, and none across `breaks` (rows)."""
     behind = np.cumsum(sizes)
     starts = [0]
     count = len(sizes)
@@ -147,6 +164,9 @@ def _split(sizes: np.ndarray, offsets: np.ndarray, max_batch_bytes: int) -> np.n
         # offsets with holes may be far apart: a delta has 32 bits
         following = min(following, int(np.searchsorted(offsets, offsets[start] + (1 << 31) - 1)))
         following = max(following, start + 1)
+        i = int(np.searchsorted(breaks, start, side="right"))
+        if i < len(breaks):
+            following = min(following, int(breaks[i]))
         if following >= count:
             return np.array(starts, np.int64)
         starts.append(following)
