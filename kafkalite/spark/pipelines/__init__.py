@@ -1,0 +1,1 @@
+"""Pipelines over logs, as PySpark jobs: seed, archive, replay, audit, prove."""

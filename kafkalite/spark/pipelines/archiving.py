@@ -1,0 +1,265 @@
+"""archive: topics to Parquet, by topic and date; what is archived already is not read again."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+from crc32c import crc32c
+from tqdm import tqdm
+
+from kafkalite.spark import digest
+from kafkalite.spark.data_directory import Isolation
+from kafkalite.spark.encode import milliseconds
+from kafkalite.spark.pipelines.errors import PipelineError
+from kafkalite.spark.pipelines.jobs import run_parts, spark_session
+from kafkalite.spark.pipelines.manifest import (
+    ArchivedFile,
+    ArchivedRange,
+    ArchivedTopic,
+    Manifest,
+    file_path,
+    sync_directory,
+    topic_directory,
+)
+from kafkalite.spark.pipelines.stored import Reader, reader
+from kafkalite.spark.pipelines.summary import Summary
+
+_LOCK: Final = "_lock"
+_STAGING: Final = "_staging"
+# Offsets in one range, and so rows in one file: a task holds them in memory.
+_RANGE_OFFSETS: Final = 250_000
+_DAY_MS: Final = 86_400_000
+_FILE_NAME: Final = re.compile(r"(\d{5})-(\d{20})\.parquet")
+# The topic is told by the directory.
+_COLUMNS: Final = (
+    "key",
+    "value",
+    "partition",
+    "offset",
+    "timestamp",
+    "timestampType",
+    "headers",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """What an executor is told: a range of a partition, and where its files go."""
+
+    source: Reader
+    root: Path
+    topic: str
+    partition: int
+    start: int
+    end: int
+    isolation: Isolation
+
+    def run(self) -> ArchivedRange:
+        records = self.source.read(
+            self.topic, self.partition, self.start, self.end, self.isolation
+        )
+        batches = list(records)
+        if not batches:
+            return ArchivedRange(self.start, self.end, 0, digest.text(0), ())
+        table = pa.Table.from_batches(batches).select(_COLUMNS)
+        days = milliseconds(table.column("timestamp")) // _DAY_MS
+        files: list[ArchivedFile] = []
+        for day in np.unique(days).tolist():
+            rows = table if (days == day).all() else table.filter(pa.array(days == day))
+            files.append(self._write(rows, str(np.datetime64(day, "D"))))
+        return ArchivedRange(
+            self.start, self.end, table.num_rows, digest.text(digest.digest(table)), tuple(files)
+        )
+
+    def _write(self, rows: Any, date: str) -> ArchivedFile:
+        name = file_path(self.topic, date, self.partition, self.start)
+        path = self.root / _STAGING / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pa.parquet.write_table(rows, path, compression="zstd")
+        data = path.read_bytes()
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        offsets = rows.column("offset")
+        return ArchivedFile(
+            name,
+            rows.num_rows,
+            offsets[0].as_py(),
+            offsets[-1].as_py(),
+            len(data),
+            f"{crc32c(data):08x}",
+        )
+
+
+def archive(
+    archive_dir: str | Path,
+    *,
+    topics: Sequence[str] = (),
+    data_dir: str | Path | None = None,
+    bootstrap: str | None = None,
+    isolation: str = "read_committed",
+    allow_loss: bool = False,
+    spark: Any = None,
+    master: str | None = None,
+    progress: bool = False,
+) -> Summary:
+    """Archive what topics have beyond what is archived already.
+
+    An interrupted run is gone on with by the next one; a run with nothing new changes nothing.
+
+    Args:
+        topics: all but Kafka's own, if none is named.
+        data_dir: kafkalite's or Apache Kafka's, the broker running or not.
+        bootstrap: or of a running broker.
+        isolation: read_committed leaves aborted transactions out, and stops before open ones.
+        allow_loss: go on where records were deleted before they were archived.
+
+    Returns all that is archived of these topics, earlier runs' included. Raises PipelineError.
+    """
+    try:
+        level = Isolation(isolation)
+    except ValueError:
+        raise PipelineError(
+            f"isolation {isolation!r} is neither read_committed nor read_uncommitted"
+        ) from None
+    source = reader(data_dir, bootstrap)
+    root = Path(archive_dir).resolve()
+    chosen = _choose(source, topics)
+    with ExitStack() as stack:
+        stack.enter_context(_locked(root))
+        manifest = Manifest.load(root, must_exist=False)
+        tasks, notes = _plan(source, manifest, chosen, level, allow_loss=allow_loss)
+        began = time.perf_counter()
+        if tasks:
+            _remove_left_behind(manifest, chosen)
+            session = stack.enter_context(spark_session(spark, master))
+            began = time.perf_counter()
+            _run(session, manifest, tasks, level, progress=progress)
+    done = [each for topic in chosen if topic in manifest.topics for each in manifest.summary(topic)]
+    return Summary("archive", done, time.perf_counter() - began, notes)
+
+
+def _choose(source: Reader, topics: Sequence[str]) -> dict[str, list[int]]:
+    """The partitions of each topic asked for."""
+    found: dict[str, list[int]] = {}
+    for topic, partition in source.partitions():
+        if topic in topics or (not topics and not topic.startswith("__")):
+            found.setdefault(topic, []).append(partition)
+    for topic in topics:
+        if topic not in found:
+            raise PipelineError(f"there is no topic {topic!r} to archive")
+    return found
+
+
+@contextmanager
+def _locked(root: Path) -> Iterator[None]:
+    """One run at a time: two would remove each other's files."""
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        lock = (root / _LOCK).open("w")
+    except OSError as error:
+        raise PipelineError(f"cannot write to {root}: {error.strerror}") from error
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise PipelineError(f"another run archives to {root}") from None
+        yield
+
+
+def _plan(
+    source: Reader,
+    manifest: Manifest,
+    chosen: dict[str, list[int]],
+    isolation: Isolation,
+    *,
+    allow_loss: bool,
+) -> tuple[list[_Task], list[str]]:
+    """The ranges to archive, and what is to be said about them."""
+    tasks: list[_Task] = []
+    notes: list[str] = []
+    for topic, partitions in chosen.items():
+        known = manifest.topics.setdefault(topic, ArchivedTopic(isolation.value))
+        if known.isolation != isolation.value:
+            raise PipelineError(
+                f"topic {topic} was archived as {known.isolation}, and cannot go on as {isolation}"
+            )
+        for partition in partitions:
+            start, end = source.bounds(topic, partition, isolation)
+            archived = known.end(partition)
+            if archived is not None and end < archived:
+                raise PipelineError(
+                    f"{topic}-{partition} ends at offset {end}, and is archived up to {archived}: "
+                    "it is another topic of that name, or it lost records; archive it elsewhere"
+                )
+            if archived is not None and start > archived:
+                lost = f"{topic}-{partition}: offsets [{archived}, {start}) were deleted unarchived"
+                if not allow_loss:
+                    raise PipelineError(f"{lost}; --allow-loss goes on without them")
+                notes.append(lost)
+            first = max(start, archived or 0)
+            tasks += [
+                _Task(
+                    source,
+                    manifest.root,
+                    topic,
+                    partition,
+                    begin,
+                    min(begin + _RANGE_OFFSETS, end),
+                    isolation,
+                )
+                for begin in range(first, end, _RANGE_OFFSETS)
+            ]
+    return tasks, notes
+
+
+def _remove_left_behind(manifest: Manifest, chosen: dict[str, list[int]]) -> None:
+    """What an interrupted run wrote and did not get into the manifest. Only names that we give."""
+    shutil.rmtree(manifest.root / _STAGING, ignore_errors=True)
+    for topic in chosen:
+        named = {file.path for file in manifest.files(topic)}
+        for path in (manifest.root / topic_directory(topic)).glob("date=*/*.parquet"):
+            if _FILE_NAME.fullmatch(path.name) is None:
+                continue
+            if str(path.relative_to(manifest.root)) not in named:
+                path.unlink()
+
+
+def _run(
+    spark: Any, manifest: Manifest, tasks: list[_Task], isolation: Isolation, *, progress: bool
+) -> None:
+    total = sum(task.end - task.start for task in tasks)
+    with tqdm(
+        total=total, unit=" offsets", unit_scale=True, desc="archive", disable=not progress
+    ) as bar:
+        # Results come in the tasks' order, so a partition's ranges are without holes at any moment.
+        for task, done in zip(tasks, run_parts(spark, _Task.run, tasks), strict=True):
+            _into_place(manifest.root, done)
+            topic = manifest.topics[task.topic]
+            topic.partitions.setdefault(task.partition, []).append(done)
+            manifest.save()
+            bar.update(task.end - task.start)
+    shutil.rmtree(manifest.root / _STAGING, ignore_errors=True)
+
+
+def _into_place(root: Path, done: ArchivedRange) -> None:
+    """Files to where readers look: before the manifest names them, and removed if it never does."""
+    for file in done.files:
+        target = root / file.path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        os.replace(root / _STAGING / file.path, target)
+        sync_directory(target.parent)

@@ -1,0 +1,7 @@
+"""What a user did wrong, or a file is at fault for: one sentence, and nothing half-written."""
+
+from __future__ import annotations
+
+
+class PipelineError(ValueError):
+    """The pipeline cannot go on; the message is the sentence to show."""

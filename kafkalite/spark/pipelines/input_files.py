@@ -1,0 +1,156 @@
+"""Parquet, JSON and CSV files as tables, in parts that are read apart from each other.
+
+A part is a file, or some row groups of a Parquet file. The order of the rows is that of the files' names
+and of the rows in them, whoever reads which part when.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.json
+import pyarrow.parquet
+
+from kafkalite.spark.pipelines.errors import PipelineError
+
+_SUFFIXES: Final = {
+    ".parquet": "parquet",
+    ".csv": "csv",
+    ".json": "json",
+    ".jsonl": "json",
+    ".ndjson": "json",
+}
+FORMATS: Final = ("parquet", "csv", "json")
+# Rows of one part, where the file can be split.
+_PART_ROWS: Final = 250_000
+_STEP_ROWS: Final = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class FilePart:
+    """Some rows of one file; all of it unless row groups are named."""
+
+    path: str
+    format: str
+    row_groups: tuple[int, ...] = ()
+
+    def tables(self) -> Iterator[Any]:
+        """The rows, some at a time. Raises PipelineError for a file that cannot be read."""
+        try:
+            if self.format == "parquet":
+                with pa.parquet.ParquetFile(self.path) as file:
+                    groups = list(self.row_groups)
+                    for batch in file.iter_batches(_STEP_ROWS, row_groups=groups):
+                        yield pa.Table.from_batches([batch])
+                return
+            table = _read(self.path, self.format)
+        except (pa.ArrowException, OSError) as error:
+            raise _unreadable(self.path, self.format, error) from error
+        for start in range(0, table.num_rows, _STEP_ROWS):
+            yield table.slice(start, _STEP_ROWS)
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratedPart:
+    """Rows made from a seed: a key of 8 digits, a value of random letters, a number as a header."""
+
+    seed: int
+    first: int
+    count: int
+    value_bytes: int
+    timestamp_ms: int
+
+    def tables(self) -> Iterator[Any]:
+        chance = np.random.default_rng([self.seed, self.first])
+        for start in range(self.first, self.first + self.count, _STEP_ROWS):
+            rows = min(_STEP_ROWS, self.first + self.count - start)
+            letters = chance.integers(97, 123, rows * self.value_bytes, np.uint8)
+            value = pa.FixedSizeBinaryArray.from_buffers(
+                pa.binary(self.value_bytes), rows, [None, pa.py_buffer(letters)]
+            )
+            numbers = pa.array(chance.integers(10**7, 10**8, rows))
+            yield pa.table(
+                {
+                    "key": numbers.cast(pa.string()),
+                    "value": value.cast(pa.large_binary()),
+                    "timestamp": pa.array(self.timestamp_ms + np.arange(start, start + rows)),
+                    "number": pa.array(np.arange(start, start + rows)),
+                }
+            )
+
+
+def generated_parts(
+    count: int, seed: int, value_bytes: int, timestamp_ms: int
+) -> list[GeneratedPart]:
+    """`count` rows in parts; the same seed makes the same rows."""
+    return [
+        GeneratedPart(seed, first, min(_PART_ROWS, count - first), value_bytes, timestamp_ms)
+        for first in range(0, count, _PART_ROWS)
+    ]
+
+
+def find_files(inputs: Sequence[str | Path], format: str | None = None) -> list[tuple[str, str]]:
+    """(path, format) of every file named, and of those in directories named, sorted.
+
+    Raises PipelineError where there is none, or its format cannot be told.
+    """
+    found: list[tuple[str, str]] = []
+    for given in map(Path, inputs):
+        if given.is_dir():
+            inside = sorted(
+                path
+                for path in given.rglob("*")
+                if path.is_file() and not any(p.startswith((".", "_")) for p in path.parts[-1:])
+            )
+            paths = [path for path in inside if format or path.suffix.lower() in _SUFFIXES]
+            if not paths:
+                raise PipelineError(f"there is no Parquet, CSV or JSON file in {given}")
+        elif given.exists():
+            paths = [given]
+        else:
+            raise PipelineError(f"there is no file {given}")
+        for path in paths:
+            known = format or _SUFFIXES.get(path.suffix.lower())
+            if known is None:
+                raise PipelineError(
+                    f"{path}: neither .parquet, .csv nor .json; say which with --format"
+                )
+            found.append((str(path), known))
+    return found
+
+
+def split(path: str, format: str) -> tuple[Any, list[FilePart], int | None]:
+    """(schema, parts, rows if known) of a file. Raises PipelineError when it cannot be read."""
+    try:
+        if format != "parquet":
+            # The types are those of all rows: there is no way around reading them.
+            return _read(path, format).schema, [FilePart(path, format)], None
+        with pa.parquet.ParquetFile(path) as file:
+            metadata = file.metadata
+            parts: list[FilePart] = []
+            groups: list[int] = []
+            rows = 0
+            for i in range(metadata.num_row_groups):
+                groups.append(i)
+                rows += metadata.row_group(i).num_rows
+                if rows >= _PART_ROWS or i == metadata.num_row_groups - 1:
+                    parts.append(FilePart(path, format, tuple(groups)))
+                    groups, rows = [], 0
+            return file.schema_arrow, parts, metadata.num_rows
+    except (pa.ArrowException, OSError) as error:
+        raise _unreadable(path, format, error) from error
+
+
+def _read(path: str, format: str) -> Any:
+    return pa.csv.read_csv(path) if format == "csv" else pa.json.read_json(path)
+
+
+def _unreadable(path: str, format: str, error: Exception) -> PipelineError:
+    reason = str(error).splitlines()[0].rstrip(".")
+    return PipelineError(f"{path} cannot be read as {format}: {reason}")

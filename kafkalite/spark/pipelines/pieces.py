@@ -1,0 +1,82 @@
+"""Pieces: what a task made of its part of the input, on the disk until it is delivered.
+
+For each partition that a part has records for there are two files: the record batches, one after the
+other, and the records' hashes. Parts are delivered in their order, so the topic is the same however the
+tasks ran.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kafkalite.spark import digest
+from kafkalite.spark.encode import encode_batches
+from kafkalite.wire.compression import Compression
+from kafkalite.wire.records import RecordBatch, iterate_batches
+
+
+class Piece(NamedTuple):
+    """A part's records for one partition."""
+
+    partition: int
+    rows: int
+    path: Path
+
+    @property
+    def hashes_path(self) -> Path:
+        return self.path.with_suffix(".hashes")
+
+    def batches(self) -> Iterator[RecordBatch]:
+        """The batches, in order."""
+        return iterate_batches(self.path.read_bytes())
+
+    def hashes(self) -> Any:
+        """The records' content hashes, in order."""
+        return np.fromfile(self.hashes_path, np.uint64)
+
+    def remove(self) -> None:
+        self.path.unlink()
+        self.hashes_path.unlink()
+
+
+@dataclass
+class PieceWriter:
+    """Writes the pieces of one part into a directory, under names of its own."""
+
+    directory: Path
+    name: str
+    compression: Compression = Compression.NONE
+    rows: dict[int, int] = field(default_factory=dict[int, int])
+
+    def _path(self, partition: int) -> Path:
+        return self.directory / f"{self.name}-{partition}.batches"
+
+    def add(self, partition: int, records: Any, **encoding: Any) -> None:
+        """Append records of one partition; `encoding` as for `encode_batches`."""
+        mode = "ab" if partition in self.rows else "wb"
+        path = self._path(partition)
+        with path.open(mode) as file:
+            for batch in encode_batches(records, compression=self.compression, **encoding):
+                file.write(batch)
+        with path.with_suffix(".hashes").open(mode) as file:
+            digest.content_hashes(records).tofile(file)
+        self.rows[partition] = self.rows.get(partition, 0) + records.num_rows
+
+    def add_all(self, records: Any, partitions: Any) -> None:
+        """Append records, each to its partition; those of one partition stay in their order."""
+        order = np.argsort(partitions, kind="stable")
+        numbers, starts = np.unique(partitions[order], return_index=True)
+        ends = [*starts[1:].tolist(), len(order)]
+        for partition, start, end in zip(numbers.tolist(), starts.tolist(), ends, strict=True):
+            rows = records.take(order[start:end]) if len(numbers) > 1 else records
+            self.add(partition, rows)
+
+    def pieces(self) -> list[Piece]:
+        return [
+            Piece(partition, rows, self._path(partition)) for partition, rows in self.rows.items()
+        ]

@@ -1,0 +1,99 @@
+"""What lies in topics, read alike from a data directory and over the network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from kafkalite.spark import digest
+from kafkalite.spark.data_directory import Bounds, Isolation, bounds, list_partitions
+from kafkalite.spark.pipelines.errors import PipelineError
+from kafkalite.spark.segment_reader import read_partition
+
+
+class Reader(Protocol):
+    """Reads topics. Can be pickled, so that executors read for themselves."""
+
+    def partitions(self) -> list[tuple[str, int]]:
+        """Every (topic, partition) there is, sorted."""
+        ...
+
+    def bounds(self, topic: str, partition: int, isolation: Isolation) -> Bounds:
+        """Which offsets may be read."""
+        ...
+
+    def read(
+        self, topic: str, partition: int, start: int, end: int, isolation: Isolation
+    ) -> Iterator[Any]:
+        """Record batches of the rows in [start, end), headers included."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class DirectoryReader:
+    """The segment files of a data directory, kafkalite's or Apache Kafka's."""
+
+    data_dir: Path
+
+    def partitions(self) -> list[tuple[str, int]]:
+        return [(stored.topic, stored.partition) for stored in list_partitions(self.data_dir)]
+
+    def bounds(self, topic: str, partition: int, isolation: Isolation) -> Bounds:
+        return bounds(self.data_dir, topic, partition, isolation)
+
+    def read(
+        self, topic: str, partition: int, start: int, end: int, isolation: Isolation
+    ) -> Iterator[Any]:
+        return read_partition(
+            self.data_dir, topic, partition, start, end, isolation=isolation, include_headers=True
+        )
+
+
+def reader(data_dir: str | Path | None, bootstrap: str | None) -> Reader:
+    """Of whichever is given. Raises PipelineError when it is not just one."""
+    if (data_dir is None) == (bootstrap is None):
+        raise PipelineError("either a data directory is named, or a bootstrap address")
+    if data_dir is not None:
+        return DirectoryReader(Path(data_dir).resolve())
+    from kafkalite.spark.pipelines.network import NetworkReader
+
+    assert bootstrap is not None
+    return NetworkReader(bootstrap)
+
+
+def existing_hashes(
+    source: Reader, topic: str, starts: list[int], ends: list[int]
+) -> Callable[[int, int], Any]:
+    """`take(partition, count)`: content hashes of the next records of a partition's [start, end)."""
+    takers = [
+        _taker(
+            digest.content_hashes(batch)
+            for batch in source.read(topic, partition, start, end, Isolation.READ_UNCOMMITTED)
+        )
+        for partition, (start, end) in enumerate(zip(starts, ends, strict=True))
+    ]
+    return lambda partition, count: takers[partition](count)
+
+
+def _taker(arrays: Iterator[Any]) -> Callable[[int], Any]:
+    """From arrays of any length: a function that takes the next `count` of their elements."""
+    rest = np.zeros(0, np.uint64)
+
+    def take(count: int) -> Any:
+        nonlocal rest
+        parts, there = [rest], len(rest)
+        while there < count:
+            more = next(arrays, None)
+            if more is None:
+                break
+            parts.append(more)
+            there += len(more)
+        rest = np.concatenate(parts)
+        taken, rest = rest[:count], rest[count:]
+        return taken
+
+    return take
