@@ -67,9 +67,7 @@ class _Task:
     isolation: Isolation
 
     def run(self) -> ArchivedRange:
-        records = self.source.read(
-            self.topic, self.partition, self.start, self.end, self.isolation
-        )
+        records = self.source.read(self.topic, self.partition, self.start, self.end, self.isolation)
         batches = list(records)
         if not batches:
             return ArchivedRange(self.start, self.end, 0, digest.text(0), ())
@@ -149,7 +147,9 @@ def archive(
             session = stack.enter_context(spark_session(spark, master))
             began = time.perf_counter()
             _run(session, manifest, tasks, level, progress=progress)
-    done = [each for topic in chosen if topic in manifest.topics for each in manifest.summary(topic)]
+    done = [
+        each for topic in chosen if topic in manifest.topics for each in manifest.summary(topic)
+    ]
     return Summary("archive", done, time.perf_counter() - began, notes)
 
 

@@ -42,17 +42,31 @@ class Delivery:
         return self._existing is not None
 
     def deliver(self, piece: Piece) -> None:
-        """Append the batches that are not there yet. Raises PipelineError."""
-        partition = piece.partition
-        first = self._next[partition]
-        hashes = piece.hashes()
-        there = max(0, min(self._there[partition] - first, piece.rows))
-        if there and self._existing is not None:
-            if not np.array_equal(self._existing(partition, there), hashes[:there]):
-                raise self._others(partition)
+        """Append a piece's batches that are not there yet. Raises PipelineError."""
+        self.begin(piece)
         for batch in piece.batches():
-            self.append(partition, bytearray(batch.buffer), batch.record_count)
-        self.count(partition, hashes, np.arange(first, first + piece.rows))
+            self.append(piece.partition, bytearray(batch.buffer), batch.record_count)
+        self.end(piece)
+
+    def begin(self, piece: Piece) -> None:
+        """Before a piece's first batch: what is there of it must be equal. Raises PipelineError."""
+        first = self._next[piece.partition]
+        there = max(0, min(self._there[piece.partition] - first, piece.rows))
+        if there and self._existing is not None:
+            existing = self._existing(piece.partition, there)
+            if not np.array_equal(existing, piece.hashes()[:there]):
+                raise self._others(piece.partition)
+
+    def end(self, piece: Piece) -> None:
+        """After a piece's last batch."""
+        partition, end = piece.partition, self._next[piece.partition]
+        hashes = digest.add_offsets(piece.hashes(), np.arange(end - piece.rows, end))
+        self._digests[partition] = digest.add(self._digests[partition], digest.total(hashes))
+        self._rows[partition] += piece.rows
+
+    def is_there(self, partition: int, record_count: int) -> bool:
+        """Whether the next records of a partition were delivered by an earlier run."""
+        return self._next[partition] + record_count <= self._there[partition]
 
     def append(self, partition: int, batch: bytearray, record_count: int) -> None:
         """Append one batch, unless it is there. Raises PipelineError."""
@@ -64,12 +78,6 @@ class Delivery:
             if self._sink.append(partition, batch, record_count) != first:
                 raise self._others(partition)
         self._next[partition] = end
-
-    def count(self, partition: int, hashes: Any, offsets: Any) -> None:
-        """Records that are in the topic now, by their content hashes and offsets."""
-        added = digest.total(digest.add_offsets(hashes, offsets))
-        self._digests[partition] = digest.add(self._digests[partition], added)
-        self._rows[partition] += len(offsets)
 
     def finish(self) -> None:
         """All was delivered: there must not be more than that. Raises PipelineError."""

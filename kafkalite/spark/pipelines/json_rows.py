@@ -39,9 +39,7 @@ def json_values(column: Any, name: str) -> Any:
     elif pa.types.is_floating(kind):
         finite = pc.if_else(pc.is_finite(column), column, pa.scalar(None, kind))
         text = finite.cast(pa.large_string())
-    elif pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        text = _quoted(column.cast(pa.large_string()))
-    elif pa.types.is_temporal(kind):
+    elif pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_temporal(kind):
         text = _quoted(column.cast(pa.large_string()))
     else:
         raise PipelineError(

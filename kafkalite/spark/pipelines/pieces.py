@@ -16,6 +16,7 @@ import numpy as np
 
 from kafkalite.spark import digest
 from kafkalite.spark.encode import encode_batches
+from kafkalite.spark.pipelines.errors import PipelineError
 from kafkalite.wire.compression import Compression
 from kafkalite.wire.records import RecordBatch, iterate_batches
 
@@ -80,3 +81,13 @@ class PieceWriter:
         return [
             Piece(partition, rows, self._path(partition)) for partition, rows in self.rows.items()
         ]
+
+
+def codec_named(name: str) -> Compression:
+    """A codec by its name in `compression.type`. Raises PipelineError."""
+    try:
+        return Compression[name.upper()]
+    except KeyError:
+        raise PipelineError(
+            f"compression {name!r} is none of none, gzip, snappy, lz4, zstd"
+        ) from None

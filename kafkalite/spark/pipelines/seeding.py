@@ -24,8 +24,8 @@ from kafkalite.spark.pipelines.input_files import (
     split,
 )
 from kafkalite.spark.pipelines.jobs import run_parts, spark_session
-from kafkalite.spark.pipelines.pieces import Piece, PieceWriter
-from kafkalite.spark.pipelines.sinks import DataDirectorySink, Sink
+from kafkalite.spark.pipelines.pieces import Piece, PieceWriter, codec_named
+from kafkalite.spark.pipelines.sinks import open_sink
 from kafkalite.spark.pipelines.stored import reader
 from kafkalite.spark.pipelines.summary import Summary
 from kafkalite.wire.compression import Compression
@@ -92,13 +92,15 @@ def seed(
     Raises PipelineError: nothing is there that was not there before, but for what a resumed run or a
     broken connection has sent.
     """
-    codec = _codec(compression)
+    codec = codec_named(compression)
     if not 1 <= partitions <= 10_000:
         raise PipelineError(f"{partitions} partitions: there may be 1 to 10000")
     columns = columns or Columns(timestamp_ms=time.time_ns() // 1_000_000)
     parts, total = _plan(inputs, format, columns, generate, seed, value_bytes)
     with ExitStack() as stack:
-        sink = stack.enter_context(_sink(data_dir, bootstrap, topic, partitions, configs))
+        sink = stack.enter_context(
+            open_sink(data_dir, bootstrap, topic, partitions, configs=configs)
+        )
         delivery = Delivery(sink, topic, [0] * partitions, reader(data_dir, bootstrap))
         if delivery.resumes and not resume:
             raise PipelineError(
@@ -121,15 +123,6 @@ def seed(
                 bar.update(piece.rows)
         delivery.finish()
     return Summary("seed", delivery.summaries(), time.perf_counter() - began)
-
-
-def _codec(name: str) -> Compression:
-    try:
-        return Compression[name.upper()]
-    except KeyError:
-        raise PipelineError(
-            f"compression {name!r} is none of none, gzip, snappy, lz4, zstd"
-        ) from None
 
 
 def _plan(
@@ -159,20 +152,3 @@ def _plan(
 def _near(data_dir: str | Path | None) -> str | None:
     """Where pieces lie for a while: on the disk they are meant for, but not among the logs."""
     return None if data_dir is None else str(Path(data_dir).resolve().parent)
-
-
-def _sink(
-    data_dir: str | Path | None,
-    bootstrap: str | None,
-    topic: str,
-    partitions: int,
-    configs: Mapping[str, str] | None,
-) -> Sink:
-    if (data_dir is None) == (bootstrap is None):
-        raise PipelineError("either a data directory is named, or a bootstrap address")
-    if data_dir is not None:
-        return DataDirectorySink(Path(data_dir), topic, partitions, configs=configs)
-    from kafkalite.spark.pipelines.network import NetworkSink
-
-    assert bootstrap is not None
-    return NetworkSink(bootstrap, topic, partitions, configs=configs)

@@ -17,14 +17,16 @@ from types import TracebackType
 from typing import Final, Self
 from uuid import UUID
 
-from kafkalite.broker import Broker, StartError, wall_clock_ms
+from kafkalite.broker import Broker, wall_clock_ms
 from kafkalite.config import BrokerConfig, ConfigError
+from kafkalite.listener import StartError
 from kafkalite.log.checkpoints import write_topic_id
 from kafkalite.log.directory import read_meta_properties
 from kafkalite.log.errors import InconsistentDataDirectory
 from kafkalite.log.files import PARTITION_METADATA, Files
 from kafkalite.log.log import Log
 from kafkalite.log.retention import truncate_fully
+from kafkalite.spark.encode import empty_batch
 from kafkalite.spark.pipelines.errors import PipelineError
 from kafkalite.topic_creation import NewTopic, TopicCreation
 from kafkalite.wire.errors import KafkaError
@@ -95,7 +97,7 @@ class DataDirectorySink(Sink):
                 self._broker = stack.enter_context(Broker(_config(self._data_dir)))
                 self._open_logs(stack)
                 self._stack = stack.pop_all()
-        except (StartError, ConfigError, InconsistentDataDirectory) as error:
+        except (StartError, ConfigError) as error:
             raise PipelineError(str(error)) from error
         except KafkaError as error:
             raise PipelineError(f"topic {self._topic}: {error}") from error
@@ -139,6 +141,12 @@ class DataDirectorySink(Sink):
     def append_in_place(self, partition: int, batch: bytearray) -> int:
         """Append a batch that has its offsets, none below the log's end. Raises PipelineError."""
         return self._append_at(partition, batch, _BASE_OFFSET_AND_EPOCH.unpack_from(batch)[0])
+
+    def fill(self, partition: int, end_offset: int) -> None:
+        """Let the log end at `end_offset`, if it ends before: with a batch without records."""
+        start = self._logs[partition].log_end_offset
+        if start < end_offset:
+            self._append_at(partition, bytearray(empty_batch(start, end_offset)), start)
 
     def _append_at(self, partition: int, batch: bytearray, base_offset: int) -> int:
         log = self._logs[partition]
@@ -189,13 +197,38 @@ class DataDirectorySink(Sink):
                     shutil.rmtree(log.directory)
 
 
+def open_sink(
+    data_dir: str | Path | None,
+    bootstrap: str | None,
+    topic: str,
+    partition_count: int,
+    *,
+    configs: Mapping[str, str] | None = None,
+    start_offsets: Sequence[int] = (),
+) -> Sink:
+    """A sink for whichever is given. Raises PipelineError when it is not just one."""
+    if (data_dir is None) == (bootstrap is None):
+        raise PipelineError("either a data directory is named, or a bootstrap address")
+    if data_dir is not None:
+        return DataDirectorySink(
+            Path(data_dir), topic, partition_count, configs=configs, start_offsets=start_offsets
+        )
+    from kafkalite.spark.pipelines.network import NetworkSink
+
+    assert bootstrap is not None
+    return NetworkSink(bootstrap, topic, partition_count, configs=configs)
+
+
 def _config(data_dir: Path) -> BrokerConfig:
     """Of a broker that is opened but not served: its listener is bound, and nobody is answered."""
     properties = {"log.dirs": str(data_dir), "listeners": "PLAINTEXT://127.0.0.1:0"}
     if data_dir.exists():
         if not data_dir.is_dir():
             raise PipelineError(f"{data_dir} is not a directory")
-        stored = read_meta_properties(data_dir, Files())
+        try:
+            stored = read_meta_properties(data_dir, Files())
+        except (InconsistentDataDirectory, OSError) as error:
+            raise PipelineError(str(error)) from error
         if stored is not None:
             properties["node.id"] = str(stored.node_id)
         elif any(data_dir.iterdir()):
