@@ -51,6 +51,11 @@ def content_hashes(records: Any) -> Any:
     return _mix(hashes)
 
 
+def key_hashes(keys: Any) -> Any:
+    """A hash of each key, uint64."""
+    return _of_binary(keys, _KEY)
+
+
 def add_offsets(hashes: Any, offsets: Any) -> Any:
     """The hashes with each record's offset mixed in."""
     return _mix(hashes ^ _of_numbers(offsets, _OFFSET))

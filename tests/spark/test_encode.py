@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 from kafkalite.spark.encode import Producer, encode_batches
 from kafkalite.spark.schema import HEADERS_TYPE
 from kafkalite.wire.compression import Compression
-from kafkalite.wire.records import Record, build_batch, iterate_batches, iterate_records
+from kafkalite.wire.records import (
+    Record,
+    RecordBatch,
+    TimestampType,
+    build_batch,
+    iterate_batches,
+    iterate_records,
+)
 
 blobs = st.none() | st.binary(max_size=300)
 headers = st.lists(st.tuples(st.text(max_size=5), st.none() | st.binary(max_size=9)), max_size=3)
@@ -88,3 +95,32 @@ def test_text_columns_and_chunks_are_taken_as_bytes() -> None:
     [made] = encode_batches(pa.nulls(3, pa.string()), values, np.zeros(3, np.int64))
     [batch] = iterate_batches(made.data)
     assert [record.value for record in iterate_records(batch)] == [b"a", "ä".encode(), b"b"]
+
+
+def test_records_the_broker_stamped_share_a_batch_with_their_like() -> None:
+    stamps = [5, 5, 5, 9, 9, 2]
+    made = encode_batches(
+        pa.nulls(6, pa.binary()),
+        pa.array([b"v"] * 6),
+        np.array(stamps, np.int64),
+        timestamp_type=TimestampType.LOG_APPEND_TIME,
+    )
+    batches = [RecordBatch(each.data) for each in made]
+    assert [batch.max_timestamp for batch in batches] == [5, 9, 2]
+    assert {batch.timestamp_type for batch in batches} == {TimestampType.LOG_APPEND_TIME}
+    assert [record.timestamp for batch in batches for record in iterate_records(batch)] == stamps
+
+
+def test_batches_reach_up_to_the_next() -> None:
+    made = encode_batches(
+        pa.nulls(4, pa.binary()),
+        pa.array([b"v" * 100] * 4),
+        np.zeros(4, np.int64),
+        offsets=np.array([3, 7, 20, 30], np.int64),
+        max_batch_bytes=300,
+        end_offset=50,
+    )
+    batches = [RecordBatch(each.data) for each in made]
+    assert [(batch.base_offset, batch.next_offset) for batch in batches] == [(3, 20), (20, 50)]
+    offsets = [record.offset for batch in batches for record in iterate_records(batch)]
+    assert offsets == [3, 7, 20, 30]

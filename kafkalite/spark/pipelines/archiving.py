@@ -21,7 +21,7 @@ from tqdm import tqdm
 
 from kafkalite.spark import digest
 from kafkalite.spark.data_directory import Isolation
-from kafkalite.spark.encode import milliseconds
+from kafkalite.spark.digest import milliseconds
 from kafkalite.spark.pipelines.errors import PipelineError
 from kafkalite.spark.pipelines.jobs import run_parts, spark_session
 from kafkalite.spark.pipelines.manifest import (

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafkalite.spark.encode import milliseconds
+from kafkalite.spark.digest import milliseconds
 from kafkalite.spark.pipelines.errors import PipelineError
 from kafkalite.spark.pipelines.json_rows import json_objects, json_values
 from kafkalite.spark.pipelines.partitioner import by_key

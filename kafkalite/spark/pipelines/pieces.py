@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from kafkalite.spark import digest
-from kafkalite.spark.encode import encode_batches
+from kafkalite.spark.encode import EncodedBatch, encode_batches
 from kafkalite.spark.pipelines.errors import PipelineError
 from kafkalite.wire.compression import Compression
 from kafkalite.wire.records import RecordBatch, iterate_batches
@@ -45,6 +46,23 @@ class Piece(NamedTuple):
         self.hashes_path.unlink()
 
 
+def _encode(records: Any, compression: Compression, **encoding: Any) -> Iterator[EncodedBatch]:
+    names = records.schema.names
+    return encode_batches(
+        records.column("key"),
+        records.column("value"),
+        digest.milliseconds(records.column("timestamp")),
+        headers=_whole(records.column("headers")) if "headers" in names else None,
+        offsets=_whole(records.column("offset")).to_numpy() if "offset" in names else None,
+        compression=compression,
+        **encoding,
+    )
+
+
+def _whole(column: Any) -> Any:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
 @dataclass
 class PieceWriter:
     """Writes the pieces of one part into a directory, under names of its own."""
@@ -62,8 +80,8 @@ class PieceWriter:
         mode = "ab" if partition in self.rows else "wb"
         path = self._path(partition)
         with path.open(mode) as file:
-            for batch in encode_batches(records, compression=self.compression, **encoding):
-                file.write(batch)
+            for batch in _encode(records, self.compression, **encoding):
+                file.write(batch.data)
         with path.with_suffix(".hashes").open(mode) as file:
             digest.content_hashes(records).tofile(file)
         self.rows[partition] = self.rows.get(partition, 0) + records.num_rows

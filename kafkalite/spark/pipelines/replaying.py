@@ -17,7 +17,7 @@ import pyarrow.parquet
 from tqdm import tqdm
 
 from kafkalite.spark import digest
-from kafkalite.spark.encode import milliseconds
+from kafkalite.spark.digest import milliseconds
 from kafkalite.spark.pipelines.delivery import Delivery
 from kafkalite.spark.pipelines.errors import PipelineError
 from kafkalite.spark.pipelines.jobs import run_parts, spark_session
@@ -63,6 +63,7 @@ class _Task:
     def _in_place(self, writer: PieceWriter, table: Any) -> None:
         """Offsets and the kind of timestamps as they were; the last batch reaches to the range's end."""
         kinds = table.column("timestampType").to_numpy()
+        offsets = table.column("offset").to_numpy()
         starts = [0, *(np.flatnonzero(np.diff(kinds)) + 1).tolist()]
         ends = [*starts[1:], len(kinds)]
         for start, end in zip(starts, ends, strict=True):
@@ -70,7 +71,7 @@ class _Task:
                 self.partition,
                 table.slice(start, end - start),
                 timestamp_type=TimestampType(int(kinds[start])),
-                end_offset=self.archived.end if end == len(kinds) else None,
+                end_offset=self.archived.end if end == len(kinds) else int(offsets[end]),
             )
 
 
@@ -247,6 +248,9 @@ def _put_in_place(
     digests: dict[int, int] = {}
     for task, piece in zip(tasks, pieces, strict=True):
         partition, archived = task.partition, task.archived
+        if isinstance(sink, DataDirectorySink):
+            firsts = [file.first_offset for file in archived.files]
+            sink.fill(partition, min(firsts, default=archived.end))
         if piece is not None:
             for batch in piece.batches():
                 data = bytearray(batch.buffer)

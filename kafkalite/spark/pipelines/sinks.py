@@ -21,18 +21,20 @@ from kafkalite.broker import Broker, wall_clock_ms
 from kafkalite.config import BrokerConfig, ConfigError
 from kafkalite.listener import StartError
 from kafkalite.log.checkpoints import write_topic_id
-from kafkalite.log.directory import read_meta_properties
 from kafkalite.log.errors import InconsistentDataDirectory
 from kafkalite.log.files import PARTITION_METADATA, Files
 from kafkalite.log.log import Log
+from kafkalite.log.meta_properties import read_meta_properties
 from kafkalite.log.retention import truncate_fully
-from kafkalite.spark.encode import empty_batch
 from kafkalite.spark.pipelines.errors import PipelineError
 from kafkalite.topic_creation import NewTopic, TopicCreation
 from kafkalite.wire.errors import KafkaError
+from kafkalite.wire.records import NO_TIMESTAMP, pack_batch
 
 # What was recorded years ago is to stay.
 KEEP_FOREVER: Final = {"retention.ms": "-1"}
+# A batch's last offset is kept in 32 bits.
+_MOST_OFFSETS: Final = 2**31 - 1
 _BASE_OFFSET_AND_EPOCH: Final = struct.Struct(">qii")
 
 
@@ -144,9 +146,9 @@ class DataDirectorySink(Sink):
 
     def fill(self, partition: int, end_offset: int) -> None:
         """Let the log end at `end_offset`, if it ends before: with a batch without records."""
-        start = self._logs[partition].log_end_offset
-        if start < end_offset:
-            self._append_at(partition, bytearray(empty_batch(start, end_offset)), start)
+        while (start := self._logs[partition].log_end_offset) < end_offset:
+            end = min(end_offset, start + _MOST_OFFSETS)
+            self._append_at(partition, bytearray(empty_batch(start, end)), start)
 
     def _append_at(self, partition: int, batch: bytearray, base_offset: int) -> int:
         log = self._logs[partition]
@@ -195,6 +197,18 @@ class DataDirectorySink(Sink):
                 log.close_files()
                 with suppress(OSError):
                     shutil.rmtree(log.directory)
+
+
+def empty_batch(base_offset: int, end_offset: int) -> bytes:
+    """A batch without records that takes the offsets [base_offset, end_offset), as compaction leaves."""
+    return pack_batch(
+        b"",
+        base_offset=base_offset,
+        last_offset_delta=end_offset - 1 - base_offset,
+        record_count=0,
+        base_timestamp=NO_TIMESTAMP,
+        max_timestamp=NO_TIMESTAMP,
+    )
 
 
 def open_sink(

@@ -1,0 +1,177 @@
+"""One partition's audit: what an executor does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kafkalite.log.checkpoints import CorruptCheckpoint, read_lines, read_topic_id
+from kafkalite.log.files import LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA, Files
+from kafkalite.spark.audit.batches import (
+    Segment,
+    check_epochs,
+    check_headers,
+    check_offsets,
+    read_segments,
+)
+from kafkalite.spark.audit.findings import Finding, Findings
+from kafkalite.spark.audit.indexes import (
+    check_indexes,
+    check_snapshots,
+    check_transaction_indexes,
+)
+from kafkalite.spark.audit.producers import check_producers
+from kafkalite.spark.audit.records import RecordCheck
+from kafkalite.spark.pipelines.errors import PipelineError
+
+
+@dataclass(slots=True)
+class SegmentFacts:
+    """A segment, for the plots: sizes in bytes, timestamps in milliseconds (-1: none)."""
+
+    base_offset: int
+    end_offset: int
+    size: int
+    batches: int
+    records: int
+    first_timestamp: int
+    largest_timestamp: int
+    codecs: dict[int, int]
+    is_damaged: bool
+
+
+@dataclass(slots=True)
+class PartitionAudit:
+    """What was found in a partition, and what it is."""
+
+    topic: str
+    partition: int
+    start_offset: int
+    end_offset: int
+    records: int
+    value_bytes: int
+    size: int
+    producers: int
+    committed: int
+    aborted: int
+    open_transactions: int
+    topic_id: str | None
+    timestamps_back: int
+    segments: list[SegmentFacts] = field(default_factory=list[SegmentFacts])
+    findings: list[Finding] = field(default_factory=list[Finding])
+    counts: dict[str, int] = field(default_factory=dict[str, int])
+
+
+@dataclass(frozen=True, slots=True)
+class AuditTask:
+    """A partition to audit.
+
+    Attributes:
+        is_held: a broker is running on it.
+        is_closed: a broker closed it: nothing may be half done.
+        clean_up_to: up to where it is compacted, by the cleaner's checkpoint; 0 if it is not.
+    """
+
+    topic: str
+    partition: int
+    path: Path
+    is_held: bool
+    is_closed: bool
+    clean_up_to: int
+
+    def run(self) -> PartitionAudit:
+        """Raises PipelineError when the files cannot be read."""
+        try:
+            return self._run()
+        except FileNotFoundError as error:
+            if self.is_held:  # retention and compaction go on meanwhile
+                raise PipelineError(f"{self.path} changed while it was read; try again") from error
+            raise PipelineError(f"{self.path} cannot be read: {error}") from error
+        except OSError as error:
+            raise PipelineError(f"{self.path} cannot be read: {error}") from error
+
+    def _run(self) -> PartitionAudit:
+        findings = Findings(self.topic, self.partition)
+        segments = read_segments(self.path, findings, is_held=self.is_held)
+        check_offsets(segments, findings, self.clean_up_to)
+        back = check_headers(segments, findings)
+        if back:
+            findings.add(
+                "timestamps-go-back", f"{back} batches have earlier ones than those before"
+            )
+        check_epochs(segments, self._epochs(findings), findings)
+        transactions = check_producers(segments, findings, self.clean_up_to)
+        records = RecordCheck(findings, self.clean_up_to)
+        for segment in segments:
+            records.check(segment)
+            check_indexes(segment, findings, is_closed=self.is_closed)
+        records.finish()
+        check_transaction_indexes(
+            segments, transactions.aborted, findings, self.clean_up_to, is_closed=self.is_closed
+        )
+        check_snapshots(self.path, segments, findings)
+        topic_id = self._topic_id(findings)
+        producers = {
+            int(each)
+            for segment in segments
+            for each in set(segment.fields["producer_id"].tolist())
+            if each >= 0
+        }
+        facts = [_facts(segment) for segment in segments]
+        return PartitionAudit(
+            self.topic,
+            self.partition,
+            facts[0].base_offset if facts else 0,
+            facts[-1].end_offset if facts else 0,
+            records.rows,
+            records.value_bytes,
+            sum(segment.size for segment in segments),
+            len(producers),
+            transactions.committed,
+            len(transactions.aborted),
+            len(transactions.open),
+            topic_id,
+            back,
+            facts,
+            findings.found,
+            findings.counts,
+        )
+
+    def _epochs(self, findings: Findings) -> list[tuple[int, int]] | None:
+        path = self.path / LEADER_EPOCH_CHECKPOINT
+        try:
+            return [(int(epoch), int(start)) for epoch, start in read_lines(Files(), path)]
+        except (CorruptCheckpoint, ValueError) as error:
+            findings.add("checkpoint", str(error).removeprefix(f"{path}: "), file=path.name)
+            return None
+
+    def _topic_id(self, findings: Findings) -> str | None:
+        path = self.path / PARTITION_METADATA
+        try:
+            topic_id = read_topic_id(Files(), path)
+        except CorruptCheckpoint as error:
+            findings.add("partition-metadata", str(error).removeprefix(f"{path}: "), file=path.name)
+            return None
+        if topic_id is None:
+            findings.add("partition-metadata", "is not there", file=path.name)
+            return None
+        return str(topic_id)
+
+
+def _facts(segment: Segment) -> SegmentFacts:
+    fields = segment.fields
+    codecs: dict[int, int] = {}
+    for codec in (fields["attributes"] & 7).tolist():
+        codecs[codec] = codecs.get(codec, 0) + 1
+    count = len(fields)
+    return SegmentFacts(
+        segment.base_offset,
+        int(segment.last_offsets.max()) + 1 if count else segment.base_offset,
+        segment.size,
+        count,
+        int(fields["record_count"].astype("i8").sum()),
+        int(fields["base_timestamp"][0]) if count else -1,
+        int(fields["max_timestamp"].max()) if count else -1,
+        codecs,
+        segment.is_damaged,
+    )
