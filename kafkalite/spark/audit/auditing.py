@@ -65,8 +65,8 @@ class Audit:
         return "\n".join(
             [
                 *lines,
-                f"audit: {len(self.partitions)} partitions, {records:,} records, {size:,} bytes in "
-                f"{self.seconds:.1f} s: {verdict}",
+                (f"audit: {len(self.partitions)} partitions, {records:,} records, {size:,} bytes in "
+                f"{self.seconds:.1f} s: {verdict}"),
             ]
         )
 
