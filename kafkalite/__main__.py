@@ -38,7 +38,8 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
         prog="kafkalite",
         description="A broker that speaks Kafka's wire protocol.",
         epilog="Configs have Kafka's names. Flags win over KAFKA_* environment variables, those "
-        "over the config file. Documentation of each: README.md.",
+        "over the config file. Documentation of each: README.md. Jobs over logs: kafkalite pipeline "
+        "--help.",
         allow_abbrev=False,
     )
     parser.add_argument("--config", metavar="FILE", type=Path, help="a server.properties")
@@ -120,7 +121,12 @@ def properties(flags: argparse.Namespace) -> dict[str, str]:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command; returns the exit code."""
-    flags = parse_arguments(sys.argv[1:] if arguments is None else arguments)
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments[:1] == ["pipeline"]:
+        from kafkalite.spark.pipelines.command import main as pipeline
+
+        return pipeline(arguments[1:])
+    flags = parse_arguments(arguments)
     _log_to_stderr(flags.log_level.upper(), flags.log_format)
     from kafkalite.config import ConfigError
     from kafkalite.listener import StartError

@@ -22,7 +22,7 @@ from kafkalite.log.files import (
 )
 from kafkalite.spark.audit.findings import Finding, Findings, Severity
 from kafkalite.spark.audit.partitions import AuditTask, PartitionAudit
-from kafkalite.spark.audit.report import write_report
+from kafkalite.spark.audit.report import as_json, write_report
 from kafkalite.spark.data_directory import is_held, list_partitions
 from kafkalite.spark.errors import SparkSourceError
 from kafkalite.spark.pipelines.errors import PipelineError
@@ -57,6 +57,10 @@ class Audit:
     def is_sound(self) -> bool:
         return not self.damage
 
+    def write_json(self, path: Path) -> None:
+        """As audit.json of the report. Raises OSError."""
+        path.write_bytes(as_json(self))
+
     def __str__(self) -> str:
         records = sum(each.records for each in self.partitions)
         size = sum(each.size for each in self.partitions)
@@ -65,8 +69,10 @@ class Audit:
         return "\n".join(
             [
                 *lines,
-                (f"audit: {len(self.partitions)} partitions, {records:,} records, {size:,} bytes in "
-                f"{self.seconds:.1f} s: {verdict}"),
+                (
+                    f"audit: {len(self.partitions)} partitions, {records:,} records, {size:,} bytes in "
+                    f"{self.seconds:.1f} s: {verdict}"
+                ),
             ]
         )
 
@@ -88,6 +94,34 @@ def audit(
 
     Raises PipelineError: it is no data directory, or cannot be read.
     """
+    with ExitStack() as stack:
+        plan = plan_audit(data_dir, topics)
+        session = stack.enter_context(spark_session(spark, master))
+        began = time.perf_counter()
+        results = run_parts(session, AuditTask.run, plan.tasks)
+        bar = tqdm(
+            results, total=len(plan.tasks), unit=" partitions", desc="audit", disable=not progress
+        )
+        result = judge(plan, list(bar))
+        result.seconds = time.perf_counter() - began
+    if report_dir is not None:
+        write_report(result, Path(report_dir))
+    return result
+
+
+@dataclass(slots=True)
+class Plan:
+    """What is to be audited, and what the files of the directory itself say."""
+
+    root: Path
+    is_held: bool
+    tasks: list[AuditTask]
+    checkpoints: dict[str, dict[TopicPartition, int]]
+    findings: Findings
+
+
+def plan_audit(data_dir: str | Path, topics: Sequence[str] = ()) -> Plan:
+    """A task for each partition. Raises PipelineError."""
     root = Path(data_dir).resolve()
     try:
         stored = [each for each in list_partitions(root) if not topics or each.topic in topics]
@@ -111,17 +145,14 @@ def audit(
         )
         for each in stored
     ]
-    with ExitStack() as stack:
-        session = stack.enter_context(spark_session(spark, master))
-        began = time.perf_counter()
-        done: list[PartitionAudit] = []
-        results = run_parts(session, AuditTask.run, tasks)
-        bar = tqdm(
-            results, total=len(tasks), unit=" partitions", desc="audit", disable=not progress
-        )
-        done.extend(bar)
-    if not held:
-        _check_ends(done, checkpoints, findings)
+    return Plan(root, held, tasks, checkpoints, findings)
+
+
+def judge(plan: Plan, done: list[PartitionAudit]) -> Audit:
+    """All partitions together."""
+    findings = plan.findings
+    if not plan.is_held:
+        _check_ends(done, plan.checkpoints, findings)
     _check_topics(done, findings)
     counts = dict(findings.counts)
     for each in done:
@@ -131,10 +162,7 @@ def audit(
     every.sort(
         key=lambda each: (each.severity, each.topic, each.partition, each.file, each.position)
     )
-    result = Audit(root, held, done, every, counts, time.perf_counter() - began)
-    if report_dir is not None:
-        write_report(result, Path(report_dir))
-    return result
+    return Audit(plan.root, plan.is_held, done, every, counts)
 
 
 def _checkpoint(root: Path, name: str, findings: Findings) -> dict[TopicPartition, int]:

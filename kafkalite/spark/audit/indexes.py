@@ -190,7 +190,9 @@ def check_transaction_indexes(
             )
 
 
-def check_snapshots(directory: Path, segments: list[Segment], findings: Findings) -> None:
+def check_snapshots(
+    directory: Path, segments: list[Segment], findings: Findings, clean_up_to: int
+) -> None:
     """Producer snapshots: whole, and saying of each producer's last batch what the log says."""
     for path in sorted(directory.glob(f"*{SNAPSHOT_SUFFIX}")):
         if parse_segment_file(path.name) is None:
@@ -201,32 +203,33 @@ def check_snapshots(directory: Path, segments: list[Segment], findings: Findings
             findings.add("snapshot", str(error), file=path.name)
             continue
         for entry in entries:
-            if entry.last_offset < 0:
+            told = _batch_of(segments, entry.last_offset)
+            if entry.last_offset < clean_up_to or told is None:
                 continue
-            told = _batch_ending_at(segments, entry.last_offset)
-            if told is None:
-                continue
-            producer_id, last_sequence = told
-            if producer_id != entry.producer_id or last_sequence not in (-1, entry.last_sequence):
+            if told not in (
+                (entry.producer_id, entry.last_offset, entry.last_sequence),
+                (entry.producer_id, entry.last_offset, -1),
+            ):
                 findings.add(
                     "snapshot",
-                    f"producer {entry.producer_id}'s last sequence was {entry.last_sequence}; the "
-                    f"batch is producer {producer_id}'s up to {last_sequence}",
+                    f"producer {entry.producer_id} ended at offset {entry.last_offset} with sequence "
+                    f"{entry.last_sequence}; that batch is producer {told[0]}'s, up to offset "
+                    f"{told[1]}, sequence {told[2]}",
                     file=path.name,
                     offset=entry.last_offset,
                 )
 
 
-def _batch_ending_at(segments: list[Segment], offset: int) -> tuple[int, int] | None:
-    """(producer id, last sequence or -1) of the batch that ends at an offset, if there is one."""
+def _batch_of(segments: list[Segment], offset: int) -> tuple[int, int, int] | None:
+    """(producer id, last offset, last sequence or -1) of the batch that holds an offset, if one does."""
     for segment in segments:
         if segment.is_damaged or not len(segment.fields):
             continue
         lasts = segment.last_offsets
         i = int(np.searchsorted(lasts, offset))
-        if i < len(lasts) and lasts[i] == offset:
+        if i < len(lasts) and segment.base_offsets[i] <= offset:
             fields = segment.fields[i]
             sequence = int(fields["base_sequence"])
             last = -1 if sequence < 0 else (sequence + int(fields["last_offset_delta"])) % 2**31
-            return int(fields["producer_id"]), last
+            return int(fields["producer_id"]), int(lasts[i]), last
     return None

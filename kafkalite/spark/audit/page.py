@@ -42,12 +42,16 @@ def page(audit: Audit) -> str:
     verdict = "sound" if audit.is_sound else "damaged"
     state = "running" if audit.is_held else "not running"
     parts = [
-        (f"<!doctype html><html lang='en'><head><meta charset='utf-8'><title>Audit of "
-        f"{escape(str(audit.data_dir))}</title><style>{_STYLE}</style></head><body>"),
+        (
+            f"<!doctype html><html lang='en'><head><meta charset='utf-8'><title>Audit of "
+            f"{escape(str(audit.data_dir))}</title><style>{_STYLE}</style></head><body>"
+        ),
         f"<h1>Audit of <code>{escape(str(audit.data_dir))}</code></h1>",
         f"<p><span class='verdict {verdict}'>{verdict}</span></p>",
-        (f"<p class='facts'>{len(audit.partitions)} partitions, {records:,} records, {size:,} bytes; "
-        f"the broker was {state}; {audit.seconds:.1f} s.</p>"),
+        (
+            f"<p class='facts'>{len(audit.partitions)} partitions, {records:,} records, {size:,} bytes; "
+            f"the broker was {state}; {audit.seconds:.1f} s.</p>"
+        ),
     ]
     if kinds:
         parts.append("<h2>What was found</h2>")

@@ -109,7 +109,7 @@ class AuditTask:
         check_transaction_indexes(
             segments, transactions.aborted, findings, self.clean_up_to, is_closed=self.is_closed
         )
-        check_snapshots(self.path, segments, findings)
+        check_snapshots(self.path, segments, findings, self.clean_up_to)
         topic_id = self._topic_id(findings)
         producers = {
             int(each)

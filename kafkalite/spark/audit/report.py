@@ -55,8 +55,20 @@ _PARTITIONS: Final = pa.schema(
 
 def write_report(audit: Audit, directory: Path) -> None:
     """Write the four files, each whole or not at all. Raises PipelineError."""
-    findings = [{**asdict(each), "severity": str(each.severity)} for each in audit.findings]
-    partitions = [asdict(each) for each in audit.partitions]
+    findings, partitions = _rows(audit)
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        _replace(directory / "findings.parquet", _parquet(findings, _FINDINGS))
+        _replace(directory / "partitions.parquet", _parquet(partitions, _PARTITIONS))
+        _replace(directory / "audit.json", as_json(audit))
+        _replace(directory / "audit.html", page(audit).encode())
+    except OSError as error:
+        raise PipelineError(f"the report cannot be written to {directory}: {error}") from error
+
+
+def as_json(audit: Audit) -> bytes:
+    """The outcome with every finding and partition."""
+    findings, partitions = _rows(audit)
     summary = {
         "data_dir": str(audit.data_dir),
         "broker_running": audit.is_held,
@@ -66,14 +78,12 @@ def write_report(audit: Audit, directory: Path) -> None:
         "findings": findings,
         "partitions": [{name: each[name] for name in _PARTITIONS.names} for each in partitions],
     }
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        _replace(directory / "findings.parquet", _parquet(findings, _FINDINGS))
-        _replace(directory / "partitions.parquet", _parquet(partitions, _PARTITIONS))
-        _replace(directory / "audit.json", (json.dumps(summary, indent=2) + "\n").encode())
-        _replace(directory / "audit.html", page(audit).encode())
-    except OSError as error:
-        raise PipelineError(f"the report cannot be written to {directory}: {error}") from error
+    return (json.dumps(summary, indent=2) + "\n").encode()
+
+
+def _rows(audit: Audit) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    findings = [{**asdict(each), "severity": str(each.severity)} for each in audit.findings]
+    return findings, [asdict(each) for each in audit.partitions]
 
 
 def _parquet(rows: list[dict[str, Any]], schema: Any) -> bytes:
