@@ -112,11 +112,7 @@ def encode_batches(
         )
         for start, end in zip(batch_starts[which].tolist(), ends[which].tolist(), strict=True):
             plain = _bytes(records, start - first, end - first)
-            last_offset = int(offsets[end - 1])
-            if end_offset is not None:
-                following = int(offsets[end]) if end < count else end_offset
-                # A delta has 32 bits: what does not fit stays a gap.
-                last_offset = min(following - 1, int(offsets[start]) + (1 << 31) - 1)
+            last_offset = _last_offset(offsets, start, end, end_offset)
             data = pack_batch(
                 compress(compression, plain, compression_level),
                 base_offset=int(offsets[start]),
@@ -131,6 +127,15 @@ def encode_batches(
                 partition_leader_epoch=partition_leader_epoch,
             )
             yield EncodedBatch(data, int(offsets[start]), last_offset, end - start)
+
+
+def _last_offset(offsets: np.ndarray, start: int, end: int, end_offset: int | None) -> int:
+    """Where the batch of the rows [start, end) ends: with its last record, or before the next batch."""
+    if end_offset is None:
+        return int(offsets[end - 1])
+    following = int(offsets[end]) if end < len(offsets) else end_offset
+    # A delta has 32 bits: what does not fit stays a gap.
+    return min(following - 1, int(offsets[start]) + (1 << 31) - 1)
 
 
 def _sequence(base_sequence: int, rows_before: int) -> int:

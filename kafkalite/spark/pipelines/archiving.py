@@ -141,7 +141,7 @@ def archive(
         stack.enter_context(_locked(root))
         manifest = Manifest.load(root, must_exist=False)
         tasks, notes = _plan(source, manifest, chosen, level, allow_loss=allow_loss)
-        began = time.perf_counter()
+        began, done = time.perf_counter(), 0
         if tasks:
             _remove_left_behind(manifest, chosen)
             session = stack.enter_context(spark_session(spark, master))
@@ -241,7 +241,9 @@ def _remove_left_behind(manifest: Manifest, chosen: dict[str, list[int]]) -> Non
 
 def _run(
     spark: Any, manifest: Manifest, tasks: list[_Task], isolation: Isolation, *, progress: bool
-) -> None:
+) -> int:
+    """Archive the ranges, one after the other; the number of records."""
+    rows = 0
     total = sum(task.end - task.start for task in tasks)
     with tqdm(
         total=total, unit=" offsets", unit_scale=True, desc="archive", disable=not progress
@@ -252,8 +254,10 @@ def _run(
             topic = manifest.topics[task.topic]
             topic.partitions.setdefault(task.partition, []).append(done)
             manifest.save()
+            rows += done.rows
             bar.update(task.end - task.start)
     shutil.rmtree(manifest.root / _STAGING, ignore_errors=True)
+    return rows
 
 
 def _into_place(root: Path, done: ArchivedRange) -> None:

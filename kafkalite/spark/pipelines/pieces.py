@@ -7,7 +7,9 @@ tasks ran.
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -109,3 +111,11 @@ def codec_named(name: str) -> Compression:
         raise PipelineError(
             f"compression {name!r} is none of none, gzip, snappy, lz4, zstd"
         ) from None
+
+
+@contextmanager
+def temporary_directory(pipeline: str, data_dir: str | Path | None) -> Iterator[Path]:
+    """Where pieces lie for a while: on the disk they are meant for, but not among the logs."""
+    near = None if data_dir is None else Path(data_dir).resolve().parent
+    with tempfile.TemporaryDirectory(prefix=f".kafkalite-{pipeline}-", dir=near) as name:
+        yield Path(name)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +21,12 @@ from kafkalite.spark.pipelines.errors import PipelineError
 from kafkalite.spark.pipelines.jobs import run_parts, spark_session
 from kafkalite.spark.pipelines.manifest import ArchivedRange, ArchivedTopic, Manifest
 from kafkalite.spark.pipelines.pacing import Pace, pace_windows
-from kafkalite.spark.pipelines.pieces import Piece, PieceWriter, codec_named
+from kafkalite.spark.pipelines.pieces import (
+    Piece,
+    PieceWriter,
+    codec_named,
+    temporary_directory,
+)
 from kafkalite.spark.pipelines.progress_file import ProgressFile
 from kafkalite.spark.pipelines.sinks import DataDirectorySink, Sink, open_sink
 from kafkalite.spark.pipelines.stored import reader
@@ -156,35 +159,35 @@ def replay(
             raise PipelineError(f"topic {target} is not empty; --append writes behind what it has")
         session = stack.enter_context(spark_session(spark, master))
         began = time.perf_counter()
-        near = None if data_dir is None else str(Path(data_dir).resolve().parent)
-        directory = Path(tempfile.mkdtemp(prefix=".kafkalite-replay-", dir=near))
-        stack.callback(shutil.rmtree, directory, ignore_errors=True)
+        directory = stack.enter_context(temporary_directory("replay", data_dir))
         tasks = _tasks(root, archived, codec, directory, append=append, speed=speed)
+        rows = sum(task.archived.rows for task in tasks)
         bar = stack.enter_context(
-            tqdm(
-                total=sum(task.archived.rows for task in tasks),
-                unit=" rows",
-                unit_scale=True,
-                desc="replay",
-                disable=not progress,
-            )
+            tqdm(total=rows, unit=" rows", unit_scale=True, desc="replay", disable=not progress)
         )
         pieces = run_parts(session, _Task.run, tasks)
         if append:
-            if speed is None:
-                for piece in pieces:
-                    if piece is not None:
-                        delivery.deliver(piece)
-                        piece.remove()
-                        bar.update(piece.rows)
-            else:
-                Pace(speed, bar).deliver(delivery, [piece for piece in pieces if piece is not None])
-            delivery.finish()
-            done = delivery.summaries()
+            done = _append(delivery, pieces, bar, speed)
         else:
             done = _put_in_place(sink, target, tasks, pieces, bar)
         state.end()
     return Summary("replay", done, time.perf_counter() - began)
+
+
+def _append(
+    delivery: Delivery, pieces: Iterator[Piece | None], bar: Any, speed: float | None
+) -> list[PartitionSummary]:
+    """Every record behind what is there, at its pace if there is one."""
+    if speed is not None:
+        Pace(speed, bar).deliver(delivery, [piece for piece in pieces if piece is not None])
+    else:
+        for piece in pieces:
+            if piece is not None:
+                delivery.deliver(piece)
+                piece.remove()
+                bar.update(piece.rows)
+    delivery.finish()
+    return delivery.summaries()
 
 
 def _check(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -24,7 +22,12 @@ from kafkalite.spark.pipelines.input_files import (
     split,
 )
 from kafkalite.spark.pipelines.jobs import run_parts, spark_session
-from kafkalite.spark.pipelines.pieces import Piece, PieceWriter, codec_named
+from kafkalite.spark.pipelines.pieces import (
+    Piece,
+    PieceWriter,
+    codec_named,
+    temporary_directory,
+)
 from kafkalite.spark.pipelines.sinks import open_sink
 from kafkalite.spark.pipelines.stored import reader
 from kafkalite.spark.pipelines.summary import Summary
@@ -108,8 +111,7 @@ def seed(
             )
         session = stack.enter_context(spark_session(spark, master))
         began = time.perf_counter()
-        directory = Path(tempfile.mkdtemp(prefix=".kafkalite-seed-", dir=_near(data_dir)))
-        stack.callback(shutil.rmtree, directory, ignore_errors=True)
+        directory = stack.enter_context(temporary_directory("seed", data_dir))
         tasks = [
             _Task(i, part, columns, partitions, codec, directory) for i, part in enumerate(parts)
         ]
@@ -147,8 +149,3 @@ def _plan(
         parts += of_file
         total = None if rows is None or total is None else total + rows
     return parts, total
-
-
-def _near(data_dir: str | Path | None) -> str | None:
-    """Where pieces lie for a while: on the disk they are meant for, but not among the logs."""
-    return None if data_dir is None else str(Path(data_dir).resolve().parent)

@@ -31,12 +31,16 @@ class PartitionSummary:
 
 @dataclass(slots=True)
 class Summary:
-    """What a pipeline did. `seconds` is wall clock time, without Spark's start."""
+    """What a pipeline did. `seconds` is wall clock time, without Spark's start.
+
+    `done` are the rows of this run; the partitions' may be those of earlier ones, too.
+    """
 
     pipeline: str
     partitions: list[PartitionSummary]
     seconds: float = 0.0
     notes: list[str] = field(default_factory=list[str])
+    done: int | None = None
 
     @property
     def rows(self) -> int:
@@ -60,8 +64,9 @@ class Summary:
             for each in self.partitions
         ]
         lines = table([("partition", "rows", "offsets", "digest"), *rows])
-        rate = f", {self.rows / self.seconds:,.0f} rows/s" if self.seconds > 0 else ""
-        lines.append(f"{self.pipeline}: {self.rows:,} rows in {self.seconds:.1f} s{rate}")
+        done = self.rows if self.done is None else self.done
+        rate = f", {done / self.seconds:,.0f} rows/s" if done and self.seconds > 0 else ""
+        lines.append(f"{self.pipeline}: {done:,} rows in {self.seconds:.1f} s{rate}")
         return "\n".join([*lines, *self.notes])
 
 
