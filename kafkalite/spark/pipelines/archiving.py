@@ -146,11 +146,11 @@ def archive(
             _remove_left_behind(manifest, chosen)
             session = stack.enter_context(spark_session(spark, master))
             began = time.perf_counter()
-            _run(session, manifest, tasks, level, progress=progress)
-    done = [
+            done = _run(session, manifest, tasks, progress=progress)
+    archived = [
         each for topic in chosen if topic in manifest.topics for each in manifest.summary(topic)
     ]
-    return Summary("archive", done, time.perf_counter() - began, notes)
+    return Summary("archive", archived, time.perf_counter() - began, notes, done)
 
 
 def _choose(source: Reader, topics: Sequence[str]) -> dict[str, list[int]]:
@@ -239,9 +239,7 @@ def _remove_left_behind(manifest: Manifest, chosen: dict[str, list[int]]) -> Non
                 path.unlink()
 
 
-def _run(
-    spark: Any, manifest: Manifest, tasks: list[_Task], isolation: Isolation, *, progress: bool
-) -> int:
+def _run(spark: Any, manifest: Manifest, tasks: list[_Task], *, progress: bool) -> int:
     """Archive the ranges, one after the other; the number of records."""
     rows = 0
     total = sum(task.end - task.start for task in tasks)
