@@ -91,16 +91,11 @@ def encode_batches(
         _lengths(column, 0) for column in (keys, values, header_bytes)
     )
     stamped = timestamp_type is TimestampType.LOG_APPEND_TIME
-    breaks = np.flatnonzero(np.diff(timestamps_ms)) + 1 if stamped else np.empty(0, np.int64)
-    batch_starts = _split(sizes, offsets, max_batch_bytes, breaks)
-    # Several batches are joined at once, but not more than Arrow's offsets can address.
+    changes = np.diff(timestamps_ms) if stamped else np.zeros(0)
+    batch_starts = _split(sizes, offsets, max_batch_bytes, np.flatnonzero(changes) + 1)
     ends = np.append(batch_starts[1:], count)
-    joined_bytes = np.cumsum(sizes)[ends - 1]
-    group = joined_bytes // _MOST_JOINED_BYTES
-    attributes = int(compression) | (TRANSACTIONAL_FLAG if producer.is_transactional else 0)
-    attributes |= LOG_APPEND_TIME_FLAG if stamped else 0
-    for number in np.unique(group).tolist():
-        which = np.flatnonzero(group == number)
+    attributes = _attributes(compression, producer, stamped=stamped)
+    for which in _groups(sizes, ends):
         first, last = int(batch_starts[which[0]]), int(ends[which[-1]])
         starts = batch_starts[which] - first
         records = _join(
@@ -127,6 +122,21 @@ def encode_batches(
                 partition_leader_epoch=partition_leader_epoch,
             )
             yield EncodedBatch(data, int(offsets[start]), last_offset, end - start)
+
+
+def _groups(sizes: np.ndarray, ends: np.ndarray) -> Iterator[np.ndarray]:
+    """Several batches are joined at once, but not more than Arrow's offsets can address."""
+    group = np.cumsum(sizes)[ends - 1] // _MOST_JOINED_BYTES
+    for number in np.unique(group).tolist():
+        yield np.flatnonzero(group == number)
+
+
+def _attributes(compression: Compression, producer: Producer, *, stamped: bool) -> int:
+    return (
+        int(compression)
+        | (TRANSACTIONAL_FLAG if producer.is_transactional else 0)
+        | (LOG_APPEND_TIME_FLAG if stamped else 0)
+    )
 
 
 def _last_offset(offsets: np.ndarray, start: int, end: int, end_offset: int | None) -> int:
