@@ -77,8 +77,7 @@ def encode_batches(
         offsets: int64, ascending: the records keep them; else they count on from `base_offset`.
         max_batch_bytes: of the records, before compression; a larger record has a batch of its own.
         timestamp_type: with LOG_APPEND_TIME, the records of a batch have one timestamp.
-        end_offset: with `offsets`, each batch reaches up to where the next begins, and the last one up
-            to here, as if compaction had removed the records between.
+        end_offset: with `offsets`, batches reach up to the next, as after compaction; the last to here.
     """
     count = len(keys)
     if not count:
@@ -87,9 +86,7 @@ def encode_batches(
         offsets = np.arange(base_offset, base_offset + count, dtype=np.int64)
     keys, values = _binary(keys), _binary(values)
     header_bytes = _headers(headers, count)
-    sizes = _RECORD_OVERHEAD_BYTES + sum(
-        _lengths(column, 0) for column in (keys, values, header_bytes)
-    )
+    sizes = _RECORD_OVERHEAD_BYTES + sum(_lengths(each, 0) for each in (keys, values, header_bytes))
     stamped = timestamp_type is TimestampType.LOG_APPEND_TIME
     changes = np.diff(timestamps_ms) if stamped else np.zeros(0)
     batch_starts = _split(sizes, offsets, max_batch_bytes, np.flatnonzero(changes) + 1)
