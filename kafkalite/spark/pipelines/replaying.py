@@ -136,10 +136,7 @@ def replay(
     """
     root = Path(archive_dir).resolve()
     manifest = Manifest.load(root)
-    archived = manifest.topics.get(topic)
-    if archived is None or not archived.partitions:
-        known = ", ".join(sorted(manifest.topics)) or "none"
-        raise PipelineError(f"{root} has no topic {topic!r}; it has {known}")
+    archived = _archived(manifest, topic)
     _check(manifest, topic, archived, append=append, speed=speed, bootstrap=bootstrap)
     codec = codec_named(compression)
     target = into or topic
@@ -172,6 +169,15 @@ def replay(
             done = _put_in_place(sink, target, tasks, pieces, bar)
         state.end()
     return Summary("replay", done, time.perf_counter() - began)
+
+
+def _archived(manifest: Manifest, topic: str) -> ArchivedTopic:
+    """Raises PipelineError."""
+    archived = manifest.topics.get(topic)
+    if archived is None or not archived.partitions:
+        known = ", ".join(sorted(manifest.topics)) or "none"
+        raise PipelineError(f"{manifest.root} has no topic {topic!r}; it has {known}")
+    return archived
 
 
 def _append(
