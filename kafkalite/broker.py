@@ -27,7 +27,13 @@ from kafkalite.dispatch import Dispatcher
 from kafkalite.fetch_sessions import FetchSessionCache
 from kafkalite.group_coordinator.coordinator import GroupCoordinator
 from kafkalite.groups import open_group_coordinator
-from kafkalite.listener import Connections, Listener, StartError, open_listeners
+from kafkalite.listener import (
+    Connections,
+    Listener,
+    StartError,
+    open_listeners,
+    open_node_listeners,
+)
 from kafkalite.log.errors import DataDirectoryInUse, InconsistentDataDirectory
 from kafkalite.log_moves import LogMoves
 from kafkalite.metadata.metadata_log import MetadataLog, MetadataLogConfig
@@ -69,12 +75,7 @@ class Broker:
         self.now_ms = now_ms
         self.visible_after_flush = config.boolean("kafkalite.visible.after.flush")
         self.listeners: list[Listener] = []
-        self.fetch_sessions = {
-            node_id: FetchSessionCache(
-                config.integer("max.incremental.fetch.session.cache.slots"), trio.current_time
-            )
-            for node_id in config.node_ids
-        }
+        self.fetch_sessions = {node_id: self._new_sessions() for node_id in config.node_ids}
         self.stopped = trio.Event()
         self._stop = trio.Event()
         self._accept_on: Callable[[Listener], None]
@@ -84,6 +85,10 @@ class Broker:
         self._connections: Connections
         # Only where it is asked for, and only then imported.
         self.metrics: MetricsEndpoint | None = None
+
+    def _new_sessions(self) -> FetchSessionCache:
+        slots = self.config.integer("max.incremental.fetch.session.cache.slots")
+        return FetchSessionCache(slots, trio.current_time)
 
     @property
     def bootstrap(self) -> str:
@@ -235,6 +240,7 @@ class Broker:
         for listener in self._listeners_of(node_id):
             listener.close()
         self._connections.cut(node_id)
+        self.fetch_sessions[node_id] = self._new_sessions()
         self.cluster.fence(node_id)
 
     def start_node(self, node_id: int) -> None:
@@ -249,6 +255,38 @@ class Broker:
             self._accept_on(opened)
         del self._ports[node_id]
         self.cluster.register(node_id, self._endpoints()[node_id])
+
+    def add_node(self) -> int:
+        """Let a new node join, while serving; its id. Raises StartError if its port is taken.
+
+        It holds nothing until topics are created or partitions move there.
+        """
+        node_id = self.config.add_node()
+        like = self._listeners_of(max(self._nodes_with_listeners()))
+        opened = open_node_listeners(self.config, node_id, like)
+        self.fetch_sessions[node_id] = self._new_sessions()
+        self.listeners += opened
+        for listener in opened:
+            self._accept_on(listener)
+        self.cluster.register(node_id, self._endpoints()[node_id])
+        return node_id
+
+    def remove_node(self, node_id: int) -> None:
+        """Let a node go for good, as if it was stopped and unregistered (KIP-704).
+
+        What it alone holds has no leader then. Raises KeyError if there is no such node, ValueError
+        if it is the only one.
+        """
+        if self._nodes_with_listeners() == {node_id}:
+            raise ValueError(f"node {node_id} is the only one")
+        if node_id in self.cluster.nodes:
+            self.stop_node(node_id)
+        del self._ports[node_id]
+        self.listeners = [each for each in self.listeners if each.node_id != node_id]
+        self.cluster.unregister(node_id)
+
+    def _nodes_with_listeners(self) -> set[int]:
+        return {listener.node_id for listener in self.listeners}
 
     def _listeners_of(self, node_id: int) -> list[Listener]:
         return [listener for listener in self.listeners if listener.node_id == node_id]

@@ -106,6 +106,32 @@ def open_listeners(config: BrokerConfig) -> list[Listener]:
         raise
 
 
+def open_node_listeners(
+    config: BrokerConfig, node_id: int, like: Sequence[Listener]
+) -> list[Listener]:
+    """Bind the listeners of a node that comes later. Raises StartError.
+
+    Where its ports are not given by the configuration they follow those of `like`, another node's
+    listeners, if they are free.
+    """
+    opened: list[Listener] = []
+    try:
+        for wanted, other in zip(config.listeners(node_id), like, strict=True):
+            sock = _bind_near(wanted, other) if wanted.port == 0 else bind(wanted.host, wanted.port)
+            opened.append(_told(config, node_id, wanted, sock))
+    except StartError:
+        for listener in opened:
+            listener.close()
+        raise
+    return opened
+
+
+def _bind_near(wanted: ListenerConfig, other: Listener) -> socket.socket:
+    with suppress(StartError, OSError, OverflowError):
+        return bind(wanted.host, other.advertised_port + 1)
+    return bind(wanted.host, 0)
+
+
 def _told(
     config: BrokerConfig, node_id: int, wanted: ListenerConfig, sock: socket.socket
 ) -> Listener:

@@ -103,6 +103,14 @@ class broker:
         """Let a stopped node come back at its address; KeyError if it was not stopped."""
         self._call(lambda: self._running.start_node(node_id))
 
+    def add_node(self) -> int:
+        """Let a new node join; its id. Raises StartError if its port is taken."""
+        return self._call(lambda: self._running.add_node())
+
+    def remove_node(self, node_id: int) -> None:
+        """Let a node go for good; KeyError if there is none, ValueError if it is the only one."""
+        self._call(lambda: self._running.remove_node(node_id))
+
     def topic_id(self, name: str) -> UUID:
         """A topic's id, or KeyError."""
         topic = self._call(lambda: self._running.topics.get(name))

@@ -144,6 +144,13 @@ class BrokerConfig:
         """The ids of all nodes this process presents."""
         return range(self.node_id, self.node_id + self.integer("kafkalite.nodes"))
 
+    def add_node(self) -> int:
+        """One node more; its id."""
+        node_id = self.node_ids.stop
+        self.static["kafkalite.nodes"] = str(len(self.node_ids) + 1)
+        self._values.clear()
+        return node_id
+
     @property
     def data_directory(self) -> Path:
         """Where everything is kept."""

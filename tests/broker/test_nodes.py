@@ -9,6 +9,11 @@ from confluent_kafka import Consumer, Producer
 
 from kafkalite.testing import broker as test_broker
 from kafkalite.topics import NewTopic
+from kafkalite.wire.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
 from kafkalite.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from kafkalite.wire.messages.find_coordinator import FindCoordinatorRequest
 from kafkalite.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
@@ -93,6 +98,78 @@ async def test_coordinators_move(connect: Any) -> None:
         b.start_node(3)
         answer = await client.ask(request, 4)
         assert {found.key: found.node_id for found in answer.coordinators} == before
+
+
+async def nodes_seen(client: Any) -> list[int]:
+    answer = await client.ask(MetadataRequest(topics=[]))
+    return [node.node_id for node in answer.brokers]
+
+
+async def test_nodes_come_and_go_for_good(connect: Any) -> None:
+    async with test_broker(nodes=2) as b:
+        b._running.topics.create(NewTopic("t", assignments=[(0, [2, 1])]))
+        first = await connect(b, 1)
+        assert b.add_node() == 3
+        assert await nodes_seen(first) == [1, 2, 3]
+        assert len(b.bootstrap.split(",")) == 3
+        third = await connect(b, 3)
+        assert await nodes_seen(third) == [1, 2, 3]
+        # It takes over a partition, and then the node that had it goes.
+        moves = [ReassignablePartition(partition_index=0, replicas=[3, 1])]
+        topics = [ReassignableTopic(name="t", partitions=moves)]
+        answer = await first.ask(AlterPartitionReassignmentsRequest(topics=topics))
+        assert answer.responses[0].partitions[0].error_code == 0
+        assert await leader_of(first) == 3
+        assert await produced(third) == 0
+        b.remove_node(2)
+        assert await nodes_seen(first) == [1, 3]
+        with pytest.raises(KeyError):
+            b.start_node(2)
+        assert b.add_node() == 4  # an id is given once
+        b.remove_node(3)
+        assert await third.is_closed()
+        assert await leader_of(first) == 1
+        assert await produced(first) == 0
+        b.remove_node(1)
+        with pytest.raises(ValueError, match="node 4 is the only one"):
+            b.remove_node(4)
+        with pytest.raises(KeyError):
+            b.remove_node(1)
+
+
+async def test_a_node_added_has_its_port_from_the_configuration() -> None:
+    async with test_broker() as first:
+        taken = int(first.bootstrap.rpartition(":")[2])
+        async with test_broker(nodes=1, port=0) as b:
+            b.add_node()
+            ports = [int(address.rpartition(":")[2]) for address in b.bootstrap.split(",")]
+            assert len({*ports, taken}) == 3
+
+
+async def test_who_leads_instead_is_told_with_its_address(connect: Any) -> None:
+    """KIP-951, in Produce since version 10, in Fetch since version 16."""
+    async with test_broker(nodes=3) as b:
+        b._running.topics.create(NewTopic("t", assignments=[(0, [2, 3])]))
+        b.stop_node(2)
+        b.start_node(2)
+        client = await connect(b, 1)
+        address = b.bootstrap.split(",")[2]
+        for answer in (
+            await client.ask(produce(), 10),
+            await client.ask(fetch_by_id(b.topic_id("t")), 16),
+        ):
+            (topic,) = answer.responses
+            (data,) = getattr(topic, "partition_responses", None) or topic.partitions
+            assert data.error_code == 6
+            assert (data.current_leader.leader_id, data.current_leader.leader_epoch) == (3, 1)
+            (node,) = answer.node_endpoints
+            assert (node.node_id, f"{node.host}:{node.port}") == (3, address)
+
+
+def fetch_by_id(topic_id: Any) -> FetchRequest:
+    partition = FetchPartition(partition=0, partition_max_bytes=1000)
+    topics = [FetchTopic(topic_id=topic_id, partitions=[partition])]
+    return FetchRequest(max_wait_ms=0, topics=topics)
 
 
 async def test_nodes_that_cannot_be_stopped_or_started() -> None:
