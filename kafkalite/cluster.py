@@ -17,12 +17,19 @@ from kafkalite.metadata.features import BOOTSTRAP_FEATURES, SUPPORTED_FEATURES
 from kafkalite.metadata.image import (
     ALL_BROKERS,
     BROKER_RESOURCE,
+    NO_LEADER,
     BrokerState,
     MetadataImage,
     PartitionState,
 )
 from kafkalite.metadata.image_records import records_of
-from kafkalite.metadata.leadership import after_fencing, after_restart, after_unfencing
+from kafkalite.metadata.leadership import (
+    Rules,
+    after_fencing,
+    after_restart,
+    after_unfencing,
+    with_leader,
+)
 from kafkalite.metadata.metadata_log import MetadataLog
 from kafkalite.metadata.reassignment import catch_up
 from kafkalite.wire.messages.records.begin_transaction_record import BeginTransactionRecord
@@ -47,6 +54,9 @@ from kafkalite.wire.messages.records.unregister_broker_record import UnregisterB
 PRODUCER_ID_BLOCK_SIZE: Final = 1000
 
 Subscriber = Callable[[Sequence[object]], None]
+UNCLEAN_ELECTION: Final = "unclean.leader.election.enable"
+
+LeaderChange = Callable[[UUID, int, PartitionState, Rules], PartitionChangeRecord | None]
 PartitionChange = Callable[[UUID, int, PartitionState], PartitionChangeRecord | None]
 
 
@@ -168,6 +178,10 @@ class Cluster:
             self._apply_dynamic_configs()
         for subscriber in self._subscribers:
             subscriber(records)
+        if any(
+            isinstance(each, ConfigRecord) and each.name == UNCLEAN_ELECTION for each in records
+        ):
+            self.elect_leaders()
 
     def _forget_cached(self, record: object) -> None:
         if isinstance(record, _TOPIC_RECORDS):
@@ -234,25 +248,36 @@ class Cluster:
         alive = self.alive - {node_id}
 
         def change(
-            topic_id: UUID, index: int, state: PartitionState
+            topic_id: UUID, index: int, state: PartitionState, rules: Rules
         ) -> PartitionChangeRecord | None:
-            return after_fencing(topic_id, index, state, node_id, alive)
+            return after_fencing(topic_id, index, state, node_id, alive, rules)
 
-        self.write([self._registration_change(node_id, fenced=1), *self._partition_changes(change)])
+        self.write([self._registration_change(node_id, fenced=1), *self._leader_changes(change)])
 
     def unfence(self, node_id: int) -> None:
         """A registered node is back."""
         alive = self.alive | {node_id}
 
         def change(
-            topic_id: UUID, index: int, state: PartitionState
+            topic_id: UUID, index: int, state: PartitionState, rules: Rules
         ) -> PartitionChangeRecord | None:
-            return after_unfencing(topic_id, index, state, node_id, alive)
+            return after_unfencing(topic_id, index, state, node_id, alive, rules)
 
-        self.write(
-            [self._registration_change(node_id, fenced=-1), *self._partition_changes(change)]
-        )
+        self.write([self._registration_change(node_id, fenced=-1), *self._leader_changes(change)])
         self.catch_up()
+
+    def elect_leaders(self) -> None:
+        """Give partitions without a leader one, where that is possible by now."""
+        alive = self.alive
+
+        def change(
+            topic_id: UUID, index: int, state: PartitionState, rules: Rules
+        ) -> PartitionChangeRecord | None:
+            if state.leader_id != NO_LEADER:
+                return None
+            return with_leader(topic_id, index, state, alive, rules)
+
+        self.write(self._leader_changes(change))
 
     def catch_up(self) -> None:
         """Let reassignments go on as far as the living nodes carry them."""
@@ -308,6 +333,23 @@ class Cluster:
             for index, state in enumerate(topic.partitions)
         )
         return [record for record in changes if record is not None]
+
+    def _leader_changes(self, change: LeaderChange) -> list[PartitionChangeRecord]:
+        changes: list[PartitionChangeRecord] = []
+        for topic in self.image.topics.values():
+            rules = self._rules(topic.name)
+            for index, state in enumerate(topic.partitions):
+                record = change(topic.topic_id, index, state, rules)
+                if record is not None:
+                    changes.append(record)
+        return changes
+
+    def _rules(self, topic: str) -> Rules:
+        configs = self.image.topic_configs(topic)
+        min_in_sync = self.config.topic_value("min.insync.replicas", configs)
+        unclean = self.config.topic_value(UNCLEAN_ELECTION, configs)
+        assert isinstance(min_in_sync, int)
+        return Rules(min_in_sync, bool(unclean))
 
     def _rebuild_nodes(self) -> None:
         self.nodes = {

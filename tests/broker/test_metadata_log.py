@@ -14,7 +14,7 @@ from kafkalite.config import BrokerConfig
 from kafkalite.log.config import LogConfig
 from kafkalite.log.log import Log
 from kafkalite.metadata.image import TOPIC_RESOURCE, PartitionState
-from kafkalite.metadata.leadership import after_fencing, after_restart, after_unfencing
+from kafkalite.metadata.leadership import Rules, after_fencing, after_restart, after_unfencing
 from kafkalite.metadata.metadata_log import MetadataLog
 from kafkalite.metadata.placement import place
 from kafkalite.metadata.records import decode_record, encode_record
@@ -30,6 +30,7 @@ from kafkalite.wire.messages.records.partition_record import PartitionRecord
 from kafkalite.wire.messages.records.remove_topic_record import RemoveTopicRecord
 from kafkalite.wire.messages.records.topic_record import TopicRecord
 
+RULES = Rules(min_in_sync=1, unclean=False)
 TOPIC_ID = UUID("aec97b70-bc26-4e8c-ae85-e206119c3188")
 
 
@@ -226,22 +227,22 @@ def state_of(replicas: list[int], in_sync: list[int], leader: int) -> PartitionS
     [
         # The leader goes: the first in-sync replica in the order of the assignment leads.
         (
-            after_fencing(TOPIC_ID, 0, state_of([1, 2, 3], [3, 1, 2], 1), 1, {2, 3}),
+            after_fencing(TOPIC_ID, 0, state_of([1, 2, 3], [3, 1, 2], 1), 1, {2, 3}, RULES),
             PartitionChangeRecord(partition_id=0, topic_id=TOPIC_ID, leader=2, isr=[3, 2]),
         ),
         # A follower goes: no new leader epoch.
         (
-            after_fencing(TOPIC_ID, 0, state_of([1, 2], [1, 2], 1), 2, {1}),
+            after_fencing(TOPIC_ID, 0, state_of([1, 2], [1, 2], 1), 2, {1}, RULES),
             PartitionChangeRecord(partition_id=0, topic_id=TOPIC_ID, isr=[1]),
         ),
         # A node that holds nothing goes.
-        (after_fencing(TOPIC_ID, 0, state_of([1], [1], 1), 2, {1}), None),
+        (after_fencing(TOPIC_ID, 0, state_of([1], [1], 1), 2, {1}, RULES), None),
         # It comes back, in sync at once; the leader stays.
         (
-            after_unfencing(TOPIC_ID, 0, state_of([1, 2], [2], 2), 1, {1, 2}),
-            PartitionChangeRecord(partition_id=0, topic_id=TOPIC_ID, isr=[2, 1]),
+            after_unfencing(TOPIC_ID, 0, state_of([1, 2], [2], 2), 1, {1, 2}, RULES),
+            PartitionChangeRecord(partition_id=0, topic_id=TOPIC_ID, isr=[1, 2]),
         ),
-        (after_unfencing(TOPIC_ID, 0, state_of([1, 2], [1, 2], 1), 2, {1, 2}), None),
+        (after_unfencing(TOPIC_ID, 0, state_of([1, 2], [1, 2], 1), 2, {1, 2}, RULES), None),
         (
             after_restart(TOPIC_ID, 0, state_of([1, 2], [1, 2], 1)),
             PartitionChangeRecord(partition_id=0, topic_id=TOPIC_ID, leader=1),
@@ -258,7 +259,7 @@ def test_leadership(
 def test_who_was_last_known_to_be_eligible_is_forgotten_once_anyone_is_in_sync() -> None:
     state = state_of([1], [], -1)
     state.eligible_leader_replicas = state.last_known_eligible = [1]
-    assert after_unfencing(TOPIC_ID, 0, state, 1, {1}) == PartitionChangeRecord(
+    assert after_unfencing(TOPIC_ID, 0, state, 1, {1}, RULES) == PartitionChangeRecord(
         partition_id=0,
         topic_id=TOPIC_ID,
         leader=1,
