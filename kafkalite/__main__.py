@@ -181,7 +181,8 @@ def _run(flags: argparse.Namespace) -> int:
             _remove(flags.ready_file)
             stack.callback(_remove, flags.ready_file)
         config = BrokerConfig.from_sources(flags.config, os.environ, configs)
-        trio.run(_serve, stack.enter_context(Broker(config)), flags.ready_file)
+        broker = stack.enter_context(Broker(config, owns_loop=True))
+        trio.run(_serve, broker, flags.ready_file)
     return 0
 
 

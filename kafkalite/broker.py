@@ -70,8 +70,16 @@ class Broker:
     background: Background
     log_moves: LogMoves
 
-    def __init__(self, config: BrokerConfig, *, now_ms: Callable[[], int] = wall_clock_ms) -> None:
+    def __init__(
+        self,
+        config: BrokerConfig,
+        *,
+        now_ms: Callable[[], int] = wall_clock_ms,
+        owns_loop: bool = False,
+    ) -> None:
+        """`owns_loop`: nothing else runs in this trio, so that its turns may be stretched (poller.py)."""
         self.config = config
+        self._owns_loop = owns_loop
         self.now_ms = now_ms
         self.visible_after_flush = config.boolean("kafkalite.visible.after.flush")
         self.listeners: list[Listener] = []
@@ -131,7 +139,9 @@ class Broker:
         stack.callback(self._close_listeners)
         self._open_metrics(stack)
         measured = None if self.metrics is None else self.metrics.requests.measured
-        self._connections = Connections(Dispatcher(self, measured).answer, self.config)
+        self._connections = Connections(
+            Dispatcher(self, measured).answer, self.config, owns_loop=self._owns_loop
+        )
         self.cluster = Cluster(
             self._open_metadata(),
             self.config,

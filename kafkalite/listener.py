@@ -199,10 +199,10 @@ def joined(host: str, port: int) -> str:
 class Connections:
     """All connections of a broker: accepted, served, counted, closed when idle or at the end."""
 
-    def __init__(self, answer: Answer, config: BrokerConfig) -> None:
+    def __init__(self, answer: Answer, config: BrokerConfig, *, owns_loop: bool) -> None:
         self._answer = answer
         self._config = config
-        self._poller = Poller()
+        self._poller = Poller(patient=owns_loop)
         self._max_frame_bytes = config.integer("socket.request.max.bytes")
         # Only where somebody has set them: a size that is set is one the system no longer tunes.
         self._buffer_sizes = [

@@ -18,14 +18,23 @@ if TYPE_CHECKING:
 
 # Connections served before other tasks get their turn.
 _SERVED_AT_ONCE: Final = 64
+# How long the loop may be held for the next request, in seconds: the shortest that epoll knows.
+_PATIENCE: Final = 0.001
 
 
 class Poller:
-    """Tells connections that there is something to read, while they are armed."""
+    """Tells connections that there is something to read, while they are armed.
 
-    def __init__(self) -> None:
+    A client that sends its next request when it has the answer is back within a fraction of what a
+    turn of trio's loop takes. A `patient` poller waits for it right here, unless any other task has
+    become runnable meanwhile. Timers and new connections may then be late by a millisecond, which is
+    for a loop that has nothing else to do than this broker.
+    """
+
+    def __init__(self, *, patient: bool = False) -> None:
         self._epoll = select.epoll()
         self._armed: dict[int, Connection] = {}
+        self._patient = patient
 
     def arm(self, fileno: int, connection: Connection) -> None:
         """Call `connection.readable` as long as there is something to read, or the end."""
@@ -40,17 +49,45 @@ class Poller:
     async def run(self) -> None:
         """Serve for ever."""
         fileno = self._epoll.fileno()
-        while True:
-            await trio.lowlevel.wait_readable(fileno)
-            now = trio.current_time()
-            served = 0
+        scheduled = _Scheduled()
+        if self._patient:
+            trio.lowlevel.add_instrument(scheduled)
+        try:
+            while True:
+                scheduled.count = 0
+                await trio.lowlevel.wait_readable(fileno)
+                # If more than this task was woken, they are to run now.
+                self._serve(scheduled if self._patient and scheduled.count == 1 else None)
+        finally:
+            if self._patient:
+                trio.lowlevel.remove_instrument(scheduled)
+
+    def _serve(self, scheduled: _Scheduled | None) -> None:
+        """Serve what is readable, and while `scheduled` counts nobody else, what is soon."""
+        poll, armed = self._epoll.poll, self._armed
+        served = 0
+        while served < _SERVED_AT_ONCE:
             # While some were served, others have become readable: no need to wait for those.
-            while served < _SERVED_AT_ONCE and (ready := self._epoll.poll(0, _SERVED_AT_ONCE)):
-                served += len(ready)
-                for each, _ in ready:
-                    connection = self._armed.get(each)
-                    if connection is not None:
-                        connection.readable(now)
+            is_alone = scheduled is not None and scheduled.count == 1
+            ready = poll(_PATIENCE if is_alone else 0, _SERVED_AT_ONCE)
+            if not ready:
+                return
+            served += len(ready)
+            now = trio.current_time()
+            for each, _ in ready:
+                connection = armed.get(each)
+                if connection is not None:
+                    connection.readable(now)
 
     def close(self) -> None:
         self._epoll.close()
+
+
+class _Scheduled(trio.abc.Instrument):
+    """Counts the tasks that became runnable."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def task_scheduled(self, task: trio.lowlevel.Task) -> None:
+        self.count += 1
