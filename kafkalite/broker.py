@@ -140,7 +140,7 @@ class Broker:
         self._open_metrics(stack)
         measured = None if self.metrics is None else self.metrics.requests.measured
         self._connections = Connections(
-            Dispatcher(self, measured).answer, self.config, owns_loop=self._owns_loop
+            Dispatcher(self, measured), self.config, owns_loop=self._owns_loop
         )
         self.cluster = Cluster(
             self._open_metadata(),

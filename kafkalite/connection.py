@@ -3,9 +3,13 @@
 Kafka mutes a channel while its request is being processed; here, too, nothing on a connection
 overtakes anything. Who does the work:
 
-    the poller's task        receives, and answers what never waits (`Api.immediate`), at once
-    the connection's task    everything else: requests that may wait, answers that the client is
-                             slow to read, the end. Meanwhile the poller only notes further input
+    the poller's task        receives, and answers at once what it can (`Api.immediate`)
+    the connection's task    everything else: requests that have to wait, answers that are large or
+                             that the client is slow to read, the end. Meanwhile the poller only
+                             notes further input
+
+A handler that finds out that it has to wait says so by `await own_task()` (purgatory.py): the poller
+leaves it as it is, and the connection's task goes on with it.
 
 Two things go beyond the plain loop:
 
@@ -19,15 +23,19 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, Final, cast
+from collections.abc import Coroutine, Generator
+from types import coroutine
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 import trio
 
 from kafkalite.apis import APIS
-from kafkalite.context import CloseConnection, MustWait
+from kafkalite.context import CloseConnection
 from kafkalite.frame_reader import RECEIVE_BYTES, FrameReader
+from kafkalite.log.open_files import FileSlice
+from kafkalite.purgatory import OWN_TASK
 from kafkalite.sendfile import close_slices, send_chunks
+from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ProtocolViolation
 from kafkalite.wire.fields import InMemory, Records
 
@@ -40,10 +48,23 @@ logger = logging.getLogger(__name__)
 # Answers gathered beyond this are sent before the next request is looked at.
 _GATHER_BYTES: Final = 65536
 
+# Up to here it is cheaper to copy from the page cache than to send a file's bytes separately.
+_COPY_BELOW_BYTES: Final = 16384
+
 _IMMEDIATE: Final = frozenset(api.key for api in APIS.values() if api.immediate)
+_PRODUCE: Final = ApiKey.PRODUCE.to_bytes(2)
 
 
-Answer = Callable[["Connection", InMemory], Coroutine[Any, Any, list[Records]]]
+class Answers(Protocol):
+    """Who answers frames: the dispatcher."""
+
+    def straight(self, connection: Connection, frame: InMemory) -> bytes | None:
+        """The answer to a Produce, if the short way leads to one."""
+        ...
+
+    def answer(self, connection: Connection, frame: InMemory) -> Coroutine[Any, Any, list[Records]]:
+        """The answer to any request, as chunks."""
+        ...
 
 
 class Connection:
@@ -53,8 +74,8 @@ class Connection:
     """
 
     __slots__ = (
-        "_answer",
         "_answers",
+        "_dispatcher",
         "_failure",
         "_fileno",
         "_has_ended",
@@ -66,6 +87,7 @@ class Connection:
         "_scope",
         "_sleeper",
         "_socket",
+        "_suspended",
         "client_host",
         "client_port",
         "last_active",
@@ -79,13 +101,13 @@ class Connection:
         address: tuple[str, int],
         listener: Listener,
         poller: Poller,
-        answer: Answer,
+        dispatcher: Answers,
         max_frame_bytes: int,
     ) -> None:
         self._socket = sock
         self._fileno = sock.fileno()
         self._poller = poller
-        self._answer = answer
+        self._dispatcher = dispatcher
         self._reader = FrameReader(max_frame_bytes)
         self._scope = trio.CancelScope()
         self._sleeper: trio.lowlevel.Task | None = None
@@ -93,6 +115,7 @@ class Connection:
         # While the connection's task is at work, and what the poller left it to do.
         self._is_busy = False
         self._next: InMemory | None = None
+        self._suspended: Coroutine[Any, Any, list[Records]] | None = None
         self._answers: list[Records] = []
         self._failure: Exception | None = None
         self._has_ended = False
@@ -103,11 +126,6 @@ class Connection:
 
     def __str__(self) -> str:
         return f"{self.client_host}:{self.client_port}"
-
-    @property
-    def may_wait(self) -> bool:
-        """Whether the connection's own task is at work: the poller's has others to serve."""
-        return self._is_busy
 
     def stop(self) -> None:
         """Answer what is in flight, then close."""
@@ -146,6 +164,8 @@ class Connection:
         finally:
             self._poller.disarm(self._fileno)
             close_slices(self._answers)
+            if self._suspended is not None:
+                self._suspended.close()
             self._socket.close()
 
     # In the poller's task
@@ -187,36 +207,62 @@ class Connection:
         return count > 0
 
     def _answer_at_once(self) -> bool:
-        """Answer all frames that are there. False: what follows may have to wait."""
-        next_frame, answer, answers = self._reader.next_frame, self._answer, self._answers
+        """Answer all frames that are there. False: the connection's task has to go on."""
+        next_frame, straight, answers = (
+            self._reader.next_frame,
+            self._dispatcher.straight,
+            self._answers,
+        )
         size = 0
         while (frame := next_frame()) is not None:
-            if int.from_bytes(frame[:2]) not in _IMMEDIATE:
+            key = frame[:2]
+            answer = straight(self, frame) if key == _PRODUCE else None
+            if answer is not None:
+                answers.append(answer)
+                size += len(answer)
+            elif int.from_bytes(key) not in _IMMEDIATE:
                 self._next = frame
                 return False
-            try:
-                answer(self, frame).send(None)
-            except MustWait:
-                self._next = frame
-                return False
-            except StopIteration as done:
-                for chunk in done.value:
+            else:
+                chunks = self._begin(frame)
+                if chunks is None:
+                    return False
+                for chunk in chunks:
+                    if isinstance(chunk, FileSlice) and chunk.size <= _COPY_BELOW_BYTES:
+                        chunk = _copied(chunk)
                     answers.append(chunk)
                     size += len(chunk)
-            else:
-                raise RuntimeError(f"an immediate API waited: {bytes(frame[:2]).hex()}")
             if size > _GATHER_BYTES:
                 size = 0
                 if not self._send_at_once():
                     return False
         return self._send_at_once()
 
+    def _begin(self, frame: InMemory) -> list[Records] | None:
+        """The answer's chunks; None if the handler wants a task of its own to go on in."""
+        answering = self._dispatcher.answer(self, frame)
+        try:
+            wanted = answering.send(None)
+        except StopIteration as done:
+            chunks: list[Records] = done.value
+            return chunks
+        if wanted is not OWN_TASK:
+            answering.close()
+            raise RuntimeError(f"an immediate API waited: {bytes(frame[:2]).hex()}")
+        self._suspended = answering
+        return None
+
     def _send_at_once(self) -> bool:
-        """Send the answers. False: the client has to read first."""
-        answers = cast(list[InMemory], self._answers)
+        """Send the answers. False: they are large, or the client has to read first."""
+        answers = self._answers
         if not answers:
             return True
-        data = answers[0] if len(answers) == 1 else b"".join(answers)
+        if len(answers) == 1 and isinstance(answers[0], bytes):
+            data = answers[0]
+        else:
+            if any(isinstance(each, FileSlice) for each in answers):
+                return False
+            data = b"".join(cast(list[InMemory], answers))
         try:
             count = self._socket.send(data)
         except (BlockingIOError, InterruptedError):
@@ -252,14 +298,28 @@ class Connection:
     async def _work(self) -> None:
         """Do what the poller left to do: send, answer the next request and all that came with it."""
         await self._send()
+        suspended, self._suspended = self._suspended, None
+        if suspended is not None:
+            self._answers += await _continued(suspended)
+            await self._send()
         frame, self._next = self._next, None
         if frame is None:
             frame = self._reader.next_frame()
         while frame is not None:
-            self._answers += await self._answer(self, frame)
+            self._answers += await self._answer(frame)
             await self._send()
             self.last_active = trio.current_time()
             frame = self._reader.next_frame()
+
+    async def _answer(self, frame: InMemory) -> list[Records]:
+        if int.from_bytes(frame[:2]) not in _IMMEDIATE:
+            return await self._dispatcher.answer(self, frame)
+        chunks = self._begin(frame)
+        if chunks is None:
+            suspended, self._suspended = self._suspended, None
+            assert suspended is not None
+            chunks = await _continued(suspended)
+        return chunks
 
     async def _send(self) -> None:
         if self._answers:
@@ -285,3 +345,20 @@ class Connection:
 
         self._sleeper = trio.lowlevel.current_task()
         await trio.lowlevel.wait_task_rescheduled(abort)
+
+
+@coroutine
+def _continued(
+    suspended: Coroutine[Any, Any, list[Records]],
+) -> Generator[Any, Any, list[Records]]:
+    """Go on with what `Connection._begin` began, in the task that awaits this."""
+    return (yield from suspended)  # type: ignore[misc]  # a coroutine, which mypy lets be awaited only
+
+
+def _copied(records: FileSlice) -> bytes:
+    with records:
+        data = records.read()
+        if len(data) < records.size:
+            # The length is promised already: the connection cannot be saved.
+            raise OSError(f"the segment is shorter than promised: {records.size - len(data)} bytes")
+        return data

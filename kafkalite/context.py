@@ -14,13 +14,6 @@ class CloseConnection(Exception):
     """Raised by a handler whose only answer is to hang up; its text says why."""
 
 
-class MustWait(Exception):
-    """Raised by the handler of an immediate API, which has to wait after all and did nothing yet.
-
-    The connection's own task asks it again, where `Connection.may_wait`.
-    """
-
-
 @dataclass(slots=True)
 class RequestContext:
     """Who asks what, over which listener.

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from kafkalite import single_batch
 from kafkalite.apis import APIS, Api, Handler
 from kafkalite.context import RequestContext
 from kafkalite.wire.api_keys import ApiKey
@@ -30,6 +31,12 @@ class Dispatcher:
         self._broker = broker
         self._measured = measured
         self._handlers: dict[int, Handler] = {}
+
+    def straight(self, connection: Connection, frame: InMemory) -> bytes | None:
+        """The answer to a Produce for which the short way is enough; None: ask `answer`."""
+        if self._measured is not None:
+            return None
+        return single_batch.answer(self._broker, connection.listener.node_id, frame)
 
     async def answer(self, connection: Connection, frame: InMemory) -> list[Records]:
         """The answer's chunks; none for a Produce with acks=0.

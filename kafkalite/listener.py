@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
-from kafkalite.connection import Answer, Connection
+from kafkalite.connection import Answers, Connection
 from kafkalite.poller import Poller
 
 if TYPE_CHECKING:
@@ -199,8 +199,8 @@ def joined(host: str, port: int) -> str:
 class Connections:
     """All connections of a broker: accepted, served, counted, closed when idle or at the end."""
 
-    def __init__(self, answer: Answer, config: BrokerConfig, *, owns_loop: bool) -> None:
-        self._answer = answer
+    def __init__(self, dispatcher: Answers, config: BrokerConfig, *, owns_loop: bool) -> None:
+        self._dispatcher = dispatcher
         self._config = config
         self._poller = Poller(patient=owns_loop)
         self._max_frame_bytes = config.integer("socket.request.max.bytes")
@@ -302,7 +302,7 @@ class Connections:
             sock.close()
             return
         connection = Connection(
-            sock, (host, port), listener, self._poller, self._answer, self._max_frame_bytes
+            sock, (host, port), listener, self._poller, self._dispatcher, self._max_frame_bytes
         )
         self._open.add(connection)
         self._count_by_host[listener.node_id, host] += 1

@@ -11,6 +11,7 @@ from typing import Final
 from uuid import UUID
 
 from kafkalite.log.log import AppendInfo, AppendOrigin, Log, ReadResult
+from kafkalite.log.plain_append import NOT_PLAIN, append_plain
 from kafkalite.log.producer_state import VerificationGuard
 from kafkalite.purgatory import Watchers
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -156,6 +157,27 @@ class Partition:
         self._advance_high_watermark()
         self.watchers.notify()
         return info
+
+    def append_plain(
+        self, records: bytes | bytearray | memoryview, required_acks: int = ALL_IN_SYNC
+    ) -> int:
+        """`append` of a client's batch for which the short way is enough (log/plain_append.py).
+
+        Its base offset, or NOT_PLAIN: then nothing was done. Raises KafkaError(KAFKA_STORAGE_ERROR).
+        """
+        log = self.log
+        in_sync = len(self.in_sync_replicas)
+        if (
+            in_sync < log.config.min_insync_replicas
+            and in_sync < len(self.replicas)
+            and required_acks == ALL_IN_SYNC
+        ):
+            return NOT_PLAIN
+        base_offset = append_plain(log, records, self.leader_epoch)
+        if base_offset != NOT_PLAIN:
+            log.advance_high_watermark(log.log_end_offset)
+            self.watchers.notify()
+        return base_offset
 
     def read_limit(self, *, committed_only: bool) -> int:
         """The offset before which a consumer's read ends."""

@@ -5,7 +5,7 @@ The broker's table of configs (kafkalite/config.py) makes these from text; here 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 FOREVER = 2**63 - 1
 
@@ -45,21 +45,35 @@ class LogConfig:
     # transaction.partition.verification.enable: transactional batches need a `VerificationGuard`.
     verify_transactions: bool = False
 
-    @property
-    def compact(self) -> bool:
-        return "compact" in self.cleanup_policy
+    # What follows from those above, worked out once: every append asks.
+    compact: bool = field(init=False, compare=False)
+    delete: bool = field(init=False, compare=False)
+    log_append_time: bool = field(init=False, compare=False)
+    # A compacted topic's segment rolls in time for the cleaner to keep max.compaction.lag.ms.
+    max_segment_ms: int = field(init=False, compare=False)
+    # Whether batches go into the log as they come, looked at from outside only (plain_append.py).
+    takes_plain_batches: bool = field(init=False, compare=False)
 
-    @property
-    def max_segment_ms(self) -> int:
-        """A compacted topic's segment rolls in time for the cleaner to keep max.compaction.lag.ms."""
-        if self.compact and self.max_compaction_lag_ms > 0:
-            return min(self.max_compaction_lag_ms, self.segment_ms)
-        return self.segment_ms
-
-    @property
-    def delete(self) -> bool:
-        return "delete" in self.cleanup_policy
-
-    @property
-    def log_append_time(self) -> bool:
-        return self.message_timestamp_type == "LogAppendTime"
+    def __post_init__(self) -> None:
+        compact = "compact" in self.cleanup_policy
+        is_limited = compact and self.max_compaction_lag_ms > 0
+        log_append_time = self.message_timestamp_type == "LogAppendTime"
+        for name, value in (
+            ("compact", compact),
+            ("delete", "delete" in self.cleanup_policy),
+            ("log_append_time", log_append_time),
+            (
+                "max_segment_ms",
+                min(self.max_compaction_lag_ms, self.segment_ms) if is_limited else self.segment_ms,
+            ),
+            (
+                "takes_plain_batches",
+                self.compression_type == "producer"
+                and not log_append_time
+                and not compact
+                and self.message_timestamp_before_max_ms == FOREVER
+                and self.flush_messages == FOREVER
+                and not self.visible_after_flush,
+            ),
+        ):
+            object.__setattr__(self, name, value)

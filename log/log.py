@@ -307,7 +307,7 @@ class Log(LogReader):
             if leader_epoch != self.leader_epochs.latest and leader_epoch >= 0:
                 self.leader_epochs.assign(leader_epoch, base_offset)
             segment = self.segments.active
-            if self._must_roll(segment, validated.size, last_offset, max_timestamp, now_ms):
+            if self.must_roll(segment, validated.size, last_offset, max_timestamp, now_ms):
                 segment = self.roll()
             segment.append(
                 validated.buffers,
@@ -321,9 +321,10 @@ class Log(LogReader):
             raise self.storage_error(error) from error
         self.log_end_offset = last_offset + 1
 
-    def _must_roll(
+    def must_roll(
         self, segment: LogSegment, size: int, last_offset: int, timestamp: int, now_ms: int
     ) -> bool:
+        """Whether a batch of `size` bytes, with this last offset and largest timestamp, needs a new segment."""
         config = self.config
         if segment.size > config.segment_bytes - size:
             return True

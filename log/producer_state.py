@@ -165,6 +165,11 @@ class ProducerState:
             self._ongoing = dict(sorted(self._ongoing.items()))
 
     @property
+    def has_unstable(self) -> bool:
+        """Whether anything is undecided, or decided only above the high watermark."""
+        return bool(self._ongoing or self._unreplicated)
+
+    @property
     def first_unstable_offset(self) -> int | None:
         """The first offset whose fate is not known, or known only above the high watermark."""
         if not self._ongoing and not self._unreplicated:

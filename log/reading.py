@@ -99,8 +99,11 @@ class LogReader:
         offset = min(offset, self.log_end_offset)
         if offset > self.high_watermark:
             self.high_watermark = offset
-            self.producer_state.high_watermark_moved(offset)
-            self.update_first_unstable()
+            if self.producer_state.has_unstable:
+                self.producer_state.high_watermark_moved(offset)
+                self.update_first_unstable()
+            else:
+                self._first_unstable_offset = None
 
     def update_first_unstable(self) -> None:
         """Look again where the first transaction begins that is undecided or not yet replicated."""

@@ -25,8 +25,8 @@ Handler = Callable[[Any, Any, Any], Awaitable[Any]]
 class Api:
     """One API: its key, the versions served, and where advertising starts if that is lower.
 
-    `immediate`: the handler never waits for anything, or says so (MustWait), so that the poller's
-    task may call it itself (connection.py), and its answer be sent together with the next.
+    `immediate`: the handler never waits for anything, or awaits `own_task` (purgatory.py) first; so
+    the poller's task may call it itself (connection.py), and its answer be sent with the next.
     """
 
     key: ApiKey
@@ -49,7 +49,7 @@ _TABLE: Final = (
     # librdkafka before 2.11 turns compression off unless it sees Produce v0 (KAFKA-18659): Apache
     # Kafka advertises 0-2, and closes the connection when one of them is used.
     Api(ApiKey.PRODUCE, 3, 13, advertised_from=0, immediate=True),
-    Api(ApiKey.FETCH, 4, 18),
+    Api(ApiKey.FETCH, 4, 18, immediate=True),
     Api(ApiKey.LIST_OFFSETS, 1, 11, immediate=True),
     Api(ApiKey.METADATA, 0, 13, immediate=True),
     Api(ApiKey.OFFSET_COMMIT, 2, 10, immediate=True),

@@ -84,7 +84,7 @@ async def handle(
     if waits and not context.connection.may_wait:
         raise MustWait
     if request.transactional_id is not None:
-        await let_the_last_one_end(broker, context, request.transactional_id)
+        await let_the_last_one_end(broker, request.transactional_id)
     leaders: set[int] = set()  # those who lead what was asked of the wrong node
     pending: list[Pending] = []
     response = ProduceResponse(

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import trio
+import trio.lowlevel
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from kafkalite.connection import Connection
@@ -19,13 +20,17 @@ from kafkalite.context import CloseConnection
 from kafkalite.listener import Listener
 from kafkalite.log.open_files import FileSlice, LogFile, OpenFiles
 from kafkalite.poller import Poller
+from kafkalite.purgatory import own_task
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.errors import ProtocolViolation
 from kafkalite.wire.fields import InMemory, Records
 from kafkalite.wire.messages.api_versions import ApiVersionsRequest
 
 PRODUCE = b"\0\0"  # the key of an API that never waits
-FETCH = b"\0\1"  # and of one that may
+FETCH = b"\0\1"  # of one that may find out that it has to
+JOIN_GROUP = b"\0\x0b"  # and of one that is not tried at once
+
+SHORT = b"by the short way"
 
 Answer = Callable[[Connection, InMemory], Coroutine[Any, Any, list[Records]]]
 
@@ -34,18 +39,30 @@ def framed(*bodies: bytes) -> bytes:
     return b"".join(struct.pack(">i", len(body)) + body for body in bodies)
 
 
+class Dispatcher:
+    """Answers as it is told."""
+
+    def __init__(self, answer: Answer) -> None:
+        self.answer = answer
+
+    def straight(self, connection: Connection, frame: InMemory) -> bytes | None:
+        return framed(SHORT) if bytes(frame) == PRODUCE + SHORT else None
+
+
 async def echo(connection: Connection, frame: InMemory) -> list[Records]:
     return [framed(bytes(frame))]
 
 
 @asynccontextmanager
-async def connected(answer: Answer = echo) -> AsyncIterator[tuple[trio.SocketStream, Connection]]:
+async def connected(
+    answer: Answer = echo, *, patient: bool = False
+) -> AsyncIterator[tuple[trio.SocketStream, Connection]]:
     """A client's stream, and the connection serving its other end."""
     ours, theirs = socket.socketpair()
     ours.setblocking(False)
     listener = Listener(1, "PLAINTEXT", ours, "localhost", 9092)
-    poller = Poller()
-    connection = Connection(ours, ("10.0.0.1", 5555), listener, poller, answer, 1 << 20)
+    poller = Poller(patient=patient)
+    connection = Connection(ours, ("10.0.0.1", 5555), listener, poller, Dispatcher(answer), 1 << 20)
     stream = trio.SocketStream(trio.socket.from_stdlib_socket(theirs))
     async with stream, trio.open_nursery() as nursery:
         nursery.start_soon(poller.run)
@@ -102,6 +119,106 @@ async def test_an_immediate_api_must_not_wait(caplog: pytest.LogCaptureFixture) 
     assert "an immediate API waited" in caplog.text
 
 
+async def test_an_api_that_is_not_immediate_waits_from_the_beginning() -> None:
+    async def answer(connection: Connection, frame: InMemory) -> list[Records]:
+        await trio.sleep(0.001)
+        return [framed(bytes(frame))]
+
+    async with connected(answer) as (stream, _):
+        await stream.send_all(framed(JOIN_GROUP, JOIN_GROUP))
+        assert await receive(stream, 12) == framed(JOIN_GROUP, JOIN_GROUP)
+
+
+async def test_a_handler_goes_on_in_the_connection_s_task() -> None:
+    tasks: list[trio.lowlevel.Task] = []
+
+    async def answer(connection: Connection, frame: InMemory) -> list[Records]:
+        tasks.append(trio.lowlevel.current_task())
+        await own_task()
+        tasks.append(trio.lowlevel.current_task())
+        await trio.lowlevel.checkpoint()
+        return [framed(bytes(frame))]
+
+    async with connected(answer) as (stream, _):
+        # The second is begun by the connection's task, which is at work already.
+        await stream.send_all(framed(FETCH, FETCH))
+        assert await receive(stream, 12) == framed(FETCH, FETCH)
+    assert tasks[0] is not tasks[1]
+    assert tasks[1] is tasks[2] is tasks[3]
+
+
+async def test_a_handler_that_is_never_continued_is_closed() -> None:
+    left = trio.Event()
+
+    async def answer(connection: Connection, frame: InMemory) -> list[Records]:
+        connection.abort()
+        try:
+            await own_task()
+        finally:
+            left.set()
+        raise AssertionError("it went on")
+
+    async with connected(answer) as (stream, _):
+        await stream.send_all(framed(FETCH))
+        await left.wait()
+
+
+async def test_short_and_declared_answers_keep_their_order() -> None:
+    async with connected() as (stream, _):
+        await stream.send_all(framed(PRODUCE + b"1", PRODUCE + SHORT, PRODUCE + b"2"))
+        expected = framed(PRODUCE + b"1", SHORT, PRODUCE + b"2")
+        assert await receive(stream, len(expected)) == expected
+
+
+async def test_small_slices_of_files_go_out_with_what_is_around_them(tmp_path: Path) -> None:
+    path = tmp_path / "segment"
+    path.write_bytes(b"0123456789")
+    file = LogFile(path, OpenFiles())
+
+    async def answer(connection: Connection, frame: InMemory) -> list[Records]:
+        return [b"head", FileSlice(file, 2, 3), b"tail"]
+
+    async with connected(answer) as (stream, _):
+        await stream.send_all(framed(FETCH))
+        assert await receive(stream, 11) == b"head234tail"
+        assert not file.in_use
+    file.close()
+
+
+async def test_a_segment_shorter_than_promised_ends_the_connection(tmp_path: Path) -> None:
+    path = tmp_path / "segment"
+    path.write_bytes(b"01234")
+    file = LogFile(path, OpenFiles())
+
+    async def answer(connection: Connection, frame: InMemory) -> list[Records]:
+        return [b"head", FileSlice(file, 2, 30)]
+
+    async with connected(answer) as (stream, _):
+        await stream.send_all(framed(FETCH))
+        assert b"tail" not in await receive_all(stream)
+        assert not file.in_use
+    file.close()
+
+
+async def test_a_patient_poller_lets_others_run() -> None:
+    """A client in the same loop, and a task with a timer, while requests keep coming."""
+    beats = 0
+
+    async def beat() -> None:
+        nonlocal beats
+        while True:
+            await trio.sleep(0.001)
+            beats += 1
+
+    async with connected(patient=True) as (stream, _), trio.open_nursery() as nursery:
+        nursery.start_soon(beat)
+        for _ in range(200):
+            await stream.send_all(framed(PRODUCE))
+            assert await receive(stream, 6) == framed(PRODUCE)
+        nursery.cancel_scope.cancel()
+    assert beats > 10
+
+
 async def test_a_large_frame_between_small_ones() -> None:
     sent = framed(PRODUCE + b"a", PRODUCE + bytes(300_000), FETCH + b"b")
     async with connected() as (stream, _), trio.open_nursery() as nursery:
@@ -125,6 +242,7 @@ async def test_a_parked_request_ends_when_the_next_one_is_readable(
 
     async def answer(connection: Connection, frame: InMemory) -> list[Records]:
         if bytes(frame) == FETCH:
+            await own_task()
             parked.set()
             await connection.more_input()
         return [framed(bytes(frame))]
@@ -140,6 +258,7 @@ async def test_a_parked_request_ends_when_the_next_one_is_readable(
 async def test_a_request_does_not_park_when_the_next_one_came_with_it() -> None:
     async def answer(connection: Connection, frame: InMemory) -> list[Records]:
         if bytes(frame) == FETCH:
+            await own_task()
             await connection.more_input()
         return [framed(bytes(frame))]
 
@@ -151,6 +270,7 @@ async def test_a_request_does_not_park_when_the_next_one_came_with_it() -> None:
 async def test_earlier_answers_do_not_wait_for_a_parked_request() -> None:
     async def answer(connection: Connection, frame: InMemory) -> list[Records]:
         if bytes(frame) == FETCH:
+            await own_task()
             await trio.sleep_forever()
         return [framed(bytes(frame))]
 
@@ -268,6 +388,7 @@ async def test_stopping_answers_what_is_in_flight_first() -> None:
     go_on = trio.Event()
 
     async def answer(connection: Connection, frame: InMemory) -> list[Records]:
+        await own_task()
         await go_on.wait()
         return [framed(bytes(frame))]
 
@@ -282,6 +403,7 @@ async def test_stopping_answers_what_is_in_flight_first() -> None:
 
 async def test_stopping_ends_an_idle_connection_and_a_parked_request() -> None:
     async def answer(connection: Connection, frame: InMemory) -> list[Records]:
+        await own_task()
         await connection.more_input()
         return [framed(bytes(frame))]
 
