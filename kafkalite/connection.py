@@ -352,7 +352,8 @@ def _continued(
     suspended: Coroutine[Any, Any, list[Records]],
 ) -> Generator[Any, Any, list[Records]]:
     """Go on with what `Connection._begin` began, in the task that awaits this."""
-    return (yield from suspended)  # type: ignore[misc]  # a coroutine, which mypy lets be awaited only
+    generator = cast("Generator[Any, Any, list[Records]]", suspended)
+    return (yield from generator)
 
 
 def _copied(records: FileSlice) -> bytes:

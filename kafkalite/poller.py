@@ -57,7 +57,7 @@ class Poller:
                 scheduled.count = 0
                 await trio.lowlevel.wait_readable(fileno)
                 # If more than this task was woken, they are to run now.
-                self._serve(scheduled if self._patient and scheduled.count == 1 else None)
+                self._serve(scheduled if self._patient and scheduled.is_alone else None)
         finally:
             if self._patient:
                 trio.lowlevel.remove_instrument(scheduled)
@@ -68,7 +68,7 @@ class Poller:
         served = 0
         while served < _SERVED_AT_ONCE:
             # While some were served, others have become readable: no need to wait for those.
-            is_alone = scheduled is not None and scheduled.count == 1
+            is_alone = scheduled is not None and scheduled.is_alone
             ready = poll(_PATIENCE if is_alone else 0, _SERVED_AT_ONCE)
             if not ready:
                 return
@@ -88,6 +88,11 @@ class _Scheduled(trio.abc.Instrument):
 
     def __init__(self) -> None:
         self.count = 0
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether only one did: the one that asks."""
+        return self.count == 1
 
     def task_scheduled(self, task: trio.lowlevel.Task) -> None:
         self.count += 1

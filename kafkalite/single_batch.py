@@ -26,7 +26,6 @@ from kafkalite.wire.errors import KafkaError
 
 if TYPE_CHECKING:
     from kafkalite.broker import Broker
-    from kafkalite.topics import Topic
     from kafkalite.wire.fields import InMemory
 
 _FIRST_VERSION: Final = 9
@@ -55,6 +54,7 @@ _NO_TIME: Final = -1
 
 def answer(broker: Broker, node_id: int, frame: InMemory) -> bytes | None:
     """The answer to a frame whose API key is Produce's; None if it takes the declared way."""
+    index: int
     try:
         _, version, correlation_id, client_id_size = _unpack_header(frame)
         if not _FIRST_VERSION <= version <= _LAST_VERSION or client_id_size < 0:
@@ -62,7 +62,6 @@ def answer(broker: Broker, node_id: int, frame: InMemory) -> bytes | None:
         position = 10 + client_id_size
         if not bytes(frame[10:position]).isascii():  # perhaps it is no text at all
             return None
-        topic: Topic | None
         if version >= _FIRST_TOPIC_ID_VERSION:
             tags, transactional_id, acks, _, topics, name = _unpack_up_to_id(frame, position)
             topic = broker.topics.by_id(uuid_of(name))
