@@ -8,8 +8,8 @@ overtakes anything. Who does the work:
                              that the client is slow to read, the end. Meanwhile the poller only
                              notes further input
 
-A handler that finds out that it has to wait says so by `await own_task()` (purgatory.py): the poller
-leaves it as it is, and the connection's task goes on with it.
+A handler that finds out that it has to wait says so by `await connection.own_task()`: the poller leaves
+it as it is, and the connection's task goes on with it.
 
 Two things go beyond the plain loop:
 
@@ -33,7 +33,6 @@ from kafkalite.apis import APIS
 from kafkalite.context import CloseConnection
 from kafkalite.frame_reader import RECEIVE_BYTES, FrameReader
 from kafkalite.log.open_files import FileSlice
-from kafkalite.purgatory import OWN_TASK
 from kafkalite.sendfile import close_slices, send_chunks
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ProtocolViolation
@@ -53,6 +52,10 @@ _COPY_BELOW_BYTES: Final = 16384
 
 _IMMEDIATE: Final = frozenset(api.key for api in APIS.values() if api.immediate)
 _PRODUCE: Final = ApiKey.PRODUCE.to_bytes(2)
+
+
+# What a handler yields to the poller when it has to go on in the connection's task.
+_OWN_TASK: Final = object()
 
 
 class Answers(Protocol):
@@ -246,7 +249,7 @@ class Connection:
         except StopIteration as done:
             chunks: list[Records] = done.value
             return chunks
-        if wanted is not OWN_TASK:
+        if wanted is not _OWN_TASK:
             answering.close()
             raise RuntimeError(f"an immediate API waited: {bytes(frame[:2]).hex()}")
         self._suspended = answering
@@ -306,25 +309,20 @@ class Connection:
         if frame is None:
             frame = self._reader.next_frame()
         while frame is not None:
-            self._answers += await self._answer(frame)
+            self._answers += await self._dispatcher.answer(self, frame)
             await self._send()
             self.last_active = trio.current_time()
             frame = self._reader.next_frame()
-
-    async def _answer(self, frame: InMemory) -> list[Records]:
-        if int.from_bytes(frame[:2]) not in _IMMEDIATE:
-            return await self._dispatcher.answer(self, frame)
-        chunks = self._begin(frame)
-        if chunks is None:
-            suspended, self._suspended = self._suspended, None
-            assert suspended is not None
-            chunks = await _continued(suspended)
-        return chunks
 
     async def _send(self) -> None:
         if self._answers:
             answers, self._answers = self._answers, []
             await send_chunks(self._socket, answers)
+
+    async def own_task(self) -> None:
+        """Awaited by a handler before it waits for anything: from here on, it may."""
+        if not self._is_busy:
+            await _suspend()
 
     async def more_input(self) -> None:
         """Return once something follows the request being answered, or the client has gone."""
@@ -345,6 +343,11 @@ class Connection:
 
         self._sleeper = trio.lowlevel.current_task()
         await trio.lowlevel.wait_task_rescheduled(abort)
+
+
+@coroutine
+def _suspend() -> Generator[object, None, None]:
+    yield _OWN_TASK
 
 
 @coroutine

@@ -8,25 +8,10 @@ holds. A change that is not enough wakes nobody.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from enum import Enum
-from types import coroutine
-from typing import Final
 
 import trio
-
-# What a handler yields to whoever began it when it has to go on in a task of its own.
-OWN_TASK: Final = object()
-
-
-@coroutine
-def own_task() -> Generator[object, None, None]:
-    """To be awaited by the handler of an immediate API before it awaits anything else.
-
-    It was begun by the poller, which serves others and must not wait; what comes after this runs in the
-    task of the connection that asked.
-    """
-    yield OWN_TASK
 
 
 class Wake(Enum):

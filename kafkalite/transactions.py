@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
-from kafkalite.purgatory import own_task, wait_until
+from kafkalite.purgatory import wait_until
 from kafkalite.transaction_coordinator.coordinator import TransactionConfig, TransactionCoordinator
 from kafkalite.transaction_coordinator.markers import MarkerWriter
 from kafkalite.transaction_coordinator.state_log import TransactionLog
@@ -68,7 +68,9 @@ def open_transaction_coordinator(broker: Broker) -> TransactionCoordinator:
     )
 
 
-async def let_the_last_one_end(broker: Broker, transactional_id: str) -> None:
+async def let_the_last_one_end(
+    broker: Broker, context: RequestContext, transactional_id: str
+) -> None:
     """Wait until the id's last transaction is complete, but not for long.
 
     Source: ReplicaManager.handleProduceAppend, which looks every 20 ms; we are told.
@@ -76,7 +78,7 @@ async def let_the_last_one_end(broker: Broker, transactional_id: str) -> None:
     coordinator = broker.transaction_coordinator
     if not coordinator.is_ending(transactional_id):
         return
-    await own_task()
+    await context.connection.own_task()
     patience_ms = broker.config.integer("add.partitions.to.txn.retry.backoff.max.ms")
     await wait_until(
         lambda: not coordinator.is_ending(transactional_id),

@@ -25,8 +25,8 @@ Handler = Callable[[Any, Any, Any], Awaitable[Any]]
 class Api:
     """One API: its key, the versions served, and where advertising starts if that is lower.
 
-    `immediate`: the handler never waits for anything, or awaits `own_task` (purgatory.py) first; so
-    the poller's task may call it itself (connection.py), and its answer be sent with the next.
+    `immediate`: the handler never waits for anything, or awaits `Connection.own_task` first; so the
+    poller's task may call it itself, and its answer be sent with the next.
     """
 
     key: ApiKey

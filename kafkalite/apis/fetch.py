@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from kafkalite.context import RequestContext
 from kafkalite.fetch_reader import Answers, FetchReader
 from kafkalite.fetch_sessions import FetchContext
-from kafkalite.purgatory import Wake, own_task, wait_until
+from kafkalite.purgatory import Wake, wait_until
 from kafkalite.sendfile import close_slices
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.fetch import (
@@ -52,7 +52,7 @@ async def _read(
     if request.max_wait_ms <= 0 or reader.must_answer(answers):
         return answers
     _close(answers)
-    await own_task()
+    await context.connection.own_task()
     answer_early = broker.config.boolean("kafkalite.answer.parked.fetch")
     wake = await wait_until(
         reader.has_enough,

@@ -17,7 +17,7 @@ from __future__ import annotations
 from struct import Struct
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kafkalite.context import CloseConnection, MustWait, RequestContext
+from kafkalite.context import CloseConnection, RequestContext
 from kafkalite.log.errors import InvalidRecordsError
 from kafkalite.partition import ALL_IN_SYNC, Partition
 from kafkalite.purgatory import wait_until
@@ -80,11 +80,8 @@ _WITHOUT_LOG_START_OFFSET: Final = frozenset(
 async def handle(
     broker: Broker, context: RequestContext, request: ProduceRequest
 ) -> ProduceResponse | None:
-    waits = request.acks == ALL_IN_SYNC and broker.visible_after_flush
-    if waits and not context.connection.may_wait:
-        raise MustWait
     if request.transactional_id is not None:
-        await let_the_last_one_end(broker, request.transactional_id)
+        await let_the_last_one_end(broker, context, request.transactional_id)
     leaders: set[int] = set()  # those who lead what was asked of the wrong node
     pending: list[Pending] = []
     response = ProduceResponse(
@@ -94,6 +91,7 @@ async def handle(
         ]
     )
     if pending and request.acks == ALL_IN_SYNC:
+        await context.connection.own_task()
         await _settle(context, request.timeout_ms, pending)
     if request.acks == 0:
         _hang_up_on_error(response)

@@ -20,7 +20,6 @@ from kafkalite.context import CloseConnection
 from kafkalite.listener import Listener
 from kafkalite.log.open_files import FileSlice, LogFile, OpenFiles
 from kafkalite.poller import Poller
-from kafkalite.purgatory import own_task
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.errors import ProtocolViolation
 from kafkalite.wire.fields import InMemory, Records
@@ -134,7 +133,7 @@ async def test_a_handler_goes_on_in_the_connection_s_task() -> None:
 
     async def answer(connection: Connection, frame: InMemory) -> list[Records]:
         tasks.append(trio.lowlevel.current_task())
-        await own_task()
+        await connection.own_task()
         tasks.append(trio.lowlevel.current_task())
         await trio.lowlevel.checkpoint()
         return [framed(bytes(frame))]
@@ -153,7 +152,7 @@ async def test_a_handler_that_is_never_continued_is_closed() -> None:
     async def answer(connection: Connection, frame: InMemory) -> list[Records]:
         connection.abort()
         try:
-            await own_task()
+            await connection.own_task()
         finally:
             left.set()
         raise AssertionError("it went on")
@@ -242,7 +241,7 @@ async def test_a_parked_request_ends_when_the_next_one_is_readable(
 
     async def answer(connection: Connection, frame: InMemory) -> list[Records]:
         if bytes(frame) == FETCH:
-            await own_task()
+            await connection.own_task()
             parked.set()
             await connection.more_input()
         return [framed(bytes(frame))]
@@ -258,7 +257,7 @@ async def test_a_parked_request_ends_when_the_next_one_is_readable(
 async def test_a_request_does_not_park_when_the_next_one_came_with_it() -> None:
     async def answer(connection: Connection, frame: InMemory) -> list[Records]:
         if bytes(frame) == FETCH:
-            await own_task()
+            await connection.own_task()
             await connection.more_input()
         return [framed(bytes(frame))]
 
@@ -270,7 +269,7 @@ async def test_a_request_does_not_park_when_the_next_one_came_with_it() -> None:
 async def test_earlier_answers_do_not_wait_for_a_parked_request() -> None:
     async def answer(connection: Connection, frame: InMemory) -> list[Records]:
         if bytes(frame) == FETCH:
-            await own_task()
+            await connection.own_task()
             await trio.sleep_forever()
         return [framed(bytes(frame))]
 
@@ -388,7 +387,7 @@ async def test_stopping_answers_what_is_in_flight_first() -> None:
     go_on = trio.Event()
 
     async def answer(connection: Connection, frame: InMemory) -> list[Records]:
-        await own_task()
+        await connection.own_task()
         await go_on.wait()
         return [framed(bytes(frame))]
 
@@ -403,7 +402,7 @@ async def test_stopping_answers_what_is_in_flight_first() -> None:
 
 async def test_stopping_ends_an_idle_connection_and_a_parked_request() -> None:
     async def answer(connection: Connection, frame: InMemory) -> list[Records]:
-        await own_task()
+        await connection.own_task()
         await connection.more_input()
         return [framed(bytes(frame))]
 
