@@ -47,13 +47,30 @@ def test_everything_may_go_and_the_log_goes_on(disk: Any, values: Any) -> None:
     assert disk.append(log, b"next") == 20
 
 
-def test_data_of_1970_waits_for_its_segment_to_roll(disk: Any) -> None:
-    log = disk.log(config=config(retention_ms=DAY_MS, segment_ms=DAY_MS))
+def test_data_of_1970_stays_until_retention_looks(disk: Any, values: Any) -> None:
+    fields = config(retention_ms=DAY_MS, segment_ms=DAY_MS)
+    log = disk.log(config=fields)
     disk.append(log, b"old", timestamp=5)
     disk.append(log, b"new")  # rolls: further apart than segment.ms
-    assert len(log.segments) == 2
-    assert log.retain() == 1
-    assert log.log_start_offset == 1
+    disk.append(log, b"old again", timestamp=6)
+    log.flush()
+    log.unlink_deleted()
+    log.close()
+    log = disk.log(config=fields, clean_shutdown=True)
+    log.advance_high_watermark(3)
+    assert (len(log.segments), values(log)) == (2, [b"old", b"new", b"old again"])
+    assert log.retain() == 1  # only the rolled segment has nothing but old
+    assert values(log) == [b"new", b"old again"]
+
+
+@pytest.mark.parametrize("retention_ms", [-1, DAY_MS])
+def test_retention_rolls_the_active_segment_when_all_in_it_is_old(
+    disk: Any, retention_ms: int
+) -> None:
+    log = disk.log(config=config(retention_ms=retention_ms))
+    disk.append(log, b"old", timestamp=5)
+    assert log.retain() == (1 if retention_ms > 0 else 0)
+    assert (log.log_start_offset, log.log_end_offset) == (1 if retention_ms > 0 else 0, 1)
 
 
 def test_records_without_a_timestamp_go_by_the_file(disk: Any) -> None:
