@@ -163,11 +163,16 @@ def _list_configs(flags: argparse.Namespace) -> int:
 
 
 def _run(flags: argparse.Namespace) -> int:
+    import gc
+
+    gc.disable()  # what is imported stays; no need to look through it again and again
     import trio
 
     from kafkalite.broker import Broker
     from kafkalite.config import BrokerConfig
 
+    gc.freeze()
+    gc.enable()
     _allow_many_files()
     configs = properties(flags)
     with ExitStack() as stack:

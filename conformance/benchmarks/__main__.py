@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
 import tempfile
 import time
@@ -124,6 +125,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if flags.list:
         print("\n".join(f"{measure.name:20} {measure.title}" for measure in MEASURES))
         return 0
+    # As pip installs it: compiled once, not at every start.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     results = Results(flags.json)
     if not flags.report:
         print(f"{'':33}{'medians':47}{'ratio: min/median/max':23}bar")
