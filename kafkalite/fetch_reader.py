@@ -63,8 +63,9 @@ class FetchReader:
         self._min_bytes = request.min_bytes
         self._max_bytes = min(request.max_bytes, broker.config.integer("fetch.max.bytes"))
         self._targets = list(targets)
-        selector = broker.config.string("replica.selector.class")
-        self._rack = request.rack_id if selector == RACK_AWARE_SELECTOR else ""
+        self._rack = request.rack_id
+        if self._rack and broker.config.string("replica.selector.class") != RACK_AWARE_SELECTOR:
+            self._rack = ""
         self._partitions: list[tuple[FetchTarget, Partition]] = []
 
     def read(self, *, empty: bool = False) -> Answers:
@@ -167,7 +168,7 @@ class FetchReader:
             diverging = _divergence(partition, target)
             if diverging is not None:
                 return diverging
-        nearer = self._nearer_replica(partition)
+        nearer = self._nearer_replica(partition) if self._rack else _NO_REPLICA
         if nearer != _NO_REPLICA and wanted.fetch_offset >= partition.log.log_start_offset:
             return PartitionData(
                 partition_index=target.index,
@@ -186,19 +187,20 @@ class FetchReader:
             minimum_one_batch=minimum_one_batch,
         )
         self._partitions.append((target, partition))
+        log = partition.log
         return PartitionData(
             partition_index=target.index,
             error_code=ErrorCode.NONE,
-            high_watermark=partition.high_watermark,
-            last_stable_offset=partition.last_stable_offset,
-            log_start_offset=partition.log.log_start_offset,
-            aborted_transactions=self._aborted(result),
+            high_watermark=log.high_watermark,
+            last_stable_offset=log.last_stable_offset,
+            log_start_offset=log.log_start_offset,
+            aborted_transactions=self._aborted(result) if self._committed_only else None,
             records=result.records,
         )
 
     def _nearer_replica(self, partition: Partition) -> int:
         """A replica in the consumer's rack where the leader is in another (KIP-392)."""
-        if not self._rack or self._node_id != partition.leader_id:
+        if self._node_id != partition.leader_id:
             return _NO_REPLICA
         nodes = self._broker.cluster.nodes
         near = [
@@ -208,9 +210,7 @@ class FetchReader:
         ]
         return _NO_REPLICA if not near or partition.leader_id in near else near[0]
 
-    def _aborted(self, result: ReadResult) -> list[AbortedTransaction] | None:
-        if not self._committed_only:
-            return None
+    def _aborted(self, result: ReadResult) -> list[AbortedTransaction]:
         return [
             AbortedTransaction(producer_id=aborted.producer_id, first_offset=aborted.first_offset)
             for aborted in result.aborted_transactions or ()

@@ -323,9 +323,11 @@ class LogSegment:
         Raises:
             KafkaError(CORRUPT_MESSAGE), OSError: the file cannot be read.
         """
-        position = self._exact_recent_position(offset)
         first_size = -1
-        if position is None:
+        i = self._exact_recent(offset)
+        if i is not None:
+            position = self._recent_positions[i]
+        else:
             found = self.find(offset)
             if found is None:
                 return None
@@ -333,28 +335,29 @@ class LogSegment:
             first_size = batch.size_bytes
         size = end - position
         if size > max_bytes:
-            if first_size < 0:
-                _, batch = next(self.batches(position, headers_only=True))
-                first_size = batch.size_bytes
+            if i is not None:
+                is_last = i + 1 == len(self._recent_positions)
+                following = self.size if is_last else self._recent_positions[i + 1]
+                first_size = following - position
             if minimum_one_batch:
                 max_bytes = max(max_bytes, first_size)
             size = min(size, max_bytes) if first_size <= max_bytes else 0
         return position, FileSlice(self.file, position, size) if size > 0 else None
 
-    def _exact_recent_position(self, offset: int) -> int | None:
-        """As `_recent_position`, when the batch certainly ends at or behind `offset`."""
+    def _exact_recent(self, offset: int) -> int | None:
+        """Which of the recent batches holds `offset`, when one certainly does."""
         # There are no holes between those remembered (`note_batch`): the one that begins last at or before
         # `offset` holds it.
         if offset >= self._recent_end:
             return None
         i = bisect_right(self._recent_offsets, offset)
-        return self._recent_positions[i - 1] if i else None
+        return i - 1 if i else None
 
     def position_of(self, offset: int) -> int:
         """Where the first batch begins that ends at or behind `offset`: the end for reads below `offset`."""
-        position = self._exact_recent_position(offset)
-        if position is not None:
-            return position
+        i = self._exact_recent(offset)
+        if i is not None:
+            return self._recent_positions[i]
         found = self.find(offset)
         return self.size if found is None else found[0]
 

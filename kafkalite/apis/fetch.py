@@ -82,7 +82,11 @@ def _by_topic(answers: Answers) -> list[FetchableTopicResponse]:
     topics: list[FetchableTopicResponse] = []
     for target, answer in answers:
         last = topics[-1] if topics else None
-        if last is None or last.topic != target.topic or last.topic_id != target.topic_id:
+        # Ids are compared last: nearly always they are one object, and to compare two takes time.
+        if last is None or not (
+            last.topic == target.topic
+            and (last.topic_id is target.topic_id or last.topic_id == target.topic_id)
+        ):
             last = FetchableTopicResponse(topic=target.topic, topic_id=target.topic_id)
             topics.append(last)
         last.partitions.append(answer)
