@@ -6,7 +6,9 @@ Here `__consumer_offsets` is given to the group coordinator in the form it asks 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import logging
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from kafkalite.group_coordinator.state_log import (
@@ -17,7 +19,7 @@ from kafkalite.group_coordinator.state_log import (
 from kafkalite.log.producer_state import AppendOrigin
 from kafkalite.topic_creation import OFFSETS_TOPIC
 from kafkalite.wire.control_records import ControlRecordType, read_end_transaction_marker
-from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.errors import ErrorCode, KafkaError, ProtocolViolation
 from kafkalite.wire.records import (
     NO_PRODUCER_ID,
     NO_SEQUENCE,
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
     from kafkalite.log.log import Log
     from kafkalite.partition import Partition
     from kafkalite.topics import Topics
+
+logger = logging.getLogger(__name__)
 
 _READ_BYTES: Final = 1 << 20
 
@@ -63,7 +67,7 @@ class ConsumerOffsetsLog:
 
     def leader_id(self, partition: int) -> int | None:
         """The node that leads the partition, and so coordinates its groups; None if none does."""
-        leader_id = self._partition(partition).leader_id
+        leader_id = self._partition(partition).coordinator_id
         return leader_id if leader_id >= 0 else None
 
     def append(
@@ -98,9 +102,11 @@ class ConsumerOffsetsLog:
         return info.base_offset
 
     def replay(self, partition: int) -> Iterator[ReplayedRecord | ReplayedMarker]:
-        """All records and transaction markers, in order."""
-        for batch in batches_of(self._partition(partition).log):
-            yield from _replayed(batch)
+        """All records and transaction markers, in order, up to one that is damaged."""
+        log = self._partition(partition).log
+        with offline_if_damaged(log):
+            for batch in batches_of(log):
+                yield from _replayed(batch)
 
     def _partition(self, partition: int) -> Partition:
         topic = self._topics.get(OFFSETS_TOPIC)
@@ -109,8 +115,18 @@ class ConsumerOffsetsLog:
         return topic.partitions[partition]
 
 
+@contextmanager
+def offline_if_damaged(log: Log) -> Generator[None]:
+    """What cannot be read back is not made up: nobody coordinates what such a log holds."""
+    try:
+        yield
+    except (KafkaError, ProtocolViolation) as error:
+        log.offline_reason = f"it cannot be read back: {error}"
+        logger.error("partition %s is offline: %s", log.name, log.offline_reason)
+
+
 def batches_of(log: Log) -> Iterator[RecordBatch]:
-    """All batches of a coordinator's log, in order."""
+    """All batches of a coordinator's log, in order. Raises KafkaError for a damaged one."""
     offset = log.log_start_offset
     while offset < log.log_end_offset:
         records = log.read(offset, _READ_BYTES, upper_bound=log.log_end_offset).records
@@ -122,6 +138,7 @@ def batches_of(log: Log) -> Iterator[RecordBatch]:
         if not data:
             return
         for batch in iterate_batches(data):
+            batch.ensure_valid()
             offset = batch.next_offset
             yield batch
 

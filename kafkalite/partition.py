@@ -86,6 +86,11 @@ class Partition:
         self.watchers.notify()
 
     @property
+    def coordinator_id(self) -> int:
+        """Who coordinates the groups or transactions kept here: the leader, -1 if the log is offline."""
+        return self.leader_id if self.log.offline_reason is None else -1
+
+    @property
     def high_watermark(self) -> int:
         """Up to where consumers may read."""
         return self.log.high_watermark

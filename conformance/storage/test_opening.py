@@ -1,15 +1,27 @@
 """A directory goes from one broker to the other and back: records, offsets, topics, configs, producers."""
 
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
+from conformance.differential.side import Side
 from conformance.harness.broker import Broker
 from conformance.harness.tools import run_tool
 from conformance.storage.clients import SECONDS, commit, committed, create, producer, read
 from conformance.storage.conftest import Start
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.messages.init_producer_id import InitProducerIdRequest
+from kafkalite.wire.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from kafkalite.wire.records import Record, build_batch
 
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
 OTHER = {"kafka": "kafkalite", "kafkalite": "kafka"}
@@ -40,8 +52,8 @@ def send(sender: Producer, topic: str, count: int, prefix: str = "v") -> None:
     assert sender.flush(SECONDS) == 0
 
 
-def everything(broker: Broker) -> dict[str, object]:
-    found: dict[str, object] = {
+def everything(broker: Broker) -> dict[str, Any]:
+    found: dict[str, Any] = {
         topic: read(broker.bootstrap, topic)
         for topic in [*(f"plain-{codec}" for codec in CODECS), "stamped"]
     }
@@ -53,6 +65,42 @@ def everything(broker: Broker) -> dict[str, object]:
     return found
 
 
+def batch(producer_id: int, epoch: int, sequence: int) -> ProduceRequest:
+    """What an idempotent producer sends to `numbered`."""
+    records = build_batch(
+        [Record(timestamp=time.time_ns() // 1_000_000, value=b"%d" % sequence)],
+        producer_id=producer_id,
+        producer_epoch=epoch,
+        base_sequence=sequence,
+    )
+    data = PartitionProduceData(index=0, records=records)
+    topic = TopicProduceData(name="numbered", partition_data=[data])
+    return ProduceRequest(acks=-1, timeout_ms=5000, topic_data=[topic])
+
+
+class NumberedProducer:
+    """An idempotent producer that outlives its brokers; `answers` are (error code, base offset)."""
+
+    def __init__(self, broker: Broker) -> None:
+        create(broker.bootstrap, "numbered")
+        side = Side(broker)
+        request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=0)
+        answer = side.ask(ApiKey.INIT_PRODUCER_ID, 4, request)
+        self.producer_id, self.epoch = answer.producer_id, answer.producer_epoch
+        side.close()
+
+    def answers(self, broker: Broker, *sequences: int) -> list[tuple[int, int]]:
+        side = Side(broker)
+        found: list[tuple[int, int]] = []
+        for sequence in sequences:
+            request = batch(self.producer_id, self.epoch, sequence)
+            answer = side.ask(ApiKey.PRODUCE, 9, request)
+            one = answer.responses[0].partition_responses[0]
+            found.append((one.error_code, one.base_offset))
+        side.close()
+        return found
+
+
 @pytest.mark.parametrize(
     ("first", "is_clean"),
     [("kafka", False), ("kafkalite", True)],
@@ -61,12 +109,20 @@ def everything(broker: Broker) -> dict[str, object]:
 def test_what_one_wrote_the_other_serves(start: Start, first: str, is_clean: bool) -> None:
     writer = start(first)
     fill(writer)
+    numbered = NumberedProducer(writer)
+    assert numbered.answers(writer, 0, 1, 2) == [(0, 0), (0, 1), (0, 2)]
     expected = everything(writer)
     assert [len(read(writer.bootstrap, "plain-zstd"))] == [300]
     writer.stop() if is_clean else writer.kill()
 
     second = start(OTHER[first], writer.data_dir)
     assert everything(second) == expected
+    # A retry is known, and so is what comes next.
+    out_of_order = (ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, -1)
+    assert numbered.answers(second, 2, 9, 3) == [(0, 2), out_of_order, (0, 3)]
+    if first == "kafkalite":
+        records = console_consumer(second, "plain-zstd", 300)
+        assert records == [(row[2] or b"").decode() for row in expected["plain-zstd"]]
     send(producer(second.bootstrap, enable_idempotence=True), "plain-lz4", 50, "other")
     commit(second.bootstrap, "group", "stamped", 9)
     expected = everything(second)
@@ -74,8 +130,17 @@ def test_what_one_wrote_the_other_serves(start: Start, first: str, is_clean: boo
 
     back = start(first, second.data_dir)
     assert everything(back) == expected
+    assert numbered.answers(back, 3, 4) == [(0, 3), (0, 4)]
     assert expected["committed"] == 9
     assert expected["retention.ms"] == "123456789"
+
+
+def console_consumer(broker: Broker, topic: str, count: int) -> list[str]:
+    """What Apache Kafka's own command shows of a topic."""
+    where = ("--bootstrap-server", broker.bootstrap, "--topic", topic, "--from-beginning")
+    ran = run_tool("kafka-console-consumer", *where, "--max-messages", str(count))
+    assert ran.status == 0, ran.errors
+    return ran.output.split("\n")[:count]
 
 
 def dump(*arguments: str) -> str:

@@ -68,7 +68,7 @@ def find(broker: Broker, listener_name: str, key_type: int, key: str) -> Coordin
             # Share partitions too: no share coordinator runs here, which Kafka answers alike.
             raise KafkaError(ErrorCode.INVALID_REQUEST)
         topic = broker.topics.get(topic_name) or broker.topics.create_internal(topic_name)
-        leader_id = topic.partitions[java_hash(key) % len(topic.partitions)].leader_id
+        leader_id = topic.partitions[java_hash(key) % len(topic.partitions)].coordinator_id
         addresses = broker.cluster.endpoints([leader_id], listener_name)
         if not addresses:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from kafkalite.coordinator_log import batches_of
+from kafkalite.coordinator_log import batches_of, offline_if_damaged
 from kafkalite.group_coordinator.java_hash import java_hash
 from kafkalite.log.producer_state import AppendOrigin
 from kafkalite.topic_creation import TRANSACTIONS_TOPIC
@@ -96,17 +96,18 @@ class TransactionLog:
         found: dict[str, Transaction] = {}
         if topic is None:
             return found
-        for batch in batches_of(topic.partitions[index].log):
-            if batch.is_control:
-                continue
-            for record in iterate_records(batch):
-                key = None if record.key is None else decode_key(record.key, TRANSACTION_STATE)
-                if not isinstance(key, TransactionLogKey):
-                    continue
-                if record.value is None:
-                    found.pop(key.transactional_id, None)
-                else:
-                    found[key.transactional_id] = transaction_of(key.transactional_id, record.value)
+        log = topic.partitions[index].log
+        with offline_if_damaged(log):
+            for batch in batches_of(log):
+                for record in () if batch.is_control else iterate_records(batch):
+                    key = None if record.key is None else decode_key(record.key, TRANSACTION_STATE)
+                    if not isinstance(key, TransactionLogKey):
+                        continue
+                    transactional_id = key.transactional_id
+                    if record.value is None:
+                        found.pop(transactional_id, None)
+                    else:
+                        found[transactional_id] = transaction_of(transactional_id, record.value)
         return found
 
 

@@ -11,6 +11,7 @@ import pytest
 import trio
 
 from kafkalite.broker import Broker
+from kafkalite.group_coordinator.java_hash import java_hash
 from kafkalite.partition import Partition
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -20,6 +21,12 @@ from kafkalite.wire.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirTopic,
 )
 from kafkalite.wire.messages.describe_log_dirs import DescribeLogDirsRequest
+from kafkalite.wire.messages.find_coordinator import FindCoordinatorRequest
+from kafkalite.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
 from kafkalite.wire.records import Record, build_batch, iterate_batches, iterate_records
 
 NOW_MS = 1_700_000_000_000
@@ -254,3 +261,44 @@ async def test_a_partition_that_cannot_be_opened_takes_nobody_along(
         assert values(partition_of(broker, "t", 1)) == [b"1"]
         broker.delete_topic("t")
         assert found(tmp_path, "*/t-?") == []
+
+
+async def test_a_damaged_group_log_takes_only_its_groups_along(
+    tmp_path: Path, connect: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    config = {"offsets_topic_num_partitions": 2}
+    groups = {java_hash(name) % 2: name for name in ("a", "b")}
+    async with running(tmp_path, **config) as broker:
+        broker.create_topic("t")
+        client = await connect(broker)
+        for name in groups.values():
+            assert await coordinator_code(client, name) == 0
+            assert await commit(client, name) == 0
+        place = directory_of(broker, "__consumer_offsets", 0)
+    (log,) = (place / "__consumer_offsets-0").glob("*.log")
+    data = bytearray(log.read_bytes())
+    data[-3] ^= 1
+    log.write_bytes(data)
+    async with running(tmp_path, **config) as broker:
+        assert "partition __consumer_offsets-0 is offline: it cannot be read back" in caplog.text
+        client = await connect(broker)
+        assert await coordinator_code(client, groups[0]) == ErrorCode.COORDINATOR_NOT_AVAILABLE
+        assert await commit(client, groups[0]) == ErrorCode.NOT_COORDINATOR
+        assert await coordinator_code(client, groups[1]) == 0
+        assert await commit(client, groups[1]) == 0
+
+
+async def coordinator_code(client: Any, group: str) -> int:
+    request = FindCoordinatorRequest(key_type=0, coordinator_keys=[group])
+    answer = await client.ask(request, 4)
+    return int(answer.coordinators[0].error_code)
+
+
+async def commit(client: Any, group: str) -> int:
+    partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=1)
+    topic = OffsetCommitRequestTopic(name="t", partitions=[partition])
+    request = OffsetCommitRequest(
+        group_id=group, generation_id_or_member_epoch=-1, member_id="", topics=[topic]
+    )
+    answer = await client.ask(request, 8)
+    return int(answer.topics[0].partitions[0].error_code)
