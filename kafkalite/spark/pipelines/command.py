@@ -1,6 +1,6 @@
 """`kafkalite pipeline ...`: the flags, the words on the terminal, the exit code.
 
-0: done, and sound; 1: damage found; 2: the pipeline could not do what was asked,
+0: done, and sound; 1: damage found, or the proof failed; 2: the pipeline could not do what was asked,
 which is one sentence on stderr.
 """
 
@@ -36,6 +36,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     _archive(commands)
     _replay(commands)
     _audit(commands)
+    _prove(commands)
     return parser.parse_args(arguments)
 
 
@@ -155,6 +156,24 @@ def _audit(commands: Any) -> None:
     _spark_flags(parser)
 
 
+def _prove(commands: Any) -> None:
+    parser = _add(commands, "prove", "exactly once with Spark, whatever is killed", _run_prove)
+    parser.add_argument("directory", metavar="DIR", help="where everything of the proof is kept")
+    parser.add_argument("--seed", type=int, default=1, help="of records and kills; default 1")
+    parser.add_argument("--records", type=int, default=200_000, help="default 200000")
+    parser.add_argument("--partitions", type=int, default=4, help="default 4")
+    parser.add_argument("--kills", type=int, default=6, help="default 6")
+    parser.add_argument(
+        "--jars", metavar="FILE,...", help="Spark's Kafka connector and what it needs"
+    )
+    parser.add_argument(
+        "--packages", metavar="GROUP:NAME:VERSION", help="or by name; default: PySpark's version"
+    )
+    parser.add_argument(
+        "--plant", choices=("lost-batch", "repeated-batch"), help="a bug that the proof must find"
+    )
+
+
 def _pair(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name or not value:
@@ -249,6 +268,23 @@ def _run_audit(flags: argparse.Namespace) -> int:
         progress=not flags.quiet,
     )
     return _done(found, flags) or (0 if found.is_sound else _FAILED_EXIT_CODE)
+
+
+def _run_prove(flags: argparse.Namespace) -> int:
+    from kafkalite.spark.proof.proving import prove
+
+    verdict = prove(
+        flags.directory,
+        seed=flags.seed,
+        records=flags.records,
+        partitions=flags.partitions,
+        kills=flags.kills,
+        jars=flags.jars,
+        packages=flags.packages,
+        plant=flags.plant,
+        progress=not flags.quiet,
+    )
+    return _done(verdict, flags) or (0 if verdict.holds else _FAILED_EXIT_CODE)
 
 
 def _done(outcome: Any, flags: argparse.Namespace) -> int:
