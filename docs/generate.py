@@ -20,6 +20,7 @@ from kafkalite.apis import APIS
 from kafkalite.config import BROKER_CONFIGS, GROUP_CONFIGS, TOPIC_CONFIGS, ConfigDef
 from kafkalite.group_coordinator import classic_group, consumer_member
 from kafkalite.metrics.table import METRICS
+from kafkalite.spark.audit.findings import KINDS
 from kafkalite.wire.api_keys import ApiKey
 
 ROOT = Path(__file__).parent.parent
@@ -42,6 +43,12 @@ def command_help() -> str:
     with contextlib.redirect_stdout(out), contextlib.suppress(SystemExit):
         kafkalite(["--help"])
     return f"```\n{out.getvalue().rstrip()}\n```"
+
+
+def findings() -> str:
+    lines = ["| finding | | what it means |", "|---|---|---|"]
+    lines += [f"| `{kind}` | {severity} | {text} |" for kind, (severity, text) in KINDS.items()]
+    return "\n".join(lines)
 
 
 def configs(table: Mapping[str, ConfigDef]) -> str:
@@ -97,6 +104,7 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
         "classic groups": lambda: diagram(classic_group.TRANSITIONS),
         "consumer members": lambda: diagram(consumer_member.TRANSITIONS),
     },
+    "docs/pipelines.md": {"audit findings": findings},
     "docs/metrics.md": {"metrics": metrics},
     "docs/configs.md": {
         "broker": lambda: configs(BROKER_CONFIGS),

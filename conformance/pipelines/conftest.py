@@ -25,5 +25,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     for item in items:
         if here in item.path.parents:
-            for ignored in ("unclosed <socket:ResourceWarning", ":DeprecationWarning:pyspark"):
+            for ignored in (
+                "unclosed <socket:ResourceWarning",
+                ":DeprecationWarning:pyspark",
+                "PySpark does not yet fully support pandas:FutureWarning",
+            ):
                 item.add_marker(pytest.mark.filterwarnings(f"ignore:{ignored}"))

@@ -35,7 +35,7 @@ def test_a_stream_meets_a_gap_and_a_loss(
         .option("subscribe", "t")
         .option("startingOffsets", "earliest")
         .load()
-        .selectExpr("CAST(value AS INT) AS value")
+        .selectExpr("CAST(CAST(value AS STRING) AS INT) AS value")
     )
 
     def start() -> object:

@@ -26,7 +26,7 @@ from kafkalite.spark.pipelines.stored import DirectoryReader, Reader, reader
 from kafkalite.testing import broker as test_broker
 
 # `make pipelines ROWS=2000000` goes the whole way; in every run of the tests it is less.
-ROWS = int(os.environ.get("ROWS", "150000"))
+ROWS = int(os.environ.get("ROWS") or 150_000)
 GENERATED = Columns(
     value="value",
     key="key",

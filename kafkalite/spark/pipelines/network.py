@@ -108,6 +108,7 @@ class NetworkSink(Sink):
 
     def append(self, partition: int, batch: bytearray, record_count: int) -> int:
         sequence = self._sequences[partition]
+        batch[:8] = bytes(8)  # a producer's batch begins at 0: the broker numbers it
         _PRODUCER.pack_into(batch, _PRODUCER_POSITION, *self._producer, sequence)
         _CRC.pack_into(batch, CRC_POSITION, crc32c(memoryview(batch)[ATTRIBUTES_POSITION:]))
         try:

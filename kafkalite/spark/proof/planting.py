@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from kafkalite.log.files import LOG_SUFFIX
-from kafkalite.spark.pipelines.sinks import empty_batch
 from kafkalite.spark.proof.source import SOURCE
-from kafkalite.wire.records import RecordBatch, iterate_batches
+from kafkalite.wire.records import NO_TIMESTAMP, RecordBatch, iterate_batches, pack_batch
 
 LOST_BATCH: Final = "lost-batch"
 REPEATED_BATCH: Final = "repeated-batch"
@@ -39,8 +38,19 @@ def plant(bug: str, data_dir: Path, read_up_to: Mapping[int, int]) -> bool:
 def _rewrite(path: Path, batches: list[RecordBatch], bug: str) -> None:
     last = batches[-1]
     kept = [bytes(batch.buffer) for batch in batches]
-    if bug == LOST_BATCH:  # offsets go on: nobody is told
-        kept[-1] = empty_batch(last.base_offset, last.next_offset)
+    if bug == LOST_BATCH:  # offsets and sequences go on: nobody is told
+        kept[-1] = pack_batch(
+            b"",
+            base_offset=last.base_offset,
+            last_offset_delta=last.last_offset_delta,
+            record_count=0,
+            base_timestamp=NO_TIMESTAMP,
+            max_timestamp=last.max_timestamp,
+            producer_id=last.producer_id,
+            producer_epoch=last.producer_epoch,
+            base_sequence=last.base_sequence,
+            partition_leader_epoch=last.partition_leader_epoch,
+        )
     else:
         kept.append(last.next_offset.to_bytes(8, "big") + kept[-1][8:])
     temporary = path.with_suffix(".new")

@@ -18,6 +18,7 @@ import pyarrow.parquet
 from tqdm import tqdm
 
 from kafkalite.spark.data_directory import Isolation
+from kafkalite.spark.errors import SparkSourceError
 from kafkalite.spark.pipelines.errors import PipelineError
 from kafkalite.spark.pipelines.network import NetworkReader, NetworkSink
 from kafkalite.spark.proof.checkpoints import batch_ids, interrupted, planned_end, sink_files
@@ -123,7 +124,7 @@ class _Proof:
         return found
 
     def _has_fed(self, records: int) -> bool:
-        return self.feeder.total >= records
+        return self.feeder.total >= records or self.feeder.failure is not None
 
     def _has_copied(self, commits: int, since: float) -> bool:
         """Another batch is done; or there is none to come."""
@@ -151,13 +152,13 @@ class _Proof:
         deadline = time.monotonic() + seconds
         while not until():
             self.bar.update(self.feeder.total - self.bar.n)
-            if self.feeder.failure is not None:
-                raise self.feeder.failure
             if not self.driver.is_running:  # a query failed, as it may when its broker dies
                 self.start_driver()
             if time.monotonic() > deadline:
                 raise PipelineError(f"nothing happened for {seconds:g} s: {self.driver.tail()}")
             time.sleep(_POLL_SECONDS)
+        if self.feeder.failure is not None:
+            raise self.feeder.failure
 
 
 def prove(
@@ -238,7 +239,7 @@ def _run(proof: _Proof, seed: int, kills: list[Kill], source: NetworkReader) -> 
     try:
         proof.carry_out(kills)
         proof.finish()
-    except PipelineError as error:
+    except (PipelineError, SparkSourceError) as error:
         verdict.problems.append(str(error))
     if proof.plant is not None:
         raise PipelineError(f"there was no moment to plant {proof.plant}: take another seed")
