@@ -19,7 +19,7 @@ ROOT = Path(__file__).parent.parent.parent
 RESULT = ROOT / "docs" / "compatibility.json"
 BROKERS = ("kafka", "kafkalite")
 FOLDERS = {
-    "scenarios": ["conformance/scenarios"],
+    "scenarios": ["conformance/scenarios", "-n", "2", "--dist", "loadgroup"],
     "clients": ["conformance/clients", "--matrix"],
     "spark": ["conformance/spark"],
 }

@@ -107,17 +107,23 @@ def clients() -> str:
 
 @once_run("differential")
 def differences() -> str:
-    """What the referee compared, and every difference that is left."""
+    """What the referee compared, by source of the requests, and every difference that is left."""
     run = result()["differential"]
-    versions = sum(len(versions) for versions in run["apis"].values())
     lines = [
-        f"- APIs compared: {len(run['apis'])}, in {versions} versions",
-        f"- requests sent to both: {run['requests']:,}; fields of answers compared: {run['fields']:,}",
-        f"- differences left: {len(run['differences'])}",
-        *(f"  - {difference}" for difference in run["differences"]),
-        f"- differences accepted, each with its reason: {len(run['accepted'])}",
-        *(f"  - {what}: {reason}" for what, reason in sorted(run["accepted"].items())),
-        f"- took {minutes(run['seconds'])}",
+        "| requests | sent to both | APIs x versions | fields compared | differences | took |",
+        "|---|--:|--:|--:|--:|--:|",
+    ]
+    lines += [
+        f"| {name} | {source['requests']:,} | {source['apis_and_versions']} | {source['fields']:,} | "
+        f"{len(source['differences'])} | {minutes(source['seconds'])} |"
+        for name, source in run["sources"].items()
+    ]
+    left = [each for source in run["sources"].values() for each in source["differences"]]
+    lines += ["", *(f"- left: {each}" for each in left)]
+    lines += [f"- served and not compared: {each}" for each in run["not_compared"]]
+    lines += [
+        f"- accepted: `{each['api']}` `{each['path']}`: {each['reason']} (met {each['count']:,} times)"
+        for each in run["accepted"]
     ]
     return "\n".join(lines)
 
@@ -140,9 +146,17 @@ def summary() -> str:
 def compared() -> str:
     """One sentence about the differential run."""
     run = result()["differential"]
+    requests, fields, left = (
+        sum(count(source) for source in run["sources"].values())
+        for count in (
+            lambda source: source["requests"],
+            lambda source: source["fields"],
+            lambda source: len(source["differences"]),
+        )
+    )
     versions = sum(len(versions) for versions in run["apis"].values())
     return (
-        f"The same {run['requests']:,} requests to both, in {len(run['apis'])} APIs and {versions} "
-        f"versions, {run['fields']:,} fields of answers compared: {len(run['differences'])} differences "
-        f"left, {len(run['accepted'])} accepted."
+        f"The same {requests:,} requests to both, in {len(run['apis'])} APIs and {versions} versions, "
+        f"{fields:,} fields of answers compared: {left} differences left, {len(run['accepted'])} kinds "
+        "accepted, each with its reason."
     )
