@@ -1,6 +1,10 @@
-"""Transactions whose end is decided and not yet complete: every request, of every generation and version."""
+"""Transactions whose end is decided and not yet complete: every request, of every generation and version.
+
+The brokers are this file's own: in the end the level of transaction.version is lowered on both.
+"""
 
 import shutil
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -9,12 +13,14 @@ from conformance.conftest import starter
 from conformance.differential.pair import Pair
 from conformance.differential.prepared import ENDINGS, LIVING, PROPERTIES, Ending, prepare
 from conformance.differential.side import Side
-from conformance.differential.test_transactions import PRODUCERS, REQUESTS
-from conformance.differential.transactional import Transactions
+from conformance.differential.test_transactions import PRODUCERS, REQUESTS, STATES
+from conformance.differential.transactional import SECONDS, Transactions
 from conformance.harness.apache_kafka import ApacheKafka
 from conformance.harness.broker import Broker
 from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.messages.api_versions import ApiVersionsRequest
 from kafkalite.wire.messages.describe_transactions import DescribeTransactionsRequest
+from kafkalite.wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 
 
 class Ended(Transactions):
@@ -85,3 +91,41 @@ def test_what_can_be_seen_of_them(ended: Ended) -> None:
         ended.producers()
         ended.offsets(require_stable=False)
         ended.offsets(require_stable=True)
+
+
+def lower(side: Side, level: int) -> None:
+    """And wait until the broker has heard of it."""
+    update = FeatureUpdateKey(
+        feature="transaction.version", max_version_level=level, upgrade_type=SAFE_DOWNGRADE
+    )
+    request = UpdateFeaturesRequest(timeout_ms=SECONDS * 1000, feature_updates=[update])
+    asking = ApiVersionsRequest(client_software_name="referee", client_software_version="1")
+    assert side.ask(ApiKey.UPDATE_FEATURES, 1, request).error_code == 0
+    deadline = time.monotonic() + SECONDS
+    while True:
+        answer = side.ask(ApiKey.API_VERSIONS, 3, asking)
+        levels = {each.name: each.max_version_level for each in answer.finalized_features}
+        if levels.get("transaction.version", 0) == level:
+            return
+        assert time.monotonic() < deadline, levels
+
+
+SAFE_DOWNGRADE = 2
+CHANGING = [
+    name for name in REQUESTS if name.split()[1].rstrip(",") in ("v4", "v5", "v11", "v12", "v13")
+]
+
+
+def test_lower_levels_of_transaction_version(ended: Ended) -> None:
+    for level in (1, 0):
+        for side in ended.sides:
+            lower(side, level)
+        for state in ("Empty", "Ongoing v1", "CompleteCommit v1"):
+            for name in CHANGING:
+                ended.be(f"{level} {state} {name}")
+                ended.init()
+                ended.init()
+                STATES[state](ended)
+                ended.state()
+                REQUESTS[name](ended)
+                ended.state()
