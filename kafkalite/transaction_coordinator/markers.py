@@ -1,6 +1,8 @@
 """Markers: how the partitions of a transaction are told that it ended, and how.
 
 All nodes of this process share their logs, so a marker is an append, not a request to another node.
+A partition without a leader is waited for. Apache Kafka 4.3.1 takes it for deleted and calls the
+transaction complete without its marker (KAFKA-20734), so that it hangs once the leader is back.
 Kafka's TransactionMarkerChannelManager, KafkaApis.handleWriteTxnMarkersRequest.
 """
 
