@@ -21,7 +21,7 @@ Unique = Callable[[str], str]
 @pytest.fixture
 def filled(client: Client, topic: str) -> str:
     """Three partitions of 101, 11 and 1 rows, a second between their timestamps."""
-    client.create(topic, 3)
+    client.create(topic, 3, retention_ms="-1")  # the timestamps are old
     for partition, count in enumerate((101, 11, 1)):
         for part in range(2):
             values = range(part * count // 2, (part + 1) * count // 2)

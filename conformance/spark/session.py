@@ -31,19 +31,20 @@ def connector_jars() -> list[str]:
     return [str(jar) for jar in sorted(directory.glob("*.jar")) if jar.name not in there]
 
 
-def start_spark(directory: Path) -> SparkSession:
-    """Two task slots, two shuffle partitions, the quick compiler: small and soon there.
+def spark_builder(directory: Path, jars: list[str], *, quick: bool = True) -> SparkSession.Builder:
+    """Two task slots, two shuffle partitions; `quick` for tests: what compiles soonest.
 
-    What Spark writes lies in `directory`. Raises JavaMissing, JarsMissing.
+    What Spark writes lies in `directory`. Raises JavaMissing.
     """
     os.environ["JAVA_HOME"] = str(find_java().resolve().parent.parent)
     os.environ["PYSPARK_PYTHON"] = sys.executable
+    flags = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC" if quick else "-XX:+UseParallelGC"
     return (
         SparkSession.builder.master("local[2]")
         .appName("conformance")
-        .config("spark.jars", ",".join(connector_jars()))
+        .config("spark.jars", ",".join(jars))
         .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        .config("spark.driver.extraJavaOptions", flags)
         .config("spark.local.dir", str(directory / "local"))
         .config("spark.sql.warehouse.dir", str(directory / "warehouse"))
         .config("spark.sql.session.timeZone", "UTC")
@@ -51,5 +52,9 @@ def start_spark(directory: Path) -> SparkSession:
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.log.level", "ERROR")
-        .getOrCreate()
     )
+
+
+def start_spark(directory: Path) -> SparkSession:
+    """A small Spark that is soon there. Raises JavaMissing, JarsMissing."""
+    return spark_builder(directory, connector_jars()).getOrCreate()

@@ -211,7 +211,6 @@ class Client:
                 replica_id=-1,
                 isolation_level=_isolation_level(isolation),
                 topics=[ListOffsetsTopic(name=name, partitions=p) for name, p in topics.items()],
-                timeout_ms=int(self._request_seconds * 1000),
             )
             for topic in self.ask(request, address).topics:
                 for each in topic.partitions:
@@ -279,6 +278,8 @@ class Client:
         Sent again until an answer comes: the batch must have a producer id, or it may be there twice.
         """
         name = f"{partition[0]}-{partition[1]}"
+        if any(batch[:8]):
+            batch = bytes(8) + batch[8:]  # the offset is the broker's to give
         return self.retry(
             f"produce to {name}", lambda: self._produce(partition, batch, transactional_id)
         )

@@ -13,11 +13,13 @@ from kafkalite.wire.errors import WireError
 from kafkalite.wire.messages.api_versions import ApiVersionsRequest
 
 CLIENT_ID = "kafkalite-spark"
-# Versions above these name topics by id, or end a transaction by themselves (KIP-890): more than a
-# client this small needs. Every broker since Kafka 0.11 has some version below.
+# Versions above these name topics by id, ask for many things at once, or end a transaction in another
+# way (KIP-890): more than a client this small needs. Every broker since Kafka 0.11 has some below.
 _HIGHEST_VERSIONS: Final = {
     ApiKey.PRODUCE: 11,
     ApiKey.FETCH: 12,
+    ApiKey.LIST_OFFSETS: 9,
+    ApiKey.FIND_COORDINATOR: 3,
     ApiKey.ADD_PARTITIONS_TO_TXN: 3,
     ApiKey.END_TXN: 4,
     ApiKey.OFFSET_FETCH: 7,

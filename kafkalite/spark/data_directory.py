@@ -13,12 +13,12 @@ from __future__ import annotations
 import fcntl
 import os
 import struct
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
 from kafkalite.log.checkpoints import CorruptCheckpoint, read_offsets
-from kafkalite.log.directory import is_locked_here
 from kafkalite.log.files import (
     CLEAN_SHUTDOWN,
     HIGH_WATERMARK_CHECKPOINT,
@@ -104,7 +104,8 @@ def is_held(data_dir: Path) -> bool:
     Asks about the lock without taking it. In a broker's own process the file is not even opened: closing
     it would give up the lock.
     """
-    if is_locked_here(data_dir):
+    log_directory = sys.modules.get("kafkalite.log.directory")  # a broker here has imported it
+    if log_directory is not None and log_directory.is_locked_here(data_dir):
         return True
     try:
         descriptor = os.open(data_dir / LOCK, os.O_RDONLY | os.O_CLOEXEC)

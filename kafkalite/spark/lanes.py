@@ -85,27 +85,35 @@ def _run(data: np.ndarray, starts: np.ndarray, ends: np.ndarray, counts: np.ndar
     for step, lanes in enumerate(active.tolist()):
         cursor = cursor[:lanes] if lanes < len(cursor) else cursor
         rows = row[:lanes] + step
-        length, at = read_varints(data, words, cursor)
-        record_end = at + length
-        timestamp_deltas[rows], at = read_varints(data, words, at + 1)
-        offset_delta, at = read_varints(data, words, at)
-        key_length, key_start = read_varints(data, words, at)
-        key_end = key_start + np.maximum(key_length, 0)
-        value_length, value_start = read_varints(data, words, key_end)
-        value_end = value_start + np.maximum(value_length, 0)
-        header_count, headers_start = read_varints(data, words, value_end)
+        # All but the timestamp delta are zigzag numbers that must not be negative, but for a length of
+        # -1, which is 1 unfolded: halves them is cheaper than unfolding.
+        length, at = read_unsigned(data, words, cursor)
+        record_end = at + (length >> 1)
+        timestamp_delta, at = read_unsigned(data, words, at + 1)
+        offset_delta, at = read_unsigned(data, words, at)
+        key_length, key_start = read_unsigned(data, words, at)
+        key_end = key_start + (key_length >> 1)
+        value_length, value_start = read_unsigned(data, words, key_end)
+        value_end = value_start + (value_length >> 1)
+        header_count, headers_start = read_unsigned(data, words, value_end)
+        key_odd, value_odd = key_length & 1, value_length & 1
         wrong = (headers_start > record_end) | ((header_count == 0) & (headers_start != record_end))
-        if wrong.any() or (np.minimum(key_length, value_length) < -1).any():
+        wrong |= ((length | offset_delta | header_count) & 1) != 0
+        wrong |= (key_length * key_odd | value_length * value_odd) > 1
+        if wrong.any():
             raise CorruptRecords("a record's fields do not add up to its length")
-        places[rows] = np.stack(
+        row_places = np.empty((lanes, 8), np.int32)
+        for column, place in enumerate(
             (
                 *(key_start, key_end, value_start, value_end),
-                *(offset_delta, header_count, headers_start, record_end),
-            ),
-            axis=1,
-        )
-        key_is_null[rows] = key_length < 0
-        value_is_null[rows] = value_length < 0
+                *(offset_delta >> 1, header_count >> 1, headers_start, record_end),
+            )
+        ):
+            row_places[:, column] = place
+        places[rows] = row_places
+        timestamp_deltas[rows] = unfold_zigzag(timestamp_delta)
+        key_is_null[rows] = key_odd
+        value_is_null[rows] = value_odd
         # Not before the end of this step, and never backwards: a lane always gets further.
         if (record_end <= cursor).any():
             raise CorruptRecords("a record of negative length")
@@ -125,32 +133,43 @@ def _check_ends(
 
 def words_of(data: np.ndarray) -> np.ndarray:
     """The eight bytes from each position on, as a little-endian number; no copy."""
-    return np.ndarray((len(data) - 7,), "<u8", buffer=data, strides=(1,))
+    return np.ndarray((len(data) - 7,), "<i8", buffer=data, strides=(1,))
 
 
 def read_varints(
     data: np.ndarray, words: np.ndarray, at: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """The zigzag varints at these positions, and the positions behind them. IndexError at the end."""
+    value, behind = read_unsigned(data, words, at)
+    return unfold_zigzag(value), behind
+
+
+def unfold_zigzag(value: np.ndarray) -> np.ndarray:
+    return ((value.view(np.uint64) >> 1).view(np.int64)) ^ -(value & 1)
+
+
+def read_unsigned(
+    data: np.ndarray, words: np.ndarray, at: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The varints as they stand, as int64 (ten bytes may make it negative)."""
     word = words[at]
     value = word & 0x7F
-    more = (word & 0x80) != 0
+    more = (word >> 7) & 1
     if more.any():
-        value |= np.where(more, (word >> 1) & 0x3F80, 0)
-        behind = at + 1 + more
+        value |= (word >> 1) & (more * 0x3F80)
+        behind = at + (more + 1)
         longer = np.flatnonzero((word & 0x8080) == 0x8080)
         shift = 14
         while len(longer):
             if shift > 63:
                 raise CorruptRecords("a varint of more than ten bytes")
-            byte = data[behind[longer]].astype(np.uint64)
-            value[longer] |= (byte & 0x7F) << np.uint64(shift)
+            byte = data[behind[longer]].astype(np.int64)
+            value[longer] |= (byte & 0x7F) << shift
             behind[longer] += 1
             longer = longer[byte >= 0x80]
             shift += 7
-    else:
-        behind = at + 1
-    return ((value >> 1) ^ (0 - (value & 1))).view(np.int64), behind
+        return value, behind
+    return value, at + 1
 
 
 def split(

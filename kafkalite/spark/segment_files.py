@@ -28,7 +28,7 @@ from kafkalite.spark.errors import DamagedLog, OffsetOutOfRange
 from kafkalite.spark.lanes import PADDING
 from kafkalite.wire.records import HEADER_BYTES, LOG_OVERHEAD
 
-CHUNK_BYTES = 32 << 20
+CHUNK_BYTES = 16 << 20
 # A file may be gone twice in a row; a hundred times is no race.
 _MOST_LISTINGS = 100
 
@@ -41,7 +41,10 @@ class SegmentFile(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """Whole batches of one file. `data` ends with PADDING bytes; `position` is where it lies in the file."""
+    """Whole batches of one file. `data` ends with PADDING bytes; `position` is where it lies in the file.
+
+    The data is valid until the next chunk is asked for, which is read into the same memory.
+    """
 
     path: Path
     position: int
@@ -80,6 +83,7 @@ def read_batches(
     """
     offset = start_offset
     finished: Path | None = None
+    memory: list[np.ndarray] = []
     attempts = 0
     while offset < end_offset:
         segment, is_last = _segment_of(directory, offset, finished)
@@ -98,7 +102,7 @@ def read_batches(
             continue
         attempts = 0
         try:
-            chunks = _read_segment(descriptor, segment, offset, end_offset, check_crc)
+            chunks = _read_segment(descriptor, segment, offset, end_offset, check_crc, memory)
             reached = yield from chunks
         finally:
             os.close(descriptor)
@@ -126,7 +130,12 @@ def _segment_of(
 
 
 def _read_segment(
-    descriptor: int, segment: SegmentFile, start_offset: int, end_offset: int, check_crc: bool
+    descriptor: int,
+    segment: SegmentFile,
+    start_offset: int,
+    end_offset: int,
+    check_crc: bool,
+    memory: list[np.ndarray],
 ) -> Generator[Chunk, None, int]:
     """The batches of one file; returns the offset behind the last that was seen."""
     reached = segment.base_offset
@@ -136,13 +145,15 @@ def _read_segment(
         position = 0  # an index that a crash left behind
     wanted = max(enough - position, HEADER_BYTES)
     while position + HEADER_BYTES <= size:
-        data, length = _read(descriptor, position, min(wanted, CHUNK_BYTES, size - position))
+        data, length = _read(
+            descriptor, position, min(wanted, CHUNK_BYTES, size - position), memory
+        )
         headers = walk(data[:length].data, check_crc=check_crc)
         if not headers.end:
             needed = _batch_size(data[:length].data)
             if headers.damage is None and length < needed <= size - position:
                 wanted = needed
-                data, length = _read(descriptor, position, needed)
+                data, length = _read(descriptor, position, needed, memory)
                 headers = walk(data[:length].data, check_crc=check_crc)
             if not headers.end:
                 raise DamagedLog(
@@ -177,16 +188,23 @@ def _count_good(crc_ok: np.ndarray) -> int:
     return len(crc_ok) if crc_ok.all() else int(np.argmin(crc_ok))
 
 
-def _read(descriptor: int, position: int, size: int) -> tuple[np.ndarray, int]:
-    """Up to `size` bytes, in an array that has PADDING more; and how many they are."""
-    data = np.empty(size + PADDING, np.uint8)
+def _read(
+    descriptor: int, position: int, size: int, memory: list[np.ndarray]
+) -> tuple[np.ndarray, int]:
+    """Up to `size` bytes, in an array that has PADDING more; and how many they are.
+
+    The array is `memory[0]`, made anew where it is too small: fresh pages cost more than the reading.
+    """
+    if not memory or len(memory[0]) < size + PADDING:
+        memory[:] = [np.empty(size + PADDING, np.uint8)]
+    data = memory[0]
     length = 0
     while length < size:
         count = os.preadv(descriptor, [data[length:size].data], position + length)
         if not count:
             break
         length += count
-    data[length:] = 0
+    data[length : length + PADDING] = 0
     return data[: length + PADDING], length
 
 
@@ -265,8 +283,9 @@ def _end_of_segment(segment: SegmentFile, end: int, trusted_until: int | None) -
         if position >= size or not _is_batch_at(descriptor, position, 1 << 62):
             position = 0
         wanted = CHUNK_BYTES
+        memory: list[np.ndarray] = []
         while position < size:
-            data, length = _read(descriptor, position, min(wanted, size - position))
+            data, length = _read(descriptor, position, min(wanted, size - position), memory)
             headers = walk(data[:length].data, check_crc=trusted_until is not None)
             good = len(headers.positions)
             if headers.crc_ok is not None:

@@ -14,13 +14,14 @@ from kafkalite.wire.compression import Compression, DecompressionError, decompre
 from kafkalite.wire.records import COMPRESSION_MASK, HEADER_BYTES, LOG_OVERHEAD
 
 # As much as Arrow's 32-bit offsets can address is the limit for one batch; a chunk is much less.
-_CHUNK_BYTES = 32 << 20
+_CHUNK_BYTES = 16 << 20
 _LARGEST_BATCH_BYTES = (1 << 31) - (1 << 20)
 _KNOWN_CODECS = max(Compression)
 
 
 def unfold(buffer: Buffer, headers: BatchHeaders) -> Iterator[Unfolded]:
-    """The data batches of `buffer` with their records plain, in chunks of some 32 MiB.
+    """The data batches of `buffer` with their records plain, in chunks of some 16 MiB; the next is
+    made in the same memory.
 
     Control batches and those without records are left out. Plain batches are not copied: `buffer` is
     then an array that ends with PADDING bytes, and stays with what is yielded.
@@ -106,9 +107,8 @@ class _Output:
         self.size = end
 
     def take(self) -> np.ndarray:
-        """What was written; the next goes into a new buffer."""
+        """What was written; the next goes to the same place."""
         data = self._data[: self.size + PADDING]
-        self._data = np.zeros(_CHUNK_BYTES + (4 << 20), np.uint8)
         self.size = 0
         return data
 

@@ -153,7 +153,7 @@ def test_a_range_over_many_segments_reads_only_those_it_needs(
     read = segment_files._read
     monkeypatch.setattr(segment_files, "_read", lambda *a: opened.append(a[1:]) or read(*a))
     assert values(path, 995, 1005) == [b"%d-%d" % (i // 10, i % 10) for i in range(995, 1005)]
-    assert sum(size for _, size in opened) < 2500
+    assert sum(size for _, size, _ in opened) < 2500
 
 
 def test_markers_and_aborted_records_are_left_out_if_asked(data_directory: Make) -> None:
