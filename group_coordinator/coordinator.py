@@ -346,6 +346,10 @@ class GroupCoordinator:
     ) -> ConsumerGroupHeartbeatResponse:
         if isinstance(group, ConsumerGroup):
             return self._consumer.heartbeat(Changes(group), context, request)
+        if group is None and request.member_epoch != JOIN_EPOCH:
+            raise KafkaError(
+                ErrorCode.GROUP_ID_NOT_FOUND, f"Consumer group {request.group_id} not found."
+            )
         if request.member_epoch != JOIN_EPOCH:
             raise group_not_found(request.group_id, group)
         changes = (

@@ -84,9 +84,11 @@ def compile_expression(expression: str) -> Callable[[str], bool]:
     try:
         pattern = re2.compile(expression, options)
     except re2.error as error:
+        (reason,) = error.args
+        reason = reason.decode() if isinstance(reason, bytes) else reason
         raise KafkaError(
             ErrorCode.INVALID_REGULAR_EXPRESSION,
-            f"SubscribedTopicRegex `{expression}` is not a valid regular expression: {error}.",
+            f"SubscribedTopicRegex `{expression}` is not a valid regular expression: {reason}.",
         ) from None
     return lambda name: pattern.fullmatch(name) is not None
 

@@ -106,6 +106,75 @@ const scenarios = {
       return result;
     });
   },
+
+  // Every call that the admin client has is made; what is left over is told.
+  async everyAdminCall() {
+    const called = new Set();
+    const real = kafka.admin();
+    const admin = new Proxy(real, {
+      get(target, name) {
+        called.add(name);
+        return target[name];
+      },
+    });
+    await admin.connect();
+    const group = `${topic}-group`;
+    await admin.createTopics({ topics: [{ topic }], waitForLeaders: true });
+    await admin.createPartitions({ topicPartitions: [{ topic, count: 2 }] });
+    const settled = async (ask, wanted) => {
+      for (let tries = 0; tries < 200; tries++) {
+        const seen = await ask();
+        if (seen === wanted) return seen;
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+      return ask();
+    };
+    const metadata = await settled(
+      async () => (await admin.fetchTopicMetadata({ topics: [topic] })).topics[0].partitions.length,
+      2
+    );
+    await admin.listTopics();
+    await admin.describeCluster();
+    await admin.alterConfigs({
+      resources: [
+        { type: 2, name: topic, configEntries: [{ name: "retention.ms", value: "5000" }] },
+      ],
+    });
+    const retention = await settled(async () => {
+      const found = await admin.describeConfigs({
+        resources: [{ type: 2, name: topic, configNames: ["retention.ms"] }],
+      });
+      return found.resources[0].configEntries[0].configValue;
+    }, "5000");
+    await withClient(kafka.producer(), (producer) =>
+      producer.send({ topic, messages: [0, 1, 2].map(() => ({ partition: 0, value: "v" })) })
+    );
+    await admin.fetchTopicOffsets(topic);
+    await admin.fetchTopicOffsetsByTimestamp(topic, 0);
+    await admin.setOffsets({
+      groupId: group,
+      topic,
+      partitions: [{ partition: 0, offset: "1" }],
+    });
+    await admin.resetOffsets({ groupId: group, topic });
+    const offsets = (await admin.fetchOffsets({ groupId: group, topics: [topic], resolveOffsets: true }))[0]
+      .partitions.filter((found) => found.partition === 0)
+      .map((found) => found.offset);
+    await admin.listGroups();
+    const described = (await admin.describeGroups([group])).groups[0].state;
+    await admin.deleteGroups([group]);
+    await admin.deleteTopicRecords({ topic, partitions: [{ partition: 0, offset: "1" }] });
+    await admin.alterPartitionReassignments({
+      topics: [{ topic, partitionAssignment: [{ partition: 0, replicas: [1] }] }],
+    });
+    await admin.listPartitionReassignments({ topics: [{ topic, partitions: [0] }] });
+    await admin.deleteTopics({ topics: [topic] });
+    await admin.disconnect();
+    const order = ["createAcls", "deleteAcls", "describeAcls", "events", "on", "logger"];
+    const missing = Object.keys(real).filter((name) => !called.has(name));
+    missing.sort((a, b) => order.indexOf(a) - order.indexOf(b));
+    return { missing, metadata, retention, offsets, group: described };
+  },
 };
 
 scenarios[scenario]().then(

@@ -9,6 +9,7 @@ import pytest
 
 from conformance.conftest import starter
 from conformance.harness.broker import Broker
+from conformance.harness.tool_process import ToolProcess
 from conformance.harness.tools import Ran, run_tool
 
 SECONDS = 30
@@ -25,8 +26,19 @@ def cluster(
     cluster.stop()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _tools() -> Iterator[None]:
+    """One Java process for all of them: starting one each time takes a second."""
+    with ToolProcess() as PROCESS["tools"]:
+        yield
+
+
+PROCESS: dict[str, ToolProcess] = {}
+
+
 def ran(tool: str, broker: Broker, *arguments: str, status: int = 0) -> Ran:
-    result = run_tool(tool, "--bootstrap-server", broker.bootstrap, *arguments)
+    found, printed = PROCESS["tools"].run(tool, "--bootstrap-server", broker.bootstrap, *arguments)
+    result = Ran(found, printed, "")
     assert result.status == status, result
     return result
 
@@ -205,12 +217,13 @@ def test_the_quorum(cluster: Broker) -> None:
 
 
 def test_the_cluster(cluster: Broker) -> None:
-    told = run_tool("kafka-cluster", "cluster-id", "--bootstrap-server", cluster.bootstrap)
-    assert told.status == 0, told
-    assert told.output.startswith("Cluster ID: ")
-    listed = run_tool("kafka-cluster", "list-endpoints", "--bootstrap-server", cluster.bootstrap)
-    assert listed.status == 0, listed
-    assert [line.split()[0] for line in listed.lines[1:]] == ["1", "2", "3"]
+    where = ("--bootstrap-server", cluster.bootstrap)
+    status, told = PROCESS["tools"].run("kafka-cluster", "cluster-id", *where)
+    assert status == 0, told
+    assert told.startswith("Cluster ID: ")
+    status, listed = PROCESS["tools"].run("kafka-cluster", "list-endpoints", *where)
+    assert status == 0, listed
+    assert [line.split()[0] for line in listed.splitlines()[1:]] == ["1", "2", "3"]
     versions = ran("kafka-broker-api-versions", cluster)
     assert versions.output.count("(id: ") == 3
     assert ran("kafka-groups", cluster, "--list").output is not None

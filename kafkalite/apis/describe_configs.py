@@ -15,6 +15,7 @@ from kafkalite.config.describe import (
     ConfigSource,
     DescribedConfig,
     describe_all_nodes,
+    describe_client_metrics,
     describe_group,
     describe_node,
     describe_topic,
@@ -99,7 +100,7 @@ def _configs_of(
     if kind == CLIENT_METRICS_RESOURCE:
         if not name:
             raise invalid("Client metrics subscription name must not be empty")
-        return _client_metrics(image.configs.get((kind, name), {}))
+        return describe_client_metrics(image.configs.get((kind, name), {}))
     if kind == GROUP_RESOURCE:
         if not name:
             raise invalid("Group name must not be empty")
@@ -130,11 +131,6 @@ def _loggers() -> Iterable[DescribedConfig]:
     source = ConfigSource.DYNAMIC_BROKER_LOGGER
     for name, level in levels().items():
         yield DescribedConfig(name, level, False, source, False, (), 0, None)
-
-
-def _client_metrics(configs: dict[str, str]) -> Iterable[DescribedConfig]:
-    for name, value in configs.items():
-        yield DescribedConfig(name, value, False, ConfigSource.CLIENT_METRICS, False, (), 0, None)
 
 
 def _encode(

@@ -14,6 +14,7 @@ from typing import Final
 from kafkalite.config.broker_config import BrokerConfig
 from kafkalite.config.definition import (
     BROKER_CONFIGS,
+    CLIENT_METRICS_CONFIGS,
     GROUP_CONFIGS,
     TOPIC_CONFIG_SYNONYMS,
     TOPIC_CONFIGS,
@@ -144,6 +145,14 @@ def describe_group(
         synonyms = [Synonym(name, value, source)]
         if behind in BROKER_CONFIGS:
             synonyms.extend(_broker_synonyms(config, behind, node_id))
+        yield _described(definition, value, synonyms, read_only=False)
+
+
+def describe_client_metrics(overrides: Mapping[str, str]) -> Iterator[DescribedConfig]:
+    """All configs of a client metrics subscription (KIP-714)."""
+    for name, definition in CLIENT_METRICS_CONFIGS.items():
+        value = format_value(definition.parse(overrides.get(name, definition.default)))
+        synonyms = [Synonym(name, value, ConfigSource.CLIENT_METRICS)] if name in overrides else []
         yield _described(definition, value, synonyms, read_only=False)
 
 
