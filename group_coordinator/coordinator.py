@@ -346,12 +346,8 @@ class GroupCoordinator:
     ) -> ConsumerGroupHeartbeatResponse:
         if isinstance(group, ConsumerGroup):
             return self._consumer.heartbeat(Changes(group), context, request)
-        if group is None and request.member_epoch != JOIN_EPOCH:
-            raise KafkaError(
-                ErrorCode.GROUP_ID_NOT_FOUND, f"Consumer group {request.group_id} not found."
-            )
         if request.member_epoch != JOIN_EPOCH:
-            raise group_not_found(request.group_id, group)
+            raise group_not_found(request.group_id, group, "Consumer group")
         changes = (
             Changes(ConsumerGroup(request.group_id))
             if group is None
@@ -492,9 +488,10 @@ class GroupCoordinator:
         self._unload(group, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
 
-def group_not_found(group_id: str, group: Group | None) -> KafkaError:
-    message = "not found" if group is None else "is not a consumer group"
-    return KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} {message}.")
+def group_not_found(group_id: str, group: Group | None, what: str = "Group") -> KafkaError:
+    wrong = f"Group {group_id} is not a consumer group."
+    message = wrong if group else f"{what} {group_id} not found."
+    return KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, message)
 
 
 def check_group_id(group_id: str) -> None:
