@@ -424,7 +424,8 @@ def test_a_running_broker_is_no_damage(tmp_path: Path) -> None:
 
 
 def test_an_open_transaction_is_a_note(tmp_path: Path) -> None:
-    with test_broker(data_dir=tmp_path / "data") as broker:
+    config = {"transaction.partition.verification.enable": False}
+    with test_broker(config, data_dir=tmp_path / "data") as broker:
         broker.create_topic("t")
         append(broker, "t", records(3), producer_id=3, sequence=0, is_transactional=True)
     result = audited(tmp_path / "data")

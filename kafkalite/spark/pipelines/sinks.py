@@ -161,6 +161,7 @@ class DataDirectorySink(Sink):
         _BASE_OFFSET_AND_EPOCH.pack_into(batch, 0, base_offset, length, self._epochs[partition])
         try:
             log.append_as_follower(batch)
+            log.advance_high_watermark(log.log_end_offset)
         except KafkaError as error:
             raise PipelineError(f"{self._topic}-{partition}: {error}") from error
         return base_offset
