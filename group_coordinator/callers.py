@@ -1,5 +1,6 @@
 """Who sent a request, as far as the coordinator wants to know."""
 
+from ipaddress import IPv6Address, ip_address
 from typing import Protocol
 
 
@@ -12,6 +13,18 @@ class Caller(Protocol):
     def client_id(self) -> str: ...
     @property
     def client_host(self) -> str: ...
+
+
+def shown_host(caller: Caller) -> str:
+    """The client's address as Java prints one, which is how Kafka keeps and shows it: after a slash, IPv6
+    with all its zeros, IPv4 as such even if it came to a socket of IPv6."""
+    host, percent, scope = caller.client_host.partition("%")
+    address = ip_address(host)
+    if isinstance(address, IPv6Address):
+        if address.ipv4_mapped is not None:
+            return f"/{address.ipv4_mapped}"
+        host = ":".join(f"{int(group, 16):x}" for group in address.exploded.split(":"))
+    return f"/{host}{percent}{scope}"
 
 
 class Context(Caller, Protocol):

@@ -9,7 +9,7 @@ parks: the coordinator knows the assignment. Source: KIP-848, Kafka's GroupMetad
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from kafkalite.group_coordinator.callers import Caller
+from kafkalite.group_coordinator.callers import Caller, shown_host
 from kafkalite.group_coordinator.classic_protocol import KNOWN_MEMBER_ID_SINCE, differs
 from kafkalite.group_coordinator.config import GroupConfig
 from kafkalite.group_coordinator.consumer_group import ConsumerGroup
@@ -246,7 +246,7 @@ def _updated(
         rebalance_timeout_ms=request.session_timeout_ms if timeout_ms < 0 else timeout_ms,
         subscribed_topic_names=frozenset(subscription.topics),
         client_id=caller.client_id,
-        client_host=f"/{caller.client_host}",
+        client_host=shown_host(caller),
         classic=ClassicMemberMetadata(
             session_timeout_ms=request.session_timeout_ms,
             supported_protocols=[

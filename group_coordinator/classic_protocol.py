@@ -17,7 +17,7 @@ import contextlib
 from collections.abc import Callable, Sequence
 
 from kafkalite.group_coordinator import state_log
-from kafkalite.group_coordinator.callers import Caller
+from kafkalite.group_coordinator.callers import Caller, shown_host
 from kafkalite.group_coordinator.classic_answers import joined, synced
 from kafkalite.group_coordinator.classic_group import ClassicGroup, Event, State
 from kafkalite.group_coordinator.classic_member import AnswerJoin, AnswerSync, ClassicMember
@@ -164,7 +164,7 @@ class ClassicProtocol:
             member_id=member_id,
             group_instance_id=request.group_instance_id,
             client_id=caller.client_id,
-            client_host=f"/{caller.client_host}",  # as Java prints an address
+            client_host=shown_host(caller),
             rebalance_timeout_ms=request.rebalance_timeout_ms
             if caller.api_version > 0
             else request.session_timeout_ms,

@@ -19,7 +19,7 @@ from uuid import UUID
 
 from kafkalite.group_coordinator import consumer_records, state_log
 from kafkalite.group_coordinator.assignors import ASSIGNORS, Candidate
-from kafkalite.group_coordinator.callers import Caller
+from kafkalite.group_coordinator.callers import Caller, shown_host
 from kafkalite.group_coordinator.config import GroupConfig, GroupOverrides
 from kafkalite.group_coordinator.consumer_checks import check_epoch
 from kafkalite.group_coordinator.consumer_group import ConsumerGroup, MemberTimers
@@ -419,7 +419,7 @@ def _updated(
         subscribed_topic_names=member.subscribed_topic_names if names is None else frozenset(names),
         subscribed_topic_regex=member.subscribed_topic_regex if expression is None else expression,
         client_id=caller.client_id,
-        client_host=f"/{caller.client_host}",
+        client_host=shown_host(caller),
         classic=None,
     )
 

@@ -190,11 +190,10 @@ class GroupCoordinator:
 
     def shard_of(self, group_id: str, node_id: int) -> Shard:
         """Where the group is, or KafkaError(NOT_COORDINATOR) if it is not this node's."""
-        if self.log.partition_count:
-            partition = self.partition_for(group_id)
-            shard = self._shards.get(partition)
-            if shard is not None and self.log.leader_id(partition) == node_id:
-                return shard
+        count = self.log.partition_count
+        shard = self._shards.get(java_hash(group_id) % count) if count else None
+        if shard is not None and self.log.leader_id(shard.partition) == node_id:
+            return shard
         raise KafkaError(ErrorCode.NOT_COORDINATOR)
 
     def shards_of(self, node_id: int) -> list[Shard]:

@@ -96,7 +96,8 @@ def compile_expression(expression: str) -> Callable[[str], bool]:
 def metadata_hash(topics: Iterable[str], view: TopicsView) -> int:
     """A number that is another when a topic is: by its id, or its number of partitions.
 
-    Kept in the log, where Kafka keeps its own: a group that Kafka wrote is assigned anew once.
+    Kept in the log (ConsumerGroupMetadataValue), where Kafka keeps its own, and shown nowhere. Whoever opens
+    what the other one wrote, Kafka or we, finds another number and computes the assignment anew, once.
     """
     digest = hashlib.blake2b(digest_size=8)
     for topic in sorted(topics):

@@ -1,7 +1,7 @@
 // KafkaJS scenarios: `node kafkajs.js BOOTSTRAP SCENARIO TOPIC`; prints what it saw as JSON.
 const { Kafka, CompressionTypes, logLevel } = require("kafkajs");
 
-const [bootstrap, scenario, topic] = process.argv.slice(2);
+const [bootstrap, scenario, topic, group] = process.argv.slice(2);
 const kafka = new Kafka({ brokers: bootstrap.split(","), logLevel: logLevel.ERROR });
 
 async function withClient(client, use) {
@@ -41,6 +41,20 @@ async function consumed(count, groupId) {
 }
 
 const scenarios = {
+  // A member until SIGTERM, which prints each value it reads: see groups_of_clients.py.
+  async member() {
+    const consumer = kafka.consumer({ groupId: group, heartbeatInterval: 300 });
+    await consumer.connect();
+    await consumer.subscribe({ topic, fromBeginning: true });
+    await consumer.run({
+      autoCommitInterval: 200,
+      eachMessage: async ({ message }) => console.log(message.value.toString()),
+    });
+    await new Promise((resolve) => process.once("SIGTERM", resolve));
+    await consumer.disconnect();
+    process.exit(0);
+  },
+
   async roundTrip() {
     const messages = [
       { key: "k", value: "plain", headers: { h: "1" } },
