@@ -1,9 +1,10 @@
 """The append of a plain batch, straight: `Log.append` without what a plain batch cannot need.
 
-Plain is what nearly every batch is: one whole batch of format 2 with a good checksum, from a producer
-that is neither idempotent nor in a transaction, timestamps of its own that are not too far ahead, in a
-topic that takes batches as they are, and neither a segment nor a leader epoch begins with it. Whatever is
-not plain is left to `Log.append`, which says what is wrong with it, if anything is.
+Plain is what nearly every batch is: one whole batch of format 2 with a good checksum, in no transaction,
+from a producer that is not idempotent or whose next sequence this is, timestamps of its own that are not
+too far ahead, in a topic that takes batches as they are, and neither a segment nor a leader epoch nor an
+idempotent producer begins with it. Whatever is not plain is left to `Log.append`, which says what is wrong
+with it, if anything is.
 A test holds the two equal: tests/log/test_plain_append.py.
 """
 
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
 
 NOT_PLAIN = -1
 
-# The header (wire/records.py) without leader epoch, first timestamp, producer epoch and sequence.
-_unpack_header = Struct(">qi4xBIhi8xqq2x4xi").unpack_from
+# The header (wire/records.py) without leader epoch and first timestamp.
+_unpack_header = Struct(">qi4xBIhi8xqqhii").unpack_from
 _pack_head = Struct(">qiib").pack
 _HEAD_BYTES = MAGIC_POSITION + 1
 
@@ -45,16 +46,21 @@ def append_plain(log: Log, records: bytes | bytearray | memoryview, leader_epoch
     config = log.config
     if size < HEADER_BYTES or size > config.max_message_bytes or not config.takes_plain_batches:
         return NOT_PLAIN
-    offset, length, magic, crc, attributes, last_delta, max_timestamp, producer_id, count = (
+    offset, length, magic, crc, attributes, last_delta, max_timestamp, *producer, count = (
         _unpack_header(records)
     )
     # No codec, or one of the four; none of the flags.
-    if not 0 <= attributes <= Compression.ZSTD or producer_id != NO_PRODUCER_ID:
+    if not 0 <= attributes <= Compression.ZSTD:
         return NOT_PLAIN
     if offset or magic != MAGIC or length + LOG_OVERHEAD != size or not 0 < count == last_delta + 1:
         return NOT_PLAIN
     if not attributes and count * MIN_RECORD_BYTES > size - HEADER_BYTES:
         return NOT_PLAIN
+    entry = None
+    if producer[0] != NO_PRODUCER_ID:
+        entry = log.producer_state.expects(*producer)
+        if entry is None:
+            return NOT_PLAIN
     view = memoryview(records)
     now_ms = log.now_ms()
     segment = log.segments.active
@@ -80,4 +86,6 @@ def append_plain(log: Log, records: bytes | bytearray | memoryview, leader_epoch
     except OSError as error:
         raise log.storage_error(error) from error
     log.log_end_offset = log.producer_state.end_offset = last_offset + 1
+    if entry is not None:
+        entry.appended(producer[2], last_delta, base_offset, max_timestamp)
     return base_offset

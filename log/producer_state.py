@@ -27,6 +27,7 @@ from kafkalite.wire.records import (
     NO_SEQUENCE,
     NO_TIMESTAMP,
     RecordBatch,
+    increment_sequence,
 )
 
 # As many as a client may have in flight (max.in.flight.requests.per.connection of an idempotent producer).
@@ -102,6 +103,16 @@ class ProducerEntry:
     @property
     def last_offset_delta(self) -> int:
         return self.batches[-1].offset_delta if self.batches else 0
+
+    def appended(
+        self, base_sequence: int, offset_delta: int, base_offset: int, max_timestamp: int
+    ) -> None:
+        """Take note of a batch of data."""
+        last_sequence = increment_sequence(base_sequence, offset_delta)
+        self.batches.append(
+            BatchMetadata(last_sequence, base_offset + offset_delta, offset_delta, max_timestamp)
+        )
+        self.last_timestamp = max_timestamp
 
     def begin_epoch(self, producer_epoch: int) -> None:
         if producer_epoch != self.producer_epoch:
@@ -212,6 +223,25 @@ class ProducerState:
             ):
                 return remembered
         return None
+
+    def expects(
+        self, producer_id: int, producer_epoch: int, base_sequence: int
+    ) -> ProducerEntry | None:
+        """The entry of a producer whose next batch this is, if there is nothing else to find out about it.
+
+        It is no retry then, in order, and outside of any transaction.
+        """
+        entry = self.producers.get(producer_id)
+        if (
+            entry is None
+            or entry.producer_epoch != producer_epoch
+            or not entry.batches
+            or base_sequence != (entry.last_sequence + 1) % _SEQUENCES
+            or entry.transaction_first_offset is not None
+            or self._verifications
+        ):
+            return None
+        return entry
 
     def start_verification(
         self, producer_id: int, sequence: int, epoch: int, *, supports_epoch_bump: bool, now_ms: int

@@ -52,14 +52,20 @@ FIELDS = st.fixed_dictionaries(
     {},
     optional={
         "compression": st.sampled_from(Compression),
-        "producer_id": st.integers(-1, 1),
-        "base_offset": st.integers(0, 1),
+        "base_offset": st.sampled_from([0, 0, 0, 1]),
     },
+)
+# An idempotent producer's id and epoch, and how far its sequence is from the next one's.
+PRODUCERS = st.none() | st.tuples(
+    st.integers(0, 1), st.sampled_from([0, 0, 0, 1]), st.sampled_from([0, 0, 0, 0, 1, -1, -3])
 )
 # Nothing, or a byte of the header (or behind it) changed, with the checksum made good or not.
 CHANGES = st.none() | st.tuples(st.integers(8, 75), st.integers(0, 255), st.booleans())
 STEPS = st.lists(
-    st.tuples(RECORDS, FIELDS, CHANGES, st.integers(0, 1), st.integers(0, 40_000), st.booleans()),
+    st.tuples(
+        *(RECORDS, FIELDS, PRODUCERS, CHANGES),
+        *(st.sampled_from([0, 0, 0, 1]), st.integers(0, 40_000), st.booleans()),
+    ),
     min_size=1,
     max_size=12,
 )
@@ -76,6 +82,26 @@ def changed(batch: bytes, change: tuple[int, int, bool] | None) -> bytes:
     return bytes(data)
 
 
+def sequence_fields(log: Log, producer: tuple[int, int, int] | None) -> dict[str, int]:
+    if producer is None:
+        return {}
+    producer_id, epoch, from_next = producer
+    entry = log.producer_state.producers.get(producer_id)
+    following = 0 if entry is None or entry.producer_epoch != epoch else entry.last_sequence + 1
+    return {
+        "producer_id": producer_id,
+        "producer_epoch": epoch,
+        "base_sequence": max(0, following + from_next),
+    }
+
+
+def producers(log: Log) -> dict[int, Any]:
+    return {
+        producer_id: (entry.producer_epoch, entry.last_timestamp, list(entry.batches))
+        for producer_id, entry in log.producer_state.producers.items()
+    }
+
+
 def appended(log: Log, records: bytes, epoch: int) -> Any:
     try:
         return log.append(records, leader_epoch=epoch).base_offset
@@ -89,17 +115,28 @@ def content(log: Log) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(log.directory.iterdir())}
 
 
+class PromptFiles(Files):
+    """Waits for no disk: what is on it after a crash is not the question here."""
+
+    def sync(self, descriptor: int) -> None:
+        return
+
+    def sync_directory(self, path: Path) -> None:
+        return
+
+
 @settings(deadline=None, max_examples=120)
 @given(CONFIGS, STEPS)
 def test_it_is_equal_to_append(config: LogConfig, steps: list[Any]) -> None:
     with tempfile.TemporaryDirectory() as directory:
-        disk = Disk(Path(directory))
+        disk = Disk(Path(directory), open_files=OpenFiles(files=PromptFiles()))
         short, declared = disk.log("short-0", config), disk.log("declared-0", config)
         epoch = 0
-        for records, fields, change, epochs, milliseconds, as_view in steps:
+        for records, fields, producer, change, epochs, milliseconds, as_view in steps:
             epoch += epochs
             disk.now_ms += milliseconds
-            batch = changed(build_batch(records, **fields), change)
+            sequenced = fields | sequence_fields(declared, producer)
+            batch = changed(build_batch(records, **sequenced), change)
             before = short.log_end_offset
             answer: Any = append_plain(short, memoryview(batch) if as_view else batch, epoch)
             if answer == NOT_PLAIN:
@@ -108,6 +145,7 @@ def test_it_is_equal_to_append(config: LogConfig, steps: list[Any]) -> None:
             assert answer == appended(declared, batch, epoch)
             assert short.log_end_offset == declared.log_end_offset
             assert short.producer_state.end_offset == declared.producer_state.end_offset
+            assert producers(short) == producers(declared)
         assert content(short) == content(declared)
         short.close()
         declared.close()
@@ -120,6 +158,22 @@ def test_it_is_taken_by_all_but_a_segment_s_or_an_epoch_s_first(disk: Disk) -> N
     disk.append(log, b"value")
     assert [append_plain(log, batch, 0) for _ in range(1000)] == list(range(1, 1001))
     assert append_plain(log, batch, 1) == NOT_PLAIN
+    log.close()
+
+
+def test_an_idempotent_producer_s_next_batch_is_plain(disk: Disk) -> None:
+    log = disk.log()
+
+    def batch(sequence: int, epoch: int = 0) -> bytes:
+        fields = {"producer_id": 7, "producer_epoch": epoch, "base_sequence": sequence}
+        return disk.batch(b"one", b"two", **fields)
+
+    log.append(batch(0), leader_epoch=0)
+    assert append_plain(log, batch(2), 0) == 2
+    for other in (batch(2), batch(6), batch(3), batch(0, epoch=1), batch(4, epoch=1)):
+        assert append_plain(log, other, 0) == NOT_PLAIN
+    assert append_plain(log, batch(4), 0) == 4
+    assert log.append(batch(2), leader_epoch=0).is_duplicate
     log.close()
 
 
