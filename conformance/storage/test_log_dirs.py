@@ -14,7 +14,7 @@ from conformance.harness.apache_kafka import ApacheKafka
 from conformance.harness.broker import Broker
 from conformance.harness.kafkalite import Kafkalite
 from conformance.harness.tools import run_tool
-from conformance.storage.clients import SECONDS, producer
+from conformance.storage.clients import SECONDS, producer, read
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages.alter_replica_log_dirs import (
     AlterReplicaLogDir,
@@ -127,8 +127,10 @@ def test_replicas_move_as_by_kafka(pair: Pair) -> None:
 
 
 def test_kafkas_tools_move_replicas(tmp_path: Path) -> None:
-    disks = [str(tmp_path / f"disk-{i}") for i in range(2)]
-    slow = {"replica.alter.log.dirs.io.max.bytes.per.second": "100000"}
+    home = tmp_path / "kafka" / "node-1"
+    home.mkdir(parents=True)
+    disks = [str(home / "data"), str(home / "more")]
+    slow = {"replica.alter.log.dirs.io.max.bytes.per.second": "1000"}  # for ever
     broker = Kafkalite(tmp_path, {"log.dirs": ",".join(disks), **slow})
     try:
         sender = producer(broker.bootstrap, batch_num_messages=10)
@@ -161,5 +163,14 @@ def test_kafkas_tools_move_replicas(tmp_path: Path) -> None:
             time.sleep(0.05)
         ran = run_tool("kafka-reassign-partitions", *arguments, "--verify")
         assert "completed successfully" in ran.output, ran
+        expected = read(broker.bootstrap, "t")
+        broker.stop()
+        # And Apache Kafka finds it where it is now.
+        kafka = ApacheKafka(tmp_path / "kafka", {"log.dirs": ",".join(disks)})
+        try:
+            assert len(expected) == 1000
+            assert read(kafka.bootstrap, "t") == expected
+        finally:
+            kafka.kill()
     finally:
         broker.kill()

@@ -139,7 +139,7 @@ async def test_a_partition_moves_while_it_is_written(tmp_path: Path, connect: An
 
 
 async def test_a_move_is_seen_cancelled_and_gone_on_with(tmp_path: Path, connect: Any) -> None:
-    slow = {THROTTLE.replace(".", "_"): 200_000}
+    slow = {THROTTLE.replace(".", "_"): 20_000}
     async with running(tmp_path, **slow) as broker:
         broker.create_topic("t")
         partition = partition_of(broker, "t")

@@ -214,6 +214,17 @@ def test_roll_when_the_index_is_full(disk: Any) -> None:
     assert log.segments.base_offsets == [0, 4, 8]
 
 
+@pytest.mark.parametrize(("offset", "rolls"), [(2**31 - 1, False), (2**31, True)])
+def test_roll_when_an_offset_does_not_fit_the_indexes(
+    disk: Any, values: Any, offset: int, rolls: bool
+) -> None:
+    log = disk.log()
+    disk.append(log, b"first")
+    log.append_as_follower(disk.batch(b"far", base_offset=offset))
+    assert len(log.segments) == (2 if rolls else 1)
+    assert values(log) == [b"first", b"far"]
+
+
 def test_jitter_rolls_earlier(disk: Any) -> None:
     log = disk.log(config=LogConfig(segment_ms=1000, segment_jitter_ms=1000))
     rolled = 0
