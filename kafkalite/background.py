@@ -46,6 +46,10 @@ class Background:
             self._logs.directories,
             dedupe_buffer_bytes=self._config.integer("log.cleaner.dedupe.buffer.size"),
         )
+        self._config.subscribe(self._configs_changed)
+
+    def _configs_changed(self) -> None:
+        self._cleaner.use_buffer(self._config.integer("log.cleaner.dedupe.buffer.size"))
 
     def start(self, nursery: trio.Nursery) -> None:
         """Start every job as a task; they end with the nursery."""
@@ -59,6 +63,7 @@ class Background:
         nursery.start_soon(self._flush)
         nursery.start_soon(self._snapshot_metadata)
         nursery.start_soon(self._clean)
+        nursery.start_soon(self._balance_leaders)
 
     async def _every(self, interval: str, job: Job) -> None:
         """Do a job for ever. An error ends its turn, not the job."""
@@ -125,6 +130,14 @@ class Background:
                 cluster.complete_snapshot()
             except (OSError, KafkaError) as error:
                 logger.error("no snapshot of the metadata: %s", error)
+
+    async def _balance_leaders(self) -> None:
+        """Give leadership back to those who are to have it, every now and then."""
+        if not self._config.boolean("auto.leader.rebalance.enable"):
+            return
+        while True:
+            await trio.sleep(self._config.integer("leader.imbalance.check.interval.seconds"))
+            self._broker.cluster.balance_leaders()
 
     async def _clean(self) -> None:
         """Compact the logs that need it, one after the other."""

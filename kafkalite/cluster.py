@@ -28,6 +28,7 @@ from kafkalite.metadata.leadership import (
     after_fencing,
     after_restart,
     after_unfencing,
+    elect_preferred,
     with_leader,
 )
 from kafkalite.metadata.metadata_log import MetadataLog
@@ -278,6 +279,19 @@ class Cluster:
             return with_leader(topic_id, index, state, alive, rules)
 
         self.write(self._leader_changes(change))
+
+    def balance_leaders(self) -> None:
+        """Let preferred replicas lead what others lead, where they can (auto.leader.rebalance)."""
+        alive = self.alive
+
+        def change(
+            topic_id: UUID, index: int, state: PartitionState
+        ) -> PartitionChangeRecord | None:
+            if state.leader_id == state.replicas[0]:
+                return None
+            return elect_preferred(topic_id, index, state, alive)
+
+        self.write(self._partition_changes(change))
 
     def catch_up(self) -> None:
         """Let reassignments go on as far as the living nodes carry them."""

@@ -70,12 +70,16 @@ class Cleaner:
         dedupe_buffer_bytes: int = DEDUPE_BUFFER_BYTES,
     ) -> None:
         self._directories = list(directories)
-        self._max_keys = max(1, dedupe_buffer_bytes // _BYTES_PER_KEY)
+        self.use_buffer(dedupe_buffer_bytes)
         # Logs that cannot be cleaned, because something in them cannot be read.
         self.uncleanable: set[TopicPartition] = set()
         self._clean_up_to = {
             directory.path: self._read_checkpoint(directory) for directory in self._directories
         }
+
+    def use_buffer(self, dedupe_buffer_bytes: int) -> None:
+        """How much memory keys may take, from the next log on."""
+        self._max_keys = max(1, dedupe_buffer_bytes // _BYTES_PER_KEY)
 
     def _read_checkpoint(self, directory: LogDirectory) -> dict[TopicPartition, int]:
         try:

@@ -147,16 +147,22 @@ def test_records_are_deleted(cluster: Broker, topic: str, tmp_path: Path) -> Non
 
 def test_log_directories(cluster: Broker, topic: str) -> None:
     create(cluster, topic, "1:2", "2:3")
-    printed = ran("kafka-log-dirs", cluster, "--describe", "--topic-list", topic).lines[-1]
-    held = {
-        node["broker"]: sorted(
-            partition["partition"]
-            for directory in node["logDirs"]
-            for partition in directory["partitions"]
-        )
-        for node in json.loads(printed)["brokers"]
-    }
-    assert held == {1: [f"{topic}-0"], 2: [f"{topic}-0", f"{topic}-1"], 3: [f"{topic}-1"]}
+
+    def held() -> dict[int, list[str]]:
+        printed = ran("kafka-log-dirs", cluster, "--describe", "--topic-list", topic).lines[-1]
+        return {
+            node["broker"]: sorted(
+                partition["partition"]
+                for directory in node["logDirs"]
+                for partition in directory["partitions"]
+            )
+            for node in json.loads(printed)["brokers"]
+        }
+
+    wanted = {1: [f"{topic}-0"], 2: [f"{topic}-0", f"{topic}-1"], 3: [f"{topic}-1"]}
+    deadline = time.monotonic() + SECONDS
+    while held() != wanted:  # Apache Kafka's nodes learn of a topic a little later
+        assert time.monotonic() < deadline, held()
 
 
 def test_partitions_move(cluster: Broker, topic: str, tmp_path: Path) -> None:

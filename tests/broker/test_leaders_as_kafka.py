@@ -8,6 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import pytest
+import trio
+from trio.testing import MockClock
+
 from conformance.differential.three_nodes import STEPS, with_kafkalite
 from kafkalite.testing import broker as test_broker
 from kafkalite.topics import NewTopic
@@ -105,6 +109,18 @@ async def test_unless_unclean_elections_are_allowed(connect: Any) -> None:
         b.stop_node(2)
         b.start_node(3)
         assert state(b, "t") == (3, [3], [], 1)
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+async def test_leadership_returns_by_itself(autojump_clock: MockClock, enabled: bool) -> None:
+    async with test_broker({"auto.leader.rebalance.enable": enabled}, nodes=3) as b:
+        b._running.topics.create(NewTopic("t", assignments=[(0, [2, 3])]))
+        b.stop_node(2)
+        b.start_node(2)
+        await trio.sleep(290)
+        assert state(b, "t")[0] == 3
+        await trio.sleep(20)
+        assert state(b, "t")[0] == (2 if enabled else 3)
 
 
 async def test_allowing_them_elects_at_once(connect: Any) -> None:
