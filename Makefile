@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 SPARK_VENV := .venv-spark
 SPARK_BIN := $(SPARK_VENV)/bin
 
-.PHONY: run test lint unit conformance pipelines prove crash fuzz report bench demo docs wheel clean help
+.PHONY: run test lint unit conformance pipelines prove crash differential fuzz report bench demo docs wheel clean help
 
 help: ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -38,6 +38,9 @@ prove: $(VENV)/.installed-test java ## exactly once, whatever is killed, for SEC
 
 crash: $(VENV)/.installed-test ## nothing lost, nothing twice, for KILLS=200 of the broker
 	$(BIN)/python -m conformance.crash --kills $(or $(KILLS),200)
+
+differential: $(VENV)/.installed-test java ## both brokers asked what nobody thought of, for SECONDS=3600
+	$(BIN)/python -m pytest -q conformance/differential/test_generated.py --seconds $(or $(SECONDS),3600) --summary differential.json
 
 fuzz: $(VENV)/.installed-test ## broken frames for SECONDS=600
 	$(BIN)/python -m tests.wire.fuzz $(or $(SECONDS),600)

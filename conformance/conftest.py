@@ -29,6 +29,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="kafkalite",
         help="what the clients talk to: kafkalite, or Apache Kafka (which proves the tests)",
     )
+    parser.addoption("--summary", help="differential: write what was compared to this file (JSON)")
+    parser.addoption(
+        "--seconds", type=float, help="differential: tell stories for so long, others every time"
+    )
     parser.addoption("--outcomes", type=Path, help="write what became of every test, as JSON")
     parser.addoption(
         "--matrix", action="store_true", help="every version of every client, not the oldest alone"

@@ -447,6 +447,7 @@ class GroupCoordinator:
         for group_id in group_ids:
             try:
                 self._check_consumer_protocol()
+                check_group_id(group_id)
                 group = self.shard_of(group_id, context.node_id).groups.get(group_id)
                 default = self.config.group_consumer_assignors[0]
                 described.append(admin.describe_consumer(group_id, group, self.topics, default))
@@ -469,7 +470,7 @@ class GroupCoordinator:
         self, context: Context, group_ids: Sequence[str]
     ) -> list[DeletableGroupResult]:
         results: list[DeletableGroupResult] = []
-        for group_id in group_ids:
+        for group_id in dict.fromkeys(group_ids):
             error_code = ErrorCode.NONE
             try:
                 self._delete_group(self.shard_of(group_id, context.node_id), group_id)
@@ -489,8 +490,7 @@ class GroupCoordinator:
 
 def group_not_found(group_id: str, group: Group | None, what: str = "Group") -> KafkaError:
     wrong = f"Group {group_id} is not a consumer group."
-    message = wrong if group else f"{what} {group_id} not found."
-    return KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, message)
+    return KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, wrong if group else f"{what} {group_id} not found.")
 
 
 def check_group_id(group_id: str) -> None:

@@ -291,11 +291,13 @@ class OffsetRequests:
         for topic in request.topics:
             count = self._topics.partition_count(topic.name)
             subscribed = group.is_subscribed_to(topic.name)
+            if count and not topic.partitions:
+                continue
             answer = OffsetDeleteResponseTopic(name=topic.name)
             response.topics.append(answer)
             for partition in (p.partition_index for p in topic.partitions):
                 error_code = ErrorCode.NONE
-                if not count:
+                if not 0 <= partition < count:
                     error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
                 elif subscribed:
                     error_code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC

@@ -219,6 +219,25 @@ class ConfigChanges:
             if key not in GROUP_CONFIGS:
                 raise ConfigError(f"Unknown group config name: {key}")
             GROUP_CONFIGS[key].parse(text)
+        self._check_group_limits(configs)
+
+    def _check_group_limits(self, configs: Configs) -> None:
+        """The brokers' limits hold for every group (GroupConfig.validateValues)."""
+        broker = self._cluster.config
+        for key, text in configs.items():
+            family, _, rest = key.partition(".")
+            least, most = f"group.{family}.min.{rest}", f"group.{family}.max.{rest}"
+            if least in BROKER_CONFIGS and int(text) < broker.integer(least):
+                raise ConfigError(f"{key} must be greater than or equal to {least}")
+            if most in BROKER_CONFIGS and int(text) > broker.integer(most):
+                raise ConfigError(f"{key} must be less than or equal to {most}")
+        for family in ("consumer", "share", "streams"):
+            session, interval = f"{family}.session.timeout.ms", f"{family}.heartbeat.interval.ms"
+            session_ms, interval_ms = (
+                int(configs.get(key, broker.integer(f"group.{key}"))) for key in (session, interval)
+            )
+            if session_ms <= interval_ms:
+                raise ConfigError(f"{session} must be greater than {interval}")
 
     def _validate_client_metrics(self, name: str, configs: Configs, changed: Sequence[str]) -> None:
         if not name:

@@ -81,10 +81,10 @@ class FetchSession:
     targets: dict[TargetKey, FetchTarget]
     epoch: int = 1
 
-    def update(self, request: FetchRequest, api_version: int) -> None:
+    def update(self, request: FetchRequest) -> None:
         """Add, change and forget partitions as an incremental request says."""
         targets = self.targets
-        for target in _targets(request, api_version):
+        for target in _targets(request):
             key = _key(target, self.uses_topic_ids)
             known = targets.setdefault(key, target)
             known.wanted = target.wanted
@@ -169,7 +169,7 @@ class FetchSessionCache:
         """
         if request.session_epoch in (FIRST_EPOCH, FINAL_EPOCH):
             self._sessions.pop(request.session_id, None)
-            targets = _targets(request, api_version)
+            targets = _targets(request)
             if request.session_epoch == FINAL_EPOCH:
                 return SessionlessFetch(targets)
             uses_topic_ids = api_version >= _FIRST_TOPIC_ID_VERSION
@@ -184,7 +184,7 @@ class FetchSessionCache:
             raise KafkaError(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
         if session.uses_topic_ids != (api_version >= _FIRST_TOPIC_ID_VERSION):
             raise KafkaError(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
-        session.update(request, api_version)
+        session.update(request)
         del self._sessions[session.session_id]
         if not session.targets:
             return SessionlessFetch([])
@@ -194,7 +194,7 @@ class FetchSessionCache:
         return IncrementalFetch(session, session.epoch)
 
     def _open(self, answers: list[tuple[FetchTarget, PartitionData]], uses_topic_ids: bool) -> int:
-        if not answers or not self._make_place(len(answers)):
+        if not self._make_place(len(answers)):
             return NO_SESSION_ID
         session_id = random.randrange(1, 2**31)
         while session_id in self._sessions:
@@ -226,12 +226,15 @@ class FetchSessionCache:
         return True
 
 
-def _targets(request: FetchRequest, api_version: int) -> list[FetchTarget]:
-    return [
+def _targets(request: FetchRequest) -> list[FetchTarget]:
+    """One for each partition: of one named twice, what was said last."""
+    targets = [
         FetchTarget(topic.topic, topic.topic_id, partition.partition, partition)
         for topic in request.topics
         for partition in topic.partitions
     ]
+    once = {(target.topic, target.topic_id, target.index): target for target in targets}
+    return targets if len(once) == len(targets) else list(once.values())
 
 
 def _key(target: FetchTarget, uses_topic_ids: bool) -> TargetKey:

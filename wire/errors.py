@@ -196,6 +196,13 @@ _RETRIABLE: Final = frozenset(
 )
 
 
+# What Apache Kafka says of an INVALID_REQUEST that has no words of its own.
+MALFORMED: Final = (
+    "This most likely occurs because of a request being malformed by the client library or the "
+    "message was sent to an incompatible broker. See the broker logs for more details."
+)
+
+
 class KafkaError(Exception):
     """An outcome that has an error code; `message` is for people and may be sent along."""
 

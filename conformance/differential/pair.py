@@ -1,9 +1,14 @@
 """Both sides, asked together."""
 
-import json
+from __future__ import annotations
+
 import time
+from collections import Counter
+from dataclasses import dataclass, field
 from typing import Any
 
+from conformance.differential.accepted import Accepted, accepted
+from conformance.differential.plain import count_leaves, differences, error_codes
 from conformance.differential.side import Body, Side
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode
@@ -12,13 +17,31 @@ from kafkalite.wire.messages.create_topics import (
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
-from kafkalite.wire.messages.list_offsets import (
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsTopic,
-)
+
+__all__ = ["Difference", "Pair", "Tally", "error_codes"]
 
 SECONDS = 15
+
+
+class Difference(AssertionError):
+    """The two answered differently; the message names each field, `where` the first of them."""
+
+    def __init__(self, message: str, where: str = "") -> None:
+        super().__init__(message)
+        self.where = where
+
+
+@dataclass
+class Tally:
+    """What was compared, by source of the requests."""
+
+    requests: Counter[tuple[ApiKey, int]] = field(default_factory=Counter)
+    errors: Counter[tuple[ApiKey, int]] = field(default_factory=Counter)
+    fields: int = 0
+    closed: int = 0
+    seconds: float = 0.0
+    differences: list[str] = field(default_factory=list)
+    accepted: Counter[Accepted] = field(default_factory=Counter)
 
 
 class Pair:
@@ -26,7 +49,16 @@ class Pair:
 
     def __init__(self, reference: Side, tested: Side) -> None:
         self.reference, self.tested = reference, tested
-        self.fields_compared = 0
+        self.tallies: dict[str, Tally] = {}
+        self.tally = Tally()
+
+    @property
+    def sides(self) -> tuple[Side, Side]:
+        return self.reference, self.tested
+
+    def count_for(self, source: str) -> None:
+        """From now on what is compared counts for this source of requests."""
+        self.tally = self.tallies.setdefault(source, Tally())
 
     def ask(
         self, api: ApiKey, version: int, body: Body, *, connection: str = "main", retry: int = 0
@@ -35,17 +67,57 @@ class Pair:
 
         `retry` is an error code that says "not yet": what the clients ask again for, so do we.
         """
-        reference = asked(self.reference, api, version, body, connection, retry)
-        tested = asked(self.tested, api, version, body, connection, retry)
-        self.compare(f"{api.name} v{version}", reference, tested)
+        if retry:
+            reference, tested = (
+                asked(side, api, version, body, connection, retry) for side in self.sides
+            )
+        else:
+            for side in self.sides:
+                side.send(api, version, body, connection)
+            reference, tested = (side.receive(api, version, connection) for side in self.sides)
+        self.compare(f"{api.name} v{version}", reference, tested, api=api, version=version)
         return reference, tested
 
-    def compare(self, what: str, reference: Any, tested: Any) -> None:
-        expected = canonical(self.reference.plain(reference))
-        seen = canonical(self.tested.plain(tested))
-        found = differences(expected, seen, what)
-        self.fields_compared += count_leaves(expected)
-        assert not found, "\n".join(["Apache Kafka (-) and the broker under test (+)", *found])
+    def compare(
+        self,
+        what: str,
+        reference: Any,
+        tested: Any,
+        *,
+        api: ApiKey | None = None,
+        version: int = 0,
+    ) -> None:
+        """Raises Difference."""
+        expected = self.reference.names.plain(reference)
+        seen = self.tested.names.plain(tested)
+        tally = self.tally
+        if api is None and " v" in what:
+            name, _, number = what.rpartition(" v")
+            name = name.upper()
+            if name in ApiKey.__members__ and number.isdigit():
+                api, version = ApiKey[name], int(number)
+        if api is not None:
+            tally.requests[api, version] += 1
+            for code in error_codes(reference):
+                tally.errors[api, code] += 1
+        tally.fields += count_leaves(expected)
+        tally.closed += reference is None
+        found = []
+        for line in differences(expected, seen, what):
+            entry = accepted(line)
+            if entry is None:
+                found.append(line)
+            else:
+                tally.accepted[entry] += 1
+        if found:
+            if found[0] not in tally.differences:
+                tally.differences.append(found[0])
+            lines = ["Apache Kafka (-), the broker under test (+)", *found]
+            raise Difference("\n".join(lines), found[0].split(":", 1)[0])
+
+    def settle(self) -> None:
+        for side in self.sides:
+            side.settle()
 
     def create_topic(self, name: str, partitions: int = 1, **configs: str) -> str:
         """Make it on both sides, and wait until both know it and its id."""
@@ -58,10 +130,11 @@ class Pair:
                 for key, value in configs.items()
             ],
         )
-        for side in (self.reference, self.tested):
+        for side in self.sides:
             answer = side.ask(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest(topics=[topic]), "ids")
             assert answer.topics[0].error_code == ErrorCode.NONE, answer
-            wait_for_topic(side, name, partitions)
+        self.settle()
+        for side in self.sides:
             side.topic_id(name)
         return name
 
@@ -72,62 +145,3 @@ def asked(side: Side, api: ApiKey, version: int, body: Body, connection: str, re
         answer = side.ask(api, version, body, connection)
         if not retry or retry not in error_codes(answer) or time.monotonic() > deadline:
             return answer
-
-
-def error_codes(answer: Any) -> set[int]:
-    """All error codes anywhere in an answer."""
-    if isinstance(answer, list):
-        return set().union(*map(error_codes, answer)) if answer else set()
-    found: set[int] = set()
-    for name in getattr(type(answer), "__slots__", ()):
-        value = getattr(answer, name)
-        found |= {value} if name == "error_code" else error_codes(value)
-    return found
-
-
-def wait_for_topic(side: Side, name: str, partitions: int) -> None:
-    """Apache Kafka answers the creation, then learns of the topic, then of its leadership."""
-    deadline = time.monotonic() + SECONDS
-    latest = [ListOffsetsPartition(partition_index=i, timestamp=-1) for i in range(partitions)]
-    request = ListOffsetsRequest(
-        replica_id=-1, topics=[ListOffsetsTopic(name=name, partitions=latest)]
-    )
-    while error_codes(answer := side.ask(ApiKey.LIST_OFFSETS, 7, request, "ids")) != {0}:
-        assert time.monotonic() < deadline, answer
-
-
-def canonical(value: Any) -> Any:
-    """Lists of structs in one order: the protocol promises none."""
-    if isinstance(value, dict):
-        return {name: canonical(item) for name, item in value.items()}
-    if isinstance(value, list):
-        items = [canonical(item) for item in value]
-        if all(isinstance(item, dict) for item in items):
-            items.sort(key=lambda item: json.dumps(item, sort_keys=True))
-        return items
-    return value
-
-
-def differences(expected: Any, seen: Any, path: str) -> list[str]:
-    """A line for each leaf that differs."""
-    if isinstance(expected, dict) and isinstance(seen, dict):
-        return [
-            line
-            for name in expected
-            for line in differences(expected[name], seen.get(name), f"{path}.{name}")
-        ]
-    if isinstance(expected, list) and isinstance(seen, list) and len(expected) == len(seen):
-        return [
-            line
-            for index, pair in enumerate(zip(expected, seen, strict=True))
-            for line in differences(*pair, f"{path}[{index}]")
-        ]
-    return [] if expected == seen else [f"{path}:\n  - {expected!r}\n  + {seen!r}"]
-
-
-def count_leaves(value: Any) -> int:
-    if isinstance(value, dict):
-        return sum(map(count_leaves, value.values()))
-    if isinstance(value, list):
-        return sum(map(count_leaves, value))
-    return 1

@@ -1,51 +1,69 @@
-"""One of the two brokers that are compared: asked in bytes, its answers made comparable.
+"""One of the brokers that are compared: asked in bytes, on connections with names."""
 
-What cannot be the same on two brokers (ids, addresses, clocks) is given a name: a topic's id becomes
-"id of <topic>", a generated member id "member 1", in the order in which they are first seen. What is
-left over is compared as it is.
-"""
+from __future__ import annotations
 
-import re
+import contextlib
+import select
+import struct
+import time
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass
 from typing import Any
 from uuid import UUID
 
+from conformance.differential.plain import OWN, ZERO, Names, error_codes
 from conformance.harness.broker import Broker
 from conformance.harness.messages import fitting
 from conformance.harness.raw import RawConnection
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.codec import decode_response, encode_request
+from kafkalite.wire.messages.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    EntityData,
+    EntryDataRequest,
+    OpData,
+)
+from kafkalite.wire.messages.describe_client_quotas import (
+    ComponentData,
+    DescribeClientQuotasRequest,
+)
 from kafkalite.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 
 CLIENT_ID = "referee"
-CLOSED = "the connection was closed"
-ZERO = UUID(int=0)
-MEMBER_ID = re.compile(r"^.+-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$|^[A-Za-z0-9_-]{22}$")
-
-_TIMES = ("log_append_time_ms", "transaction_start_time_ms", "last_timestamp")
+SECONDS = 20.0
 
 # A request, or how to make it from what this side calls its ids.
 Body = Any | Callable[["Side"], Any]
 
 
 class Side:
-    """A broker, connections to it by name, and what its ids stand for."""
+    """A broker (one node of it at a time), connections to it by name, and what its ids stand for."""
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: Broker, node: int = 0) -> None:
         self.broker = broker
         self.addresses = broker.bootstrap.split(",")
+        self.node = node
         self.connections: dict[str, RawConnection] = {}
-        self.names: dict[str, str] = {}
-        self.generated: dict[str, str] = {}
+        self.names = Names(self.addresses, str(broker.data_dir))
         self.session_ids: dict[str, int] = {}
         self.member_ids: dict[str, str] = {}
         self.correlation_id = 0
+        self.marks = 0
 
     def close(self) -> None:
-        for connection in self.connections.values():
-            connection.socket.close()
-        self.connections.clear()
+        for name in list(self.connections):
+            self.hang_up(name)
+
+    def hang_up(self, connection: str) -> None:
+        if connection in self.connections:
+            self.connections.pop(connection).socket.close()
+
+    def forget(self) -> None:
+        """Go on as if nothing had been asked before."""
+        self.close()
+        self.names.generated.clear()
+        self.names.prefix = ""
+        self.session_ids.clear()
+        self.member_ids.clear()
 
     def ask(self, api: ApiKey, version: int, body: Body, connection: str = "main") -> Any:
         """The answer as it came, or None when the connection was closed instead."""
@@ -53,76 +71,87 @@ class Side:
         return self.receive(api, version, connection)
 
     def send(self, api: ApiKey, version: int, body: Body, connection: str = "main") -> None:
-        if connection not in self.connections:
-            self.connections[connection] = RawConnection(self.addresses[0], seconds=20)
         self.correlation_id += 1
         message = fitting(body(self) if callable(body) else body, version)
         chunks = encode_request(api, version, self.correlation_id, CLIENT_ID, message)
-        self.connections[connection].send(b"".join(bytes(chunk) for chunk in chunks))
+        self.send_bytes(b"".join(bytes(chunk) for chunk in chunks), connection)
+
+    def send_bytes(self, data: bytes, connection: str = "main") -> None:
+        """These bytes as they are, on a connection that is made when there is none."""
+        if connection not in self.connections:
+            address = self.addresses[self.node]
+            self.connections[connection] = RawConnection(address, seconds=SECONDS)
+        with contextlib.suppress(ConnectionError):  # that it was closed is what reading says
+            self.connections[connection].send(data)
 
     def receive(self, api: ApiKey, version: int, connection: str = "main") -> Any:
+        frame = self.receive_frame(connection)
+        return None if frame is None else decode_response(api, version, frame)[1]
+
+    def receive_frame(self, connection: str = "main") -> bytes | None:
+        """The next answer; None when the connection was closed instead."""
         try:
-            frame = self.connections[connection].receive()
+            return self.connections[connection].receive()
         except ConnectionError:
-            self.connections.pop(connection).socket.close()
+            self.hang_up(connection)
             return None
-        return decode_response(api, version, frame)[1]
+
+    def has_answer(self, connection: str, seconds: float) -> bool:
+        """Whether something has come, or comes in time."""
+        socket = self.connections[connection].socket
+        return bool(select.select([socket], [], [], seconds)[0])
 
     def topic_id(self, name: str) -> UUID:
         """The id this broker gave the topic."""
-        answer = self.ask(
-            ApiKey.METADATA,
-            12,
-            MetadataRequest(
-                topics=[MetadataRequestTopic(name=name)], allow_auto_topic_creation=False
-            ),
-            "ids",
+        wanted = MetadataRequest(
+            topics=[MetadataRequestTopic(name=name)], allow_auto_topic_creation=False
         )
+        answer = self.ask(ApiKey.METADATA, 12, wanted, OWN)
         found: UUID = answer.topics[0].topic_id
         if found != ZERO:
-            self.names[str(found)] = f"id of {name}"
+            self.names.topic_ids[found] = f"id of {name}"
         return found
 
-    def plain(self, value: Any, name: str = "") -> Any:
-        """The answer as dicts and lists, with names instead of what may differ."""
-        if value is None and name == "":
-            return CLOSED
-        if is_dataclass(value):
-            return {
-                field.name: self.plain(getattr(value, field.name), field.name)
-                for field in fields(value)
-                if field.name not in ("throttle_time_ms", "unknown_tagged_fields")
-            }
-        if isinstance(value, list):
-            return [self.plain(item, f"{name}[]") for item in value]
-        if isinstance(value, UUID):
-            return self.names.get(str(value), "no id" if value == ZERO else "some id")
-        if isinstance(value, bytes | memoryview):
-            return bytes(value).hex()
-        return self.named(name, value)
+    def until(self, api: ApiKey, version: int, body: Body, done: Callable[[Any], bool]) -> Any:
+        """Ask until it is so; fails when it is never so."""
+        deadline = time.monotonic() + SECONDS
+        pause = 0.0005
+        while not done(answer := self.ask(api, version, body, OWN)):
+            assert time.monotonic() < deadline, f"{self.broker.kind} still says {answer}"
+            time.sleep(pause)
+            pause = min(2 * pause, 0.02)
+        return answer
 
-    def named(self, name: str, value: Any) -> Any:
-        """A number or a text, by the name of its field."""
-        if name == "port" and value > 0:
-            known = [address.rpartition(":")[2] for address in self.addresses]
-            return f"port of node {known.index(str(value)) + 1}"
-        if name == "cluster_id" and value:
-            return "the cluster's id"
-        if name == "producer_id" and value >= 0:
-            return "a producer id"
-        if name == "session_id" and value > 0:
-            return "a fetch session"
-        if name in _TIMES and value > 0:
-            return "a time"
-        if name in ("error_message", "batch_index_error_message"):
-            return None if value is None else comparable(value)
-        if name in ("member_id", "leader") and isinstance(value, str) and MEMBER_ID.match(value):
-            return self.generated.setdefault(value, f"member {len(self.generated) + 1}")
-        return value
+    def until_no_error(self, api: ApiKey, version: int, body: Body) -> Any:
+        return self.until(api, version, body, lambda answer: error_codes(answer) <= {0})
+
+    def settle(self) -> None:
+        """Wait until this node has made its own whatever the controller has decided so far.
+
+        Apache Kafka's controller answers, and its nodes hear of it a moment later, one decision after
+        the other and each to the end. So a mark is written, and when it is seen a second one: when
+        that is seen, all before the first is done. kafkalite promises that there is nothing to wait for.
+        """
+        if self.broker.kind == "kafkalite":
+            return
+        for _ in range(2):
+            self.marks += 1
+            value = float(self.marks)
+            entry = EntryDataRequest(
+                entity=[EntityData(entity_type="user", entity_name=OWN)],
+                ops=[OpData(key="producer_byte_rate", value=value)],
+            )
+            self.until_no_error(
+                ApiKey.ALTER_CLIENT_QUOTAS, 1, AlterClientQuotasRequest(entries=[entry])
+            )
+            mark = ComponentData(entity_type="user", match_type=0, match=OWN)
+            self.until(
+                ApiKey.DESCRIBE_CLIENT_QUOTAS,
+                1,
+                DescribeClientQuotasRequest(components=[mark]),
+                lambda answer: bool(answer.entries) and answer.entries[0].values[0].value == value,  # noqa: B023 - asked at once
+            )
 
 
-def comparable(text: str) -> str:
-    """What a broker says of an error, without the times in it, and without what its library for
-    regular expressions says: RE2's own words here, those of its port to Java there."""
-    text = re.sub(r"-?\b[0-9]{13,19}\b", "a time", text)
-    return re.sub(r"(is not a valid regular expression: ).*", r"\1...", text)
+def with_length(frame: bytes) -> bytes:
+    return struct.pack(">i", len(frame)) + frame

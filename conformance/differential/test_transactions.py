@@ -152,6 +152,8 @@ def listed(t: Transactions, version: int, **filters: Any) -> None:
 @pytest.mark.parametrize("version", [0, 1, 2])
 def test_listing(transactions: Transactions, version: int) -> None:
     t = transactions
+    for side in t.sides:
+        side.names.prefix = t.id  # what others left open ends by the clock
     begin_v2(t)
     listed(t, version)
     listed(t, version, state_filters=["Ongoing", "Asleep"])

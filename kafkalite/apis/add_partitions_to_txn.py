@@ -60,18 +60,19 @@ async def handle(
 def _add(
     broker: Broker, context: RequestContext, transaction: AddPartitionsToTxnTransaction
 ) -> Codes:
-    partitions = frozenset(
+    named = dict.fromkeys(
         TopicPartition(topic.name, partition)
         for topic in transaction.topics
         for partition in topic.partitions
     )
+    partitions = frozenset(named)
     missing = {each for each in partitions if not _exists(broker, each)}
     if missing:
         return {
             each: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             if each in missing
             else ErrorCode.OPERATION_NOT_ATTEMPTED
-            for each in partitions
+            for each in named
         }
     producer = Producer(
         transaction.transactional_id, transaction.producer_id, transaction.producer_epoch
@@ -111,7 +112,18 @@ def _exists(broker: Broker, where: TopicPartition) -> bool:
 def _results(
     transaction: AddPartitionsToTxnTransaction, codes: Codes
 ) -> list[AddPartitionsToTxnTopicResult]:
-    return [_topic_result(topic, codes) for topic in transaction.topics]
+    if ErrorCode.UNKNOWN_TOPIC_OR_PARTITION not in codes.values():
+        return [_topic_result(topic, codes) for topic in transaction.topics]
+    # Then what was not attempted is told once, however often it was named, and nothing else.
+    by_topic: dict[str, AddPartitionsToTxnTopicResult] = {}
+    for where, code in codes.items():
+        result = by_topic.setdefault(where.topic, AddPartitionsToTxnTopicResult(name=where.topic))
+        result.results_by_partition.append(
+            AddPartitionsToTxnPartitionResult(
+                partition_index=where.partition, partition_error_code=code
+            )
+        )
+    return list(by_topic.values())
 
 
 def _topic_result(topic: AddPartitionsToTxnTopic, codes: Codes) -> AddPartitionsToTxnTopicResult:

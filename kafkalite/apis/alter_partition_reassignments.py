@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 async def handle(
     broker: Broker, context: RequestContext, request: AlterPartitionReassignmentsRequest
 ) -> AlterPartitionReassignmentsResponse:
+    if not request.topics:
+        return AlterPartitionReassignmentsResponse()
     response = AlterPartitionReassignmentsResponse(
         error_code=ErrorCode.NONE,
         error_message=None,

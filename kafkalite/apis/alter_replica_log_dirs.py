@@ -24,19 +24,21 @@ if TYPE_CHECKING:
 async def handle(
     broker: Broker, context: RequestContext, request: AlterReplicaLogDirsRequest
 ) -> AlterReplicaLogDirsResponse:
+    wanted = {
+        (topic.name, index): directory.path
+        for directory in request.dirs
+        for topic in directory.topics
+        for index in topic.partitions
+    }
     results: dict[str, AlterReplicaLogDirTopicResult] = {}
-    for directory in request.dirs:
-        for topic in directory.topics:
-            result = results.setdefault(
-                topic.name, AlterReplicaLogDirTopicResult(topic_name=topic.name)
-            )
-            for index in topic.partitions:
-                code = ErrorCode.NONE
-                try:
-                    broker.log_moves.request(context.node_id, topic.name, index, directory.path)
-                except KafkaError as error:
-                    code = error.code
-                result.partitions.append(
-                    AlterReplicaLogDirPartitionResult(partition_index=index, error_code=code)
-                )
+    for (name, index), path in wanted.items():
+        result = results.setdefault(name, AlterReplicaLogDirTopicResult(topic_name=name))
+        code = ErrorCode.NONE
+        try:
+            broker.log_moves.request(context.node_id, name, index, path)
+        except KafkaError as error:
+            code = error.code
+        result.partitions.append(
+            AlterReplicaLogDirPartitionResult(partition_index=index, error_code=code)
+        )
     return AlterReplicaLogDirsResponse(results=list(results.values()))

@@ -63,6 +63,8 @@ def _decide(
     broker: Broker, outcomes: dict[str, object], user: str, mechanism: int, wish: object
 ) -> None:
     """Put the wish, or what is wrong with it, among the outcomes (ScramControlManager)."""
+    if isinstance(outcomes.get(user), KafkaError):
+        return  # the first thing wrong with a user is what is said
     if user in outcomes:
         outcomes[user] = KafkaError(
             ErrorCode.DUPLICATE_RESOURCE,

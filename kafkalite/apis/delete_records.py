@@ -40,6 +40,7 @@ async def handle(
                 ],
             )
             for topic in request.topics
+            if topic.partitions
         ]
     )
 

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kafkalite.config.describe import (
     ConfigSource,
@@ -30,7 +30,7 @@ from kafkalite.metadata.image import (
     TOPIC_RESOURCE,
 )
 from kafkalite.topic_creation import validate_topic_name
-from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.errors import MALFORMED, ErrorCode, KafkaError
 from kafkalite.wire.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -43,12 +43,39 @@ from kafkalite.wire.messages.describe_configs import (
 if TYPE_CHECKING:
     from kafkalite.broker import Broker
 
+_RESOURCE_TYPES: Final = frozenset(
+    {
+        TOPIC_RESOURCE,
+        BROKER_RESOURCE,
+        BROKER_LOGGER_RESOURCE,
+        CLIENT_METRICS_RESOURCE,
+        GROUP_RESOURCE,
+    }
+)
+
 
 async def handle(
     broker: Broker, context: RequestContext, request: DescribeConfigsRequest
 ) -> DescribeConfigsResponse:
+    if any(resource.resource_type not in _RESOURCE_TYPES for resource in request.resources):
+        return _refused(request)
     return DescribeConfigsResponse(
         results=[_describe(broker, context, request, resource) for resource in request.resources]
+    )
+
+
+def _refused(request: DescribeConfigsRequest) -> DescribeConfigsResponse:
+    """A type that is none fails the whole request (ConfigHelper.handleDescribeConfigsRequest)."""
+    return DescribeConfigsResponse(
+        results=[
+            DescribeConfigsResult(
+                error_code=ErrorCode.INVALID_REQUEST,
+                error_message=MALFORMED,
+                resource_type=resource.resource_type,
+                resource_name=resource.resource_name,
+            )
+            for resource in request.resources
+        ]
     )
 
 
@@ -101,15 +128,9 @@ def _configs_of(
         if not name:
             raise invalid("Client metrics subscription name must not be empty")
         return describe_client_metrics(image.configs.get((kind, name), {}))
-    if kind == GROUP_RESOURCE:
-        if not name:
-            raise invalid("Group name must not be empty")
-        return describe_group(broker.config, image.configs.get((kind, name), {}), context.node_id)
-    # Kafka finds nothing else to say of a type that it does not know.
-    raise invalid(
-        "This most likely occurs because of a request being malformed by the client library or the "
-        "message was sent to an incompatible broker. See the broker logs for more details."
-    )
+    if not name:
+        raise invalid("Group name must not be empty")
+    return describe_group(broker.config, image.configs.get((kind, name), {}), context.node_id)
 
 
 def invalid(message: str) -> KafkaError:

@@ -46,7 +46,12 @@ def _describe(
     try:
         validate_topic_name(topic_name)
         topic = broker.topics.get(topic_name)
-        if topic is None or not 0 <= index < len(topic.partitions):
+        if topic is None:
+            raise KafkaError(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+                "This server does not host this topic-partition.",
+            )
+        if not 0 <= index < len(topic.partitions):
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         partition = topic.partitions[index]
         partition.check_leader(context.node_id, -1, leader_only=True)

@@ -30,15 +30,21 @@ _NODES_SINCE: Final = 2
 async def handle(
     broker: Broker, context: RequestContext, request: DescribeQuorumRequest
 ) -> DescribeQuorumResponse:
-    asked = [(topic, partition) for topic in request.topics for partition in topic.partitions]
-    response = DescribeQuorumResponse(error_code=ErrorCode.NONE)
-    for topic, partition in asked:
-        known = (topic.topic_name, partition.partition_index) == (METADATA_TOPIC, 0)
-        described = _quorum(broker) if known else _unknown(partition.partition_index)
-        response.topics.append(TopicData(topic_name=topic.topic_name, partitions=[described]))
-        if known and context.api_version >= _NODES_SINCE:
-            response.nodes = _nodes(broker)
-    return response
+    asked = [
+        (topic.topic_name, [partition.partition_index for partition in topic.partitions])
+        for topic in request.topics
+    ]
+    if asked == [(METADATA_TOPIC, [0])]:
+        topic = TopicData(topic_name=METADATA_TOPIC, partitions=[_quorum(broker)])
+        nodes = _nodes(broker) if context.api_version >= _NODES_SINCE else []
+        return DescribeQuorumResponse(topics=[topic], nodes=nodes)
+    # Anything but that one partition, alone, is unknown (KafkaRaftClient.handleDescribeQuorum).
+    return DescribeQuorumResponse(
+        topics=[
+            TopicData(topic_name=name, partitions=[_unknown(index) for index in indexes])
+            for name, indexes in asked
+        ]
+    )
 
 
 def _unknown(index: int) -> PartitionData:

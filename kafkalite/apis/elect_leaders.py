@@ -31,6 +31,8 @@ _UNCLEAN: Final = 1
 async def handle(
     broker: Broker, context: RequestContext, request: ElectLeadersRequest
 ) -> ElectLeadersResponse:
+    if request.topic_partitions == []:
+        return ElectLeadersResponse(error_code=ErrorCode.NONE)  # of whatever type
     if request.election_type not in (_PREFERRED, _UNCLEAN):
         return _unknown_type(request)
     response = ElectLeadersResponse(error_code=ErrorCode.NONE)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafkalite.group_coordinator.java_hash import java_hash
 from kafkalite.topic_creation import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
-from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.errors import MALFORMED, ErrorCode, KafkaError
 from kafkalite.wire.messages.find_coordinator import (
     Coordinator,
     FindCoordinatorRequest,
@@ -44,12 +44,14 @@ async def handle(
 ) -> FindCoordinatorResponse:
     """Answer for each key."""
     if context.api_version >= BATCHED_SINCE:
-        return FindCoordinatorResponse(
-            coordinators=[
-                find(broker, context.listener_name, request.key_type, key)
-                for key in request.coordinator_keys
-            ]
-        )
+        coordinators = [
+            find(broker, context.listener_name, request.key_type, key)
+            for key in request.coordinator_keys
+        ]
+        if request.key_type == KeyType.SHARE:
+            for coordinator in coordinators:
+                coordinator.error_message = ""  # Apache Kafka says nothing more of these
+        return FindCoordinatorResponse(coordinators=coordinators)
     found = find(broker, context.listener_name, request.key_type, request.key)
     return FindCoordinatorResponse(
         error_code=found.error_code,
@@ -66,7 +68,7 @@ def find(broker: Broker, listener_name: str, key_type: int, key: str) -> Coordin
         topic_name = _TOPICS.get(key_type)
         if topic_name is None:
             # Share partitions too: no share coordinator runs here, which Kafka answers alike.
-            raise KafkaError(ErrorCode.INVALID_REQUEST)
+            raise KafkaError(ErrorCode.INVALID_REQUEST, MALFORMED)
         topic = broker.topics.get(topic_name) or broker.topics.create_internal(topic_name)
         leader_id = topic.partitions[java_hash(key) % len(topic.partitions)].coordinator_id
         addresses = broker.cluster.endpoints([leader_id], listener_name)

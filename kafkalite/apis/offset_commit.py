@@ -7,6 +7,7 @@ new protocol (KIP-848), v10 topic ids.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
+from uuid import UUID
 
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.offset_commit import (
@@ -46,7 +47,19 @@ async def handle(
     request.topics = known
     response = await broker.group_coordinator.offset_commit(context, request)
     response.topics += [_unknown(topic) for topic in unknown]
+    if len(unknown) > 1:
+        response.topics = _each_once(response.topics)
     return response
+
+
+def _each_once(topics: list[OffsetCommitResponseTopic]) -> list[OffsetCommitResponseTopic]:
+    """As Kafka once one is unknown: a topic named twice is answered once, with all its partitions."""
+    once: dict[UUID, OffsetCommitResponseTopic] = {}
+    for topic in topics:
+        known = once.setdefault(topic.topic_id, topic)
+        if known is not topic:
+            known.partitions += topic.partitions
+    return list(once.values())
 
 
 def _unknown(topic: OffsetCommitRequestTopic) -> OffsetCommitResponseTopic:

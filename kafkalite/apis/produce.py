@@ -59,6 +59,9 @@ _MAGIC: Final = 2
 _CODEC_MASK: Final = 7
 _ZSTD: Final = 4
 
+# Producer id and epoch.
+_PRODUCER: Final = slice(43, 53)
+
 # Kafka's admin client may write to internal topics (KafkaApis.scala), nobody else.
 _ADMIN_CLIENT_ID: Final = "__admin_client"
 
@@ -73,6 +76,8 @@ _WITHOUT_LOG_START_OFFSET: Final = frozenset(
         ErrorCode.CORRUPT_MESSAGE,
         ErrorCode.KAFKA_STORAGE_ERROR,
         ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.INVALID_REQUIRED_ACKS,
+        ErrorCode.INVALID_TOPIC_EXCEPTION,
     }
 )
 
@@ -84,12 +89,26 @@ async def handle(
         await let_the_last_one_end(broker, context, request.transactional_id)
     leaders: set[int] = set()  # those who lead what was asked of the wrong node
     pending: list[Pending] = []
-    response = ProduceResponse(
-        responses=[
-            _append_topic(broker, context, request, data, leaders, pending)
-            for data in request.topic_data
-        ]
-    )
+    producers = _transactional_producers(request)
+    if producers and request.transactional_id is None:
+        response = _refused(request, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    elif (
+        len(producers) > 1
+        and len(_transactional_producers(_only_known(broker, context, request))) > 1
+    ):
+        response = _refused(
+            request,
+            ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+            "Transactional records contained more than one producer ID",
+        )
+    else:
+        response = ProduceResponse(
+            responses=[
+                _append_topic(broker, context, request, data, leaders, pending)
+                for data in request.topic_data
+                if data.partition_data
+            ]
+        )
     if pending and request.acks == ALL_IN_SYNC:
         await context.connection.own_task()
         await _settle(context, request.timeout_ms, pending)
@@ -99,6 +118,47 @@ async def handle(
     if leaders:
         response.node_endpoints = _endpoints(broker, context, leaders)
     return response
+
+
+def _transactional_producers(request: ProduceRequest) -> set[bytes]:
+    """The ids and epochs of those whose batches belong to a transaction, as they lie there."""
+    return {
+        bytes(item.records[_PRODUCER])
+        for data in request.topic_data
+        for item in data.partition_data
+        if item.records is not None and is_transactional(item.records)
+    }
+
+
+def _only_known(broker: Broker, context: RequestContext, request: ProduceRequest) -> ProduceRequest:
+    """What of it is for partitions that are there."""
+    known: list[TopicProduceData] = []
+    for data in request.topic_data:
+        topic, _ = _find_topic(broker, context, data)
+        count = 0 if topic is None else len(topic.partitions)
+        items = [item for item in data.partition_data if 0 <= item.index < count]
+        known.append(TopicProduceData(partition_data=items))
+    return ProduceRequest(topic_data=known)
+
+
+def _refused(
+    request: ProduceRequest, code: ErrorCode, message: str | None = None
+) -> ProduceResponse:
+    """Not one partition is looked at (KafkaApis.handleProduceRequest)."""
+    return ProduceResponse(
+        responses=[
+            TopicProduceResponse(
+                name=data.name,
+                topic_id=data.topic_id,
+                partition_responses=[
+                    _failed(item.index, KafkaError(code, message), None)
+                    for item in data.partition_data
+                ],
+            )
+            for data in request.topic_data
+            if data.partition_data
+        ]
+    )
 
 
 def _append_topic(
@@ -119,15 +179,15 @@ def _append_topic(
             if not 0 <= item.index < len(topic.partitions):
                 raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             records = check_shape(item.records, context.api_version)
-            if request.acks not in _VALID_ACKS:
-                raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
-            if topic.is_internal and context.client_id != _ADMIN_CLIENT_ID:
-                raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION)
             partition = topic.partitions[item.index]
             partition.check_leader(context.node_id, -1, leader_only=True)
             guard = None
             if is_transactional(records):
                 guard = begin_transaction(broker, context, request, partition, records)
+            if request.acks not in _VALID_ACKS:
+                raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
+            if topic.is_internal and context.client_id != _ADMIN_CLIENT_ID:
+                raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION)
             info = partition.append(records, required_acks=request.acks, verification_guard=guard)
             answer = PartitionProduceResponse(
                 index=item.index,

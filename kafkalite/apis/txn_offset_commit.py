@@ -30,7 +30,11 @@ _SECOND_GENERATION_SINCE: Final = 5
 async def handle(
     broker: Broker, context: RequestContext, request: TxnOffsetCommitRequest
 ) -> TxnOffsetCommitResponse:
+    # As Kafka: a topic that is there, but of which nothing is committed, is not in the answer.
+    request.topics = [t for t in request.topics if t.partitions or not broker.topics.get(t.name)]
     try:
+        if not request.group_id:
+            raise KafkaError(ErrorCode.INVALID_GROUP_ID)
         _begin(broker, context, request)
     except KafkaError as error:
         return broker.group_coordinator.txn_commit_refused(request, error.code)

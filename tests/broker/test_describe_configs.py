@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kafkalite.testing import broker as test_broker
+from kafkalite.wire.errors import MALFORMED
 from kafkalite.wire.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -157,7 +158,7 @@ UNKNOWN_TYPE = (
         (BROKER_LOGGER, "2", 42, "Unexpected broker id, expected 1 but received 2"),
         (GROUP, "", 42, "Group name must not be empty"),
         (CLIENT_METRICS, "", 42, "Client metrics subscription name must not be empty"),
-        (0, "x", 42, UNKNOWN_TYPE),
+        (0, "x", 42, MALFORMED),
     ],
 )
 async def test_what_cannot_be_described(
