@@ -480,8 +480,7 @@ class GroupCoordinator:
         return results
 
     def _delete_group(self, shard: Shard, group_id: str) -> None:
-        group = shard.groups.get(group_id)
-        if group is None:
+        if (group := shard.groups.get(group_id)) is None:
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
         group.validate_delete()
         self._offsets.forget_group(shard, group)
@@ -490,7 +489,9 @@ class GroupCoordinator:
 
 def group_not_found(group_id: str, group: Group | None, what: str = "Group") -> KafkaError:
     wrong = f"Group {group_id} is not a consumer group."
-    return KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, wrong if group else f"{what} {group_id} not found.")
+    return KafkaError(
+        ErrorCode.GROUP_ID_NOT_FOUND, wrong if group else f"{what} {group_id} not found."
+    )
 
 
 def check_group_id(group_id: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import socket
 import struct
 import threading
@@ -37,8 +38,11 @@ class LossyProxy:
     def close(self) -> None:
         self._server.close()
 
+    def sees(self, connection: int, frame: bytes, *, is_request: bool) -> None:
+        """Called for every frame that passes, as it was sent; does nothing here."""
+
     def _accept(self) -> None:
-        while True:
+        for number in itertools.count():
             try:
                 client, _ = self._server.accept()
                 broker = socket.create_connection(self._broker)
@@ -46,22 +50,25 @@ class LossyProxy:
                 return
             asked: dict[int, ApiKey] = {}
             for work in (self._forward_requests, self._forward_answers):
-                threading.Thread(target=work, args=(client, broker, asked), daemon=True).start()
+                arguments = number, client, broker, asked
+                threading.Thread(target=work, args=arguments, daemon=True).start()
 
     def _forward_requests(
-        self, client: socket.socket, broker: socket.socket, asked: dict[int, ApiKey]
+        self, number: int, client: socket.socket, broker: socket.socket, asked: dict[int, ApiKey]
     ) -> None:
         with contextlib.suppress(OSError), client, broker:
             while (frame := _read_frame(client)) is not None:
+                self.sees(number, frame, is_request=True)
                 api_key, _, correlation_id = struct.unpack_from(">hhi", frame)
                 asked[correlation_id] = ApiKey(api_key)
                 broker.sendall(struct.pack(">i", len(frame)) + frame)
 
     def _forward_answers(
-        self, client: socket.socket, broker: socket.socket, asked: dict[int, ApiKey]
+        self, number: int, client: socket.socket, broker: socket.socket, asked: dict[int, ApiKey]
     ) -> None:
         with contextlib.suppress(OSError):
             while (frame := _read_frame(broker)) is not None:
+                self.sees(number, frame, is_request=False)
                 api_key = asked.pop(int.from_bytes(frame[:4], "big"))
                 if self._loses(api_key):
                     self.lost[api_key] += 1
