@@ -30,7 +30,7 @@ class Ended(Transactions):
         self.pair = pair
         self.topic, self.id = LIVING, ""
         self.producers_of = ids
-        self.sequences = {}
+        self.ids, self.sequences = {}, {}
         for side in self.sides:
             side.topic_id(LIVING)
 
