@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LARGEST_INPUT = 1 << 23, MOST_FRAMES = 1 << 15, INPUT = 1 << 18, FIRST_SHOWN = 1 << 16 };
+enum { LARGEST_INPUT = 1 << 23, MOST_FRAMES = 1 << 15, INPUT = 1 << 18, FIRST_SHOWN = 1 << 20 };
 
 struct connection {
     int fd;
