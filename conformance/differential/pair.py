@@ -18,7 +18,7 @@ from kafkalite.wire.messages.create_topics import (
     CreateTopicsRequest,
 )
 
-__all__ = ["Difference", "Pair", "Tally", "error_codes"]
+__all__ = ["Difference", "Pair", "Tally", "error_codes", "wait_for_topic"]
 
 SECONDS = 15
 
@@ -137,6 +137,12 @@ class Pair:
         for side in self.sides:
             side.topic_id(name)
         return name
+
+
+def wait_for_topic(side: Side, name: str, partitions: int) -> None:
+    """Until the node has made the topic its own, with so many partitions."""
+    side.settle()
+    assert side.topic_id(name).int, (name, partitions)
 
 
 def asked(side: Side, api: ApiKey, version: int, body: Body, connection: str, retry: int) -> Any:
