@@ -31,9 +31,8 @@ _CONNECTOR: Final = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 _PLAN: Final = "plan.json"
 _VERDICT: Final = "verdict.json"
 # What a driver that is not killed may take for a batch, and for all that is left.
-_BATCH_SECONDS: Final = 600.0
+_BATCH_SECONDS: Final = 180.0
 _END_SECONDS: Final = 1800.0
-_IDLE_SECONDS: Final = 10.0
 _POLL_SECONDS: Final = 0.05
 _MARGIN: Final = 20
 _BROKER, _DRIVER = "broker", "driver"
@@ -83,7 +82,7 @@ class _Proof:
             # A kill strikes while records are sent: some more than it waits for, not all.
             self.feeder.limit = kill.records + self.bar.total // _MARGIN
             self._wait(partial(self._has_fed, kill.records), _END_SECONDS)
-            self._wait(partial(self._has_copied, self._commits(), time.monotonic()), _BATCH_SECONDS)
+            self._wait(partial(self._has_copied, self._commits()), _BATCH_SECONDS)
             time.sleep(kill.delay_s)
             if kill.target == _BROKER:
                 self.broker.kill()
@@ -127,10 +126,17 @@ class _Proof:
     def _has_fed(self, records: int) -> bool:
         return self.feeder.total >= records or self.feeder.failure is not None
 
-    def _has_copied(self, commits: int, since: float) -> bool:
-        """Another batch is done; or there is none to come."""
-        idle = not self.feeder.is_alive and time.monotonic() > since + _IDLE_SECONDS
-        return self._commits() > commits or idle
+    def _has_copied(self, commits: int) -> bool:
+        """Another batch is done; or there is none to come before more is fed."""
+        return self._commits() > commits or self._is_all_copied()
+
+    def _is_all_copied(self) -> bool:
+        fed = dict(enumerate(self.feeder.acknowledged))
+        for sink in ("parquet", "kafka"):
+            done = max(batch_ids(self.checkpoint(sink), "commits"), default=None)
+            if done is None or planned_end(self.checkpoint(sink), done) != fed:
+                return False
+        return True
 
     def _commits(self) -> int:
         return sum(

@@ -105,7 +105,7 @@ class Feeder:
                 self.acknowledged[partition] += count
             due = began + self._seconds * (self.total - first) / max(1, wanted)
             self._stopping.wait(max(0.0, due - time.monotonic()))
-            while self.total >= self.limit and living and not self._stopping.wait(_PAUSE_SECONDS):
+            while self.limit <= self.total < wanted and not self._stopping.wait(_PAUSE_SECONDS):
                 pass
 
     def stop(self) -> None:
