@@ -69,6 +69,11 @@ class broker:
         return self._running.cluster.cluster_id
 
     @property
+    def data_dir(self) -> Path:
+        """Where the (first) directory of the logs is."""
+        return Path(self._properties["log.dirs"].partition(",")[0])
+
+    @property
     def metrics_url(self) -> str | None:
         """Where Prometheus finds the metrics; None unless kafkalite.metrics.port is set."""
         metrics = self._running.metrics

@@ -75,14 +75,14 @@ Ids = dict[str, tuple[int, int]]
 def prepare(data_dir: Path) -> Ids:
     """Make the directory; the producer id and epoch of each transactional id when its end began."""
     with broker(PROPERTIES, data_dir=data_dir) as running:
-        side = Side(running)  # type: ignore[arg-type]
+        side = Side(running)
         for key_type in (0, 1):
             request = FindCoordinatorRequest(key_type=key_type, key="any")
             ask(side, ApiKey.FIND_COORDINATOR, 3, request)
         running.create_topic(LIVING, partitions=2)
         side.close()
     with directories_apart(), broker(PROPERTIES, nodes=2, data_dir=data_dir) as running:
-        side = Side(running)  # type: ignore[arg-type]
+        side = Side(running)
         assignment = CreatableReplicaAssignment(partition_index=0, broker_ids=[2])
         lost = CreatableTopic(
             name=LOST, num_partitions=-1, replication_factor=-1, assignments=[assignment]
