@@ -102,6 +102,27 @@ BATCHES: dict[str, bytes | None] = {
 }
 
 
+@pytest.mark.parametrize("version", [3, 8, 11, LAST])
+@pytest.mark.parametrize("bad", ["length 0", "length negative", "magic 3", "half a header"])
+def test_a_bad_batch_beside_good_ones(pair: Pair, topic: str, version: int, bad: str) -> None:
+    """What cannot even be begun to read takes the others with it; where a topic is or not."""
+    pair.create_topic(topic, 2)
+
+    def of_both(first: bytes | None, second: bytes | None) -> Callable[[Side], ProduceRequest]:
+        def make(side: Side) -> ProduceRequest:
+            request = producing(topic, version, first)(side)
+            data = PartitionProduceData(index=1, records=second)
+            request.topic_data[0].partition_data.append(data)
+            return request
+
+        return make
+
+    pair.ask(ApiKey.PRODUCE, version, of_both(BATCHES[bad], batch()))
+    pair.ask(ApiKey.PRODUCE, version, of_both(batch(), BATCHES[bad]))
+    pair.ask(ApiKey.PRODUCE, version, producing(topic, version, BATCHES[bad], partition=7))
+    pair.ask(ApiKey.PRODUCE, version, producing(f"{topic}-unknown", version, BATCHES[bad]))
+
+
 @pytest.mark.parametrize("version", [3, 7, 8, 11, LAST])
 @pytest.mark.parametrize("case", BATCHES)
 def test_odd_batches(pair: Pair, topic: str, version: int, case: str) -> None:

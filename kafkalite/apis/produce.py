@@ -90,7 +90,10 @@ async def handle(
     leaders: set[int] = set()  # those who lead what was asked of the wrong node
     pending: list[Pending] = []
     producers = _transactional_producers(request)
-    if producers and request.transactional_id is None:
+    unreadable = _first_unreadable(request)
+    if unreadable is not None:
+        response = _refused(request, ErrorCode.CORRUPT_MESSAGE, unreadable)
+    elif producers and request.transactional_id is None:
         response = _refused(request, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     elif (
         len(producers) > 1
@@ -118,6 +121,23 @@ async def handle(
     if leaders:
         response.node_endpoints = _endpoints(broker, context, leaders)
     return response
+
+
+def _first_unreadable(request: ProduceRequest) -> str | None:
+    """What is wrong with the first batch of a partition that cannot even be begun to read.
+
+    Apache Kafka comes upon it when it looks whether anything belongs to a transaction, and refuses the
+    whole request. It stops looking at the first that does (RequestUtils.hasTransactionalRecords).
+    """
+    for data in request.topic_data:
+        for item in data.partition_data:
+            if item.records is None:
+                continue
+            if (problem := _unreadable(item.records)) is not None:
+                return problem
+            if is_transactional(item.records):
+                return None
+    return None
 
 
 def _transactional_producers(request: ProduceRequest) -> set[bytes]:
@@ -261,14 +281,9 @@ def check_shape(records: InMemory | None, api_version: int) -> InMemory:
     """
     if records is None or len(records) < _UP_TO_MAGIC_BYTES:
         raise KafkaError(ErrorCode.INVALID_RECORD)
+    if (problem := _unreadable(records)) is not None:
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, problem)
     length, magic = _LENGTH_AND_MAGIC.unpack_from(records, 8)
-    if length < _SMALLEST_LENGTH:
-        raise KafkaError(
-            ErrorCode.CORRUPT_MESSAGE,
-            f"Record size {length} is less than the minimum record overhead ({_SMALLEST_LENGTH})",
-        )
-    if magic > _MAGIC:
-        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"Invalid magic found in record: {magic}")
     size = _OFFSET_AND_LENGTH_BYTES + length
     if size > len(records) or magic != _MAGIC:
         raise KafkaError(ErrorCode.INVALID_RECORD)
@@ -279,6 +294,18 @@ def check_shape(records: InMemory | None, api_version: int) -> InMemory:
     if api_version < _FIRST_ZSTD_VERSION:
         _check_codec(records[22] & _CODEC_MASK)
     return records
+
+
+def _unreadable(records: InMemory) -> str | None:
+    """Kafka's words for a length or a magic that no batch has (ByteBufferLogInputStream)."""
+    if len(records) < _UP_TO_MAGIC_BYTES:
+        return None
+    length, magic = _LENGTH_AND_MAGIC.unpack_from(records, 8)
+    if length < _SMALLEST_LENGTH:
+        return f"Record size {length} is less than the minimum record overhead ({_SMALLEST_LENGTH})"
+    if magic > _MAGIC:
+        return f"Invalid magic found in record: {magic}"
+    return None
 
 
 def _check_codec(codec: int) -> None:
