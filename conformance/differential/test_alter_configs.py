@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from conformance.differential.pair import Pair
+from kafkalite.config import TOPIC_CONFIGS
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages.alter_configs import AlterableConfig as ReplacingConfig
 from kafkalite.wire.messages.alter_configs import AlterConfigsRequest
@@ -120,6 +121,22 @@ def test_a_topic(pair: Pair, topic: str, changes: list[Change]) -> None:
 )
 def test_what_is_refused(pair: Pair, kind: int, name: str, change: Change) -> None:
     pair.ask(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, altering(kind, name, change))
+
+
+def test_which_of_several_is_named(pair: Pair, topic: str) -> None:
+    """Of bad values, the first that Kafka defines; unknown names and missing values before them."""
+    pair.create_topic(topic)
+    names = list(TOPIC_CONFIGS)
+    while len(names) > 1:
+        changes = [(name, SET, "?") for name in names]
+        request = altering(TOPIC, topic, *changes)
+        answer, _ = pair.ask(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, request)
+        said = answer.responses[0].error_message
+        (named,) = [name for name in names if f" {name}:" in said]
+        names.remove(named)
+    for unknown in ((("no.such", SET, "1")), ("retention.ms", SET, None)):
+        request = altering(TOPIC, topic, ("cleanup.policy", SET, "?"), unknown)
+        pair.ask(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, request)
 
 
 def test_twice(pair: Pair, topic: str) -> None:
