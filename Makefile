@@ -31,7 +31,7 @@ conformance: $(VENV)/.installed-test java ## real clients against a started kafk
 	$(BIN)/python -m pytest -q -n 2 --dist loadgroup --no-loadscope-reorder conformance
 
 pipelines: $(SPARK_VENV)/.installed-test java ## kafkalite.spark: the source, the sink, the pipelines
-	ROWS=$(ROWS) $(SPARK_BIN)/python -m pytest -q tests/spark conformance/pipelines
+	ROWS=$(ROWS) $(SPARK_BIN)/python -m pytest -q -n 2 --dist loadfile tests/spark conformance/pipelines
 
 prove: $(VENV)/.installed-test java ## exactly once, whatever is killed, for SECONDS=1200
 	$(BIN)/python -m conformance.proof --seconds $(or $(SECONDS),1200)

@@ -15,6 +15,9 @@ SECONDS = 60.0
 
 Header = tuple[str, bytes | None]
 
+# For records that are years old: retention would take them as soon as it looks.
+KEEP = {"retention_ms": "-1"}
+
 
 def eventually(condition: Callable[[], bool], seconds: float = SECONDS) -> None:
     """Ask until it is so; fails when it is not in time."""

@@ -8,7 +8,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from conformance.harness.broker import Broker
-from conformance.spark.client import Client
+from conformance.spark.client import KEEP, Client
 from conformance.spark.reading import in_order, load, numbers
 
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
@@ -76,7 +76,7 @@ def test_subscribe_pattern_and_assign(
 
 
 def test_columns(spark: SparkSession, broker: Broker, client: Client, topic: str) -> None:
-    client.create(topic)
+    client.create(topic, **KEEP)
     client.send(topic, ["value"], key=b"key", timestamp_ms=1_600_000_000_123)
     client.send(topic, [None], key=b"", timestamp_ms=1_600_000_000_124)
     client.send(topic, [""], timestamp_ms=1_600_000_000_125)
@@ -140,7 +140,7 @@ class TestByTimestamp:
     @pytest.fixture
     def timed(self, client: Client, topic: str) -> str:
         """0-9 at the first time, 10-19 at the second, 20-29 at the third, in each partition."""
-        client.create(topic, partitions=3)
+        client.create(topic, partitions=3, **KEEP)
         for partition, (round_, time) in itertools.product(range(3), enumerate(self.TIMES)):
             client.send(topic, range(10 * round_, 10 * round_ + 10), partition, timestamp_ms=time)
         return topic

@@ -5,7 +5,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from conformance.conftest import NewBroker
 from conformance.harness.broker import Broker
-from conformance.spark.client import Client, eventually
+from conformance.spark.client import KEEP, Client, eventually
 from conformance.spark.reading import Table, load, running
 
 KILLS = 2
@@ -74,7 +74,7 @@ def test_topic_to_topic_through_a_kill(
 def test_batches_after_a_kill(spark: SparkSession, mortal: Broker, topic: str) -> None:
     """Offsets, timestamps and keys are what they were before."""
     client = Client(mortal.bootstrap)
-    client.create(topic)
+    client.create(topic, **KEEP)
     client.send(topic, range(1_000), key=b"key", compression="zstd", timestamp_ms=1_600_000_000_000)
     frame: DataFrame = load(spark.read, mortal, subscribe=topic)
     before = frame.sort("offset").collect()

@@ -8,7 +8,7 @@ from pyspark.sql import functions as f
 
 from conformance.conftest import NewBroker
 from conformance.harness.broker import Broker
-from conformance.spark.client import Client, eventually
+from conformance.spark.client import KEEP, Client, eventually
 from conformance.spark.reading import IMPATIENT, Table, available_now, load, numbers, running
 
 
@@ -137,7 +137,7 @@ def test_limits_are_shared_among_partitions(
 def test_by_timestamp(
     spark: SparkSession, broker: Broker, client: Client, topic: str, checkpoint: str
 ) -> None:
-    client.create(topic)
+    client.create(topic, **KEEP)
     client.send(topic, range(10), timestamp_ms=1_600_000_000_000)
     client.send(topic, range(10, 20), timestamp_ms=1_600_000_001_000)
     frame = load(
