@@ -143,6 +143,59 @@ def leave(pair: Pair, group: str, version: int, *names: str, **more: Any) -> Non
 
 
 @pytest.mark.parametrize("version", JOIN_VERSIONS)
+def test_a_protocol_without_a_name(pair: Pair, group: str, version: int) -> None:
+    generation = join(pair, group, version, protocols={"": b""}).generation_id
+    assert generation == 1
+    to = {"protocol_type": "consumer", "protocol_name": ""}
+    sync(pair, group, min(version, 5), generation, to={"a": b"mine"}, **to)
+    describe(pair, group)
+
+
+def listed(pair: Pair, group: str) -> None:
+    """Both list the group alike, or both do not."""
+    found = [
+        [
+            each
+            for each in side.ask(ApiKey.LIST_GROUPS, 5, ListGroupsRequest()).groups
+            if each.group_id == group
+        ]
+        for side in pair.sides
+    ]
+    pair.compare("LIST_GROUPS v5", *found)
+
+
+REQUESTS_THAT_CHANGE_NOTHING: dict[str, tuple[ApiKey, int, Callable[[str], Any]]] = {
+    "a member that must come again": (ApiKey.JOIN_GROUP, 9, joining),
+    "a member that is not there": (ApiKey.JOIN_GROUP, 9, lambda group: joining(group, "m")),
+    "no protocol": (ApiKey.JOIN_GROUP, 9, lambda group: joining(group, protocols={})),
+    "a beat": (
+        ApiKey.HEARTBEAT,
+        4,
+        lambda group: HeartbeatRequest(group_id=group, generation_id=1, member_id="m"),
+    ),
+    "a sync": (
+        ApiKey.SYNC_GROUP,
+        5,
+        lambda group: SyncGroupRequest(group_id=group, generation_id=1, member_id="m"),
+    ),
+    "leaving": (
+        ApiKey.LEAVE_GROUP,
+        5,
+        lambda group: LeaveGroupRequest(group_id=group, members=[MemberIdentity(member_id="m")]),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REQUESTS_THAT_CHANGE_NOTHING)
+def test_what_makes_a_group(pair: Pair, group: str, case: str) -> None:
+    """Some requests that are refused leave an empty group behind, and others none."""
+    api, version, make = REQUESTS_THAT_CHANGE_NOTHING[case]
+    pair.ask(api, version, make(group))
+    listed(pair, group)
+    describe(pair, group)
+
+
+@pytest.mark.parametrize("version", JOIN_VERSIONS)
 def test_a_member_alone(pair: Pair, group: str, version: int) -> None:
     """Joins, syncs, beats, joins again, leaves."""
     sync_version, beat_version = min(version, 5), min(version, 4)

@@ -25,6 +25,6 @@ async def handle(
     response = await broker.group_coordinator.join_group(context, request)
     if context.api_version < NULL_PROTOCOL_NAME_SINCE:
         response.protocol_name = response.protocol_name or ""
-    elif response.error_code != ErrorCode.NONE:
-        response.protocol_name = None
+    elif response.error_code != ErrorCode.NONE or not response.protocol_name:
+        response.protocol_name = None  # also of members who share a protocol without a name
     return response
