@@ -62,11 +62,11 @@ ERRORS: dict[ApiKey, set[Code]] = {
 def scripts(pytestconfig: pytest.Config, pair: Pair) -> Tally:
     """What the scripts have compared, on whatever brokers (`pair`: not without Apache Kafka)."""
     found = Tally()
-    for pair in pytestconfig.stash[PAIRS]:
-        for source in ("scripts", "three nodes"):
-            if source in pair.tallies:
-                found.requests += pair.tallies[source].requests
-                found.errors += pair.tallies[source].errors
+    assert pair in pytestconfig.stash[PAIRS]
+    for each in pytestconfig.stash[PAIRS]:
+        for source in {"scripts", "three nodes"} & each.tallies.keys():
+            found.requests += each.tallies[source].requests
+            found.errors += each.tallies[source].errors
     return found
 
 

@@ -233,7 +233,9 @@ BY_API: dict[ApiKey, dict[str, Values]] = {
             0, -1, *[SessionEpoch("s")] * 6, SessionEpoch("s", 1), SessionEpoch("s", -1)
         ),
         "fetch_offset": of(0, 0, 0, 1, 2, 3, 4, 5, 8, 13, 1000, -1),
-        "last_fetched_epoch": of(*[-1] * 6, 0, 0, 1, 5),
+        # Scripts look at divergence. A session that goes on in a version too old to be told of it
+        # makes Apache Kafka refuse the whole request (35); no client goes back.
+        "last_fetched_epoch": st.just(-1),
         "log_start_offset": of(-1, 0, 3),
         "partition_max_bytes": of(1_000_000, 1_000_000, 100, 1, 0),
         "replica_id": st.just(-1),
