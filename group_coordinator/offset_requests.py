@@ -159,9 +159,7 @@ class OffsetRequests:
                     if api_version >= GROUP_ID_NOT_FOUND_SINCE
                     else ErrorCode.ILLEGAL_GENERATION
                 )
-            if group is None:
-                self._make_group(shard, request.group_id)
-            else:
+            if group is not None:
                 may_commit = group.validate_offset_commit(
                     request.member_id,
                     request.group_instance_id,
@@ -200,9 +198,7 @@ class OffsetRequests:
             group = shard.groups.get(request.group_id)
             if group is None and request.generation_id >= 0:
                 raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
-            if group is None:
-                self._make_group(shard, request.group_id)
-            else:
+            if group is not None:
                 may_commit = group.validate_offset_commit(
                     request.member_id,
                     request.group_instance_id,
@@ -246,11 +242,9 @@ class OffsetRequests:
             producer_id=producer_id,
             producer_epoch=producer_epoch,
         )
+        if group_id not in shard.groups:
+            shard.groups[group_id] = self._classic.simple_group(group_id)
         commit.apply(shard.offsets, group_id, base_offset, producer_id)
-
-    def _make_group(self, shard: Shard, group_id: str) -> None:
-        """Somebody keeps offsets under a new name: a group, even if none of them can be kept."""
-        shard.groups[group_id] = self._classic.simple_group(group_id)
 
     def fetch(
         self, shard: Shard, request: OffsetFetchRequestGroup, *, require_stable: bool

@@ -15,12 +15,11 @@ from conformance.conftest import starter
 from conformance.differential.pair import Pair
 from conformance.differential.side import Side
 from conformance.differential.stories.driver import prepare
-from conformance.differential.summary import PAIRS, write_summary
+from conformance.differential.summary import write_summary
 from conformance.harness.apache_kafka import ApacheKafka
 from conformance.harness.broker import Broker
 
-HERE = Path(__file__).parent
-COVERED = HERE / "test_covered.py"
+PAIRS = pytest.StashKey[list[Pair]]()
 STARTED_AT = pytest.StashKey[float]()
 
 # The controller of Apache Kafka gathers writes for 25 ms, which would be most of what a run takes; and
@@ -39,19 +38,6 @@ Sources = Callable[[str], Pair]
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[PAIRS] = []
     config.stash[STARTED_AT] = time.monotonic()
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What looks at all the others comes after them; when some are left out, it is, too."""
-    last = [item for item in items if item.path == COVERED]
-    others = [item for item in items if item.path != COVERED]
-    is_chosen = config.option.keyword or any("::" in argument for argument in config.args)
-    is_whole = {item.path for item in others} >= set(HERE.glob("test_*.py")) - {COVERED}
-    if is_chosen or not is_whole:
-        config.hook.pytest_deselected(items=last)
-        last = []
-    items[:] = others + last
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -18,15 +18,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from conformance.differential.accepted import ACCEPTED
 from conformance.differential.pair import Pair, Tally
 from conformance.harness.jars import KAFKA_VERSION
 from kafkalite.apis import APIS
 from kafkalite.wire.api_keys import ApiKey
-
-PAIRS = pytest.StashKey[list[Pair]]()
 
 
 def served() -> list[tuple[ApiKey, int]]:

@@ -10,7 +10,6 @@ from conformance.differential.pair import Pair
 from conformance.differential.side import Side
 from conformance.differential.test_groups import group, join, kept, sync
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -166,16 +165,3 @@ def test_several_groups_at_once(pair: Pair, topic: str, group: str, version: int
     ]
     pair.ask(ApiKey.OFFSET_FETCH, version, OffsetFetchRequest(groups=groups))
     pair.ask(ApiKey.OFFSET_FETCH, version, OffsetFetchRequest(groups=[]))
-
-
-@pytest.mark.parametrize("version", COMMIT_VERSIONS)
-def test_a_group_of_whose_offsets_none_is_kept(
-    pair: Pair, topic: str, group: str, version: int
-) -> None:
-    """It is there all the same: a generation is then not unknown, but nobody is in it."""
-    pair.create_topic(topic)
-    too_long = committing(version, group, topic, 0, metadata="x" * 4097)
-    pair.ask(ApiKey.OFFSET_COMMIT, version, too_long)
-    of_nobody = committing(version, group, topic, 0, generation_id_or_member_epoch=0)
-    answer, _ = pair.ask(ApiKey.OFFSET_COMMIT, version, of_nobody)
-    assert answer.topics[0].partitions[0].error_code == ErrorCode.UNKNOWN_MEMBER_ID
