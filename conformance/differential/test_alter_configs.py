@@ -89,6 +89,7 @@ def test_a_topic(pair: Pair, topic: str, changes: list[Change]) -> None:
     pair.create_topic(topic)
     for version in (0, 1):
         pair.ask(ApiKey.INCREMENTAL_ALTER_CONFIGS, version, altering(TOPIC, topic, *changes))
+    pair.settle()
     pair.ask(ApiKey.DESCRIBE_CONFIGS, 4, described(TOPIC, topic))
 
 
@@ -159,6 +160,7 @@ def test_the_old_way(pair: Pair, topic: str, version: int) -> None:
         replacing(BROKER, "7", message_max_bytes="5"),
     ):
         pair.ask(ApiKey.ALTER_CONFIGS, version, request)
+        pair.settle()
         pair.ask(ApiKey.DESCRIBE_CONFIGS, 4, described(TOPIC, topic))
 
 
