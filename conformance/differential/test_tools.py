@@ -153,7 +153,7 @@ def test_configs(pair: Pair, compare: Compare, ready: str) -> None:
     compare(tool, "--alter", *user, "--delete-config", "SCRAM-SHA-512")
 
 
-def test_consumer_groups(compare: Compare, ready: str) -> None:
+def test_consumer_groups(pair: Pair, tools: ToolProcess, compare: Compare, ready: str) -> None:
     tool, group = "kafka-consumer-groups", ("--group", f"{ready}-group")
     reset = ("--reset-offsets", *group, "--topic", ready)
     compare(tool, *reset, "--to-offset", "0", "--dry-run")
@@ -171,6 +171,9 @@ def test_consumer_groups(compare: Compare, ready: str) -> None:
     assert ready in compare(tool, "--describe", *group)
     for what in ("--offsets", "--members", "--state", "--members --verbose"):
         compare(tool, "--describe", *group, *what.split())
+    for side in (pair.reference, pair.tested):  # other tests have groups on these brokers, too
+        _, printed = tools.run(tool, "--list", "--bootstrap-server", side.broker.bootstrap)
+        assert f"{ready}-group" in printed.split()
     compare(tool, "--describe", "--group", f"{ready}-none")
     compare(tool, "--delete-offsets", *group, "--topic", f"{ready}:1")
     compare(tool, "--delete-offsets", *group, "--topic", f"{ready}-x")
