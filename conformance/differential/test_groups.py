@@ -16,6 +16,11 @@ from kafkalite.wire.messages.heartbeat import HeartbeatRequest
 from kafkalite.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from kafkalite.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from kafkalite.wire.messages.list_groups import ListGroupsRequest
+from kafkalite.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
 from kafkalite.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 
 COORDINATOR_NOT_AVAILABLE = 15
@@ -23,6 +28,7 @@ MEMBER_ID_REQUIRED = 79
 JOIN_VERSIONS = range(10)
 HEARTBEAT_VERSIONS = range(5)
 GROUP, TRANSACTION, SHARE = 0, 1, 2
+OFFSETS_PARTITIONS = 4
 # Version 0, no topics, with and without user data. Garbage would do for the answers, but Apache Kafka
 # reads it in a timer of its own, fails there, and never answers.
 SUBSCRIBED = bytes.fromhex("0000 00000000 ffffffff")
@@ -142,6 +148,13 @@ def leave(pair: Pair, group: str, version: int, *names: str, **more: Any) -> Non
     pair.ask(ApiKey.LEAVE_GROUP, version, request)
 
 
+def offset_commit(group: str, topic: str) -> OffsetCommitRequest:
+    """By nobody's member, in the form of version 8."""
+    partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=1)
+    topics = [OffsetCommitRequestTopic(name=topic, partitions=[partition])]
+    return OffsetCommitRequest(group_id=group, topics=topics)
+
+
 @pytest.mark.parametrize("version", JOIN_VERSIONS)
 def test_a_protocol_without_a_name(pair: Pair, group: str, version: int) -> None:
     generation = join(pair, group, version, protocols={"": b""}).generation_id
@@ -151,8 +164,14 @@ def test_a_protocol_without_a_name(pair: Pair, group: str, version: int) -> None
     describe(pair, group)
 
 
-def listed(pair: Pair, group: str) -> None:
-    """Both list the group alike, or both do not."""
+def listed(pair: Pair, group: str, topic: str) -> None:
+    """Both list the group alike, or both do not.
+
+    Apache Kafka shows what a request that wrote nothing has made only from its partition's next write
+    on. So one is made first: the names' hashes follow one another, and each partition gets its commit.
+    """
+    for number in range(OFFSETS_PARTITIONS):
+        pair.ask(ApiKey.OFFSET_COMMIT, 8, offset_commit(f"{group}-{number}", topic))
     found = [
         [
             each
@@ -187,11 +206,12 @@ REQUESTS_THAT_CHANGE_NOTHING: dict[str, tuple[ApiKey, int, Callable[[str], Any]]
 
 
 @pytest.mark.parametrize("case", REQUESTS_THAT_CHANGE_NOTHING)
-def test_what_makes_a_group(pair: Pair, group: str, case: str) -> None:
+def test_what_makes_a_group(pair: Pair, topic: str, group: str, case: str) -> None:
     """Some requests that are refused leave an empty group behind, and others none."""
+    pair.create_topic(topic)
     api, version, make = REQUESTS_THAT_CHANGE_NOTHING[case]
     pair.ask(api, version, make(group))
-    listed(pair, group)
+    listed(pair, group, topic)
     describe(pair, group)
 
 

@@ -27,6 +27,9 @@ from kafkalite.wire.messages.find_coordinator import FindCoordinatorRequest
 TOPIC = "numbers"
 PARTITIONS = 4
 SECONDS = 90  # on a busy machine a JVM alone takes ten
+# It asks who the coordinator is only when it joins: when its heartbeats have failed five times, it
+# starts again as a new member (KafkaJS: Runner.scheduleFetchManager, ConsumerGroup.heartbeat).
+STARTS_AGAIN = "kafkajs"
 CONFIGS = {
     "group.initial.rebalance.delay.ms": "0",
     "group.consumer.heartbeat.interval.ms": "300",
@@ -55,7 +58,7 @@ def start(
 
 
 def members_of(bootstrap: str, groups: list[Group]) -> dict[str, set[str]]:
-    """The members' ids, from a client that has not heard of any coordinator yet."""
+    """The members' ids by client, from one that has not heard of any coordinator yet."""
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
     described = admin.describe_consumer_groups([group.group_id for group in groups])
     return {
@@ -65,7 +68,7 @@ def members_of(bootstrap: str, groups: list[Group]) -> dict[str, set[str]]:
 
 
 def test_the_coordinator_moves_to_another_node(closing: ExitStack) -> None:
-    """Its node goes, and comes back: the members find the new one, and are the same as before."""
+    """Its node goes, and comes back: the members find the new one, and stay the same members."""
     configs = {**CONFIGS, "offsets.topic.replication.factor": "3"}
     cluster = closing.enter_context(broker_in_thread(configs, nodes=3))
     bootstrap = cluster.bootstrap
@@ -74,17 +77,19 @@ def test_the_coordinator_moves_to_another_node(closing: ExitStack) -> None:
     feeder, groups = start(closing, bootstrap, group_ids, size=1)
     before = members_of(bootstrap, groups)
     assert all(len(members) == 1 for members in before.values())
+    steady = [group for group in groups if group.client != STARTS_AGAIN]
+    before.pop(STARTS_AGAIN, None)
 
     cluster.stop_node(2)
     assert {coordinator_of(bootstrap, group.group_id) for group in groups} <= {1, 3}
     wait_for_more(groups, SECONDS, more=100)
-    assert members_of(bootstrap, groups) == before
+    assert members_of(bootstrap, steady) == before
 
     cluster.start_node(2)
     cluster.stop_node(3)
     wait_for_more(groups, SECONDS, more=100)
     wait_for_all(groups, feeder.stop(), SECONDS)
-    assert members_of(bootstrap, groups) == before
+    assert members_of(bootstrap, steady) == before
 
 
 def coordinator_of(bootstrap: str, group_id: str) -> int:
