@@ -31,7 +31,7 @@ conformance: $(VENV)/.installed-test java ## real clients against a started kafk
 	$(BIN)/python -m pytest -q -n 2 --dist loadgroup --no-loadscope-reorder conformance
 
 pipelines: $(SPARK_VENV)/.installed-test java ## kafkalite.spark: the source, the sink, the pipelines
-	ROWS=$(ROWS) $(SPARK_BIN)/python -m pytest -q -n 2 --dist loadfile tests/spark conformance/pipelines
+	ROWS=$(ROWS) $(SPARK_BIN)/python -m pytest -q $(if $(ROWS),-o faulthandler_timeout=0) -n 2 --dist loadfile tests/spark conformance/pipelines
 
 prove: $(VENV)/.installed-test java ## exactly once, whatever is killed, for SECONDS=1200
 	$(BIN)/python -m conformance.proof --seconds $(or $(SECONDS),1200)
@@ -40,7 +40,7 @@ crash: $(VENV)/.installed-test ## nothing lost, nothing twice, for KILLS=200 of 
 	$(BIN)/python -m conformance.crash --kills $(or $(KILLS),200)
 
 differential: $(VENV)/.installed-test java ## both brokers asked what nobody thought of, for SECONDS=3600
-	$(BIN)/python -m pytest -q conformance/differential/test_generated.py --seconds $(or $(SECONDS),3600) --summary differential.json
+	$(BIN)/python -m pytest -q -o faulthandler_timeout=0 conformance/differential/test_generated.py --seconds $(or $(SECONDS),3600) --summary differential.json
 
 fuzz: $(VENV)/.installed-test ## broken frames for SECONDS=600
 	$(BIN)/python -m tests.wire.fuzz $(or $(SECONDS),600)

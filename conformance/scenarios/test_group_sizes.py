@@ -1,12 +1,14 @@
 """Groups that are large, and groups that are many."""
 
-import threading
-import time
+import json
+import select
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 
 import pytest
-from confluent_kafka import Consumer, ConsumerGroupState
+from confluent_kafka import ConsumerGroupState
 from confluent_kafka.admin import AdminClient
 
 from conformance.harness.broker import Broker
@@ -17,6 +19,7 @@ from conformance.harness.members import (
     find_coordinators,
     join_all,
 )
+from conformance.scenarios.groups_of_clients import ROOT
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.offset_commit import (
     OffsetCommitRequest,
@@ -44,26 +47,16 @@ def test_two_hundred_consumers_share_two_hundred_partitions(
     protocol: str,
 ) -> None:
     topic, group_id = create_topic(partitions=MEMBER_COUNT), unique("group")
-    config: dict[str, object] = {
-        "bootstrap.servers": broker.bootstrap,
-        "group.id": group_id,
-        "group.protocol": protocol,
-        "enable.auto.commit": False,
-        "fetch.wait.max.ms": 5000,  # nothing will come: not two hundred empty fetches at a time
-        "log_level": 0,
-    }
-    if protocol == "classic":
-        config |= {"partition.assignment.strategy": "range", "heartbeat.interval.ms": 500}
-    consumers = [Consumer(config) for _ in range(MEMBER_COUNT)]
-    closing.callback(close_all, consumers)
-    for consumer in consumers:
-        consumer.subscribe([topic])
-    deadline = time.monotonic() + SECONDS
-    while not each_has_one(consumers):
-        assert time.monotonic() < deadline, [len(c.assignment()) for c in consumers]
-        for consumer in consumers:
-            consumer.poll(0)
-        time.sleep(0.05)
+    where = [broker.bootstrap, topic, group_id, protocol, str(MEMBER_COUNT)]
+    members = subprocess.Popen(
+        [sys.executable, "-m", "conformance.scenarios.members_in_one_process", *where],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+    )
+    closing.callback(end, members)
+    assert members.stdout is not None
+    assert select.select([members.stdout], [], [], SECONDS)[0], f"not shared in {SECONDS} s"
+    assert sorted(json.loads(members.stdout.readline())) == list(range(MEMBER_COUNT))
     described = admin.describe_consumer_groups([group_id])[group_id].result(SECONDS)
     assert described.state == ConsumerGroupState.STABLE
     assert len(described.members) == MEMBER_COUNT
@@ -71,20 +64,9 @@ def test_two_hundred_consumers_share_two_hundred_partitions(
     assert sorted(told) == list(range(MEMBER_COUNT))
 
 
-def each_has_one(consumers: list[Consumer]) -> bool:
-    assigned = [[p.partition for p in consumer.assignment()] for consumer in consumers]
-    return all(len(of_one) == 1 for of_one in assigned) and (
-        len({of_one[0] for of_one in assigned}) == MEMBER_COUNT
-    )
-
-
-def close_all(consumers: list[Consumer]) -> None:
-    """At once: one after the other, each would be waited for."""
-    threads = [threading.Thread(target=consumer.close) for consumer in consumers]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+def end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.communicate()
 
 
 def test_five_hundred_groups_at_once(
