@@ -38,7 +38,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
         prog="kafkalite",
         description="A broker that speaks Kafka's wire protocol.",
         epilog="Configs have Kafka's names. Flags win over KAFKA_* environment variables, those "
-        "over the config file. Documentation of each: README.md. Jobs over logs: kafkalite pipeline "
+        "over the config file. Documentation of each: docs/configs.md. Jobs over logs: kafkalite pipeline "
         "--help.",
         allow_abbrev=False,
     )
