@@ -205,27 +205,9 @@ def test_records_and_offsets(compare: Compare, ready: str, tmp_path: Path) -> No
 def test_replicas(compare: Compare, ready: str, tmp_path: Path) -> None:
     printed = compare("kafka-log-dirs", "--describe", "--topic-list", ready)
     assert f'"partition":"{ready}-1"' in printed
-    compare(
-        "kafka-leader-election",
-        "--election-type",
-        "preferred",
-        "--topic",
-        ready,
-        "--partition",
-        "0",
-    )
-    compare(
-        "kafka-leader-election", "--election-type", "unclean", "--topic", ready, "--partition", "0"
-    )
-    compare(
-        "kafka-leader-election",
-        "--election-type",
-        "preferred",
-        "--topic",
-        ready,
-        "--partition",
-        "9",
-    )
+    for kind, partition in (("preferred", "0"), ("unclean", "0"), ("preferred", "9")):
+        where = ("--topic", ready, "--partition", partition)
+        compare("kafka-leader-election", "--election-type", kind, *where)
     tool, plan, wanted = (
         "kafka-reassign-partitions",
         tmp_path / "plan.json",

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import struct
-import subprocess
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
-from conformance.harness.jars import kafka_jars
-from conformance.harness.java import find_java
+from conformance.harness.java_process import JavaProcess
 
 SOURCE = Path(__file__).parent.parent / "referees" / "Referee.java"
 
@@ -18,27 +16,11 @@ class RefereeRefuses(Exception):
     """Kafka could not read the bytes; the message is its exception."""
 
 
-class Referee:
+class Referee(JavaProcess):
     """Ask what Kafka makes of bytes. A context manager: the process ends with it."""
 
     def __init__(self) -> None:
-        command = [str(find_java()), "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-Xmx256m"]
-        self.process = subprocess.Popen(
-            [*command, "-cp", f"{kafka_jars()}/*", str(SOURCE)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.process.stdin.close()
-        self.process.wait(timeout=30)
-        self.process.stdout.close()
+        super().__init__(SOURCE, "-Xshare:auto")
 
     def ask(self, name: str, version: int, data: bytes) -> tuple[Any, bytes]:
         """What Kafka reads, as its JSON converter gives it, and the bytes that it writes again."""
@@ -59,12 +41,10 @@ class Referee:
         return self._ask(f":new {name}", 0, b"")[0]
 
     def _ask(self, name: str, version: int, data: bytes) -> tuple[str, bytes]:
-        assert self.process.stdin is not None
         encoded = name.encode()
         head = struct.pack(">H", len(encoded)) + encoded + struct.pack(">hi", version, len(data))
-        self.process.stdin.write(head + data)
-        self.process.stdin.flush()
-        ok = self._read(1)[0]
+        self.write(head + data)
+        ok = self.read(1)[0]
         text = self._read_sized().decode()
         written = self._read_sized()
         if not ok:
@@ -72,11 +52,4 @@ class Referee:
         return text, written
 
     def _read_sized(self) -> bytes:
-        return self._read(int.from_bytes(self._read(4), "big"))
-
-    def _read(self, size: int) -> bytes:
-        assert self.process.stdout is not None
-        data = self.process.stdout.read(size)
-        if len(data) < size:
-            raise RuntimeError("the Java process is gone")
-        return data
+        return self.read(int.from_bytes(self.read(4), "big"))

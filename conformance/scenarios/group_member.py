@@ -12,6 +12,12 @@ import sys
 from typing import Any
 
 stopping = False
+# what the two clients in Python name alike
+OPTIONS: dict[str, Any] = {
+    "auto_offset_reset": "earliest",
+    "auto_commit_interval_ms": 200,
+    "heartbeat_interval_ms": 300,
+}
 
 
 def stop(*_: object) -> None:
@@ -52,9 +58,7 @@ def kafka_python(bootstrap: str, topic: str, group: str) -> None:
         topic,
         bootstrap_servers=bootstrap.split(","),
         group_id=group,
-        auto_offset_reset="earliest",
-        auto_commit_interval_ms=200,
-        heartbeat_interval_ms=300,
+        **OPTIONS,
         reconnect_backoff_max_ms=1000,  # not thirty seconds
     )
     while not stopping:
@@ -71,9 +75,7 @@ async def aiokafka(bootstrap: str, topic: str, group: str) -> None:
         topic,
         bootstrap_servers=bootstrap.split(","),
         group_id=group,
-        auto_offset_reset="earliest",
-        auto_commit_interval_ms=200,
-        heartbeat_interval_ms=300,
+        **OPTIONS,
     )
     await consumer.start()
     while not stopping:
