@@ -25,6 +25,7 @@ from kafkalite.config import (
     Support,
     validate_topic_configs,
 )
+from kafkalite.config.log_dirs import check_cordoned
 from kafkalite.config.sources import find
 from kafkalite.metadata.image import (
     BROKER_RESOURCE,
@@ -45,6 +46,7 @@ _MAX_VALUE_BYTES: Final = 32767
 _ELR_FEATURE: Final = "eligible.leader.replicas.version"
 # Dynamic in Kafka, but a node here listens where it began to.
 _AT_START_ONLY: Final = ("listeners", "listener.security.protocol.map")
+_CORDONED: Final = "cordoned.log.dirs"
 _MIN_IN_SYNC: Final = "min.insync.replicas"
 
 
@@ -161,15 +163,15 @@ class ConfigChanges:
             )
 
     def _validate_node(self, name: str, configs: Configs, changed: Sequence[str]) -> None:
-        self._check_dynamic(name, changed)
-        for key, text in configs.items():
-            definition = find(key)
-            if definition is None:
-                continue
-            try:
-                definition.parse(text)
-            except ConfigError as error:
-                raise _invalid(str(error)) from None
+        self._check_dynamic(name, configs, changed)
+        try:
+            for key, text in configs.items():
+                if definition := find(key):
+                    definition.parse(text)
+            if cordoned := configs.get(_CORDONED):
+                check_cordoned(cordoned.split(","), self._cluster.config.log_dirs)
+        except ConfigError as error:
+            raise _invalid(str(error)) from None
         if _MIN_IN_SYNC in changed and self._cluster.features.get(_ELR_FEATURE):
             if name:
                 raise ConfigError(
@@ -180,7 +182,7 @@ class ConfigChanges:
                     f"Cluster-level {_MIN_IN_SYNC} cannot be removed while ELR is enabled."
                 )
 
-    def _check_dynamic(self, name: str, changed: Sequence[str]) -> None:
+    def _check_dynamic(self, name: str, configs: Configs, changed: Sequence[str]) -> None:
         """Whether a running node takes these, at this level (DynamicBrokerConfig.validate)."""
         unknown = [key for key in changed if find(key) is None]
         if unknown:
@@ -188,7 +190,9 @@ class ConfigChanges:
         static = [key for key in changed if not _definition(key).dynamic]
         if static:
             raise _invalid(f"Cannot update these configs dynamically: {_listed(static)}")
-        single = [key for key in changed if _definition(key).dynamic == "per-broker"]
+        single = [
+            key for key in changed if key in configs and _definition(key).dynamic == "per-broker"
+        ]
         if single and not name:
             raise _invalid(
                 "Cannot update these configs at default cluster level, broker id must be "

@@ -68,6 +68,8 @@ class LogMoves:
             raise KafkaError(ErrorCode.REPLICA_NOT_AVAILABLE)
         if move is not None or self._manager.directory_of(topic, index) == target.path:
             return
+        if self._broker.config.is_cordoned(target.path, node_id):
+            raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"{target.path} is cordoned")
         if self._manager.has_failed:
             # As Kafka: nobody knows whether a copy lies in the directory that does not work.
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "a data directory is offline")

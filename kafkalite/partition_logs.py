@@ -45,7 +45,7 @@ class PartitionLogs:
         failed: dict[Path, OSError] = {}
         cluster_id = config.string("kafkalite.cluster.id")
         try:
-            for path in config.items("log.dirs") or config.items("log.dir"):
+            for path in config.log_dirs:
                 try:
                     directory = LogDirectory.open(
                         Path(path),
@@ -107,7 +107,9 @@ class PartitionLogs:
 
     def place(self, topic: str, index: int) -> UUID:
         """The id of the directory in which a new partition's log will lie. Raises KafkaError."""
-        return _as_uuid(self.manager.place(topic, index).directory_id)
+        cordoned = self._config.is_cordoned
+        avoided = [each for each in self.manager.directories if cordoned(each.path)]
+        return _as_uuid(self.manager.place(topic, index, avoided).directory_id)
 
     def all_placed(self) -> None:
         """Partitions that were given a directory are open now, or will never be."""

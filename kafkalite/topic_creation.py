@@ -188,8 +188,13 @@ class TopicCreation:
 
     def _place(self, count: int, factor: int, first: int | None = None) -> list[list[int]]:
         brokers = self._cluster.image.brokers
-        fenced = frozenset(node for node, broker in brokers.items() if broker.fenced)
-        racks = {node: broker.rack for node, broker in brokers.items()}
+        config = self._cluster.config
+        racks = {
+            node: broker.rack
+            for node, broker in brokers.items()
+            if not all(config.is_cordoned(each, node) for each in config.log_dirs)
+        }
+        fenced = frozenset(node for node in racks if brokers[node].fenced)
         if first is None:
             first = self._placed
         assignments = place(racks, fenced, count, factor, first)

@@ -99,8 +99,13 @@ class LogManager:
 
     # -- opening and deleting
 
-    def place(self, topic: str, partition: int) -> LogDirectory:
+    def place(
+        self, topic: str, partition: int, avoided: Collection[LogDirectory] = ()
+    ) -> LogDirectory:
         """Where a new log is to be made: where it was asked for, or in the directory with the fewest.
+
+        Args:
+            avoided: directories that are taken only when there is no other.
 
         Raises:
             KafkaError: KAFKA_STORAGE_ERROR when no directory works.
@@ -110,7 +115,8 @@ class LogManager:
             working = [each for each in self.directories if each.failure is None]
             if not working:
                 raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "No data directory works")
-            directory = min(working, key=lambda each: len(each.logs) + max(0, self._promised[each]))
+            wanted = [each for each in working if each not in avoided] or working
+            directory = min(wanted, key=lambda each: len(each.logs) + max(0, self._promised[each]))
         self._promised[directory] += 1
         return directory
 

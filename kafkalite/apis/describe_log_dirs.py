@@ -35,12 +35,11 @@ async def handle(
     wanted = None
     if request.topics is not None:
         wanted = {(item.topic, index) for item in request.topics for index in item.partitions}
-    cordoned = broker.config.items("cordoned.log.dirs")
     return DescribeLogDirsResponse(
         error_code=ErrorCode.NONE,
         results=[
             *(
-                _describe(broker, context.node_id, directory, wanted, cordoned)
+                _describe(broker, context.node_id, directory, wanted)
                 for directory in broker.logs.manager.directories
             ),
             *(
@@ -56,13 +55,12 @@ def _describe(
     node_id: int,
     directory: LogDirectory,
     wanted: set[tuple[str, int]] | None,
-    cordoned: tuple[str, ...],
 ) -> DescribeLogDirsResult:
     path = Path(directory.path).absolute()
     result = DescribeLogDirsResult(
         error_code=ErrorCode.NONE,
         log_dir=str(path),
-        is_cordoned="*" in cordoned or str(directory.path) in cordoned or str(path) in cordoned,
+        is_cordoned=broker.config.is_cordoned(directory.path, node_id),
     )
     if directory.failure is not None:
         result.error_code = ErrorCode.KAFKA_STORAGE_ERROR

@@ -20,6 +20,7 @@ from kafkalite.config.definition import (
     ConfigValue,
 )
 from kafkalite.config.listeners import Listener, parse_listeners, parse_protocol_map
+from kafkalite.config.log_dirs import EVERY_LOG_DIR, check_cordoned
 from kafkalite.config.sources import BUILT_IN, check, read_environment, read_file
 from kafkalite.log.config import LogConfig
 
@@ -128,9 +129,9 @@ class BrokerConfig:
         assert value is None or isinstance(value, str), name
         return value
 
-    def items(self, name: str) -> tuple[str, ...]:
+    def items(self, name: str, node_id: int | None = None) -> tuple[str, ...]:
         """A value of type list; empty when unset."""
-        value = self[name] or ()
+        value = self.value(name, node_id) or ()
         assert isinstance(value, tuple), name
         return value
 
@@ -152,10 +153,20 @@ class BrokerConfig:
         return node_id
 
     @property
+    def log_dirs(self) -> tuple[str, ...]:
+        """The data directories; the metadata is in the first."""
+        return self.items("log.dirs") or self.items("log.dir")
+
+    @property
     def data_directory(self) -> Path:
         """Where everything is kept."""
-        directories = self.items("log.dirs") or self.items("log.dir")
-        return Path(directories[0])
+        return Path(self.log_dirs[0])
+
+    def is_cordoned(self, directory: str | Path, node_id: int | None = None) -> bool:
+        """Whether a data directory gets no new partitions (KIP-1066)."""
+        cordoned = self.items("cordoned.log.dirs", node_id)
+        names = (EVERY_LOG_DIR, str(directory), str(Path(directory).absolute()))
+        return any(name in cordoned for name in names)
 
     def rack(self, node_id: int) -> str | None:
         """A node's rack: from kafkalite.racks, in turn, else broker.rack."""
@@ -216,6 +227,7 @@ class BrokerConfig:
             )
         if self.node_id < 0:
             raise ConfigError(f"node.id={self.node_id}: Value must be at least 0")
+        check_cordoned(self.items("cordoned.log.dirs"), self.log_dirs)
 
     # Topics
 

@@ -20,7 +20,8 @@ def place(
 ) -> list[list[int]]:
     """Replicas for each partition, the preferred leader first.
 
-    `racks` has every registered node; fenced ones are used only where the others are too few.
+    `racks` has every registered node that takes new partitions; fenced ones are used only where the
+    others are too few.
     Raises KafkaError(INVALID_REPLICATION_FACTOR) with the words of Kafka's placer.
     """
     reason = None
@@ -30,7 +31,7 @@ def place(
             "the replication factor must be positive."
         )
     elif len(fenced) == len(racks):
-        reason = "All brokers are currently fenced."
+        reason = "All brokers are currently fenced, or have all their log directories cordoned."
     elif replication_factor > len(racks):
         reason = (
             f"The target replication factor of {replication_factor} cannot be reached because "

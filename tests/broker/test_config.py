@@ -301,3 +301,17 @@ def test_a_replica_selector_that_is_not_kafkas_is_refused() -> None:
         ConfigError, match=r"replica\.selector\.class=com\.example\.Mine: it may be"
     ):
         BrokerConfig({"replica.selector.class": "com.example.Mine"})
+
+
+@pytest.mark.parametrize(
+    ("cordoned", "reason"),
+    [
+        ("/b,/nowhere", r"Missing entries : /nowhere"),
+        ("*,/a", r"When cordoned\.log\.dirs is set to \*, it must not contain other values"),
+    ],
+)
+def test_cordoned_log_dirs_are_log_dirs(cordoned: str, reason: str) -> None:
+    config = BrokerConfig({"log.dirs": "/a,/b", "cordoned.log.dirs": "/b"})
+    assert [config.is_cordoned(each) for each in config.log_dirs] == [False, True]
+    with pytest.raises(ConfigError, match=reason):
+        BrokerConfig({"log.dirs": "/a,/b", "cordoned.log.dirs": cordoned})

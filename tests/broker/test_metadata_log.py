@@ -292,7 +292,12 @@ def test_fenced_nodes_are_used_last() -> None:
     ("racks", "fenced", "factor", "message"),
     [
         ({1: None}, frozenset[int](), 0, "the replication factor must be positive"),
-        ({1: None}, frozenset({1}), 1, "All brokers are currently fenced"),
+        (
+            {1: None},
+            frozenset({1}),
+            1,
+            "All brokers are currently fenced, or have all their log directories cordoned.",
+        ),
         (
             {1: None, 2: None},
             frozenset[int](),
