@@ -18,7 +18,7 @@ LIVING = pytest.StashKey[list[Broker]]()
 
 NewBroker = Callable[..., Broker]
 
-TOGETHER = {"clients", "differential", "referees", "spark"}
+TOGETHER = {"clients", "cluster", "differential", "referees", "spark"}
 LONGEST = {"test_exactly_once"}
 
 

@@ -120,13 +120,16 @@ class Partition:
 
         A negative epoch skips that check (KIP-320). A replica that does not lead may be read from where
         `leader_only` is false (KIP-392). Raises KafkaError with FENCED_LEADER_EPOCH,
-        UNKNOWN_LEADER_EPOCH or NOT_LEADER_OR_FOLLOWER (Partition.scala, getLocalLog).
+        UNKNOWN_LEADER_EPOCH or NOT_LEADER_OR_FOLLOWER; a node without a replica knows no epoch
+        (ReplicaManager.getPartitionOrError, Partition.getLocalLog).
         """
+        if node_id != self.leader_id and node_id not in self.replicas:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         if 0 <= current_leader_epoch != self.leader_epoch:
             if current_leader_epoch < self.leader_epoch:
                 raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH)
             raise KafkaError(ErrorCode.UNKNOWN_LEADER_EPOCH)
-        if node_id != self.leader_id and (leader_only or node_id not in self.replicas):
+        if leader_only and node_id != self.leader_id:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
     def append(

@@ -5,7 +5,7 @@ With `--broker kafka` both are Apache Kafka: that must give no difference, which
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,26 +13,14 @@ import pytest
 
 from conformance.conftest import starter
 from conformance.differential.pair import Pair
+from conformance.differential.ready import PROPERTIES, THREE_NODES, make_ready
 from conformance.differential.side import Side
-from conformance.differential.stories.driver import prepare
 from conformance.differential.summary import write_summary
 from conformance.harness.apache_kafka import ApacheKafka
 from conformance.harness.broker import Broker
 
 PAIRS = pytest.StashKey[list[Pair]]()
 STARTED_AT = pytest.StashKey[float]()
-
-# The controller of Apache Kafka gathers writes for 25 ms, which would be most of what a run takes; and
-# nothing old is thrown away by the clock while answers are compared.
-PROPERTIES = {
-    "controller.quorum.append.linger.ms": "0",
-    # a loaded machine must not make a node lose its leaderships, and their epochs grow
-    "broker.session.timeout.ms": "60000",
-    "log.retention.check.interval.ms": "86400000",
-    "log.segment.delete.delay.ms": "1000",
-}
-
-Sources = Callable[[str], Pair]
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -53,13 +41,7 @@ def both(
     config: pytest.Config, directory: Path, living: list[Broker], node_count: int = 1
 ) -> Iterator[Pair]:
     """The reference and the broker under test, of so many nodes, and what they are asked counted."""
-    replicas = str(min(3, node_count))
-    properties = PROPERTIES
-    if node_count > 1:
-        properties = PROPERTIES | {
-            "offsets.topic.replication.factor": replicas,
-            "transaction.state.log.replication.factor": replicas,
-        }
+    properties = PROPERTIES | (THREE_NODES if node_count > 1 else {})
     reference = ApacheKafka(directory / "reference", properties, node_count)
     living.append(reference)
     tested = starter(config.getoption("--broker"), directory / "tested", living)(
@@ -68,13 +50,14 @@ def both(
     pair = Pair(Side(reference), Side(tested))
     config.stash[PAIRS].append(pair)
     try:
-        prepare(pair)
+        for side in pair.sides:
+            make_ready(side)
         yield pair
     finally:
         for side, broker in ((pair.reference, reference), (pair.tested, tested)):
             side.close()
             living.remove(broker)
-            broker.stop()
+            broker.kill()  # nothing is kept, and three nodes take long to say goodbye
 
 
 @pytest.fixture(scope="session")

@@ -39,12 +39,13 @@ _TIMES = ("log_append_time_ms", "transaction_start_time_ms", "last_timestamp")
 # Sizes of disks, and where a metadata log of its own stands.
 _OPAQUE: dict[type[Any], frozenset[str]] = {
     describe_log_dirs.DescribeLogDirsResult: frozenset({"total_bytes", "usable_bytes"}),
-    describe_quorum.PartitionData: frozenset({"high_watermark", "leader_epoch"}),
+    describe_quorum.PartitionData: frozenset({"high_watermark", "leader_epoch", "leader_id"}),
     describe_quorum.ReplicaState: frozenset(
         {"log_end_offset", "last_fetch_timestamp", "last_caught_up_timestamp"}
     ),
 }
-_ORDERED = frozenset({"replica_nodes", "isr_nodes", "replicas", "records"})
+# Not those in sync: they stand in the order in which they caught up.
+_ORDERED = frozenset({"replica_nodes", "replicas", "records"})
 BATCH_HEADER_BYTES = 61
 
 
@@ -109,6 +110,8 @@ class Names:
             return (
                 f"port of node {known.index(str(value)) + 1}" if str(value) in known else "a port"
             )
+        if name == "controller_id" and value > 0 and len(self.addresses) > 1:
+            return "a node"  # any that lives: Apache Kafka shows its controller to no client
         if name == "producer_id" and value >= 0:
             return "a producer id"
         if name == "session_id" and value > 0:

@@ -1,23 +1,26 @@
 """A recording told again to both brokers: the same requests in the same order, on as many connections.
 
 What the recorded broker had given out (topic ids, member ids, producer ids, fetch sessions) is replaced by
-what the broker asked has given out at the same place. Names begin with RECORDED in the recording, and
-with REPLAYED, which is as long, when it is told again.
+what the broker asked has given out at the same place; the name that everything recorded begins with by
+another one, as long; and the times of records are moved into the past, so that no clock calls them early.
 """
 
 from __future__ import annotations
 
 import struct
+import time
 from collections import defaultdict, deque
 from collections.abc import Iterable
 from dataclasses import fields, is_dataclass
 from typing import Any
+from uuid import UUID
 
 import crc32c
 
-from conformance.differential.pair import Pair
+from conformance.differential.pair import Pair, error_codes, wait_for_topic
+from conformance.differential.recordings.files import NAME
 from conformance.differential.side import Side
-from conformance.differential.stories.world import CHANGES, NOT_YET
+from conformance.differential.stories.world import CHANGES, NOT_YET, RETRY_SECONDS
 from conformance.harness.recording_proxy import Passed
 from kafkalite.apis import APIS
 from kafkalite.wire.api_keys import ApiKey
@@ -25,27 +28,35 @@ from kafkalite.wire.codec import Request, decode_request, decode_response
 from kafkalite.wire.messages.describe_transactions import DescribeTransactionsRequest
 from kafkalite.wire.records import iterate_batches
 
-RECORDED, REPLAYED = "recorded-", "replayed-"
 GIVEN_OUT = {"topic_id", "member_id", "leader", "producer_id", "session_id"}
-_PRODUCER_ID = slice(43, 51)
+# After these, markers may be on their way.
+ENDS = {ApiKey.END_TXN, ApiKey.INIT_PRODUCER_ID}
+NOTHING = {None, "", 0, -1, UUID(int=0)}
+UNKNOWN_TOPIC_OR_PARTITION = 3
+# The time of the first record told again; where it and the producer's id stand in a batch.
+BEGINS_MS = 1_700_000_000_000
+_TIMES, _PRODUCER_ID = slice(27, 43), slice(43, 51)
+_AFTER_CRC = 21
 
 
 class Replay:
-    """One recording, on both sides of a pair."""
+    """One recording on both sides of a pair; what it is about is called `name`, as long as NAME."""
 
-    def __init__(self, pair: Pair) -> None:
-        self.pair = pair
+    def __init__(self, pair: Pair, name: str) -> None:
+        assert len(name) == len(NAME), name
+        self.pair, self.name = pair, name
         self.known: dict[Side, dict[Any, Any]] = {side: {} for side in pair.sides}
         self.waiting: dict[str, deque[Request]] = defaultdict(deque)
+        self.earlier_ms = 0
 
     def tell(self, recording: Iterable[Passed]) -> None:
         """Raises Difference."""
         for side in self.pair.sides:
             side.forget()
-            side.names.prefix = REPLAYED
+            side.names.prefix = self.name
         for passed in recording:
             connection = f"recorded {passed.connection}"
-            frame = passed.frame.replace(RECORDED.encode(), REPLAYED.encode())
+            frame = passed.frame.replace(NAME.encode(), self.name.encode())
             if passed.is_request:
                 self.ask(connection, frame)
             else:
@@ -58,8 +69,11 @@ class Replay:
             self.waiting[connection].append(request)
         if request.api_key in APIS:
             for side in self.pair.sides:
-                body = self.translated(request.body, self.known[side])
-                side.send(request.api_key, request.api_version, body, connection)
+                self.send(side, request, connection)
+
+    def send(self, side: Side, request: Request, connection: str) -> None:
+        body = self.translated(request.body, self.known[side])
+        side.send(request.api_key, request.api_version, body, connection)
 
     def hear(self, connection: str, frame: bytes) -> None:
         request = self.waiting[connection].popleft()
@@ -67,15 +81,36 @@ class Replay:
         if api not in APIS:
             return
         recorded = decode_response(api, version, frame)[1]
-        answers = [side.receive(api, version, connection) for side in self.pair.sides]
+        answers = [self.answer(side, request, connection) for side in self.pair.sides]
         for side, answer in zip(self.pair.sides, answers, strict=True):
             self.learn(recorded, answer, self.known[side])
             for topic in getattr(answer, "topics", ()) if api is ApiKey.METADATA else ():
-                side.names.topic_ids[topic.topic_id] = f"id of {topic.name}"
+                if topic.topic_id.int:
+                    side.names.topic_ids[topic.topic_id] = f"id of {topic.name}"
         self.pair.compare(f"{api.name} v{version}", *answers, api=api, version=version)
-        if api in CHANGES:
+        self.settle(request, answers[0])
+
+    def answer(self, side: Side, request: Request, connection: str) -> Any:
+        """The answer, asked again for as long as it is "not yet", and nothing else is under way."""
+        deadline = time.monotonic() + RETRY_SECONDS
+        while True:
+            answer = side.receive(request.api_key, request.api_version, connection)
+            is_known = not error_codes(answer) & NOT_YET
+            if is_known or self.waiting[connection] or time.monotonic() > deadline:
+                return answer
+            time.sleep(0.002)
+            self.send(side, request, connection)
+
+    def settle(self, request: Request, answer: Any) -> None:
+        """Wait for what becomes true only after the answer."""
+        if request.api_key in CHANGES:
             self.pair.settle()
-        elif api in (ApiKey.END_TXN, ApiKey.INIT_PRODUCER_ID) and request.body.transactional_id:
+        elif request.api_key is ApiKey.METADATA and request.body.allow_auto_topic_creation:
+            for topic in answer.topics if answer is not None else ():
+                if topic.error_code == UNKNOWN_TOPIC_OR_PARTITION and topic.name:
+                    for side in self.pair.sides:
+                        wait_until_made(side, topic.name)
+        elif request.api_key in ENDS and request.body.transactional_id:
             self.settle_transaction(request.body.transactional_id)
 
     def settle_transaction(self, transactional_id: str) -> None:
@@ -103,7 +138,7 @@ class Replay:
                 self.learn(
                     getattr(recorded, field.name), getattr(answer, field.name), known, field.name
                 )
-        elif name in GIVEN_OUT:
+        elif name in GIVEN_OUT and recorded not in NOTHING and answer not in NOTHING:
             known[name, recorded] = answer
 
     def translated(self, value: Any, known: dict[Any, Any], name: str = "") -> Any:
@@ -117,14 +152,29 @@ class Replay:
             return copied
         if name == "records" and value is not None:
             return b"".join(self.batch(bytes(b.buffer), known) for b in iterate_batches(value))
+        if name == "timestamp" and value > BEGINS_MS:
+            return value - self.earlier_ms
         name = name.removeprefix("v3_and_below_")
         return known.get((name, value), value) if name in GIVEN_OUT else value
 
     def batch(self, data: bytes, known: dict[Any, Any]) -> bytes:
-        """The batch with the producer's id of now."""
+        """The batch with the producer's id of now, and times of long ago."""
+        times = struct.unpack(">qq", data[_TIMES])
+        self.earlier_ms = self.earlier_ms or times[0] - BEGINS_MS
         recorded = int.from_bytes(data[_PRODUCER_ID], "big", signed=True)
-        given = known.get(("producer_id", recorded), recorded)
-        if given == recorded:
-            return data
-        checked = data[21:43] + struct.pack(">q", given) + data[51:]
-        return data[:17] + struct.pack(">I", crc32c.crc32c(checked)) + checked
+        checked = (
+            data[_AFTER_CRC : _TIMES.start]
+            + struct.pack(">qq", *(each - self.earlier_ms for each in times))
+            + struct.pack(">q", known.get(("producer_id", recorded), recorded))
+            + data[_PRODUCER_ID.stop :]
+        )
+        return data[: _AFTER_CRC - 4] + struct.pack(">I", crc32c.crc32c(checked)) + checked
+
+
+def wait_until_made(side: Side, name: str) -> None:
+    """Metadata makes topics after it has answered that they are not there."""
+    deadline = time.monotonic() + 15
+    while not side.topic_id(name).int:
+        assert time.monotonic() < deadline, f"{side.broker.kind} does not make {name}"
+        time.sleep(0.002)
+    wait_for_topic(side, name, 1)

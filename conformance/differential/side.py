@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import select
 import struct
 import time
@@ -31,17 +32,21 @@ from kafkalite.wire.messages.metadata import MetadataRequest, MetadataRequestTop
 CLIENT_ID = "referee"
 SECONDS = 20.0
 
+_NODE = re.compile(r"@(\d+)$")
+
 # A request, or how to make it from what this side calls its ids.
 Body = Any | Callable[["Side"], Any]
 
 
 class Side:
-    """A broker (one node of it at a time), connections to it by name, and what its ids stand for."""
+    """A broker, connections to it by name, and what its ids stand for.
 
-    def __init__(self, broker: Broker, node: int = 0) -> None:
+    A connection whose name ends like `main@3` is one to that node, any other one to the first.
+    """
+
+    def __init__(self, broker: Broker) -> None:
         self.broker = broker
         self.addresses = broker.bootstrap.split(",")
-        self.node = node
         self.connections: dict[str, RawConnection] = {}
         self.names = Names(self.addresses, str(broker.data_dir))
         self.session_ids: dict[str, int] = {}
@@ -79,7 +84,7 @@ class Side:
     def send_bytes(self, data: bytes, connection: str = "main") -> None:
         """These bytes as they are, on a connection that is made when there is none."""
         if connection not in self.connections:
-            address = self.addresses[self.node]
+            address = self.addresses[node_of(connection) - 1]
             self.connections[connection] = RawConnection(address, seconds=SECONDS)
         with contextlib.suppress(ConnectionError):  # that it was closed is what reading says
             self.connections[connection].send(data)
@@ -112,21 +117,28 @@ class Side:
             self.names.topic_ids[found] = f"id of {name}"
         return found
 
-    def until(self, api: ApiKey, version: int, body: Body, done: Callable[[Any], bool]) -> Any:
-        """Ask until it is so; fails when it is never so."""
+    def until(
+        self, api: ApiKey, version: int, body: Body, done: Callable[[Any], bool], node: int = 1
+    ) -> Any:
+        """Ask the node until it is so; fails when it is never so."""
         deadline = time.monotonic() + SECONDS
         pause = 0.0005
-        while not done(answer := self.ask(api, version, body, OWN)):
+        while not done(answer := self.ask(api, version, body, at(node, OWN))):
             assert time.monotonic() < deadline, f"{self.broker.kind} still says {answer}"
             time.sleep(pause)
             pause = min(2 * pause, 0.02)
         return answer
 
-    def until_no_error(self, api: ApiKey, version: int, body: Body) -> Any:
-        return self.until(api, version, body, lambda answer: error_codes(answer) <= {0})
+    def until_no_error(self, api: ApiKey, version: int, body: Body, node: int = 1) -> Any:
+        return self.until(api, version, body, lambda answer: error_codes(answer) <= {0}, node)
+
+    @property
+    def nodes(self) -> range:
+        """The ids of the nodes."""
+        return range(1, len(self.addresses) + 1)
 
     def settle(self) -> None:
-        """Wait until this node has made its own whatever the controller has decided so far.
+        """Wait until every node has made its own whatever the controller has decided so far.
 
         Apache Kafka's controller answers, and its nodes hear of it a moment later, one decision after
         the other and each to the end. So a mark is written, and when it is seen a second one: when
@@ -145,12 +157,27 @@ class Side:
                 ApiKey.ALTER_CLIENT_QUOTAS, 1, AlterClientQuotasRequest(entries=[entry])
             )
             mark = ComponentData(entity_type="user", match_type=0, match=OWN)
-            self.until(
-                ApiKey.DESCRIBE_CLIENT_QUOTAS,
-                1,
-                DescribeClientQuotasRequest(components=[mark]),
-                lambda answer: bool(answer.entries) and answer.entries[0].values[0].value == value,  # noqa: B023 - asked at once
-            )
+            for node in self.nodes:
+                self.until(
+                    ApiKey.DESCRIBE_CLIENT_QUOTAS,
+                    1,
+                    DescribeClientQuotasRequest(components=[mark]),
+                    lambda answer: (
+                        bool(answer.entries) and answer.entries[0].values[0].value == value  # noqa: B023 - asked at once
+                    ),
+                    node,
+                )
+
+
+def at(node: int, connection: str = "main") -> str:
+    """The name of a connection to that node."""
+    return f"{connection}@{node}"
+
+
+def node_of(connection: str) -> int:
+    """The node that a connection of this name goes to."""
+    found = _NODE.search(connection)
+    return int(found[1]) if found else 1
 
 
 def with_length(frame: bytes) -> bytes:

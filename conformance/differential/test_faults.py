@@ -1,19 +1,32 @@
-"""The referee itself: a broker with one fault planted into its answers is caught by the scripts."""
+"""The referee itself: a broker with one fault planted is caught by scripts, by stories and by recordings."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import itertools
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from hypothesis import given
 
+from conformance.differential import test_fetch, test_metadata, test_produce
 from conformance.differential.pair import Difference, Pair
+from conformance.differential.plain import OWN
+from conformance.differential.recordings.files import read
+from conformance.differential.replay import Replay
 from conformance.differential.side import Side
-from conformance.differential.test_fetch import test_a_session
-from conformance.differential.test_metadata import test_by_id
-from conformance.differential.test_produce import test_a_batch
+from conformance.differential.stories.requests import Step
+from conformance.differential.stories.world import World
+from conformance.differential.test_generated import STORIES, Enough, options
+from conformance.differential.test_recorded import unheard_of
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.compression import Compression
+
+# What looks after the order of things on its own account hears the truth.
+HONEST = (OWN, "own")
+MOST_STORIES = 20
+_numbers = itertools.count(1)
 
 
 class FaultySide(Side):
@@ -25,7 +38,7 @@ class FaultySide(Side):
 
     def receive(self, api: ApiKey, version: int, connection: str = "main") -> Any:
         answer = super().receive(api, version, connection)
-        if api is self.api and answer is not None and connection == "main":
+        if api is self.api and answer is not None and connection not in HONEST:
             self.plant(answer)
         return answer
 
@@ -50,30 +63,61 @@ FAULTS: dict[str, tuple[ApiKey, Callable[[Any], None], Callable[[Pair, str], Non
     "an offset too high": (
         ApiKey.PRODUCE,
         later_offset,
-        lambda pair, topic: test_a_batch(pair, topic, 9, Compression.NONE),
+        lambda pair, topic: test_produce.test_a_batch(pair, topic, 9, Compression.NONE),
     ),
     "no fetch session": (
         ApiKey.FETCH,
         no_session,
-        lambda pair, topic: test_a_session(pair, topic, 12),
+        lambda pair, topic: test_fetch.test_a_session(pair, topic, 12),
     ),
     "another leader epoch": (
         ApiKey.METADATA,
         another_epoch,
-        lambda pair, topic: test_by_id(pair, topic, 12),
+        lambda pair, topic: test_metadata.test_by_id(pair, topic, 12),
     ),
 }
 
 
-@pytest.fixture
-def faulty(pair: Pair, request: pytest.FixtureRequest) -> Pair:
+@pytest.fixture(params=FAULTS)
+def faulty(pair: Pair, request: pytest.FixtureRequest) -> Iterator[Pair]:
+    """The two brokers, one of them with the fault; nothing of it is counted."""
     api, plant, _ = FAULTS[request.param]
-    return Pair(pair.reference, FaultySide(pair.tested, api, plant))
+    side = FaultySide(pair.tested, api, plant)
+    yield Pair(pair.reference, side)
+    side.close()
 
 
-@pytest.mark.parametrize("faulty", FAULTS, indirect=True)
 def test_by_scripts(faulty: Pair, topic: str, request: pytest.FixtureRequest) -> None:
     _, _, script = FAULTS[request.node.callspec.params["faulty"]]
     with pytest.raises(Difference):
         script(faulty, topic)
-    faulty.tested.close()
+
+
+def test_by_stories(faulty: Pair) -> None:
+    """Stories that anybody could tell come upon it soon."""
+    found: list[Difference] = []
+
+    @options(examples=MOST_STORIES)
+    @given(STORIES)
+    def tell(story: list[Step]) -> None:
+        world = World(faulty, f"wf{next(_numbers)}-")
+        world.open()
+        try:
+            world.tell(story)
+        except Difference as difference:
+            found.append(difference)
+            raise Enough from None
+        finally:
+            world.close()
+
+    with contextlib.suppress(Enough):
+        tell()
+    api = faulty.tested.api  # type: ignore[attr-defined]
+    assert found, f"{MOST_STORIES} stories, and nobody noticed"
+    assert found[0].where.startswith(api.name)
+
+
+def test_by_recordings(faulty: Pair) -> None:
+    """What Java's clients did is enough to see it."""
+    with pytest.raises(Difference):
+        Replay(faulty, unheard_of()).tell(read("java"))

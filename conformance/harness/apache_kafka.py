@@ -5,6 +5,7 @@ import os
 import subprocess
 import uuid
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -55,8 +56,10 @@ class ApacheKafka:
         random = b"k" + uuid.uuid4().bytes[1:]
         self.cluster_id = base64.urlsafe_b64encode(random).decode().rstrip("=")
         self.processes: list[Process] = []
-        for node_id in range(1, node_count + 1):
-            self.format(node_id, {**SMALL, **(properties or {})})
+        everything = {**SMALL, **(properties or {})}
+        node_ids = range(1, node_count + 1)
+        with ThreadPoolExecutor(node_count) as pool:  # a JVM each
+            list(pool.map(lambda node_id: self.format(node_id, everything), node_ids))
         self.start()
 
     def home(self, node_id: int) -> Path:

@@ -1,6 +1,6 @@
 """DescribeProducers (key 61), version 0: who writes to a partition, and since which offset (KIP-664).
 
-`kafka-transactions.sh` finds hanging transactions with it: open in a partition, unknown to their
+Any replica answers, not only the leader. `kafka-transactions.sh` finds hanging transactions with it: open in a partition, unknown to their
 coordinator.
 """
 
@@ -54,7 +54,7 @@ def _describe(
         if not 0 <= index < len(topic.partitions):
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         partition = topic.partitions[index]
-        partition.check_leader(context.node_id, -1, leader_only=True)
+        partition.check_leader(context.node_id, -1, leader_only=False)
     except KafkaError as error:
         return PartitionResponse(
             partition_index=index, error_code=error.code, error_message=error.message

@@ -61,6 +61,7 @@ class DescribedConfig:
     documentation: str | None
 
 
+_NODE_IDS: Final = ("node.id", "broker.id")
 # Broker configs that stand for one another, the strongest first.
 _FAMILIES: Final = (
     ("log.roll.ms", "log.roll.hours"),
@@ -159,10 +160,13 @@ def describe_client_metrics(overrides: Mapping[str, str]) -> Iterator[DescribedC
 def _layers(
     config: BrokerConfig, node_id: int
 ) -> tuple[tuple[ConfigSource, Mapping[str, str]], ...]:
+    static = config.static
+    if node_id != config.node_id:  # the file has the first node's
+        static = {**static, **{name: str(node_id) for name in _NODE_IDS if name in static}}
     return (
         (ConfigSource.DYNAMIC_BROKER, config.dynamic_by_node.get(node_id, {})),
         (ConfigSource.DYNAMIC_DEFAULT_BROKER, config.dynamic_default),
-        (ConfigSource.STATIC_BROKER, config.static),
+        (ConfigSource.STATIC_BROKER, static),
     )
 
 
