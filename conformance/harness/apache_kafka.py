@@ -59,7 +59,7 @@ class ApacheKafka:
         everything = {**SMALL, **(properties or {})}
         node_ids = range(1, node_count + 1)
         with ThreadPoolExecutor(node_count) as pool:  # a JVM each
-            list(pool.map(lambda node_id: self.format(node_id, everything), node_ids))
+            list(pool.map(partial(self.format, properties=everything), node_ids))
         self.start()
 
     def home(self, node_id: int) -> Path:
