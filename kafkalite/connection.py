@@ -51,7 +51,7 @@ _GATHER_BYTES: Final = 65536
 _COPY_BELOW_BYTES: Final = 16384
 
 _IMMEDIATE: Final = frozenset(api.key for api in APIS.values() if api.immediate)
-_PRODUCE: Final = ApiKey.PRODUCE.to_bytes(2)
+_STRAIGHT: Final = frozenset((ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.METADATA))
 
 
 # What a handler yields to the poller when it has to go on in the connection's task.
@@ -61,8 +61,8 @@ _OWN_TASK: Final = object()
 class Answers(Protocol):
     """Who answers frames: the dispatcher."""
 
-    def straight(self, connection: Connection, frame: InMemory) -> bytes | None:
-        """The answer to a Produce, if the short way leads to one."""
+    def straight(self, connection: Connection, frame: InMemory) -> bytes | list[Records] | None:
+        """The answer, or its chunks, if a short way leads to one."""
         ...
 
     def answer(self, connection: Connection, frame: InMemory) -> Coroutine[Any, Any, list[Records]]:
@@ -218,19 +218,20 @@ class Connection:
         )
         size = 0
         while (frame := next_frame()) is not None:
-            key = frame[:2]
-            answer = straight(self, frame) if key == _PRODUCE else None
-            if answer is not None:
+            key = int.from_bytes(frame[:2])
+            answer = straight(self, frame) if key in _STRAIGHT else None
+            if isinstance(answer, bytes):
                 answers.append(answer)
                 size += len(answer)
-            elif int.from_bytes(key) not in _IMMEDIATE:
-                self._next = frame
-                return False
             else:
-                chunks = self._begin(frame)
-                if chunks is None:
-                    return False
-                for chunk in chunks:
+                if answer is None:
+                    if key not in _IMMEDIATE:
+                        self._next = frame
+                        return False
+                    answer = self._begin(frame)
+                    if answer is None:
+                        return False
+                for chunk in answer:
                     if isinstance(chunk, FileSlice) and chunk.size <= _COPY_BELOW_BYTES:
                         chunk = _copied(chunk)
                     answers.append(chunk)
@@ -359,10 +360,12 @@ def _continued(
     return (yield from generator)
 
 
-def _copied(records: FileSlice) -> bytes:
-    with records:
-        data = records.read()
-        if len(data) < records.size:
-            # The length is promised already: the connection cannot be saved.
-            raise OSError(f"the segment is shorter than promised: {records.size - len(data)} bytes")
-        return data
+def _copied(records: FileSlice) -> Records:
+    data = records.read_cached()
+    if data is None:
+        return records  # to be sent by the connection's task, which may wait
+    records.close()
+    if len(data) < records.size:
+        # The length is promised already: the connection cannot be saved.
+        raise OSError(f"the segment is shorter than promised: {records.size - len(data)} bytes")
+    return data

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from kafkalite import single_batch
+from kafkalite import known_answers, plain_fetch, single_batch
 from kafkalite.apis import APIS, Api, Handler
 from kafkalite.context import RequestContext
 from kafkalite.wire.api_keys import ApiKey
@@ -32,11 +32,17 @@ class Dispatcher:
         self._measured = measured
         self._handlers: dict[int, Handler] = {}
 
-    def straight(self, connection: Connection, frame: InMemory) -> bytes | None:
-        """The answer to a Produce for which the short way is enough; None: ask `answer`."""
+    def straight(self, connection: Connection, frame: InMemory) -> bytes | list[Records] | None:
+        """The answer to a Produce, Fetch or Metadata for which a short way is enough; None: ask `answer`."""
         if self._measured is not None:
             return None
-        return single_batch.answer(self._broker, connection.listener.node_id, frame)
+        listener = connection.listener
+        key = int.from_bytes(frame[:2])
+        if key == ApiKey.PRODUCE:
+            return single_batch.answer(self._broker, listener.node_id, frame)
+        if key == ApiKey.FETCH:
+            return plain_fetch.answer(self._broker, listener.node_id, frame)
+        return known_answers.known(self._broker, listener.name, frame)
 
     async def answer(self, connection: Connection, frame: InMemory) -> list[Records]:
         """The answer's chunks; none for a Produce with acks=0.
@@ -70,7 +76,10 @@ class Dispatcher:
         response = await handle(self._broker, context, request.body)
         if response is None:
             return []
-        return encode_response(api.key, version, request.correlation_id, response)
+        chunks = encode_response(api.key, version, request.correlation_id, response)
+        if api.key is ApiKey.METADATA:
+            known_answers.remember(self._broker, listener.name, frame, response, chunks)
+        return chunks
 
     def _load(self, api: Api) -> Handler:
         handle = api.load()

@@ -13,22 +13,25 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
+from kafkalite.trio_epoll import trio_epoll
+
 if TYPE_CHECKING:
     from kafkalite.connection import Connection
 
 # Connections served before other tasks get their turn.
 _SERVED_AT_ONCE: Final = 64
-# How long the loop may be held for the next request, in seconds: the shortest that epoll knows.
-_PATIENCE: Final = 0.001
+# How old what is known of trio's next deadline may get, in seconds: answering may bring one forward.
+_LOOK_AGAIN_SECONDS: Final = 0.005
+_LONGEST_SLEEP_SECONDS: Final = 60.0
 
 
 class Poller:
     """Tells connections that there is something to read, while they are armed.
 
-    A client that sends its next request when it has the answer is back within a fraction of what a
-    turn of trio's loop takes. A `patient` poller waits for it right here, unless any other task has
-    become runnable meanwhile. Timers and new connections may then be late by a millisecond, which is
-    for a loop that has nothing else to do than this broker.
+    A turn of trio's loop costs more than a request. A `patient` poller does the loop's sleeping itself:
+    where no other task is runnable it waits for clients right here, and for whatever trio waits for, its
+    next deadline included; then trio has its turn. That is for a loop that has nothing else to do than
+    this broker, and for a trio whose descriptor can be found.
     """
 
     def __init__(self, *, patient: bool = False) -> None:
@@ -48,51 +51,82 @@ class Poller:
 
     async def run(self) -> None:
         """Serve for ever."""
-        fileno = self._epoll.fileno()
-        scheduled = _Scheduled()
-        if self._patient:
-            trio.lowlevel.add_instrument(scheduled)
-        try:
-            while True:
-                scheduled.count = 0
-                await trio.lowlevel.wait_readable(fileno)
-                # If more than this task was woken, they are to run now.
-                self._serve(scheduled if self._patient and scheduled.is_alone else None)
-        finally:
-            if self._patient:
-                trio.lowlevel.remove_instrument(scheduled)
+        others = trio_epoll() if self._patient else None
+        if others is not None:
+            await self._run_patiently(others)
+        while True:
+            await trio.lowlevel.wait_readable(self._epoll.fileno())
+            served = ready = self._serve_ready()
+            while ready and served < _SERVED_AT_ONCE:
+                ready = self._serve_ready()
+                served += ready
 
-    def _serve(self, scheduled: _Scheduled | None) -> None:
-        """Serve what is readable, and while `scheduled` counts nobody else, what is soon."""
+    async def _run_patiently(self, others: int) -> None:
+        """Sleep for the whole loop; `others` is readable when trio has something to do."""
+        runnable = _Runnable()
+        trio.lowlevel.add_instrument(runnable)
+        self._epoll.register(others, select.EPOLLIN)
+        try:
+            for _ in range(2):  # after which everybody has run who became runnable before
+                await trio.lowlevel.checkpoint()
+            while True:
+                if runnable.tasks:
+                    self._serve_ready()
+                else:
+                    self._serve_alone(runnable, others)
+                await trio.lowlevel.checkpoint()
+        finally:
+            self._epoll.unregister(others)
+            trio.lowlevel.remove_instrument(runnable)
+
+    def _serve_alone(self, runnable: _Runnable, others: int) -> None:
+        """Serve what is readable, and what will be, until there is something to do for anybody else."""
         poll, armed = self._epoll.poll, self._armed
-        served = 0
-        while served < _SERVED_AT_ONCE:
-            # While some were served, others have become readable: no need to wait for those.
-            is_alone = scheduled is not None and scheduled.is_alone
-            ready = poll(_PATIENCE if is_alone else 0, _SERVED_AT_ONCE)
-            if not ready:
-                return
-            served += len(ready)
+        now = look_again = trio.current_time()
+        sleep_seconds = _LOOK_AGAIN_SECONDS
+        has_others = False
+        while not runnable.tasks and not has_others:
+            if now >= look_again:
+                left = trio.lowlevel.current_statistics().seconds_to_next_deadline
+                if left <= 0:
+                    return
+                look_again = now + min(left, sleep_seconds)
+            ready = poll(look_again - now, _SERVED_AT_ONCE)
             now = trio.current_time()
+            if not ready:
+                sleep_seconds = _LONGEST_SLEEP_SECONDS
+                continue
+            sleep_seconds = _LOOK_AGAIN_SECONDS
+            look_again = min(look_again, now + _LOOK_AGAIN_SECONDS)
             for each, _ in ready:
                 connection = armed.get(each)
                 if connection is not None:
                     connection.readable(now)
+                elif each == others:
+                    has_others = True
+
+    def _serve_ready(self) -> int:
+        """Serve what is readable; how many that were."""
+        ready = self._epoll.poll(0, _SERVED_AT_ONCE)
+        now = trio.current_time()
+        for each, _ in ready:
+            connection = self._armed.get(each)
+            if connection is not None:
+                connection.readable(now)
+        return len(ready)
 
     def close(self) -> None:
         self._epoll.close()
 
 
-class _Scheduled(trio.abc.Instrument):
-    """Counts the tasks that became runnable."""
+class _Runnable(trio.abc.Instrument):
+    """Knows the tasks that are to run."""
 
     def __init__(self) -> None:
-        self.count = 0
-
-    @property
-    def is_alone(self) -> bool:
-        """Whether only one did: the one that asks."""
-        return self.count == 1
+        self.tasks: set[trio.lowlevel.Task] = set()
 
     def task_scheduled(self, task: trio.lowlevel.Task) -> None:
-        self.count += 1
+        self.tasks.add(task)
+
+    def before_task_step(self, task: trio.lowlevel.Task) -> None:
+        self.tasks.discard(task)

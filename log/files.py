@@ -13,6 +13,8 @@ import uuid
 from collections.abc import Sequence
 from pathlib import Path
 
+from kafkalite.log import page_cache
+
 LOG_SUFFIX = ".log"
 OFFSET_INDEX_SUFFIX = ".index"
 TIME_INDEX_SUFFIX = ".timeindex"
@@ -101,7 +103,8 @@ class Files:
         os.close(descriptor)
 
     def pread(self, descriptor: int, size: int, position: int) -> bytes:
-        return os.pread(descriptor, size, position)
+        """Raises NotCached inside of `cached_only` (page_cache.py) if it would have to wait."""
+        return page_cache.pread(descriptor, size, position)
 
     def pwritev(
         self, descriptor: int, buffers: Sequence[bytes | memoryview | bytearray], position: int

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
+from kafkalite.log import page_cache
 from kafkalite.log.files import FILES, Files, write_all
 
 # Left for sockets and everything else, when the limit is taken from the process.
@@ -191,6 +192,18 @@ class FileSlice:
         if self._file is None:
             raise ValueError("the slice is closed")
         return self._file.pread(self.size, self.position)
+
+    def read_cached(self) -> bytes | None:
+        """The bytes themselves, as `read` has them, if that need not wait for a disk. Raises OSError."""
+        return page_cache.pread_cached(self.fileno(), self.size, self.position)
+
+    def is_cached(self, position: int, size: int) -> bool:
+        """Whether a part of it, by its position in the file, can be sent without waiting for a disk."""
+        return page_cache.is_cached(self.fileno(), size, position)
+
+    def read_ahead(self, position: int, size: int) -> None:
+        """Wait, in a thread, until that can be done. Raises OSError."""
+        page_cache.read_ahead(self.fileno(), size, position)
 
     def close(self) -> None:
         """Let the file go; closing twice is no error."""

@@ -121,14 +121,14 @@ def _small(name: str, title: str, request: str, connections: int = 8) -> Measure
     )
 
 
-def _crowd(name: str, title: str, *, parked: bool) -> Measure:
+def _crowd(name: str, title: str, count: int, *, parked: bool, rounds: int = 2) -> Measure:
     return Measure(
         name,
         title,
         (Figure("% of a core", no_more_than(1.0)), Figure("KB each", no_more_than(40.0), 0)),
         "crowds:Crowd",
-        {"parked": parked},
-        rounds=3,
+        {"parked": parked, "count": count},
+        rounds=rounds,
     )
 
 
@@ -212,8 +212,9 @@ MEASURES: tuple[Measure, ...] = (
         "process:Memory",
         rounds=1,
     ),
-    _crowd("idle-connections", "1,000 idle connections", parked=False),
-    _crowd("parked-fetches", "1,000 parked fetches", parked=True),
+    _crowd("idle-connections", "1,000 idle connections", 1000, parked=False),
+    _crowd("silent-connections", "10,000 idle connections", 10_000, parked=False, rounds=1),
+    _crowd("parked-fetches", "1,000 parked fetches", 1000, parked=True),
     Measure(
         "spark",
         "Spark, default trigger: produce -> foreachBatch; broker beside an idle stream",

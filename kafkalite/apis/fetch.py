@@ -16,8 +16,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from kafkalite.context import RequestContext
+from kafkalite.disk_threads import in_disk_thread
 from kafkalite.fetch_reader import Answers, FetchReader
 from kafkalite.fetch_sessions import FetchContext
+from kafkalite.log.page_cache import NotCached, cached_only
 from kafkalite.purgatory import Wake, wait_until
 from kafkalite.sendfile import close_slices
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
     from kafkalite.broker import Broker
 
 _FIRST_LEADER_HINT_VERSION: Final = 16
+# Every partition may be cold in several places; and what was read may be gone again when memory is scarce.
+_TRIES: Final = 100
 
 
 async def handle(broker: Broker, context: RequestContext, request: FetchRequest) -> FetchResponse:
@@ -48,7 +52,7 @@ async def handle(broker: Broker, context: RequestContext, request: FetchRequest)
 async def _read(
     broker: Broker, context: RequestContext, request: FetchRequest, reader: FetchReader
 ) -> Answers:
-    answers = reader.read()
+    answers = await _read_now(context, reader)
     if request.max_wait_ms <= 0 or reader.must_answer(answers):
         return answers
     _close(answers)
@@ -61,7 +65,22 @@ async def _read(
         context.connection.more_input if answer_early else context.connection.stopped,
     )
     # What the client wants next is more urgent to it than less than min_bytes.
-    return reader.read(empty=wake is Wake.INTERRUPTED)
+    return await _read_now(context, reader, empty=wake is Wake.INTERRUPTED)
+
+
+async def _read_now(
+    context: RequestContext, reader: FetchReader, *, empty: bool = False
+) -> Answers:
+    """Read; where the disk has to be waited for, in a thread."""
+    for _ in range(_TRIES):
+        try:
+            with cached_only:
+                return reader.read(empty=empty)
+        except NotCached as missing:
+            read_missing = missing.read
+        await context.connection.own_task()
+        await in_disk_thread(read_missing)
+    return reader.read(empty=empty)
 
 
 def _response(

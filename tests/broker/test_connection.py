@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import select
 import socket
 import struct
+import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -21,6 +23,7 @@ from kafkalite.listener import Listener
 from kafkalite.log.open_files import FileSlice, LogFile, OpenFiles
 from kafkalite.poller import Poller
 from kafkalite.testing import broker as test_broker
+from kafkalite.trio_epoll import trio_epoll
 from kafkalite.wire.errors import ProtocolViolation
 from kafkalite.wire.fields import InMemory, Records
 from kafkalite.wire.messages.api_versions import ApiVersionsRequest
@@ -216,6 +219,70 @@ async def test_a_patient_poller_lets_others_run() -> None:
                 await stream.send_all(framed(PRODUCE))
                 assert await receive(stream, 6) == framed(PRODUCE)
         nursery.cancel_scope.cancel()
+
+
+async def test_a_patient_poller_sleeps_until_somebody_is_to_run() -> None:
+    """Timers, threads, other sockets, and tasks that an answer makes runnable: none of them is late."""
+    asked = trio.Event()
+    slept: list[float] = []
+
+    async def answer(connection: Connection, frame: InMemory) -> list[Records]:
+        asked.set()
+        return [framed(bytes(frame))]
+
+    async def sleep(seconds: float) -> None:
+        began = trio.current_time()
+        await trio.sleep(seconds)
+        slept.append(trio.current_time() - began - seconds)
+
+    async with connected(answer, patient=True) as (stream, _):
+        with trio.fail_after(20):
+            async with trio.open_nursery() as nursery:
+                for number in range(20):
+                    nursery.start_soon(sleep, number / 50)
+            for _ in range(20):
+                began = trio.current_time()
+                await trio.to_thread.run_sync(time.sleep, 0.01)
+                slept.append(trio.current_time() - began - 0.01)
+                await trio.sleep(0.001)
+            await stream.send_all(framed(PRODUCE))
+            await asked.wait()
+            assert await receive(stream, 6) == framed(PRODUCE)
+    # A poller that did not know of them would sleep for a minute.
+    assert max(slept) < 5
+
+
+async def test_a_patient_poller_knows_of_a_deadline_that_an_answer_brings_forward() -> None:
+    with trio.CancelScope(deadline=trio.current_time() + 3600) as scope:
+
+        async def answer(connection: Connection, frame: InMemory) -> list[Records]:
+            scope.deadline = trio.current_time() + 0.02
+            return [framed(bytes(frame))]
+
+        async with connected(answer, patient=True) as (stream, _):
+            with trio.fail_after(20):
+                await stream.send_all(framed(PRODUCE))
+                assert await receive(stream, 6) == framed(PRODUCE)
+                await trio.sleep_forever()
+    assert scope.cancelled_caught
+
+
+async def test_trio_s_descriptor_is_found() -> None:
+    """With the trio that is installed a patient poller can be patient."""
+    descriptor = trio_epoll()
+    assert descriptor is not None
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+
+        async def wait() -> None:
+            await trio.lowlevel.wait_readable(ours)
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(wait)
+            await wait_all_tasks_blocked()
+            assert not select.select([descriptor], [], [], 0)[0]
+            theirs.send(b"x")
+            assert select.select([descriptor], [], [], 0)[0]
 
 
 async def test_a_large_frame_between_small_ones() -> None:
