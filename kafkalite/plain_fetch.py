@@ -102,6 +102,9 @@ def _wanted(
     broker: Broker, node_id: int, frame: InMemory, position: int, version: int, topic_count: int
 ) -> list[_Wanted] | None:
     """What is asked for; None unless all of it is there, and this node's to give."""
+    index: int
+    offset: int
+    max_bytes: int
     wanted: list[_Wanted] = []
     names: set[bytes] = set()
     before = b""

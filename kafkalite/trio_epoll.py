@@ -7,6 +7,7 @@ with the trio that is installed.
 
 from __future__ import annotations
 
+import importlib
 import select
 from typing import Any
 
@@ -14,10 +15,8 @@ from typing import Any
 def trio_epoll() -> int | None:
     """Trio's epoll, readable while trio has events to process; to be asked for inside of trio.run."""
     try:
-        from trio._core import _run
-
-        runner: Any = _run.GLOBAL_RUN_CONTEXT.runner
-        epoll = runner.io_manager._epoll
+        private: Any = importlib.import_module("trio._core._run")
+        epoll: Any = private.GLOBAL_RUN_CONTEXT.runner.io_manager._epoll
     except (ImportError, AttributeError):
         return None
-    return epoll.fileno() if isinstance(epoll, select.epoll) else None
+    return int(epoll.fileno()) if isinstance(epoll, select.epoll) else None
