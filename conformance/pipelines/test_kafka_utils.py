@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming import StreamingQuery
 
 from kafkalite.spark.testing import KafkaUtils
 
@@ -38,7 +39,7 @@ def test_a_stream_meets_a_gap_and_a_loss(
         .selectExpr("CAST(CAST(value AS STRING) AS INT) AS value")
     )
 
-    def start() -> object:
+    def start() -> StreamingQuery:
         return (
             frame.writeStream.format("memory")
             .queryName("gaps")
@@ -54,7 +55,7 @@ def test_a_stream_meets_a_gap_and_a_loss(
         [*range(5), *range(10, 20)],
         interval=0.2,
     )
-    query.stop()  # type: ignore[attr-defined]
+    query.stop()
     utils.send_messages("t", [(None, value) for value in range(20, 40)])
     utils.force_data_loss("t", 0, 30)
     query = (

@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import TopicPartition
@@ -13,7 +14,7 @@ from conformance.conftest import NewBroker
 from conformance.harness.broker import Broker
 from conformance.pipelines.beside import WAYS, error_of, load, ours, rows, same
 from conformance.spark.client import Client, eventually, transact
-from conformance.spark.reading import available_now
+from conformance.spark.reading import available_now, run_to_end
 
 Unique = Callable[[str], str]
 
@@ -88,6 +89,31 @@ def test_codecs(
     client.send(topic, (f"{i}-{'x' * (i % 90)}" for i in range(3000)), compression=codec)
     client.send(topic, range(50))
     assert len(same(spark, broker, subscribe=topic)) == 3050
+
+
+def test_nothing_to_read(spark: SparkSession, broker: Broker, client: Client, topic: str) -> None:
+    """An empty topic, a range without offsets, a partition that is not there."""
+    client.create(topic, 2)
+    assert same(spark, broker, subscribe=topic) == []
+    client.send(topic, range(5))
+    end = json.dumps({topic: {"0": 3, "1": 0}})
+    assert same(spark, broker, subscribe=topic, startingOffsets=end, endingOffsets=end) == []
+    assert same(spark, broker, assign=json.dumps({topic: [1, 7]})) == []
+    assert same(spark, broker, subscribePattern=f"{topic}-nobody.*") == []
+
+
+def test_a_batch_may_lose_what_is_gone(
+    spark: SparkSession, broker: Broker, client: Client, topic: str
+) -> None:
+    client.create(topic)
+    client.send(topic, range(50))
+    at = TopicPartition(topic, 0, 20)
+    client.admin.delete_records([at])[at].result(30)
+    options = {"subscribe": topic, "startingOffsets": json.dumps({topic: {"0": 5}})}
+    left = same(spark, broker, failOnDataLoss="false", **options)
+    assert [row.offset for row in left] == list(range(20, 50))
+    for way in ("connector", *WAYS):
+        error_of(lambda: rows(load(spark, broker, way, options)))  # noqa: B023
 
 
 def test_codecs_of_the_java_producer(
@@ -192,6 +218,35 @@ def test_a_stream_with_a_limit_and_a_restart(
     client.send(filled, range(7), 3)
     assert sum(map(len, stream())) == 12
     assert sum(map(len, stream())) == 0
+
+
+def test_micro_batches_are_the_connectors(
+    spark: SparkSession, broker: Broker, client: Client, topic: str, tmp_path: Path
+) -> None:
+    """Their limits, and every column of their rows: headers, and no aborted record."""
+    client.create(topic, 3)
+    client.send(topic, range(30), 0, key=b"k", headers=[("h", b"1"), ("h", None)])
+    client.send(topic, range(4), 1, compression="zstd")
+    producer = client.transactional_producer(f"of-{topic}")
+    for first, commit in ((0, True), (10, False), (20, True)):
+        transact(producer, topic, range(first, first + 5), commit=commit)
+    options = {
+        "subscribe": topic,
+        "startingOffsets": "earliest",
+        "maxOffsetsPerTrigger": "20",
+        "includeHeaders": "true",
+        "kafka.isolation.level": "read_committed",
+    }
+    found: dict[str, list[list[Any]]] = {}
+    for way in ("connector", *WAYS):
+        place = {} if way == "connector" else ours(spark, broker, way)
+        reader = spark.readStream.format("kafkalite" if place else "kafka")
+        reader = reader.option("kafka.bootstrap.servers", broker.bootstrap)
+        batches = found[way] = []
+        frame = reader.options(**place, **options).load()
+        run_to_end(frame, str(tmp_path / way), lambda batch: batches.append(rows(batch)))  # noqa: B023
+    assert sum(map(len, found["connector"])) == 44
+    assert found["network"] == found["files"] == found["connector"]
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -1,6 +1,6 @@
 """Short ways to say what the tests say most: read a topic, run a stream, look at the rows."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -44,16 +44,21 @@ def available_now(frame: DataFrame, checkpoint: str) -> list[list[int]]:
     """Run a stream to the end of what is there; the offsets of the rows of each micro-batch."""
     batches: list[list[int]] = []
 
-    def keep(batch: DataFrame, _batch_id: int) -> None:
+    def keep(batch: DataFrame) -> None:
         batches.append(sorted(row.offset for row in batch.select("offset").collect()))
 
-    writer = frame.writeStream.foreachBatch(keep).option("checkpointLocation", checkpoint)
-    query = writer.trigger(availableNow=True).start()
+    run_to_end(frame, checkpoint, keep)
+    return batches
+
+
+def run_to_end(frame: DataFrame, checkpoint: str, keep: Callable[[DataFrame], None]) -> None:
+    """Run a stream to the end of what is there; each micro-batch is given to `keep`."""
+    writer = frame.writeStream.foreachBatch(lambda batch, _batch_id: keep(batch))
+    query = writer.option("checkpointLocation", checkpoint).trigger(availableNow=True).start()
     try:
-        assert query.awaitTermination(90)
+        assert query.awaitTermination(90), "the stream did not come to its end in 90 s"
     finally:
         query.stop()
-    return batches
 
 
 @contextmanager

@@ -39,6 +39,8 @@ TopicPartition = tuple[str, int]
 EARLIEST, LATEST = -2, -1
 REQUEST_SECONDS = 30.0
 RETRY_SECONDS = 60.0
+# Some decode while others fetch; larger answers would leave the one waiting for the other.
+FETCH_BYTES = 8 << 20
 AUTO_CREATE_SECONDS = 5.0
 _BACKOFF_SECONDS = 0.1
 _ACKS_ALL = -1
@@ -52,7 +54,10 @@ class OffsetAndTimestamp(NamedTuple):
 
 
 class Fetched(NamedTuple):
-    """What one Fetch brought of a partition. `aborted` has (producer id, first offset)."""
+    """What one Fetch brought of a partition. `aborted` has (producer id, first offset).
+
+    The records are good until the connection is asked again.
+    """
 
     records: memoryview
     high_watermark: int
@@ -225,7 +230,7 @@ class Client:
         offset: int,
         *,
         isolation: Isolation = Isolation.READ_UNCOMMITTED,
-        max_bytes: int = 32 << 20,
+        max_bytes: int = FETCH_BYTES,
         max_wait_ms: int = 500,
     ) -> Fetched:
         """The batches from the one that holds `offset` on. Raises OffsetOutOfRange, too."""

@@ -7,6 +7,7 @@ import struct
 from typing import Any, Final
 
 from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.bodies import join
 from kafkalite.wire.codec import decode_response, encode_request
 from kafkalite.wire.declare import message_of
 from kafkalite.wire.errors import WireError
@@ -41,6 +42,7 @@ class Connection:
         self._socket = socket.create_connection((host, port), timeout=seconds)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._correlation_id = 0
+        self._memory = bytearray()
         try:
             answer = self._ask(ApiKey.API_VERSIONS, _API_VERSIONS_VERSION, ApiVersionsRequest())
         except BaseException:
@@ -68,7 +70,10 @@ class Connection:
         return version
 
     def ask(self, body: Any, seconds: float | None = None) -> Any:
-        """Send a request, wait for the answer: up to so many seconds longer than usual."""
+        """Send a request, wait for the answer: up to so many seconds longer than usual.
+
+        Records in it are a view of memory that the next answer overwrites.
+        """
         key = message_of(type(body)).key
         assert key is not None
         api_key = ApiKey(key)
@@ -79,7 +84,7 @@ class Connection:
     def _ask(self, api_key: ApiKey, version: int, body: Any) -> Any:
         self._correlation_id += 1
         chunks = encode_request(api_key, version, self._correlation_id, CLIENT_ID, body)
-        self._socket.sendall(b"".join(bytes(chunk) for chunk in chunks))  # type: ignore[arg-type]
+        self._socket.sendall(join(chunks))
         (size,) = struct.unpack(">i", self._receive(4))
         try:
             correlation_id, answer = decode_response(api_key, version, self._receive(size))
@@ -89,14 +94,16 @@ class Connection:
             raise ConnectionLost(f"{self.host}:{self.port}: answers out of order")
         return answer
 
-    def _receive(self, size: int) -> bytearray:
+    def _receive(self, size: int) -> memoryview:
+        """So many bytes, in the memory of the last: fresh pages cost as much as the receiving."""
         if not 0 <= size < 1 << 31:
             raise ConnectionLost(f"{self.host}:{self.port}: a frame of {size} bytes: not Kafka?")
-        frame = bytearray(size)
-        view = memoryview(frame)
+        if len(self._memory) < size:
+            self._memory = bytearray(size)
+        frame = memoryview(self._memory)[:size]
         position = 0
         while position < size:
-            count = self._socket.recv_into(view[position:])
+            count = self._socket.recv_into(frame[position:])
             if not count:
                 raise ConnectionLost(f"{self.host}:{self.port} closed the connection")
             position += count

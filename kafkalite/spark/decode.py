@@ -13,16 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkalite.spark.lanes import (
-    END,
-    HEADER_COUNT,
-    HEADERS_START,
-    OFFSET_DELTA,
-    PADDING,
     CorruptRecords,
     Records,
+    by_pair,
+    new_edges,
     read_records,
     read_varints,
-    words_of,
 )
 from kafkalite.spark.schema import HEADERS_TYPE, record_schema
 from kafkalite.wire.records import LOG_APPEND_TIME_FLAG
@@ -32,7 +28,7 @@ _MAX_TIMESTAMP_MS = (2**63 - 1) // 1000
 
 
 class Unfolded(NamedTuple):
-    """Batches whose records lie plain in `data`, which ends with PADDING bytes: what `decode` reads.
+    """Batches whose records lie plain in `data`: what `decode` reads.
 
     `fields` are the batches' headers (HEADER_DTYPE).
     """
@@ -53,7 +49,7 @@ def decode(
     fields = batches.fields
     counts = fields["record_count"].astype(np.int64)
     records = read_records(batches.data, batches.starts, batches.ends, counts)
-    total = len(records.places)
+    total = len(records.ends)
     buffer = pa.py_buffer(batches.data)
     stamped = (fields["attributes"] & LOG_APPEND_TIME_FLAG) != 0
     keys, values = _keys_and_values(buffer, records)
@@ -78,7 +74,7 @@ def _plain(values: np.ndarray, kind: pa.DataType) -> pa.Array:
 
 def _offsets(fields: np.ndarray, counts: np.ndarray, records: Records) -> np.ndarray:
     base = np.repeat(fields["base_offset"].astype(np.int64), counts)
-    return base + records.places[:, OFFSET_DELTA]
+    return base + records.offset_deltas
 
 
 def _timestamps(
@@ -96,21 +92,17 @@ def _timestamps(
 
 
 def _keys_and_values(buffer: pa.Buffer, records: Records) -> tuple[pa.Array, pa.Array]:
-    edges = records.places[:, :4]
-    everything = _slices(buffer, edges)
+    everything = _slices(buffer, records.edges)
     return (
         _every_fourth(everything, 0, records.key_is_null),
         _every_fourth(everything, 2, records.value_is_null),
     )
 
 
-def _slices(buffer: pa.Buffer, edges: np.ndarray, kind: pa.DataType | None = None) -> pa.Array:
+def _slices(buffer: pa.Buffer, edges: np.ndarray) -> pa.Array:
     """An array whose elements lie between each two of the ascending edges, in `buffer`."""
-    offsets = np.empty(edges.size + 1, np.int32)
-    offsets[:-1] = edges.ravel()
-    offsets[-1] = offsets[-2] if edges.size else 0
-    buffers = [None, pa.py_buffer(offsets), buffer]
-    return pa.Array.from_buffers(kind or pa.binary(), edges.size, buffers)
+    buffers = [None, pa.py_buffer(edges), buffer]
+    return pa.Array.from_buffers(pa.binary(), len(edges) - 1, buffers)
 
 
 def _every_fourth(everything: pa.Array, first: int, is_null: np.ndarray) -> pa.Array:
@@ -124,33 +116,35 @@ def _every_fourth(everything: pa.Array, first: int, is_null: np.ndarray) -> pa.A
 
 def _headers(data: np.ndarray, buffer: pa.Buffer, records: Records) -> pa.Array:
     """The headers: lanes again, one for each record that has some."""
-    places = records.places
-    counts = places[:, HEADER_COUNT].astype(np.int64)
-    if np.any(counts < 0) or np.any(counts * 2 > places[:, END] - places[:, HEADERS_START]):
+    counts = records.header_counts
+    if np.any(counts > (records.ends - records.headers_starts) // 2):
         raise CorruptRecords("a record has more headers than bytes for them")
     total = int(counts.sum())
-    edges = np.empty((total, 4), np.int32)
+    edges = new_edges(total)
+    pairs_edges = by_pair(edges)
     value_is_null = np.zeros(total, bool)
-    first = np.cumsum(counts) - counts
     lanes = np.flatnonzero(counts)
     lanes = lanes[np.argsort(-counts[lanes], kind="stable")]
-    cursor = places[lanes, HEADERS_START].astype(np.int64)
-    words = words_of(data)
+    row = (np.cumsum(counts) - counts)[lanes]
+    cursor = records.headers_starts[lanes]
     try:
         for step in range(int(counts.max(initial=0))):
             active = int(np.count_nonzero(counts[lanes] > step))
-            lanes, cursor = lanes[:active], cursor[:active]
-            key_length, key_start = read_varints(data, words, cursor)
-            value_length, value_start = read_varints(data, words, key_start + key_length)
-            cursor = value_start + np.maximum(value_length, 0)
-            if (key_length < 0).any() or (cursor > places[lanes, END]).any():
-                raise CorruptRecords("a record's headers do not fit into it")
-            rows = first[lanes] + step
+            lanes, cursor, row = lanes[:active], cursor[:active], row[:active]
+            key_length, key_start = read_varints(data, cursor)
             key_end = key_start + key_length
-            edges[rows] = np.stack((key_start, key_end, value_start, cursor), axis=1)
-            value_is_null[rows] = value_length < 0
+            value_length, value_start = read_varints(data, key_end)
+            cursor = value_start + np.maximum(value_length, 0)
+            wrong = (key_length < 0) | (cursor < value_start) | (cursor > records.ends[lanes])
+            if wrong.any():
+                raise CorruptRecords("a record's headers do not fit into it")
+            pairs_edges[row] = np.stack((key_start, key_end, value_start, cursor), axis=1)
+            value_is_null[row] = value_length < 0
+            row = row + 1
     except IndexError:
         raise CorruptRecords("a record's headers do not fit into it") from None
+    if total:
+        edges[-1] = edges[-2]
     everything = _slices(buffer, edges)
     keys = _text(_every_fourth(everything, 0, np.zeros(total, bool)))
     pairs = pa.StructArray.from_arrays(
@@ -172,10 +166,3 @@ def _text(keys: pa.Array) -> pa.Array:
         return keys.cast(pa.string())
     except pa.ArrowInvalid:
         return pa.array([key.decode("utf-8", "replace") for key in keys.to_pylist()], pa.string())
-
-
-def padded(data: bytes | bytearray | memoryview) -> np.ndarray:
-    """The bytes with PADDING behind them. Copies."""
-    array = np.zeros(len(data) + PADDING, np.uint8)
-    array[: len(data)] = np.frombuffer(data, np.uint8)
-    return array

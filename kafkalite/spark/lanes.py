@@ -1,12 +1,12 @@
 """Records out of many batches at once, without Python for a single record.
 
-A batch's records can only be read one after the other, for each tells where the next one begins. But every
-batch can be read beside every other: each is a lane with a cursor, and step k reads the k-th record of all
-lanes with some dozens of numpy calls, whatever the number of lanes. A batch with many records makes several
-lanes (`split`): where a record may begin in its middle is guessed, and the guess is proved by the lane
-before it, which must end there.
+A batch's records can only be found one after the other, for each tells where the next one begins. But every
+batch can be walked beside every other: each is a lane with a cursor, and step k finds the k-th record of all
+lanes with some numpy calls, whatever the number of lanes. A batch with many records makes several lanes
+(`split`): where a record may begin in its middle is guessed, and the guess is proved by the lane before it,
+which must end there. Once all records are found, their fields are read from all of them at once.
 
-Positions are those in `data`, which ends with PADDING bytes that are not looked at. A record is (KIP-98)::
+Positions are those in `data`. A record is (KIP-98)::
 
     length, attributes (1 byte), timestamp delta, offset delta, key length, key, value length, value,
     header count, headers        all numbers zigzag varints
@@ -20,16 +20,10 @@ import numpy as np
 
 from kafkalite.wire.records import MIN_RECORD_BYTES
 
-# A word may be read where the last byte is, and a cursor may pass the end before that is noticed.
-PADDING = 64
-
-# Columns of `Records.places`.
-KEY_START, KEY_END, VALUE_START, VALUE_END, OFFSET_DELTA, HEADER_COUNT, HEADERS_START, END = range(
-    8
-)
-
 # A lane has about so many records: fewer steps, each for more lanes.
 _RECORDS_PER_LANE = 128
+# Fields of so many records are read together: what is between two numpy calls stays in the cache.
+_RECORDS_AT_ONCE = 1 << 12
 _SMALLEST_WINDOW_BYTES = 64
 _LARGEST_WINDOW_BYTES = 4096
 
@@ -39,12 +33,27 @@ class CorruptRecords(ValueError):
 
 
 class Records(NamedTuple):
-    """Places (a row of int32 for each record), timestamp deltas, and which keys and values are null."""
+    """What is known of each record; positions are those in the data."""
 
-    places: np.ndarray
-    timestamp_deltas: np.ndarray
+    edges: np.ndarray  # `new_edges`: where key and value begin and end
     key_is_null: np.ndarray
     value_is_null: np.ndarray
+    offset_deltas: np.ndarray
+    timestamp_deltas: np.ndarray
+    header_counts: np.ndarray
+    headers_starts: np.ndarray
+    ends: np.ndarray
+
+
+def new_edges(count: int) -> np.ndarray:
+    """Four positions for each of `count` pairs, and one more: the offsets of an Arrow array over the
+    data whose elements are a key, what lies behind it, a value, what lies behind that, and so on."""
+    return np.zeros(4 * count + 1, np.int32)
+
+
+def by_pair(edges: np.ndarray) -> np.ndarray:
+    """The same, a row for each pair: start and end of the key, start and end of the value."""
+    return edges[:-1].reshape(-1, 4)
 
 
 def read_records(
@@ -69,78 +78,86 @@ def read_records(
 
 
 def _run(data: np.ndarray, starts: np.ndarray, ends: np.ndarray, counts: np.ndarray) -> Records:
-    words = words_of(data)
-    total = int(counts.sum())
-    places = np.empty((total, 8), np.int32)
-    timestamp_deltas = np.empty(total, np.int64)
-    key_is_null = np.zeros(total, bool)
-    value_is_null = np.zeros(total, bool)
-    first = np.cumsum(counts) - counts
-    order = np.argsort(-counts, kind="stable")
-    cursor = starts[order]
-    row = first[order]
-    sorted_counts = counts[order]
-    # how many lanes still have a k-th record
-    active = np.searchsorted(-sorted_counts, -np.arange(int(counts.max(initial=0))), side="left")
-    for step, lanes in enumerate(active.tolist()):
-        cursor = cursor[:lanes] if lanes < len(cursor) else cursor
-        rows = row[:lanes] + step
-        # All but the timestamp delta are zigzag numbers that must not be negative, but for a length of
-        # -1, which is 1 unfolded: halves them is cheaper than unfolding.
-        length, at = read_unsigned(data, words, cursor)
-        record_end = at + (length >> 1)
-        timestamp_delta, at = read_unsigned(data, words, at + 1)
-        offset_delta, at = read_unsigned(data, words, at)
-        key_length, key_start = read_unsigned(data, words, at)
-        key_end = key_start + (key_length >> 1)
-        value_length, value_start = read_unsigned(data, words, key_end)
-        value_end = value_start + (value_length >> 1)
-        header_count, headers_start = read_unsigned(data, words, value_end)
-        key_odd, value_odd = key_length & 1, value_length & 1
-        wrong = (headers_start > record_end) | ((header_count == 0) & (headers_start != record_end))
-        wrong |= ((length | offset_delta | header_count) & 1) != 0
-        wrong |= (key_length * key_odd | value_length * value_odd) > 1
-        if wrong.any():
-            raise CorruptRecords("a record's fields do not add up to its length")
-        row_places = np.empty((lanes, 8), np.int32)
-        for column, place in enumerate(
-            (
-                *(key_start, key_end, value_start, value_end),
-                *(offset_delta >> 1, header_count >> 1, headers_start, record_end),
-            )
-        ):
-            row_places[:, column] = place
-        places[rows] = row_places
-        timestamp_deltas[rows] = unfold_zigzag(timestamp_delta)
-        key_is_null[rows] = key_odd
-        value_is_null[rows] = value_odd
-        # Not before the end of this step, and never backwards: a lane always gets further.
-        if (record_end <= cursor).any():
-            raise CorruptRecords("a record of negative length")
-        cursor = record_end
-    _check_ends(places[:, END], first, counts, ends)
-    return Records(places, timestamp_deltas, key_is_null, value_is_null)
-
-
-def _check_ends(
-    record_ends: np.ndarray, first: np.ndarray, counts: np.ndarray, ends: np.ndarray
-) -> None:
-    """Each lane's last record must end where the lane does."""
-    some = counts > 0
-    if np.any(record_ends[(first + counts - 1)[some]] != ends[some]):
+    bodies, lengths = _find(data, starts, counts)
+    total = len(bodies)
+    found = Records(
+        new_edges(total),
+        np.empty(total, bool),
+        np.empty(total, bool),
+        *(np.empty(total, np.int64) for _ in range(5)),
+    )
+    for first in range(0, total, _RECORDS_AT_ONCE):
+        some = slice(first, first + _RECORDS_AT_ONCE)
+        _read_fields(data, bodies[some], lengths[some], found, some)
+    lasts = (np.cumsum(counts) - 1)[counts > 0]
+    if np.any(found.ends[lasts] != ends[counts > 0]):
         raise CorruptRecords("a batch's records do not end where the batch does")
+    if total:
+        found.edges[-1] = found.edges[-2]
+    return found
 
 
-def words_of(data: np.ndarray) -> np.ndarray:
-    """The eight bytes from each position on, as a little-endian number; no copy."""
-    return np.ndarray((len(data) - 7,), "<i8", buffer=data, strides=(1,))
-
-
-def read_varints(
-    data: np.ndarray, words: np.ndarray, at: np.ndarray
+def _find(
+    data: np.ndarray, starts: np.ndarray, counts: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
+    """For each record the position behind its length, and its length as it stands."""
+    total = int(counts.sum())
+    bodies, lengths = np.empty(total, np.int64), np.empty(total, np.int64)
+    order = np.argsort(-counts, kind="stable")
+    cursor, row = starts[order], (np.cumsum(counts) - counts)[order]
+    # how many lanes still have a k-th record
+    steps = np.arange(int(counts.max(initial=0)))
+    active = np.searchsorted(-counts[order], -steps, side="left")
+    for lanes in active.tolist():
+        cursor, row = cursor[:lanes], row[:lanes]
+        length, body = read_unsigned(data, cursor)
+        bodies[row] = body
+        lengths[row] = length
+        cursor = body + (length >> 1)
+        row = row + 1
+    return bodies, lengths
+
+
+def _read_fields(
+    data: np.ndarray,
+    bodies: np.ndarray,
+    lengths: np.ndarray,
+    found: Records,
+    rows: slice,
+) -> None:
+    """The fields of these records, into `rows` of `found`."""
+    # All but the timestamp delta are zigzag numbers that must not be negative, but for a length of
+    # -1, which is 1 unfolded: halves them is cheaper than unfolding.
+    ends = bodies + (lengths >> 1)
+    timestamp_delta, at = read_unsigned(data, bodies + 1)
+    offset_delta, at = read_unsigned(data, at)
+    key_length, key_start = read_unsigned(data, at)
+    key_end = key_start + (key_length >> 1)
+    value_length, value_start = read_unsigned(data, key_end)
+    value_end = value_start + (value_length >> 1)
+    header_count, headers_start = read_unsigned(data, value_end)
+    wrong = (headers_start > ends) | ((header_count == 0) & (headers_start != ends))
+    plain = lengths | offset_delta | header_count
+    wrong |= ((plain & 1) != 0) | ((plain | key_length | value_length) < 0)
+    key_odd, value_odd = key_length & 1, value_length & 1
+    wrong |= (key_length * key_odd | value_length * value_odd) > 1
+    if wrong.any():
+        raise CorruptRecords("a record's fields do not add up to its length")
+    pairs = by_pair(found.edges)[rows]
+    for column, edge in enumerate((key_start, key_end, value_start, value_end)):
+        pairs[:, column] = edge
+    found.key_is_null[rows] = key_odd
+    found.value_is_null[rows] = value_odd
+    found.offset_deltas[rows] = offset_delta >> 1
+    found.timestamp_deltas[rows] = unfold_zigzag(timestamp_delta)
+    found.header_counts[rows] = header_count >> 1
+    found.headers_starts[rows] = headers_start
+    found.ends[rows] = ends
+
+
+def read_varints(data: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The zigzag varints at these positions, and the positions behind them. IndexError at the end."""
-    value, behind = read_unsigned(data, words, at)
+    value, behind = read_unsigned(data, at)
     return unfold_zigzag(value), behind
 
 
@@ -148,28 +165,29 @@ def unfold_zigzag(value: np.ndarray) -> np.ndarray:
     return ((value.view(np.uint64) >> 1).view(np.int64)) ^ -(value & 1)
 
 
-def read_unsigned(
-    data: np.ndarray, words: np.ndarray, at: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def read_unsigned(data: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The varints as they stand, as int64 (ten bytes may make it negative)."""
-    word = words[at]
-    value = word & 0x7F
-    more = (word >> 7) & 1
-    if more.any():
-        value |= (word >> 1) & (more * 0x3F80)
-        behind = at + (more + 1)
-        longer = np.flatnonzero((word & 0x8080) == 0x8080)
-        shift = 14
-        while len(longer):
-            if shift > 63:
-                raise CorruptRecords("a varint of more than ten bytes")
-            byte = data[behind[longer]].astype(np.int64)
-            value[longer] |= (byte & 0x7F) << shift
-            behind[longer] += 1
-            longer = longer[byte >= 0x80]
-            shift += 7
-        return value, behind
-    return value, at + 1
+    first = data.take(at)
+    behind = at + 1
+    more = first >> 7
+    if not more.any():
+        return first.astype(np.int64), behind
+    # where there is no second byte, what is read in its place may lie behind the data
+    second = data.take(behind, mode="clip") * more
+    value = (second.astype(np.int64) << 7) | (first & 0x7F)
+    behind += more
+    longer = np.flatnonzero(second >> 7)
+    value[longer] &= 0x3FFF
+    shift = 14
+    while len(longer):
+        if shift > 63:
+            raise CorruptRecords("a varint of more than ten bytes")
+        byte = data[behind[longer]].astype(np.int64)
+        value[longer] |= (byte & 0x7F) << shift
+        behind[longer] += 1
+        longer = longer[byte >= 0x80]
+        shift += 7
+    return value, behind
 
 
 def split(
@@ -220,17 +238,15 @@ def _guess(
 
     Position, offset delta, and which target; a target may have none.
     """
-    words = words_of(data)
-    limit = len(data) - PADDING
-    at = np.minimum(target[:, None] + np.arange(window), limit).ravel()
-    word = words[at]
+    at = np.minimum(target[:, None] + np.arange(window), len(data) - 3).ravel()
+    first, second, third = data[at], data[at + 1], data[at + 2]
     # one or two bytes of length, and a zero: the attributes
-    short = (word & 0xFF80) == 0
-    long = (word & 0xFF8080) == 0x80
+    short = (first < 0x80) & (second == 0)
+    long = (first >= 0x80) & (second < 0x80) & (third == 0)
     found = np.flatnonzero(short | long)
     at, which = at[found], found // window
     try:
-        offset_delta, following = _offset_delta(data, words, at, end[which])
+        offset_delta, following = _offset_delta(data, at, end[which])
         keep = np.flatnonzero(following > 0)
         at, which, offset_delta, following = (
             at[keep],
@@ -238,7 +254,7 @@ def _guess(
             offset_delta[keep],
             following[keep],
         )
-        next_delta, _ = _offset_delta(data, words, following, end[which])
+        next_delta, _ = _offset_delta(data, following, end[which])
     except (IndexError, CorruptRecords):
         nothing = np.empty(0, np.int64)
         return nothing, nothing, nothing
@@ -249,13 +265,13 @@ def _guess(
 
 
 def _offset_delta(
-    data: np.ndarray, words: np.ndarray, at: np.ndarray, end: np.ndarray
+    data: np.ndarray, at: np.ndarray, end: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """The offset delta of the record that may begin there, and its end; -1 where none can."""
-    length, behind = read_varints(data, words, at)
+    length, behind = read_varints(data, at)
     following = behind + length
     fits = (length >= MIN_RECORD_BYTES - 1) & (following < end)
     behind = np.where(fits, behind, at)
-    _, behind = read_varints(data, words, behind + 1)
-    offset_delta, _ = read_varints(data, words, np.minimum(behind, len(words) - 1))
+    _, behind = read_varints(data, behind + 1)
+    offset_delta, _ = read_varints(data, np.minimum(behind, len(data) - 1))
     return offset_delta, np.where(fits, following, -1)

@@ -8,16 +8,14 @@ import numpy as np
 import pyarrow as pa
 
 from kafkalite.spark.batch_headers import walk
-from kafkalite.spark.client import Client, TopicPartition
+from kafkalite.spark.client import FETCH_BYTES, Client, TopicPartition
 from kafkalite.spark.data_directory import Isolation
-from kafkalite.spark.decode import decode, padded
+from kafkalite.spark.decode import decode
 from kafkalite.spark.errors import DamagedLog, OffsetOutOfRange
-from kafkalite.spark.lanes import PADDING, CorruptRecords
+from kafkalite.spark.lanes import CorruptRecords
 from kafkalite.spark.segment_reader import between
 from kafkalite.spark.transactions import Aborted, is_aborted, markers
 from kafkalite.spark.unfold import unfold
-
-FETCH_BYTES = 32 << 20
 
 
 def fetch_partition(
@@ -41,8 +39,8 @@ def fetch_partition(
     offset = start_offset
     while offset < end_offset:
         fetched = client.fetch(partition, offset, isolation=isolation, max_bytes=fetch_bytes)
-        data = padded(fetched.records)
-        headers = walk(data[: len(data) - PADDING].data, check_crc=True)
+        data = fetched.records
+        headers = walk(data, check_crc=True)
         if not len(headers.positions):
             limit = (
                 fetched.last_stable_offset
@@ -58,10 +56,10 @@ def fetch_partition(
         behind = int(headers.last_offsets[-1]) + 1
         which = (headers.last_offsets >= offset) & (headers.base_offsets < end_offset)
         if fetched.aborted:
-            aborted = _until_markers(fetched.aborted, markers(data.data, headers), behind)
+            aborted = _until_markers(fetched.aborted, markers(data, headers), behind)
             which &= ~is_aborted(headers, aborted)
         try:
-            for unfolded in unfold(data.data, headers.select(which)):
+            for unfolded in unfold(data, headers.select(which)):
                 records = decode(unfolded, *partition, include_headers=include_headers)
                 records = between(records, offset, end_offset)
                 if records.num_rows:

@@ -13,7 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from kafkalite.spark.client import EARLIEST, LATEST, TopicPartition
+from kafkalite.spark.client import EARLIEST, FETCH_BYTES, LATEST, TopicPartition
 from kafkalite.spark.data_directory import Isolation
 from kafkalite.spark.errors import SparkSourceError
 
@@ -148,7 +148,7 @@ def read_options(given: Mapping[str, str], *, streaming: bool) -> ReadOptions:
         max_offsets_per_trigger=options.positive("maxOffsetsPerTrigger"),
         min_partitions=options.positive("minPartitions"),
         max_records_per_partition=options.positive("maxRecordsPerPartition"),
-        fetch_bytes=options.positive("kafka.fetch.max.bytes") or 32 << 20,
+        fetch_bytes=options.positive("kafka.fetch.max.bytes") or FETCH_BYTES,
     )
 
 

@@ -25,10 +25,9 @@ from kafkalite.log.files import (
 )
 from kafkalite.spark.batch_headers import BatchHeaders, walk
 from kafkalite.spark.errors import DamagedLog, OffsetOutOfRange
-from kafkalite.spark.lanes import PADDING
 from kafkalite.wire.records import HEADER_BYTES, LOG_OVERHEAD
 
-CHUNK_BYTES = 16 << 20
+CHUNK_BYTES = 8 << 20
 # A file may be gone twice in a row; a hundred times is no race.
 _MOST_LISTINGS = 100
 
@@ -41,14 +40,14 @@ class SegmentFile(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """Whole batches of one file. `data` ends with PADDING bytes; `position` is where it lies in the file.
+    """Whole batches of one file. `position` is where `data` lies in the file.
 
     The data is valid until the next chunk is asked for, which is read into the same memory.
     """
 
     path: Path
     position: int
-    data: np.ndarray
+    data: memoryview
     headers: BatchHeaders
 
 
@@ -83,7 +82,7 @@ def read_batches(
     """
     offset = start_offset
     finished: Path | None = None
-    memory: list[np.ndarray] = []
+    memory: list[memoryview] = []
     attempts = 0
     while offset < end_offset:
         segment, is_last = _segment_of(directory, offset, finished)
@@ -135,7 +134,7 @@ def _read_segment(
     start_offset: int,
     end_offset: int,
     check_crc: bool,
-    memory: list[np.ndarray],
+    memory: list[memoryview],
 ) -> Generator[Chunk, None, int]:
     """The batches of one file; returns the offset behind the last that was seen."""
     reached = segment.base_offset
@@ -145,16 +144,14 @@ def _read_segment(
         position = 0  # an index that a crash left behind
     wanted = max(enough - position, HEADER_BYTES)
     while position + HEADER_BYTES <= size:
-        data, length = _read(
-            descriptor, position, min(wanted, CHUNK_BYTES, size - position), memory
-        )
-        headers = walk(data[:length].data, check_crc=check_crc)
+        data = _read(descriptor, position, min(wanted, CHUNK_BYTES, size - position), memory)
+        headers = walk(data, check_crc=check_crc)
         if not headers.end:
-            needed = _batch_size(data[:length].data)
-            if headers.damage is None and length < needed <= size - position:
+            needed = _batch_size(data)
+            if headers.damage is None and len(data) < needed <= size - position:
                 wanted = needed
-                data, length = _read(descriptor, position, needed, memory)
-                headers = walk(data[:length].data, check_crc=check_crc)
+                data = _read(descriptor, position, needed, memory)
+                headers = walk(data, check_crc=check_crc)
             if not headers.end:
                 raise DamagedLog(
                     f"{segment.path}: no whole batch at position {position}"
@@ -188,24 +185,19 @@ def _count_good(crc_ok: np.ndarray) -> int:
     return len(crc_ok) if crc_ok.all() else int(np.argmin(crc_ok))
 
 
-def _read(
-    descriptor: int, position: int, size: int, memory: list[np.ndarray]
-) -> tuple[np.ndarray, int]:
-    """Up to `size` bytes, in an array that has PADDING more; and how many they are.
-
-    The array is `memory[0]`, made anew where it is too small: fresh pages cost more than the reading.
-    """
-    if not memory or len(memory[0]) < size + PADDING:
-        memory[:] = [np.empty(size + PADDING, np.uint8)]
+def _read(descriptor: int, position: int, size: int, memory: list[memoryview]) -> memoryview:
+    """Up to `size` bytes, in `memory[0]`; made anew where it is too small: fresh pages cost more than
+    the reading."""
+    if not memory or len(memory[0]) < size:
+        memory[:] = [memoryview(bytearray(size))]
     data = memory[0]
     length = 0
     while length < size:
-        count = os.preadv(descriptor, [data[length:size].data], position + length)
+        count = os.preadv(descriptor, [data[length:size]], position + length)
         if not count:
             break
         length += count
-    data[length : length + PADDING] = 0
-    return data[: length + PADDING], length
+    return data[:length]
 
 
 def _batch_size(data: memoryview) -> int:
@@ -283,10 +275,10 @@ def _end_of_segment(segment: SegmentFile, end: int, trusted_until: int | None) -
         if position >= size or not _is_batch_at(descriptor, position, 1 << 62):
             position = 0
         wanted = CHUNK_BYTES
-        memory: list[np.ndarray] = []
+        memory: list[memoryview] = []
         while position < size:
-            data, length = _read(descriptor, position, min(wanted, size - position), memory)
-            headers = walk(data[:length].data, check_crc=trusted_until is not None)
+            data = _read(descriptor, position, min(wanted, size - position), memory)
+            headers = walk(data, check_crc=trusted_until is not None)
             good = len(headers.positions)
             if headers.crc_ok is not None:
                 good = _count_good(headers.crc_ok)
@@ -295,8 +287,8 @@ def _end_of_segment(segment: SegmentFile, end: int, trusted_until: int | None) -
             if good < len(headers.positions) or headers.damage is not None:
                 return False, end
             if not headers.end:
-                wanted = _batch_size(data.data) if length >= HEADER_BYTES else 0
-                if not length < wanted <= size - position:
+                wanted = _batch_size(data) if len(data) >= HEADER_BYTES else 0
+                if not len(data) < wanted <= size - position:
                     return False, end
                 continue
             position += headers.end

@@ -48,7 +48,7 @@ def read_partition(
         if aborted:
             headers = headers.select(~is_aborted(headers, aborted))
         try:
-            for unfolded in unfold(chunk.data.data, headers):
+            for unfolded in unfold(chunk.data, headers):
                 records = decode(unfolded, topic, partition, include_headers=include_headers)
                 records = between(records, start_offset, end_offset)
                 if records.num_rows:
@@ -85,7 +85,7 @@ def offset_for_timestamp(data_dir: Path, topic: str, partition: int, timestamp_m
         headers = chunk.headers
         late = (headers.fields["max_timestamp"] >= timestamp_ms) & ~headers.is_control
         for i in np.flatnonzero(late).tolist():
-            for unfolded in unfold(chunk.data.data, headers.select(slice(i, i + 1))):
+            for unfolded in unfold(chunk.data, headers.select(slice(i, i + 1))):
                 records = decode(unfolded, topic, partition, include_headers=False)
                 records = between(records, *found)
                 times = records.column("timestamp").cast(pa.int64()).to_numpy()

@@ -94,7 +94,9 @@ class Reader(DataSourceReader):
         finally:
             way.close()
 
-    def read(self, partition: RangePartition) -> Iterator[pa.RecordBatch]:
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        if not isinstance(partition, RangePartition):
+            return iter(())  # Spark's own, where there are none: nothing is to be read
         return read_range(self._options, partition.offsets)
 
 

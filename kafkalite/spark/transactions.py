@@ -106,7 +106,7 @@ def walk_transactions(directory: Path, from_offset: int, end_offset: int) -> Wal
             headers = chunk.headers
             which = headers.is_transactional & (headers.base_offsets >= start)
             if which.any():
-                _follow(chunk.data.data, headers.select(which), open_transactions, aborted)
+                _follow(chunk.data, headers.select(which), open_transactions, aborted)
     except (DamagedLog, OffsetOutOfRange):
         # the log's end, where a walk without end must stop; damage below it is for the reader to tell
         pass

@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Final
 
 import cramjam
 import numpy as np
 
 from kafkalite.spark.batch_headers import BatchHeaders, Buffer
 from kafkalite.spark.decode import Unfolded
-from kafkalite.spark.lanes import PADDING, CorruptRecords
+from kafkalite.spark.lanes import CorruptRecords
 from kafkalite.wire.compression import Compression, DecompressionError, decompress
 from kafkalite.wire.records import COMPRESSION_MASK, HEADER_BYTES, LOG_OVERHEAD
 
 # As much as Arrow's 32-bit offsets can address is the limit for one batch; a chunk is much less.
-_CHUNK_BYTES = 16 << 20
+_CHUNK_BYTES = 8 << 20
 _LARGEST_BATCH_BYTES = (1 << 31) - (1 << 20)
 _KNOWN_CODECS = max(Compression)
+_DECOMPRESS_INTO: Final[dict[int, Callable[[memoryview, memoryview], int]]] = {
+    Compression.LZ4: cramjam.lz4.decompress_into,
+    Compression.ZSTD: cramjam.zstd.decompress_into,
+}
 
 
 def unfold(buffer: Buffer, headers: BatchHeaders) -> Iterator[Unfolded]:
-    """The data batches of `buffer` with their records plain, in chunks of some 16 MiB; the next is
+    """The data batches of `buffer` with their records plain, in chunks of some 8 MiB; the next is
     made in the same memory.
 
-    Control batches and those without records are left out. Plain batches are not copied: `buffer` is
-    then an array that ends with PADDING bytes, and stays with what is yielded.
+    Control batches and those without records are left out. Plain batches are not copied.
 
     Raises CorruptRecords.
     """
@@ -79,28 +83,21 @@ class _Output:
 
     def add(self, codec: int, data: memoryview) -> None:
         """Raises CorruptRecords."""
-        if codec == Compression.ZSTD:
-            self._add_into(cramjam.zstd.decompress_into, data)
-        elif codec == Compression.LZ4:
-            self._add_into(cramjam.lz4.decompress_into, data)
-        else:
+        decompress_into = _DECOMPRESS_INTO.get(codec)
+        if decompress_into is None:
             self._append(_decompress(codec, data))
-
-    def _add_into(self, decompress_into: object, data: memoryview) -> None:
-        # Neither frame need tell its size: when it does not fit, it is tried with room for more.
-        codec = (
-            Compression.ZSTD if decompress_into is cramjam.zstd.decompress_into else Compression.LZ4
-        )
-        room = memoryview(self._data)[self.size : len(self._data) - PADDING]
+            return
+        room = memoryview(self._data)[self.size :]
         try:
-            self.size += decompress_into(data, room)  # type: ignore[operator]
+            self.size += decompress_into(data, room)
         except (cramjam.DecompressionError, OSError):
+            # Neither frame need tell its size: when it does not fit, it is tried with room for more.
             self._append(_decompress(codec, data))
 
     def _append(self, plain: bytes) -> None:
         end = self.size + len(plain)
-        if end + PADDING > len(self._data):
-            larger = np.zeros(end + PADDING, np.uint8)
+        if end > len(self._data):
+            larger = np.zeros(end, np.uint8)
             larger[: self.size] = self._data[: self.size]
             self._data = larger
         self._data[self.size : end] = np.frombuffer(plain, np.uint8)
@@ -108,7 +105,7 @@ class _Output:
 
     def take(self) -> np.ndarray:
         """What was written; the next goes to the same place."""
-        data = self._data[: self.size + PADDING]
+        data = self._data[: self.size]
         self.size = 0
         return data
 

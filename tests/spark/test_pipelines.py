@@ -17,6 +17,7 @@ from kafkalite.spark.audit.auditing import judge, plan_audit
 from kafkalite.spark.audit.partitions import AuditTask
 from kafkalite.spark.data_directory import Isolation
 from kafkalite.spark.pipelines import Columns, PipelineError, archive, archiving, replay, seed
+from kafkalite.spark.pipelines.delivery import Delivery
 from kafkalite.spark.pipelines.json_rows import json_objects
 from kafkalite.spark.pipelines.manifest import MANIFEST, Manifest
 from kafkalite.spark.pipelines.pacing import Pace, pace_windows
@@ -254,8 +255,8 @@ def test_json_is_json() -> None:
         json_objects(pa.table({"l": [[1]]}), ["l"])
 
 
-class Sink:
-    """Stands for a delivery; remembers when each batch came."""
+class Sink(Delivery):
+    """Delivers to nobody; remembers when each batch came. Its own clock and progress bar, too."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -292,7 +293,7 @@ def test_pace_follows_the_timestamps(tmp_path: Path) -> None:
             writer.add(partition, table.slice(start, end - start))
     sink = Sink()
     pace = Pace(2.0, sink, now=lambda: sink.now, sleep=sink.sleep)
-    pace.deliver(sink, writer.pieces())  # type: ignore[arg-type]
+    pace.deliver(sink, writer.pieces())
     assert sink.sent == [(100.0, 0, 2), (101.0, 1, 1), (102.0, 0, 2), (104.5, 0, 1)]
     assert list(pace_windows(np.array([5, 1]), None)) == [(0, 2)]
     assert not any(tmp_path.iterdir())

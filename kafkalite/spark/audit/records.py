@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from kafkalite.spark.audit.batches import Segment
 from kafkalite.spark.audit.findings import Findings
 from kafkalite.spark.batch_headers import BatchHeaders
-from kafkalite.spark.decode import decode, padded
+from kafkalite.spark.decode import decode
 from kafkalite.spark.digest import key_hashes, milliseconds
 from kafkalite.spark.lanes import CorruptRecords
 from kafkalite.spark.unfold import unfold
@@ -61,7 +61,7 @@ class RecordCheck:
         start = int(segment.positions[rows[0]])
         end = int(segment.positions[rows[-1]]) + LOG_OVERHEAD
         end += int(segment.fields["batch_length"][rows[-1]])
-        data = padded(view[start:end])
+        data = bytes(view[start:end])
         headers = BatchHeaders(
             segment.fields[rows], segment.positions[rows] - start, end - start, None, None
         )
@@ -69,7 +69,7 @@ class RecordCheck:
             first = 0
             tables = [
                 (each.fields, decode(each, "", 0, include_headers=False))
-                for each in unfold(data.data, headers)
+                for each in unfold(data, headers)
             ]
         except CorruptRecords:
             for i in rows.tolist():
@@ -84,11 +84,10 @@ class RecordCheck:
         batch = segment.batch(i)
         problem = _problem(batch)
         if problem is None:
-            data = padded(batch.buffer)
             headers = BatchHeaders(
                 segment.fields[i : i + 1], np.zeros(1, np.int64), len(batch.buffer), None, None
             )
-            for each in unfold(data.data, headers):
+            for each in unfold(batch.buffer, headers):
                 table = decode(each, "", 0, include_headers=False)
                 self._check_table(segment, np.array([i]), each.fields, table)
             return
