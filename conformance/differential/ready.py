@@ -24,6 +24,7 @@ PROPERTIES = {
     # a loaded machine must not make a node lose its leaderships, and their epochs grow
     "broker.session.timeout.ms": "60000",
     "log.retention.check.interval.ms": "86400000",
+    "log.initial.task.delay.ms": "86400000",
     "log.segment.delete.delay.ms": "1000",
 }
 THREE_NODES = {

@@ -108,6 +108,13 @@ async def test_what_is_said_of_them(connect: Any) -> None:
         )
 
 
+async def test_each_node_has_its_own_id(connect: Any) -> None:
+    async with test_broker({"node.id": 1}, nodes=2) as b:
+        for node in (1, 2):
+            found = await described(await connect(b, node), BROKER, str(node), "node.id")
+            assert found == [(STATIC, str(node))]
+
+
 async def test_they_survive_a_restart(connect: Any, tmp_path: Any) -> None:
     for value in ("1000", None):
         async with test_broker(nodes=2, data_dir=tmp_path) as b:

@@ -14,9 +14,15 @@ from kafkalite.wire.messages.alter_partition_reassignments import (
     ReassignablePartition,
     ReassignableTopic,
 )
+from kafkalite.wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
 from kafkalite.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from kafkalite.wire.messages.find_coordinator import FindCoordinatorRequest
 from kafkalite.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from kafkalite.wire.messages.offset_for_leader_epoch import (
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopic,
+)
 from kafkalite.wire.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
@@ -170,6 +176,31 @@ def fetch_by_id(topic_id: Any) -> FetchRequest:
     partition = FetchPartition(partition=0, partition_max_bytes=1000)
     topics = [FetchTopic(topic_id=topic_id, partitions=[partition])]
     return FetchRequest(max_wait_ms=0, topics=topics)
+
+
+async def test_a_node_without_a_replica_knows_no_epoch(connect: Any) -> None:
+    """It says who leads instead, whatever epoch was asked for; a follower knows its own."""
+    async with test_broker(nodes=3) as b:
+        b._running.topics.create(NewTopic("t", assignments=[(0, [2, 3])]))
+        nodes = [await connect(b, node_id) for node_id in (1, 2, 3)]
+        codes: dict[int, list[int]] = {}
+        for epoch in (0, 7):
+            asked = OffsetForLeaderPartition(
+                partition=0, current_leader_epoch=epoch, leader_epoch=0
+            )
+            topic = OffsetForLeaderTopic(topic="t", partitions=[asked])
+            request = OffsetForLeaderEpochRequest(topics=[topic])
+            answers = [await node.ask(request) for node in nodes]
+            codes[epoch] = [answer.topics[0].partitions[0].error_code for answer in answers]
+        assert codes == {0: [6, 0, 6], 7: [6, 75, 75]}
+
+
+async def test_every_replica_tells_of_producers(connect: Any) -> None:
+    async with test_broker(nodes=3) as b:
+        b._running.topics.create(NewTopic("t", assignments=[(0, [2, 3])]))
+        request = DescribeProducersRequest(topics=[TopicRequest(name="t", partition_indexes=[0])])
+        answers = [await (await connect(b, node_id)).ask(request) for node_id in (1, 2, 3)]
+        assert [answer.topics[0].partitions[0].error_code for answer in answers] == [6, 0, 0]
 
 
 async def test_nodes_that_cannot_be_stopped_or_started() -> None:
