@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import numpy as np
@@ -11,11 +12,14 @@ from kafkalite.spark.batch_headers import walk
 from kafkalite.spark.client import FETCH_BYTES, Client, TopicPartition
 from kafkalite.spark.data_directory import Isolation
 from kafkalite.spark.decode import decode
-from kafkalite.spark.errors import DamagedLog, OffsetOutOfRange
+from kafkalite.spark.errors import BrokerError, DamagedLog, OffsetOutOfRange
 from kafkalite.spark.lanes import CorruptRecords
 from kafkalite.spark.segment_reader import between
 from kafkalite.spark.transactions import Aborted, is_aborted, markers
 from kafkalite.spark.unfold import unfold
+
+# So many seconds a partition may answer with nothing where it has something.
+PATIENCE = 60.0
 
 
 def fetch_partition(
@@ -33,10 +37,10 @@ def fetch_partition(
     Raises:
         OffsetOutOfRange: they are not there any more, or the end is behind the partition's.
         DamagedLog: what came is not what was written.
-        BrokerError, UnknownTopic: as `Client`.
+        BrokerError, UnknownTopic: as `Client`; nothing comes, and it should.
     """
     name = f"{partition[0]}-{partition[1]}"
-    offset = start_offset
+    offset, deadline = start_offset, time.monotonic() + PATIENCE
     while offset < end_offset:
         fetched = client.fetch(partition, offset, isolation=isolation, max_bytes=fetch_bytes)
         data = fetched.records
@@ -47,9 +51,14 @@ def fetch_partition(
                 if isolation is Isolation.READ_COMMITTED
                 else fetched.high_watermark
             )
-            if headers.damage is None and offset < limit:
-                continue  # an empty answer below the end: the broker was in a hurry
-            raise OffsetOutOfRange(f"{name} ends at offset {limit}, before {end_offset}")
+            if headers.damage is not None:
+                raise DamagedLog(f"{name}: no batch came for offset {offset}, but {headers.damage}")
+            if offset >= limit:
+                raise OffsetOutOfRange(f"{name} ends at offset {limit}, before {end_offset}")
+            # an empty answer below the end: the broker was in a hurry
+            if time.monotonic() > deadline:
+                raise BrokerError(f"{name}: nothing came from offset {offset} on in {PATIENCE:g} s")
+            continue
         if headers.crc_ok is not None and not headers.crc_ok.all():
             bad = int(headers.base_offsets[int(np.argmin(headers.crc_ok))])
             raise DamagedLog(f"{name}: the checksum of the batch at offset {bad} does not match")
@@ -68,7 +77,7 @@ def fetch_partition(
             raise DamagedLog(
                 f"{name}: the records of the batches from offset {offset} on cannot be read: {error}"
             ) from error
-        offset = behind
+        offset, deadline = behind, time.monotonic() + PATIENCE
 
 
 def _until_markers(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from kafkalite.log.checkpoints import CorruptCheckpoint, read_lines, read_topic_id
 from kafkalite.log.files import LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA, Files
@@ -23,6 +24,7 @@ from kafkalite.spark.audit.indexes import (
 from kafkalite.spark.audit.producers import check_producers
 from kafkalite.spark.audit.records import RecordCheck
 from kafkalite.spark.pipelines.errors import PipelineError
+from kafkalite.wire.records import LOG_APPEND_TIME_FLAG
 
 
 @dataclass(slots=True)
@@ -158,6 +160,12 @@ class AuditTask:
         return str(topic_id)
 
 
+def _first_timestamp(first: Any) -> int:
+    """Of the first batch; where the broker stamps them, a producer's clock says nothing."""
+    is_stamped = first["attributes"] & LOG_APPEND_TIME_FLAG
+    return int(first["max_timestamp" if is_stamped else "base_timestamp"])
+
+
 def _facts(segment: Segment) -> SegmentFacts:
     fields = segment.fields
     codecs: dict[int, int] = {}
@@ -170,7 +178,7 @@ def _facts(segment: Segment) -> SegmentFacts:
         segment.size,
         count,
         int(fields["record_count"].astype("i8").sum()),
-        int(fields["base_timestamp"][0]) if count else -1,
+        _first_timestamp(fields[0]) if count else -1,
         int(fields["max_timestamp"].max()) if count else -1,
         codecs,
         segment.is_damaged,
