@@ -3,10 +3,10 @@
 Kafka mutes a channel while its request is being processed; here, too, nothing on a connection
 overtakes anything. Who does the work:
 
-    the poller's task        receives, and answers at once what it can (`Api.immediate`)
-    the connection's task    everything else: requests that have to wait, answers that are large or
-                             that the client is slow to read, the end. Meanwhile the poller only
-                             notes further input
+    the poller's task        receives, answers at once what it can (`Api.immediate`), and sends as the
+                             client reads
+    the connection's task    everything else: requests that have to wait, answers that a disk has to be
+                             waited for, the end. Meanwhile the poller only notes further input
 
 A handler that finds out that it has to wait says so by `await connection.own_task()`: the poller leaves
 it as it is, and the connection's task goes on with it.
@@ -33,7 +33,7 @@ from kafkalite.apis import APIS
 from kafkalite.context import CloseConnection
 from kafkalite.frame_reader import RECEIVE_BYTES, FrameReader
 from kafkalite.log.open_files import FileSlice
-from kafkalite.sendfile import close_slices, send_chunks
+from kafkalite.sendfile import close_slices, send_at_once, send_chunks
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ProtocolViolation
 from kafkalite.wire.fields import InMemory, Records
@@ -84,6 +84,7 @@ class Connection:
         "_has_ended",
         "_is_armed",
         "_is_busy",
+        "_is_writing",
         "_next",
         "_poller",
         "_reader",
@@ -115,6 +116,8 @@ class Connection:
         self._scope = trio.CancelScope()
         self._sleeper: trio.lowlevel.Task | None = None
         self._is_armed = False
+        # While the poller waits for room to send the rest of the answers; nothing is received then.
+        self._is_writing = False
         # While the connection's task is at work, and what the poller left it to do.
         self._is_busy = False
         self._next: InMemory | None = None
@@ -173,8 +176,8 @@ class Connection:
 
     # In the poller's task
 
-    def readable(self, now: float) -> None:
-        """There is something to read: answer what can be, leave the rest to the task."""
+    def ready(self, now: float) -> None:
+        """There is something to read, or room to write: do what can be done, leave the rest to the task."""
         if self._is_busy:
             # Not now; but whoever is parked on this connection wants to know.
             self._disarm()
@@ -182,10 +185,17 @@ class Connection:
             return
         self.last_active = now
         try:
-            if self._receive() and self._answer_at_once() and not self.stopping:
+            if not self._is_writing:
+                goes_on = self._receive()
+            elif goes_on := self._send_at_once():
+                self._stop_writing()
+            elif self._is_writing:
+                return
+            if goes_on and self._answer_at_once() and not self.stopping:
                 return
         except Exception as error:  # noqa: BLE001 - the task says so, and closes
             self._failure = error
+        self._stop_writing()
         self._is_busy = True
         self._wake()
 
@@ -239,8 +249,8 @@ class Connection:
             if size > _GATHER_BYTES:
                 size = 0
                 if not self._send_at_once():
-                    return False
-        return self._send_at_once()
+                    return self._is_writing
+        return self._send_at_once() or self._is_writing
 
     def _begin(self, frame: InMemory) -> list[Records] | None:
         """The answer's chunks; None if the handler wants a task of its own to go on in."""
@@ -257,25 +267,34 @@ class Connection:
         return None
 
     def _send_at_once(self) -> bool:
-        """Send the answers. False: they are large, or the client has to read first."""
+        """Send the answers. False: not all; the rest when there is room (`_is_writing`), or in the task."""
         answers = self._answers
+        is_cached = True
+        if len(answers) == 1 and isinstance(answers[0], bytes):  # nearly always
+            data = answers[0]
+            try:
+                count = self._socket.send(data)
+            except (BlockingIOError, InterruptedError):
+                count = 0
+            if count == len(data):
+                answers.clear()
+            else:
+                answers[0] = memoryview(data)[count:]
+        elif answers:
+            is_cached = send_at_once(self._socket, answers)
         if not answers:
             return True
-        if len(answers) == 1 and isinstance(answers[0], bytes):
-            data = answers[0]
-        else:
-            if any(isinstance(each, FileSlice) for each in answers):
-                return False
-            data = b"".join(cast(list[InMemory], answers))
-        try:
-            count = self._socket.send(data)
-        except (BlockingIOError, InterruptedError):
-            count = 0
-        answers.clear()
-        if count == len(data):
-            return True
-        answers.append(memoryview(data)[count:])
+        if not is_cached:
+            self._stop_writing()
+        elif not self._is_writing:
+            self._is_writing = True
+            self._poller.wait_for_room(self._fileno)
         return False
+
+    def _stop_writing(self) -> None:
+        if self._is_writing:
+            self._is_writing = False
+            self._poller.wait_for_input(self._fileno)
 
     def _disarm(self) -> None:
         self._is_armed = False

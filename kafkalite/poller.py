@@ -40,9 +40,17 @@ class Poller:
         self._patient = patient
 
     def arm(self, fileno: int, connection: Connection) -> None:
-        """Call `connection.readable` as long as there is something to read, or the end."""
+        """Call `connection.ready` as long as there is something to read, or the end."""
         self._epoll.register(fileno, select.EPOLLIN)
         self._armed[fileno] = connection
+
+    def wait_for_room(self, fileno: int) -> None:
+        """From now on call when there is room to write, or the end, instead."""
+        self._epoll.modify(fileno, select.EPOLLOUT)
+
+    def wait_for_input(self, fileno: int) -> None:
+        """As after `arm`."""
+        self._epoll.modify(fileno, select.EPOLLIN)
 
     def disarm(self, fileno: int) -> None:
         """No more calls; to be done before the socket is closed."""
@@ -101,7 +109,7 @@ class Poller:
             for each, _ in ready:
                 connection = armed.get(each)
                 if connection is not None:
-                    connection.readable(now)
+                    connection.ready(now)
                 elif each == others:
                     has_others = True
 
@@ -112,7 +120,7 @@ class Poller:
         for each, _ in ready:
             connection = self._armed.get(each)
             if connection is not None:
-                connection.readable(now)
+                connection.ready(now)
         return len(ready)
 
     def close(self) -> None:

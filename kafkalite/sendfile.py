@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from typing import cast
 
@@ -22,34 +23,54 @@ from kafkalite.wire.fields import InMemory, Records
 # The kernel takes at most this many buffers at once (IOV_MAX on Linux).
 _MAX_BUFFERS_PER_CALL = 1024
 # How much of a file is looked at, whether it must be read from the disk, and then sent.
-_MOST_AT_ONCE_BYTES = 1 << 20
+_PART_BYTES = 1 << 20
+# After so many bytes of files others have their turn.
+_AT_ONCE_BYTES = 4 << 20
 # Below this, copying is cheaper than handing the kernel a list.
 _JOIN_BELOW_BYTES = 16384
 
 
-async def send_chunks(sock: socket.socket, chunks: Sequence[Records]) -> int:
-    """Send all chunks in order and return how many bytes that were. Raises OSError.
+async def send_chunks(sock: socket.socket, chunks: list[Records]) -> None:
+    """Send all chunks in order. Raises OSError.
 
-    Every FileSlice among the chunks is closed, whatever happens.
+    Every FileSlice among the chunks is closed, whatever happens; `chunks` is empty at the end.
     """
     try:
-        sent = 0
-        memory: list[InMemory] = []
-        for chunk in chunks:
-            if not len(chunk):
-                continue
-            if isinstance(chunk, FileSlice):
-                if memory:
-                    sent += await _send_memory(sock, memory, socket.MSG_MORE)
-                    memory = []
-                sent += await _send_file(sock, chunk)
+        while True:
+            is_cached = send_at_once(sock, chunks)
+            if not chunks:
+                return
+            first = chunks[0]
+            if isinstance(first, FileSlice) and not is_cached:
+                # The disk keeps this client waiting, and nobody else.
+                await in_disk_thread(partial(first.read_ahead, _part_of(first)))
             else:
-                memory.append(cast(InMemory, chunk))
-        if memory:
-            sent += await _send_memory(sock, memory, 0)
-        return sent
+                await trio.lowlevel.wait_writable(sock)
     finally:
         close_slices(chunks)
+
+
+def send_at_once(sock: socket.socket, chunks: list[Records]) -> bool:
+    """Send what goes without waiting for anything, at most some megabytes; what is left stays in `chunks`.
+
+    False: a disk has to be waited for before the rest can be sent. Raises OSError.
+    """
+    left = _AT_ONCE_BYTES
+    with suppress(BlockingIOError, InterruptedError):
+        while chunks and left > 0:
+            first = chunks[0]
+            if not isinstance(first, FileSlice):
+                _send_memory(sock, chunks)
+                continue
+            part = _part_of(first)
+            if not first.is_cached(part):
+                return False
+            _send_part(sock, first, part)
+            left -= part
+            if not first.size:
+                chunks.pop(0)
+                first.close()
+    return True
 
 
 def close_slices(chunks: Sequence[object]) -> None:
@@ -59,24 +80,25 @@ def close_slices(chunks: Sequence[object]) -> None:
             chunk.close()
 
 
-async def _send_memory(sock: socket.socket, buffers: list[InMemory], flags: int) -> int:
+def _part_of(records: FileSlice) -> int:
+    return min(records.size, _PART_BYTES)
+
+
+def _send_memory(sock: socket.socket, chunks: list[Records]) -> None:
+    """Send, in one call, what of the chunks lies before the first slice; takes it away from them."""
+    buffers: list[InMemory] = []
+    flags = 0
+    for chunk in chunks:
+        if isinstance(chunk, FileSlice):
+            flags = socket.MSG_MORE
+            break
+        buffers.append(cast(InMemory, chunk))
     total = sum(map(len, buffers))
-    if len(buffers) > 1 and total <= _JOIN_BELOW_BYTES:
-        buffers = [b"".join(buffers)]
-    remaining = total
-    while True:
-        try:
-            if len(buffers) == 1:
-                count = sock.send(buffers[0], flags)
-            else:
-                count = sock.sendmsg(buffers[:_MAX_BUFFERS_PER_CALL], (), flags)
-        except (BlockingIOError, InterruptedError):
-            await trio.lowlevel.wait_writable(sock)
-            continue
-        remaining -= count
-        if not remaining:
-            return total
-        buffers = _without_first(buffers, count)
+    if len(buffers) == 1 or total <= _JOIN_BELOW_BYTES:
+        sent = sock.send(buffers[0] if len(buffers) == 1 else b"".join(buffers), flags)
+    else:
+        sent = sock.sendmsg(buffers[:_MAX_BUFFERS_PER_CALL], (), flags)
+    chunks[: len(buffers)] = [] if sent == total else _without_first(buffers, sent)
 
 
 def _without_first(buffers: list[InMemory], count: int) -> list[InMemory]:
@@ -87,28 +109,12 @@ def _without_first(buffers: list[InMemory], count: int) -> list[InMemory]:
     return []
 
 
-async def _send_file(sock: socket.socket, records: FileSlice) -> int:
-    position, end = records.position, records.position + records.size
-    while position < end:
-        size = min(end - position, _MOST_AT_ONCE_BYTES)
-        if not records.is_cached(position, size):
-            # The disk keeps this client waiting, and nobody else.
-            await in_disk_thread(partial(records.read_ahead, position, size))
-        await _send_part(sock, records, position, size)
-        position += size
-    return records.size
-
-
-async def _send_part(sock: socket.socket, records: FileSlice, position: int, size: int) -> None:
-    out, source = sock.fileno(), records.fileno()
-    end = position + size
-    while position < end:
-        try:
-            count = os.sendfile(out, source, position, end - position)
-        except (BlockingIOError, InterruptedError):
-            await trio.lowlevel.wait_writable(sock)
-            continue
+def _send_part(sock: socket.socket, records: FileSlice, size: int) -> None:
+    """Send the slice's first bytes, or as much of them as goes."""
+    while size:
+        count = os.sendfile(sock.fileno(), records.fileno(), records.position, size)
         if count == 0:
             # The length is promised already: the connection cannot be saved.
-            raise OSError(f"the segment is shorter than promised: {end - position} bytes missing")
-        position += count
+            raise OSError(f"the segment is shorter than promised: {records.size} bytes missing")
+        size -= count
+        records.advance(count)

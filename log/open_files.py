@@ -197,13 +197,18 @@ class FileSlice:
         """The bytes themselves, as `read` has them, if that need not wait for a disk. Raises OSError."""
         return page_cache.pread_cached(self.fileno(), self.size, self.position)
 
-    def is_cached(self, position: int, size: int) -> bool:
-        """Whether a part of it, by its position in the file, can be sent without waiting for a disk."""
-        return page_cache.is_cached(self.fileno(), size, position)
+    def is_cached(self, size: int) -> bool:
+        """Whether the first `size` bytes can be sent without waiting for a disk."""
+        return page_cache.is_cached(self.fileno(), size, self.position)
 
-    def read_ahead(self, position: int, size: int) -> None:
-        """Wait, in a thread, until that can be done. Raises OSError."""
-        page_cache.read_ahead(self.fileno(), size, position)
+    def read_ahead(self, size: int) -> None:
+        """Wait, in a thread, until they can be. Raises OSError."""
+        page_cache.read_ahead(self.fileno(), size, self.position)
+
+    def advance(self, count: int) -> None:
+        """The first `count` bytes have been sent."""
+        self.position += count
+        self.size -= count
 
     def close(self) -> None:
         """Let the file go; closing twice is no error."""

@@ -13,14 +13,19 @@ from kafkalite.log.files import FILES
 from kafkalite.log.open_files import FileSlice, LogFile, OpenFiles
 from kafkalite.log.page_cache import NotCached, cached_only
 
-SIZE = 8 << 20
+MB = 1 << 20
+SIZE = 256 * MB  # with places so far apart that the kernel does not read ahead from one to the next
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> LogFile:
-    """Large enough not to be read whole at a touch; nothing of it is in the page cache."""
+    """Large enough not to be read whole at a touch; nothing of it is in the page cache. Mostly a hole."""
     path = tmp_path / "file"
-    path.write_bytes(bytes(range(256)) * (SIZE // 256))
+    with path.open("wb") as written:
+        for megabytes in range(0, SIZE // MB, 32):
+            written.seek(megabytes * MB)
+            written.write(bytes(range(256)))
+        written.truncate(SIZE)
     descriptor = os.open(path, os.O_RDONLY)
     os.fsync(descriptor)
     os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
@@ -33,30 +38,30 @@ def file(tmp_path: Path) -> LogFile:
 
 def test_what_is_not_cached_is_not_read(file: LogFile) -> None:
     with cached_only, pytest.raises(NotCached):
-        file.pread(100, 5 << 20)
+        file.pread(100, 64 * MB)
 
 
 def test_it_is_read_after_it_was_waited_for(file: LogFile) -> None:
     with cached_only:
         with pytest.raises(NotCached) as missing:
-            file.pread(100, 5 << 20)
+            file.pread(100, 64 * MB)
         missing.value.read()
-        assert file.pread(100, 5 << 20) == (bytes(range(256)))[:100]
+        assert file.pread(100, 64 * MB) == bytes(range(100))
 
 
 def test_the_file_may_be_closed_before_it_is_waited_for(file: LogFile) -> None:
     before = len(os.listdir("/proc/self/fd"))
-    for megabytes in (1, 3, 5):  # each touch has the disk begin to read what is near
+    for megabytes in (32, 64, 96):  # each touch has the disk begin to read what is near
         with cached_only, pytest.raises(NotCached) as missing:
-            file.pread(100, megabytes << 20)
+            file.pread(100, megabytes * MB)
         file.close()
         del missing
     with cached_only, pytest.raises(NotCached) as missing:
-        file.pread(100, SIZE - 100)
+        file.pread(100, 192 * MB)
     file.close()
     missing.value.read()
     with cached_only:
-        assert len(file.pread(100, SIZE - 100)) == 100
+        assert len(file.pread(100, 192 * MB)) == 100
     file.close()
     del missing
     assert len(os.listdir("/proc/self/fd")) == before
@@ -65,20 +70,24 @@ def test_the_file_may_be_closed_before_it_is_waited_for(file: LogFile) -> None:
 def test_elsewhere_reads_wait(file: LogFile) -> None:
     found: list[bytes] = []
     with cached_only:
-        thread = threading.Thread(target=lambda: found.append(file.pread(100, 5 << 20)))
+        thread = threading.Thread(target=lambda: found.append(file.pread(100, 64 * MB)))
         thread.start()
         thread.join(30)
     assert len(found) == 1
-    assert len(file.pread(100, 6 << 20)) == 100
+    assert len(file.pread(100, 128 * MB)) == 100
 
 
 def test_a_slice_knows_what_is_cached_of_it(file: LogFile) -> None:
-    with FileSlice(file, 1 << 20, 2 << 20) as records:
+    with FileSlice(file, 32 * MB, 100) as records:
         assert records.read_cached() is None
-        assert not records.is_cached(1 << 20, 1 << 20)
-        records.read_ahead(1 << 20, 1 << 20)
-        assert records.is_cached(1 << 20, 1 << 20)
-        records.read_ahead(2 << 20, 1 << 20)
+    with FileSlice(file, 64 * MB, 33 * MB) as records:
+        assert not records.is_cached(MB)
+        records.read_ahead(MB)
+        assert records.is_cached(MB)
+        records.advance(32 * MB)
+        assert len(records) == MB
+        assert not records.is_cached(MB)
+        records.read_ahead(MB)
         assert records.read_cached() == records.read()
 
 
@@ -99,5 +108,5 @@ def test_a_file_system_that_cannot_tell(file: LogFile, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(os, "preadv", unsupported)
     with cached_only:
-        assert len(file.pread(100, 5 << 20)) == 100
-    assert page_cache.is_cached(file.descriptor(), 100, 7 << 20)
+        assert len(file.pread(100, 64 * MB)) == 100
+    assert page_cache.is_cached(file.descriptor(), 100, 128 * MB)
