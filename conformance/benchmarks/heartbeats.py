@@ -17,7 +17,7 @@ from pathlib import Path
 
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from conformance.benchmarks.sampling import cpu_seconds
+from conformance.benchmarks.sampling import Side, cpu_seconds, create_topic, delete_topic
 from conformance.harness.apache_kafka import ServerKafka
 from conformance.harness.broker import Broker
 from conformance.harness.kafkalite import Kafkalite
@@ -41,8 +41,8 @@ Beat = Callable[[], None]
 class ConsumerMember:
     """A member of the consumer protocol, who gives up and takes what it is told at once."""
 
-    def __init__(self, group_id: str, connection: Requests) -> None:
-        self.connection = connection
+    def __init__(self, group_id: str, connection: Requests, topic: str) -> None:
+        self.connection, self.topic = connection, topic
         self.request = ConsumerGroupHeartbeatRequest(
             group_id=group_id, member_id=uuid.uuid4().hex, member_epoch=0
         )
@@ -50,7 +50,7 @@ class ConsumerMember:
     def beat(self, *, with_all: bool = False) -> bool:
         """Whether it was told something new; in between, a heartbeat says only who and when."""
         self.request.rebalance_timeout_ms = 30_000 if with_all else -1
-        self.request.subscribed_topic_names = [TOPIC] if with_all else None
+        self.request.subscribed_topic_names = [self.topic] if with_all else None
         answer = self.connection.call(self.request, 1)
         assert answer.error_code == ErrorCode.NONE, answer
         is_news = answer.member_epoch != self.request.member_epoch or bool(answer.assignment)
@@ -64,7 +64,7 @@ class ConsumerMember:
         return is_news
 
 
-def classic(connections: list[Requests]) -> list[Beat]:
+def classic(connections: list[Requests], topic: str) -> list[Beat]:
     turn = itertools.cycle(connections)
     name = uuid.uuid4().hex
     members = [ClassicMember(f"{name}-{i}", next(turn)) for i in range(MEMBERS)]
@@ -78,11 +78,11 @@ def classic(connections: list[Requests]) -> list[Beat]:
     return [partial(beat, member) for member in members]
 
 
-def consumer(connections: list[Requests]) -> list[Beat]:
+def consumer(connections: list[Requests], topic: str) -> list[Beat]:
     turn = itertools.cycle(connections)
     names = [uuid.uuid4().hex for _ in range(GROUPS)]
     find_coordinators(connections[0], names)
-    members = [ConsumerMember(names[i % GROUPS], next(turn)) for i in range(MEMBERS)]
+    members = [ConsumerMember(names[i % GROUPS], next(turn), topic) for i in range(MEMBERS)]
     for member in members:
         member.request.topic_partitions = []
         member.beat(with_all=True)
@@ -110,6 +110,31 @@ def measure(broker: Broker, beats: list[Beat], seconds: float) -> tuple[float, f
     return count / took, 100 * (cpu_seconds(broker.pid) - before) / took
 
 
+class Living:
+    """The same as a measure of `make bench`: every sample has members of its own."""
+
+    def __init__(self, side: Side, *, protocol: str) -> None:
+        self.broker = side.broker
+        self.members_of = {"classic": classic, "consumer": consumer}[protocol]
+        self.seconds = 1.0 if side.quick else 5.0
+        self.topic = f"{TOPIC}-{uuid.uuid4().hex[:8]}"
+        create_topic(self.broker, self.topic, MEMBERS // GROUPS)
+
+    def sample(self) -> dict[str, float]:
+        with ExitStack() as stack:
+            connections = connected(self.broker, stack)
+            beats = self.members_of(connections, self.topic)
+            rate, percent = measure(self.broker, beats, self.seconds)
+        return {"% of a core": percent, "heartbeats/s": rate}
+
+    def close(self) -> None:
+        delete_topic(self.broker, self.topic)
+
+
+def connected(broker: Broker, stack: ExitStack) -> list[Requests]:
+    return [stack.enter_context(Requests(broker.bootstrap)) for _ in range(CONNECTIONS)]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=5.0)
@@ -127,11 +152,8 @@ def main() -> None:
             admin.create_topics([topic])[TOPIC].result()
             for protocol in (classic, consumer):
                 with ExitStack() as open_connections:
-                    connections = [
-                        open_connections.enter_context(Requests(broker.bootstrap))
-                        for _ in range(CONNECTIONS)
-                    ]
-                    rate, percent = measure(broker, protocol(connections), arguments.seconds)
+                    beats = protocol(connected(broker, open_connections), TOPIC)
+                    rate, percent = measure(broker, beats, arguments.seconds)
                 print(
                     f"{broker.kind}: {MEMBERS} {protocol.__name__} members, {rate:.0f} heartbeats/s: "
                     f"{percent:.1f} % of a core (bar: {BAR_PERCENT} %)",

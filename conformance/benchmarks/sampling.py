@@ -30,6 +30,10 @@ LEADER_SECONDS = 120.0
 NewBroker = Callable[[Path, Mapping[str, str] | None], Broker]
 
 
+class NotHere(Exception):
+    """What a measure needs is not on this machine: it is left out, and that is said."""
+
+
 class Sampler(Protocol):
     """One measure on one broker: made once, which prepares, then sampled in every round."""
 

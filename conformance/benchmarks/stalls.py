@@ -15,12 +15,15 @@ from pathlib import Path
 from conformance.benchmarks.bulk import KB, launched, seconds_of
 from conformance.benchmarks.latency import Probe, percentile
 from conformance.benchmarks.load import request
-from conformance.benchmarks.sampling import Side, create_topic, delete_topic
+from conformance.benchmarks.sampling import NotHere, Side, create_topic, delete_topic
 from conformance.harness.raw import RawConnection
+from kafkalite.log.page_cache import pread_cached
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages import fetch
 
-GB = 1_000_000_000
+MB = 1_000_000
+SLOW_BYTES_PER_SECOND = 40 * MB
+BLKIO = Path("/sys/fs/cgroup/blkio")
 ASKED_AHEAD = 20
 
 
@@ -80,29 +83,69 @@ class ZeroWindow(Beside):
 
 
 class ColdLog(Beside):
-    """librdkafka reads a 5 GB log from its beginning that the page cache has nothing of."""
+    """librdkafka reads a log from its beginning that the page cache has nothing of."""
 
-    def __init__(self, side: Side) -> None:
+    def __init__(self, side: Side, *, gigabytes: int) -> None:
         super().__init__(side)
-        self.records = 20_000 if side.quick else 5_000_000
+        self.records = 20_000 if side.quick else gigabytes * 1_000_000
         self.topic = f"cold-{uuid.uuid4().hex[:8]}"
         create_topic(self.broker, self.topic, 1)
         wanted = (self.topic, 0, 1, self.records, KB, "none", 0)
         seconds_of([launched(self.broker, "produce", *wanted)])
 
     def begin(self) -> None:
-        drop_from_cache(self.broker.data_dir / f"{self.topic}-0")
+        directory = self.broker.data_dir / f"{self.topic}-0"
+        drop_from_cache(directory)
+        assert cached_share(directory) < 0.05, "the log is still in the page cache"
         self.reader: subprocess.Popen[str] = launched(
             self.broker, "consume", self.topic, 0, 1, self.records
         )
 
     def end(self) -> None:
+        has_ended = self.reader.poll() is not None and not self.side.quick
         self.reader.kill()
         self.reader.communicate()
+        assert not has_ended, "the log was read before the measurement ended"
 
     def close(self) -> None:
         delete_topic(self.broker, self.topic)
         super().close()
+
+
+class SlowDisk(ColdLog):
+    """The same where the broker's disk gives it no more than 40 MB in a second (cgroups, blkio)."""
+
+    def __init__(self, side: Side, *, gigabytes: int) -> None:
+        super().__init__(side, gigabytes=gigabytes)
+        self.group = BLKIO / f"benchmarks-{os.getpid()}-{side.kind}"
+        try:
+            self.group.mkdir()
+            device = os.stat(self.broker.data_dir).st_dev
+            limit = f"{os.major(device)}:{os.minor(device)} {SLOW_BYTES_PER_SECOND}"
+            (self.group / "blkio.throttle.read_bps_device").write_text(limit)
+            self.move_to(self.group)
+        except OSError as error:
+            self.close()
+            raise NotHere(f"no disk can be made slow: {error}") from None
+
+    def move_to(self, group: Path) -> None:
+        (group / "cgroup.procs").write_text(str(self.broker.pid))
+
+    def close(self) -> None:
+        if self.group.exists():
+            self.move_to(BLKIO)
+            self.group.rmdir()
+        super().close()
+
+
+def cached_share(directory: Path) -> float:
+    """How much of a log is in the page cache, as far as one byte of every 16 MB tells."""
+    seen: list[bool] = []
+    for path in directory.glob("*.log"):
+        with path.open("rb") as log:
+            for position in range(0, path.stat().st_size, 16 * MB):
+                seen.append(pread_cached(log.fileno(), 1, position) is not None)
+    return sum(seen) / max(len(seen), 1)
 
 
 def drop_from_cache(directory: Path) -> None:

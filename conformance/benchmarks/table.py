@@ -132,6 +132,17 @@ def _crowd(name: str, title: str, count: int, *, parked: bool, rounds: int = 2) 
     )
 
 
+def _living(protocol: str) -> Measure:
+    return Measure(
+        f"living-{protocol}",
+        f"1,000 members of the {protocol} protocol, 1,000 heartbeats in a second",
+        (Figure("% of a core", no_more_than(10.0), 1), Figure("heartbeats/s", None, 0)),
+        "heartbeats:Living",
+        {"protocol": protocol},
+        rounds=3,
+    )
+
+
 def _growth(
     name: str, title: str, sampler: str, sizes: str, plot: Plot, steepest: float
 ) -> Measure:
@@ -215,6 +226,8 @@ MEASURES: tuple[Measure, ...] = (
     _crowd("idle-connections", "1,000 idle connections", 1000, parked=False),
     _crowd("silent-connections", "10,000 idle connections", 10_000, parked=False, rounds=1),
     _crowd("parked-fetches", "1,000 parked fetches", 1000, parked=True),
+    _living("classic"),
+    _living("consumer"),
     Measure(
         "spark",
         "Spark, default trigger: produce -> foreachBatch; broker beside an idle stream",
@@ -262,7 +275,16 @@ MEASURES: tuple[Measure, ...] = (
         "produce -> consume of others beside a consumer of a cold 5 GB log",
         _STALLS,
         "stalls:ColdLog",
-        rounds=2,
+        {"gigabytes": 5},
+        rounds=3,
+    ),
+    Measure(
+        "slow-disk",
+        "produce -> consume of others beside a consumer of a cold log on a disk of 40 MB/s",
+        _STALLS,
+        "stalls:SlowDisk",
+        {"gigabytes": 1},
+        rounds=3,
     ),
 )
 
