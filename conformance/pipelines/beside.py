@@ -3,10 +3,13 @@
 from collections.abc import Callable
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from conformance.harness.broker import Broker
 from kafkalite.spark import register
+from kafkalite.spark.data_directory import Isolation
+from kafkalite.spark.pipelines.stored import Reader
 
 WAYS = ("network", "files")
 
@@ -45,6 +48,17 @@ def same(spark: SparkSession, broker: Broker, **options: Any) -> list[Any]:
         assert frame.dtypes == theirs.dtypes
         assert rows(frame) == expected, way
     return expected
+
+
+def everything(source: Reader, topic: str) -> list[pa.Table]:
+    """All rows of a topic as the pipelines read them, a table for each partition."""
+    tables = []
+    for name, partition in source.partitions():
+        if name == topic:
+            bounds = source.bounds(topic, partition, Isolation.READ_UNCOMMITTED)
+            batches = source.read(topic, partition, *bounds, Isolation.READ_UNCOMMITTED)
+            tables.append(pa.Table.from_batches(list(batches)).combine_chunks())
+    return tables
 
 
 def error_of(call: Callable[[], object]) -> str:

@@ -1,4 +1,5 @@
-"""Segment files alone: a directory written by Apache Kafka, and one whose broker is killed."""
+"""Segment files alone: Apache Kafka's and ours, read and audited while the broker runs, when it was killed
+and when it was stopped; archived, and replayed into a directory of ours."""
 
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,13 @@ from pyspark.sql import SparkSession
 from conformance.harness.apache_kafka import ApacheKafka
 from conformance.harness.broker import Broker
 from conformance.harness.kafkalite import Kafkalite
-from conformance.pipelines.beside import load, rows
+from conformance.pipelines.beside import everything, load, rows
 from conformance.spark.client import Client, transact
 from kafkalite.spark import register
+from kafkalite.spark.audit.auditing import audit
+from kafkalite.spark.pipelines.archiving import archive
+from kafkalite.spark.pipelines.replaying import replay
+from kafkalite.spark.pipelines.stored import DirectoryReader
 
 COMMITTED = {"kafka.isolation.level": "read_committed", "includeHeaders": "true"}
 
@@ -35,9 +40,7 @@ def read(spark: SparkSession, path: Path, topic: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("kind", ["kafka", "kafkalite"])
-def test_files_alone_when_the_broker_was_stopped_or_killed(
-    spark: SparkSession, tmp_path: Path, kind: str
-) -> None:
+def test_files_alone(spark: SparkSession, tmp_path: Path, kind: str) -> None:
     register(spark)
     started: Broker = (ApacheKafka if kind == "kafka" else Kafkalite)(tmp_path / kind)
     try:
@@ -49,12 +52,27 @@ def test_files_alone_when_the_broker_was_stopped_or_killed(
             for topic in topics
         }
         assert [len(found) for found in expected.values()] == [2510, 20]
+        assert audit(started.data_dir, spark=spark).damage == []
         started.kill()
         for topic in topics:
             assert read(spark, started.data_dir, topic) == expected[topic], "killed"
+        assert audit(started.data_dir, topics=topics, spark=spark).damage == []
         started.start()
         started.stop()
         for topic in topics:
             assert read(spark, started.data_dir, topic) == expected[topic], "stopped"
+        closed = audit(started.data_dir, spark=spark)
+        assert closed.damage == []
+        records = dict.fromkeys(topics, 0)
+        for each in closed.partitions:
+            records[each.topic] = records.get(each.topic, 0) + each.records
+        assert (records["mixed"], records["settled"]) == (2510, 35)
+        archive(tmp_path / "archive", data_dir=started.data_dir, topics=["mixed"], spark=spark)
+        replay(tmp_path / "archive", topic="mixed", data_dir=tmp_path / "ours", spark=spark)
+        theirs, ours = (
+            everything(DirectoryReader(path), "mixed")
+            for path in (started.data_dir, tmp_path / "ours")
+        )
+        assert theirs == ours
     finally:
         started.kill()

@@ -9,12 +9,11 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from conformance.harness.apache_kafka import ApacheKafka
 from conformance.harness.broker import Broker
-from conformance.pipelines.flights import FLIGHTS, flights_csv, flights_parquet
+from conformance.pipelines.beside import everything
+from conformance.pipelines.flights import ALL_FLIGHTS, flights_csv, flights_parquet
 from conformance.spark.client import Client
 from kafkalite.spark.audit.auditing import audit
-from kafkalite.spark.data_directory import Isolation
 from kafkalite.spark.pipelines.archiving import archive
 from kafkalite.spark.pipelines.columns import Columns
 from kafkalite.spark.pipelines.errors import PipelineError
@@ -22,11 +21,13 @@ from kafkalite.spark.pipelines.manifest import MANIFEST, Manifest
 from kafkalite.spark.pipelines.network import NetworkSink
 from kafkalite.spark.pipelines.replaying import replay
 from kafkalite.spark.pipelines.seeding import seed
-from kafkalite.spark.pipelines.stored import DirectoryReader, Reader, reader
+from kafkalite.spark.pipelines.stored import DirectoryReader
 from kafkalite.testing import broker as test_broker
 
-# `make pipelines ROWS=2000000` goes the whole way; in every run of the tests it is less.
+# `make pipelines ROWS=2000000` goes the whole way; in every run of the tests it is less. What takes time
+# about the flights is their days, a file for each partition: one month of them, else the year.
 ROWS = int(os.environ.get("ROWS") or 150_000)
+MONTHS, FLIGHTS = (12, ALL_FLIGHTS) if os.environ.get("ROWS") else (1, 27_004)
 GENERATED = Columns(
     value="value",
     key="key",
@@ -37,20 +38,9 @@ GENERATED = Columns(
 BY_CARRIER = Columns(key="carrier", timestamp="time_hour", headers=(("from", "origin"),))
 
 
-def everything(source: Reader, topic: str) -> list[Any]:
-    """All rows of a topic, by partition."""
-    tables: list[Any] = []
-    for name, partition in source.partitions():
-        if name == topic:
-            start, end = source.bounds(topic, partition, Isolation.READ_UNCOMMITTED)
-            batches = source.read(topic, partition, start, end, Isolation.READ_UNCOMMITTED)
-            tables.append(pa.Table.from_batches(list(batches)).combine_chunks())
-    return tables
-
-
 def test_flights_there_and_back(spark: SparkSession, tmp_path: Path) -> None:
     """Parquet -> segment files -> archive -> segment files: every byte of every record is the same."""
-    source = flights_parquet(tmp_path)
+    source = flights_parquet(tmp_path, MONTHS)
     first, second = tmp_path / "first", tmp_path / "second"
     seeded = seed(
         [source],
@@ -175,30 +165,3 @@ def test_generated_records_over_the_network(
     assert [each.end_offset for each in twice.partitions] == [
         2 * each.end_offset for each in replayed.partitions
     ]
-
-
-def test_a_directory_of_apache_kafka(spark: SparkSession, tmp_path: Path) -> None:
-    """Audited while Kafka runs, after it was killed, and after it was closed; archived and replayed."""
-    kafka = ApacheKafka(tmp_path / "kafka")
-    try:
-        client = Client(kafka.bootstrap)
-        client.create("orders", 2, segment_bytes=str(1 << 20))
-        for codec in ("none", "gzip", "snappy", "lz4", "zstd"):
-            client.send("orders", range(3_000), partition=0, compression=codec)
-        client.send("orders", range(1_000), partition=1)
-        assert audit(kafka.data_dir, spark=spark).damage == []
-        kafka.kill()
-        assert audit(kafka.data_dir, topics=["orders"], spark=spark).damage == []
-        kafka.start()
-        kafka.stop()
-        closed = audit(kafka.data_dir, spark=spark)
-        assert closed.damage == []
-        assert sum(each.records for each in closed.partitions if each.topic == "orders") == 16_000
-        archive(tmp_path / "archive", data_dir=kafka.data_dir, topics=["orders"], spark=spark)
-        replay(tmp_path / "archive", topic="orders", data_dir=tmp_path / "ours", spark=spark)
-        theirs, ours = (
-            everything(reader(path, None), "orders") for path in (kafka.data_dir, tmp_path / "ours")
-        )
-        assert theirs == ours
-    finally:
-        kafka.stop()

@@ -16,7 +16,15 @@ import pytest
 from kafkalite.spark.audit.auditing import judge, plan_audit
 from kafkalite.spark.audit.partitions import AuditTask
 from kafkalite.spark.data_directory import Isolation
-from kafkalite.spark.pipelines import Columns, PipelineError, archive, archiving, replay, seed
+from kafkalite.spark.pipelines import (
+    Columns,
+    PipelineError,
+    archive,
+    archiving,
+    input_files,
+    replay,
+    seed,
+)
 from kafkalite.spark.pipelines.delivery import Delivery
 from kafkalite.spark.pipelines.json_rows import json_objects
 from kafkalite.spark.pipelines.manifest import MANIFEST, Manifest
@@ -213,6 +221,21 @@ def test_a_seed_is_what_it_was(tmp_path: Path) -> None:
     other = generated("t", tmp_path / "other", 3000, partitions=3, seed=5)
     assert one.partitions == two.partitions
     assert one.partitions != other.partitions
+
+
+def test_a_large_file_is_split_by_row_groups(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "rows.parquet"
+    pa.parquet.write_table(pa.table({"i": range(2000)}), path, row_group_size=300)
+    columns = Columns(key="i", timestamp_ms=1)
+    made = []
+    for part_rows in (250_000, 500):
+        monkeypatch.setattr(input_files, "_PART_ROWS", part_rows)
+        to = {"data_dir": tmp_path / f"data-{part_rows}", "partitions": 2}
+        made.append(seed([path], topic="t", columns=columns, spark=SPARK, **to))
+    assert made[0].partitions == made[1].partitions
+    assert len(input_files.split(str(path), "parquet")[1]) == 4
 
 
 def test_all_columns_find_their_place(tmp_path: Path) -> None:
