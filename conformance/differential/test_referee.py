@@ -46,7 +46,14 @@ def changed(old: Any, path: str) -> Iterator[tuple[str, Any]]:
         yield path, "planted" if old is None else None
 
 
-def test_every_planted_difference_is_seen(pair: Pair, topic: str) -> None:
+@pytest.fixture
+def uncounted(pair: Pair) -> Pair:
+    """The same brokers: what is planted here is none of their differences."""
+    return Pair(*pair.sides)
+
+
+def test_every_planted_difference_is_seen(uncounted: Pair, topic: str) -> None:
+    pair = uncounted
     pair.create_topic(topic, 2)
     reference = pair.reference.ask(ApiKey.METADATA, 12, about(topic))
     tested = pair.tested.ask(ApiKey.METADATA, 12, about(topic))
@@ -60,7 +67,8 @@ def test_every_planted_difference_is_seen(pair: Pair, topic: str) -> None:
             pair.compare(where, reference, wrong)
 
 
-def test_a_closed_connection_is_a_difference(pair: Pair, topic: str) -> None:
+def test_a_closed_connection_is_a_difference(uncounted: Pair, topic: str) -> None:
+    pair = uncounted
     reference = pair.reference.ask(ApiKey.METADATA, 12, about(topic))
     with pytest.raises(AssertionError):
         pair.compare("closed", reference, None)

@@ -101,9 +101,13 @@ def effective_source(config: BrokerConfig, name: str, overrides: Mapping[str, st
 
 
 def describe_node(config: BrokerConfig, node_id: int) -> Iterator[DescribedConfig]:
-    """All configs of one node."""
+    """All configs of one node; the internal ones that are set, too (ConfigHelper.allConfigs)."""
     names = [name for name, definition in BROKER_CONFIGS.items() if not definition.internal]
-    extra = [name for name in config.static if name not in BROKER_CONFIGS]
+    extra = [
+        name
+        for name in config.static
+        if name not in BROKER_CONFIGS or BROKER_CONFIGS[name].internal
+    ]
     for name in names + extra:
         definition = BROKER_CONFIGS.get(name) or find(name)
         if definition is None:
