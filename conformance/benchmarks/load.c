@@ -139,8 +139,8 @@ int main(int argc, char **argv) {
     static uint8_t input[INPUT];
     for (long due = (long)count * depth; due > 0;) {
         struct epoll_event events[64];
-        int ready = epoll_wait(poll, events, 64, 10000);
-        if (ready == 0) { fprintf(stderr, "load: no answer for 10 s\n"); return 1; }
+        int ready = epoll_wait(poll, events, 64, 120000);
+        if (ready == 0) { fprintf(stderr, "load: no answer for 120 s\n"); return 1; }
         for (int i = 0; i < ready; i++) {
             struct connection *c = events[i].data.ptr;
             ssize_t n = recv(c->fd, input, sizeof input, 0);
