@@ -97,7 +97,7 @@ def taken(measure: Measure, sides: list[Side], rounds: int) -> Samples:
 
 @contextmanager
 def said(what: str, kind: str) -> Iterator[None]:
-    """What goes wrong inside ends this broker's part, in one line; with kafkalite, the run."""
+    """What goes wrong inside ends this broker's part, in one line; with kafkalite, the measure."""
     try:
         yield
     except Exception as error:
@@ -128,6 +128,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # As pip installs it: compiled once, not at every start.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     results = Results(flags.json)
+    failed: list[str] = []
     if not flags.report:
         print(f"{'':33}{'medians':47}{'ratio: min/median/max':23}bar")
         with tempfile.TemporaryDirectory(prefix="benchmarks-") as directory, ExitStack() as stack:
@@ -139,13 +140,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 stack.callback(side.close)
             for measure in chosen(flags.only):
                 rounds = flags.rounds or (1 if flags.quick else measure.rounds)
-                samples = taken(measure, sides, rounds)
+                began = time.monotonic()
+                try:
+                    samples = taken(measure, sides, rounds)
+                except Exception:  # noqa: BLE001 - one measure's trouble, shown and named at the end
+                    # The others are measured all the same, and the document is written.
+                    failed.append(measure.name)
+                    traceback.print_exc()
+                    continue
                 show(measure, samples)
+                print(f"    in {time.monotonic() - began:.0f} s", flush=True)
                 if not flags.quick or flags.json != RESULTS:
                     results.keep(measure, samples, time.strftime("%Y-%m-%d"))
     if not flags.quick or flags.document != DOCUMENT:
         write(results, flags.document)
-    return 0
+    if failed:
+        print(f"not measured: {', '.join(failed)}")
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

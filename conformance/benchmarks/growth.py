@@ -11,17 +11,21 @@ from pathlib import Path
 from conformance.benchmarks.load import request, run
 from conformance.benchmarks.sampling import (
     Side,
+    ask,
     cpu_seconds,
     create_topic,
     one_record,
     produce_request,
     produced,
+    wait_until_led,
 )
 from conformance.harness.raw import RawConnection
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.messages import create_topics, fetch, metadata
+from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.messages import create_partitions, create_topics, fetch, metadata
 
 CONNECTIONS = 8
+MOST_AT_ONCE = 2500  # partitions in one request: Apache Kafka takes no 10,000
 GAP = 1_000_000
 SEGMENT_BYTES = 1000 * GAP
 IN_A_HOLE = 1000  # offsets of a batch whose records are not there
@@ -62,7 +66,9 @@ class Partitions(Growth):
 
     def cost(self, size: int) -> float:
         topic = f"partitions-{size}"
-        create_topic(self.broker, topic, size)
+        create_topic(self.broker, topic, min(size, MOST_AT_ONCE))
+        for count in range(2 * MOST_AT_ONCE, size + 1, MOST_AT_ONCE):
+            self.grow(topic, count)
         frames = [
             request(ApiKey.PRODUCE, 12, produce_request(topic, partition))
             for partition in range(size)
@@ -73,6 +79,13 @@ class Partitions(Growth):
             for frame in frames:
                 connection.ask(frame[4:])
         return self.microseconds(b"".join(frames))
+
+    def grow(self, topic: str, count: int) -> None:
+        wanted = create_partitions.CreatePartitionsTopic(name=topic, count=count, assignments=None)
+        body = create_partitions.CreatePartitionsRequest(topics=[wanted], timeout_ms=60_000)
+        done = ask(self.broker.bootstrap, ApiKey.CREATE_PARTITIONS, 3, body).results[0]
+        assert done.error_code == ErrorCode.NONE, done
+        wait_until_led(self.broker, topic, count)
 
 
 class Topics(Growth):

@@ -85,6 +85,7 @@ def _bulk(codec: str, title: str) -> Measure:
         ),
         "bulk:Produce",
         {"codec": codec, "record_bytes": 100, "records": 3_000_000},
+        rounds=3,
     )
 
 
@@ -180,6 +181,7 @@ MEASURES: tuple[Measure, ...] = (
         "8 producers and 8 consumers at once, 32 partitions",
         (Figure("MB/s in + out", at_least(1.0), 0), Figure("CPU s per GB")),
         "bulk:Both",
+        rounds=3,
     ),
     _tiny("1", "1 connection", 1.0, connections=1),
     _tiny("8", "8 connections", 1.0, connections=8),
@@ -200,12 +202,14 @@ MEASURES: tuple[Measure, ...] = (
             Figure("p99.9 ms", at_most(0.3), 3),
         ),
         "latency:Alone",
+        rounds=3,
     ),
     Measure(
         "latency-loaded",
         "produce -> consume beside 100 MB/s of bulk load",
         (Figure("p50 ms", None, 3), Figure("p99 ms", at_most(1.0), 3)),
         "latency:BesideLoad",
+        rounds=3,
     ),
     Measure(
         "cold-start",
