@@ -90,6 +90,7 @@ class ClassicGroup:
         protocol_type: str | None = None,
         protocol_name: str | None = None,
         leader_id: str | None = None,
+        made_at: int = -1,
     ) -> None:
         self.group_id = group_id
         self.state = state
@@ -109,6 +110,8 @@ class ClassicGroup:
         self.subscribed_topics: frozenset[str] | None = None
         """Known for consumer groups only; None is "cannot know"."""
         self.initial_delay_left_ms = 0
+        self.made_at = made_at
+        """The offset of the record with which it is seen: its own, or, without one, the next."""
         self.phase = Timer(lambda: None)
         """Ends the wait for JoinGroups, later for SyncGroups: see classic_protocol.py."""
         self._awaiting_join_count = 0

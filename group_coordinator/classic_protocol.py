@@ -61,9 +61,9 @@ class ClassicProtocol:
         self._save(group_id, [*tombstones, state_log.group_metadata(group)])
         return group
 
-    def simple_group(self, group_id: str) -> ClassicGroup:
+    def simple_group(self, group_id: str, made_at: int = -1) -> ClassicGroup:
         """A name under which somebody keeps offsets: those are all there is to write of it."""
-        group = ClassicGroup(group_id, now_ms=self._now_ms())
+        group = ClassicGroup(group_id, now_ms=self._now_ms(), made_at=made_at)
         self.watch_phase(group)
         return group
 

@@ -75,3 +75,11 @@ def _refuse_empty(value: str | None, name: str) -> None:
 
 def _invalid(message: str) -> KafkaError:
     return KafkaError(ErrorCode.INVALID_REQUEST, message)
+
+
+def group_not_found(group_id: str, group: object | None, what: str = "Group") -> KafkaError:
+    """There is none of that name, or it is of another protocol."""
+    wrong = f"Group {group_id} is not a consumer group."
+    return KafkaError(
+        ErrorCode.GROUP_ID_NOT_FOUND, wrong if group else f"{what} {group_id} not found."
+    )

@@ -20,7 +20,7 @@ from kafkalite.group_coordinator.classic_group import ClassicGroup
 from kafkalite.group_coordinator.classic_in_consumer import ClassicInConsumer
 from kafkalite.group_coordinator.classic_protocol import ClassicProtocol
 from kafkalite.group_coordinator.config import GroupConfig, GroupOverrides
-from kafkalite.group_coordinator.consumer_checks import check_request
+from kafkalite.group_coordinator.consumer_checks import check_request, group_not_found
 from kafkalite.group_coordinator.consumer_group import ConsumerGroup
 from kafkalite.group_coordinator.consumer_member import JOIN_EPOCH
 from kafkalite.group_coordinator.consumer_protocol import Changes, ConsumerProtocol
@@ -434,7 +434,7 @@ class GroupCoordinator:
         for group_id in group_ids:
             try:
                 shard = self.shard_of(group_id, context.node_id)
-                group = shard.groups.get(group_id)
+                group = shard.seen(group_id, self.log.end_offset(shard.partition))
                 described.append(admin.describe(group_id, group, context.api_version))
             except KafkaError as refused:
                 described.append(DescribedGroup(group_id=group_id, error_code=refused.code))
@@ -448,7 +448,8 @@ class GroupCoordinator:
             try:
                 self._check_consumer_protocol()
                 check_group_id(group_id)
-                group = self.shard_of(group_id, context.node_id).groups.get(group_id)
+                shard = self.shard_of(group_id, context.node_id)
+                group = shard.seen(group_id, self.log.end_offset(shard.partition))
                 default = self.config.group_consumer_assignors[0]
                 described.append(admin.describe_consumer(group_id, group, self.topics, default))
             except KafkaError as refused:
@@ -463,7 +464,12 @@ class GroupCoordinator:
         self, context: Context, states: Sequence[str], types: Sequence[str]
     ) -> list[ListedGroup]:
         """The groups of the node asked; no filter lets all through."""
-        groups = (g for shard in self.shards_of(context.node_id) for g in shard.groups.values())
+        groups = (
+            group
+            for shard in self.shards_of(context.node_id)
+            for group_id in shard.groups
+            if (group := shard.seen(group_id, self.log.end_offset(shard.partition)))
+        )
         return admin.listed(groups, states, types)
 
     async def delete_groups(
@@ -485,13 +491,6 @@ class GroupCoordinator:
         group.validate_delete()
         self._offsets.forget_group(shard, group)
         self._unload(group, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-
-
-def group_not_found(group_id: str, group: Group | None, what: str = "Group") -> KafkaError:
-    wrong = f"Group {group_id} is not a consumer group."
-    return KafkaError(
-        ErrorCode.GROUP_ID_NOT_FOUND, wrong if group else f"{what} {group_id} not found."
-    )
 
 
 def check_group_id(group_id: str) -> None:

@@ -151,7 +151,7 @@ class OffsetRequests:
         self, shard: Shard, request: OffsetCommitRequest, api_version: int
     ) -> OffsetCommitResponse:
         may_commit = None
-        if any(self._topics.partition_count(topic.name) for topic in request.topics):
+        if is_any_there := self._is_any_there(request.topics):
             group = shard.groups.get(request.group_id)
             if group is None and request.generation_id_or_member_epoch >= 0:
                 raise KafkaError(
@@ -187,14 +187,15 @@ class OffsetRequests:
                 for topic in request.topics
             ]
         )
-        self._write(shard, request.group_id, commit)
+        if is_any_there:
+            self._write(shard, request.group_id, commit)
         return response
 
     def txn_commit(
         self, shard: Shard, request: TxnOffsetCommitRequest, api_version: int
     ) -> TxnOffsetCommitResponse:
         may_commit = None
-        if any(self._topics.partition_count(topic.name) for topic in request.topics):
+        if is_any_there := self._is_any_there(request.topics):
             group = shard.groups.get(request.group_id)
             if group is None and request.generation_id >= 0:
                 raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
@@ -223,8 +224,18 @@ class OffsetRequests:
                 for topic in request.topics
             ]
         )
-        self._write(shard, request.group_id, commit, request.producer_id, request.producer_epoch)
+        if is_any_there:
+            who = request.producer_id, request.producer_epoch
+            self._write(shard, request.group_id, commit, *who)
         return response
+
+    def _is_any_there(self, topics: Iterable[TopicCommit]) -> bool:
+        """Whether any partition is: for none of them, Kafka does not ask the coordinator at all."""
+        return any(
+            0 <= partition.partition_index < self._topics.partition_count(topic.name)
+            for topic in topics
+            for partition in topic.partitions
+        )
 
     def _write(
         self,
@@ -234,16 +245,17 @@ class OffsetRequests:
         producer_id: int = NO_PRODUCER_ID,
         producer_epoch: int = -1,
     ) -> None:
-        if not commit.records:
-            return
-        base_offset = self._log.append(
-            shard.partition,
-            commit.records,
-            producer_id=producer_id,
-            producer_epoch=producer_epoch,
-        )
+        """The records, and the group if it is new: one whose offsets could not be kept, too."""
+        base_offset = self._log.end_offset(shard.partition)
+        if commit.records:
+            base_offset = self._log.append(
+                shard.partition,
+                commit.records,
+                producer_id=producer_id,
+                producer_epoch=producer_epoch,
+            )
         if group_id not in shard.groups:
-            shard.groups[group_id] = self._classic.simple_group(group_id)
+            shard.groups[group_id] = self._classic.simple_group(group_id, base_offset)
         commit.apply(shard.offsets, group_id, base_offset, producer_id)
 
     def fetch(

@@ -51,6 +51,14 @@ class Shard:
         self.groups: dict[str, Group] = {}
         self.offsets = OffsetTable()
 
+    def seen(self, group_id: str, log_end_offset: int) -> Group | None:
+        """The group for those who only look: they see what is written, and of a group whose first
+        offsets could not be kept nothing is, until something else is written to its partition."""
+        group = self.groups.get(group_id)
+        if isinstance(group, ClassicGroup) and group.made_at >= log_end_offset:
+            return None
+        return group
+
     def load(self, entries: Iterable[ReplayedRecord | ReplayedMarker], now_ms: int) -> None:
         """Apply all that was written."""
         for entry in entries:

@@ -71,6 +71,10 @@ class OffsetLog(Protocol):
         """The node that coordinates the groups of this partition."""
         ...
 
+    def end_offset(self, partition: int) -> int:
+        """Where the next record of the partition will stand."""
+        ...
+
     def append(
         self,
         partition: int,

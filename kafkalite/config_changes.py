@@ -85,6 +85,9 @@ class ConfigChanges:
     ) -> list[object]:
         """The records for some changes to a resource, asked of `node_id`. Raises KafkaError."""
         check_changes(changes)
+        if resource_type not in _TABLES:
+            raise _unknown_type(resource_type)
+        check_operations(changes)
         present = self._cluster.image.configs.get((resource_type, name), {})
         wanted = dict(present)
         if resource_type == BROKER_RESOURCE:
@@ -129,7 +132,7 @@ class ConfigChanges:
         }
         validate = validators.get(resource_type)
         if validate is None:
-            raise _invalid(f"Unknown resource type {resource_type}")
+            raise _unknown_type(resource_type)
         try:
             validate(name, configs, changed)
         except ConfigError as error:
@@ -147,8 +150,9 @@ class ConfigChanges:
         """Say once of each config that it is kept, but does nothing here."""
         warned = self._cluster.configs_warned_of
         for key in changed:
-            definition = table.get(key)
-            if definition and definition.support is Support.ACCEPTED and key not in warned:
+            definition = table.get(key) or find(key)
+            has_effect = definition is not None and definition.support is not Support.ACCEPTED
+            if not has_effect and key not in warned:
                 warned.add(key)
                 logger.warning("config %s is kept, but has no effect here", key)
 
@@ -184,9 +188,8 @@ class ConfigChanges:
 
     def _check_dynamic(self, name: str, configs: Configs, changed: Sequence[str]) -> None:
         """Whether a running node takes these, at this level (DynamicBrokerConfig.validate)."""
-        unknown = [key for key in changed if find(key) is None]
-        if unknown:
-            raise ConfigError(f"Unknown broker config name: {unknown[0]}")
+        # Kafka keeps what it does not know: it may be a plugin's.
+        changed = [key for key in changed if find(key) is not None]
         static = [key for key in changed if not _definition(key).dynamic]
         if static:
             raise _invalid(f"Cannot update these configs dynamically: {_listed(static)}")
@@ -305,6 +308,10 @@ def check_changes(changes: Sequence[ConfigChange]) -> None:
     ]
     if nulls:
         raise _invalid(f"Null value not supported for : {', '.join(nulls)}")
+
+
+def check_operations(changes: Sequence[ConfigChange]) -> None:
+    """Raises KafkaError(INVALID_REQUEST) for one that is none."""
     for change in changes:
         if change.operation not in _OPERATIONS:
             raise _invalid(f"Unknown operations type {change.operation}")
@@ -340,7 +347,9 @@ def _apply(resource_type: int, configs: dict[str, str], change: ConfigChange) ->
     if change.operation == Operation.SET:
         configs[change.name] = value
         return
-    definition = _TABLES.get(resource_type, {}).get(change.name)
+    # Kafka's controller knows the types of topics' and nodes' configs only (KafkaConfigSchema).
+    is_typed = resource_type in (TOPIC_RESOURCE, BROKER_RESOURCE)
+    definition = _TABLES[resource_type].get(change.name) if is_typed else None
     if definition is None or definition.type is not ConfigType.LIST:
         raise KafkaError(ErrorCode.INVALID_CONFIG, _not_a_list(resource_type, change))
     text = configs.get(change.name, definition.default)
@@ -357,6 +366,8 @@ def _apply(resource_type: int, configs: dict[str, str], change: ConfigChange) ->
 def _not_a_list(resource_type: int, change: ConfigChange) -> str:
     operation = Operation(change.operation).name
     if resource_type == BROKER_RESOURCE:
+        if find(change.name) is None:
+            return f"Unknown config name: {change.name}"
         return f"Config value {operation.lower()} is not allowed for config key: {change.name}"
     return f"Can't {operation} to key {change.name} because its type is not LIST."
 
@@ -373,6 +384,10 @@ def _listed(names: Sequence[str]) -> str:
 
 def _record(resource_type: int, resource: str, name: str, value: str | None) -> ConfigRecord:
     return ConfigRecord(resource_type=resource_type, resource_name=resource, name=name, value=value)
+
+
+def _unknown_type(resource_type: int) -> KafkaError:
+    return _invalid(f"Unknown resource type {resource_type}")
 
 
 def _invalid(message: str) -> KafkaError:

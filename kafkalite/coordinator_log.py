@@ -70,6 +70,10 @@ class ConsumerOffsetsLog:
         leader_id = self._partition(partition).coordinator_id
         return leader_id if leader_id >= 0 else None
 
+    def end_offset(self, partition: int) -> int:
+        """Where the next record of the partition will stand."""
+        return self._partition(partition).log.log_end_offset
+
     def append(
         self,
         partition: int,

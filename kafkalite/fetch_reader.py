@@ -139,8 +139,12 @@ class FetchReader:
         topics = self._broker.topics
         if self._uses_topic_ids:
             topic = topics.by_id(target.topic_id)
-            if topic is None:
+            if topic is not None:
+                target.known_as = topic.name
+            elif not target.known_as:
                 raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
+            elif topics.get(target.known_as) is not None:
+                raise KafkaError(ErrorCode.INCONSISTENT_TOPIC_ID)
         else:
             topic = topics.get(target.topic)
         if topic is None or not 0 <= target.index < len(topic.partitions):
@@ -153,7 +157,9 @@ class FetchReader:
         try:
             partition = self._find(target)
         except KafkaError as error:
-            return _failed(target, error, aborted_transactions=[])
+            # That a topic is another one Kafka finds out later than that there is none.
+            is_late = error.code is ErrorCode.INCONSISTENT_TOPIC_ID
+            return _failed(target, error, aborted_transactions=None if is_late else [])
         try:
             self._check(partition, target)
             return self._read_partition(partition, target, max_bytes, minimum_one_batch)

@@ -49,6 +49,9 @@ class FetchTarget:
     wanted: FetchPartition
     told_high_watermark: int = -1
     told_log_start_offset: int = -1
+    known_as: str = ""
+    """Where the client gives an id, the topic's name when it was last there: of a topic that is gone
+    a session says so, and not that the id is unknown."""
 
     def must_tell(self, answer: PartitionData) -> bool:
         """Whether an incremental response has to carry `answer`; remembers what it says."""
@@ -187,7 +190,8 @@ class FetchSessionCache:
         session.update(request)
         del self._sessions[session.session_id]
         if not session.targets:
-            return SessionlessFetch([])
+            # What was both wanted and forgotten is answered once more.
+            return SessionlessFetch(_targets(request))
         self._sessions[session.session_id] = session
         session.used_at = self._clock()
         session.epoch = session.epoch + 1 if session.epoch < _MAX_EPOCH else 1

@@ -13,19 +13,33 @@ import pytest
 
 from conformance.conftest import starter
 from conformance.differential.pair import Pair
-from conformance.differential.ready import PROPERTIES, THREE_NODES, make_ready
+from conformance.differential.ready import ONE_NODE, PROPERTIES, THREE_NODES, make_ready
 from conformance.differential.side import Side
-from conformance.differential.summary import write_summary
+from conformance.differential.summary import PAIRS, write_summary
 from conformance.harness.apache_kafka import ApacheKafka
 from conformance.harness.broker import Broker
 
-PAIRS = pytest.StashKey[list[Pair]]()
+HERE = Path(__file__).parent
+COVERED = HERE / "test_covered.py"
 STARTED_AT = pytest.StashKey[float]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[PAIRS] = []
     config.stash[STARTED_AT] = time.monotonic()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """What looks at all the others comes after them; when some are left out, it is, too."""
+    last = [item for item in items if item.path == COVERED]
+    others = [item for item in items if item.path != COVERED]
+    is_chosen = config.option.keyword or any("::" in argument for argument in config.args)
+    is_whole = {item.path for item in others} >= set(HERE.glob("test_*.py")) - {COVERED}
+    if is_chosen or not is_whole:
+        config.hook.pytest_deselected(items=last)
+        last = []
+    items[:] = others + last
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -41,7 +55,7 @@ def both(
     config: pytest.Config, directory: Path, living: list[Broker], node_count: int = 1
 ) -> Iterator[Pair]:
     """The reference and the broker under test, of so many nodes, and what they are asked counted."""
-    properties = PROPERTIES | (THREE_NODES if node_count > 1 else {})
+    properties = PROPERTIES | (THREE_NODES if node_count > 1 else ONE_NODE)
     reference = ApacheKafka(directory / "reference", properties, node_count)
     living.append(reference)
     tested = starter(config.getoption("--broker"), directory / "tested", living)(

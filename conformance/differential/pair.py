@@ -8,7 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from conformance.differential.accepted import Accepted, accepted
-from conformance.differential.plain import count_leaves, differences, error_codes
+from conformance.differential.plain import (
+    count_leaves,
+    differences,
+    error_codes,
+    in_one_order,
+)
 from conformance.differential.side import Body, Side
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode
@@ -87,15 +92,10 @@ class Pair:
         api: ApiKey | None = None,
         version: int = 0,
     ) -> None:
-        """Raises Difference."""
+        """Raises Difference. Counts as a request of `api`, if that is given."""
         expected = self.reference.names.plain(reference)
         seen = self.tested.names.plain(tested)
         tally = self.tally
-        if api is None and " v" in what:
-            name, _, number = what.rpartition(" v")
-            name = name.upper()
-            if name in ApiKey.__members__ and number.isdigit():
-                api, version = ApiKey[name], int(number)
         if api is not None:
             tally.requests[api, version] += 1
             for code in error_codes(reference):
@@ -103,6 +103,8 @@ class Pair:
         tally.fields += count_leaves(expected)
         tally.closed += reference is None
         found = []
+        if expected != seen:
+            expected, seen = in_one_order(expected), in_one_order(seen)
         for line in differences(expected, seen, what):
             entry = accepted(line)
             if entry is None:

@@ -46,6 +46,11 @@ _OPAQUE: dict[type[Any], frozenset[str]] = {
 }
 # Not those in sync: they stand in the order in which they caught up.
 _ORDERED = frozenset({"replica_nodes", "replicas", "records"})
+_KNOWN_BY = (
+    *("name", "topic", "topic_name", "topic_id", "partition_index", "partition", "index"),
+    *("node_id", "broker_id", "group_id", "member_id", "transactional_id", "user"),
+    *("resource_type", "resource_name"),
+)
 BATCH_HEADER_BYTES = 61
 
 
@@ -75,9 +80,7 @@ class Names:
                 for each in _field_names(class_)
             }
         if isinstance(value, list):
-            kept = [item for item in value if not self.is_foreign(item)]
-            found = [self.plain(item, name, owner) for item in kept]
-            return found if name in _ORDERED else in_one_order(found)
+            return [self.plain(item, name, owner) for item in value if not self.is_foreign(item)]
         if owner in _OPAQUE and name in _OPAQUE[owner]:
             return "unlike" if value >= 0 else value
         if isinstance(value, UUID):
@@ -220,11 +223,25 @@ def kafka_text(topic_id: UUID) -> str:
     return base64.urlsafe_b64encode(topic_id.bytes).decode().rstrip("=")
 
 
-def in_one_order(items: list[Any]) -> list[Any]:
-    """Most lists come out of hash tables: the protocol promises them no order."""
-    if len(items) < 2:
-        return items
-    return sorted(items, key=lambda item: json.dumps(item, sort_keys=True, default=repr))
+def in_one_order(value: Any, name: str = "") -> Any:
+    """With its lists sorted: most come out of hash tables, and the protocol promises them no order."""
+    if isinstance(value, dict):
+        return {each: in_one_order(part, each) for each, part in value.items()}
+    if not isinstance(value, list):
+        return value
+    found = [in_one_order(item, name) for item in value]
+    if name in _ORDERED:
+        return found
+    return sorted(found, key=place)
+
+
+def place(item: Any) -> tuple[str, str]:
+    """Where it stands in a list: by what it is known by, then by all that there is of it."""
+    known = [item[name] for name in _KNOWN_BY if name in item] if isinstance(item, dict) else []
+    return (
+        json.dumps(known, default=repr),
+        json.dumps(item, sort_keys=True, default=repr),
+    )
 
 
 def differences(expected: Any, seen: Any, path: str) -> list[str]:
@@ -237,13 +254,29 @@ def differences(expected: Any, seen: Any, path: str) -> list[str]:
             for name in expected
             for line in differences(expected[name], seen.get(name), f"{path}.{name}")
         ]
-    if isinstance(expected, list) and isinstance(seen, list) and len(expected) == len(seen):
-        return [
-            line
-            for index, pair in enumerate(zip(expected, seen, strict=True))
-            for line in differences(*pair, f"{path}[{index}]")
-        ]
+    if isinstance(expected, list) and isinstance(seen, list):
+        missing, unexpected = without(expected, seen), without(seen, expected)
+        if missing and len(missing) == len(unexpected):
+            return [
+                line
+                for index, pair in enumerate(zip(missing, unexpected, strict=True))
+                for line in differences(*pair, f"{path}[{index}]")
+            ]
+        if missing or unexpected:  # else only the order is another
+            expected, seen = missing, unexpected
     return [f"{path}:\n  - {expected!r}\n  + {seen!r}"]
+
+
+def without(items: list[Any], others: list[Any]) -> list[Any]:
+    """The items that are not among the others, each as often as it is there once more."""
+    others = list(others)
+    left = []
+    for item in items:
+        if item in others:
+            others.remove(item)
+        else:
+            left.append(item)
+    return left
 
 
 def count_leaves(value: Any) -> int:
@@ -261,5 +294,5 @@ def error_codes(answer: Any) -> set[int]:
     found: set[int] = set()
     for name in getattr(type(answer), "__slots__", ()):
         value = getattr(answer, name)
-        found |= {value} if name == "error_code" else error_codes(value)
+        found |= {value} if name.endswith("error_code") else error_codes(value)
     return found

@@ -11,6 +11,7 @@ one, and does without its marker (KAFKA-20734). kafkalite waits for the leader.
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
@@ -21,6 +22,8 @@ from conformance.differential.side import Side
 from conformance.harness.broker import SMALL
 from kafkalite.cluster import Cluster
 from kafkalite.testing import broker
+from kafkalite.transaction_coordinator.coordinator import TransactionCoordinator
+from kafkalite.transaction_coordinator.transaction import LAST_EPOCH_OF_CLIENTS
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
@@ -37,12 +40,16 @@ from kafkalite.wire.messages.init_producer_id import InitProducerIdRequest
 from kafkalite.wire.messages.records.register_broker_record import RegisterBrokerRecord
 
 LIVING, LOST = "living", "lost"
+LAST_EPOCH = "last-epoch"
 # One coordinator for all of them; and node 1 is the only one when the internal topics are made.
 PROPERTIES = {
     **SMALL,
     "offsets.topic.num.partitions": "1",
     "transaction.state.log.num.partitions": "1",
     "broker.session.timeout.ms": "3600000",
+    # what only a broker's own configs lead to
+    "delete.topic.enable": "false",
+    "group.max.size": "1",
     # A Produce waits in vain; how long it does is looked at in tests/broker/.
     "add.partitions.to.txn.retry.backoff.max.ms": "1",
     "add.partitions.to.txn.retry.backoff.ms": "1",
@@ -93,6 +100,7 @@ def prepare(data_dir: Path) -> Ids:
         ids = {
             ending.transactional_id: end(side, ending, *begin(side, ending)) for ending in ENDINGS
         }
+        ids[LAST_EPOCH] = run_out_of_epochs(side, running._running.transaction_coordinator)
         side.close()
         cluster = running._running.cluster
         cluster.write([cluster._registration_change(1, fenced=1)])
@@ -129,6 +137,19 @@ def begin(side: Side, ending: Ending) -> tuple[int, int]:
         v3_and_below_topics=topics,
     )
     ask(side, ApiKey.ADD_PARTITIONS_TO_TXN, 3, add)
+    return made.producer_id, made.producer_epoch
+
+
+def run_out_of_epochs(side: Side, coordinator: TransactionCoordinator) -> tuple[int, int]:
+    """A producer with one epoch left: to ask for 32766 of them would take a minute."""
+    request = InitProducerIdRequest(transactional_id=LAST_EPOCH, transaction_timeout_ms=60_000)
+    ask(side, ApiKey.INIT_PRODUCER_ID, 5, request)
+    transactions = coordinator._transactions
+    transactions[LAST_EPOCH] = replace(
+        transactions[LAST_EPOCH], producer_epoch=LAST_EPOCH_OF_CLIENTS - 1
+    )
+    made = ask(side, ApiKey.INIT_PRODUCER_ID, 5, request)
+    assert made.producer_epoch == LAST_EPOCH_OF_CLIENTS
     return made.producer_id, made.producer_epoch
 
 

@@ -27,6 +27,14 @@ PROPERTIES = {
     "log.initial.task.delay.ms": "86400000",
     "log.segment.delete.delay.ms": "1000",
 }
+ONE_NODE = {
+    # so that what is asked first is seen first, on whatever connection
+    "num.network.threads": "1",
+    "num.io.threads": "1",
+    "group.coordinator.threads": "1",
+    # and a coordinator writes at once what it has to
+    "group.coordinator.append.linger.ms": "0",
+}
 THREE_NODES = {
     "offsets.topic.replication.factor": "3",
     "transaction.state.log.replication.factor": "3",

@@ -18,11 +18,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from conformance.differential.accepted import ACCEPTED
 from conformance.differential.pair import Pair, Tally
 from conformance.harness.jars import KAFKA_VERSION
 from kafkalite.apis import APIS
 from kafkalite.wire.api_keys import ApiKey
+
+PAIRS = pytest.StashKey[list[Pair]]()
 
 
 def served() -> list[tuple[ApiKey, int]]:
@@ -77,6 +81,15 @@ def summary(pairs: Sequence[Pair], tested: str, seconds: float) -> dict[str, Any
 
 
 def sources(tallies: Sequence[tuple[str, Tally]]) -> dict[str, Any]:
+    """By name: several pairs of brokers may have been asked by the same."""
+    merged: dict[str, Tally] = {}
+    for name, tally in tallies:
+        whole = merged.setdefault(name, Tally())
+        whole.requests += tally.requests
+        whole.fields += tally.fields
+        whole.closed += tally.closed
+        whole.differences += tally.differences
+        whole.seconds += tally.seconds
     return {
         name: {
             "requests": sum(tally.requests.values()),
@@ -86,5 +99,5 @@ def sources(tallies: Sequence[tuple[str, Tally]]) -> dict[str, Any]:
             "differences": tally.differences,
             "seconds": round(tally.seconds, 1),
         }
-        for name, tally in tallies
+        for name, tally in merged.items()
     }

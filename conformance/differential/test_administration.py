@@ -32,6 +32,10 @@ from kafkalite.wire.messages.describe_client_quotas import (
     ComponentData,
     DescribeClientQuotasRequest,
 )
+from kafkalite.wire.messages.describe_log_dirs import (
+    DescribableLogDirTopic,
+    DescribeLogDirsRequest,
+)
 from kafkalite.wire.messages.describe_quorum import (
     DescribeQuorumRequest,
     PartitionDataRequest,
@@ -238,6 +242,14 @@ def test_another_quorum(pair: Pair, name: str, index: int, version: int) -> None
     pair.ask(ApiKey.DESCRIBE_QUORUM, version, DescribeQuorumRequest(topics=[topic]))
 
 
+@pytest.mark.parametrize("version", range(3))
+def test_the_quorum(pair: Pair, version: int) -> None:
+    topic = TopicDataRequest(
+        topic_name="__cluster_metadata", partitions=[PartitionDataRequest(partition_index=0)]
+    )
+    pair.ask(ApiKey.DESCRIBE_QUORUM, version, DescribeQuorumRequest(topics=[topic]))
+
+
 def test_a_broker_that_is_not_there(pair: Pair) -> None:
     pair.ask(ApiKey.UNREGISTER_BROKER, 0, UnregisterBrokerRequest(broker_id=77))
 
@@ -248,6 +260,14 @@ def test_moving_to_another_directory(pair: Pair, topic: str, version: int) -> No
     moves = [AlterReplicaLogDirTopic(name=topic, partitions=[0, 7])]
     request = AlterReplicaLogDirsRequest(dirs=[AlterReplicaLogDir(path="/not/ours", topics=moves)])
     pair.ask(ApiKey.ALTER_REPLICA_LOG_DIRS, version, request)
+
+
+@pytest.mark.parametrize("version", range(1, 6))
+def test_what_is_in_the_directories(pair: Pair, topic: str, version: int) -> None:
+    pair.create_topic(topic, 2)
+    for asked in ({topic: [0, 1]}, {topic: [1, 7, -1]}, {f"{topic}-not-there": [0]}, {topic: []}):
+        topics = [DescribableLogDirTopic(topic=n, partitions=p) for n, p in asked.items()]
+        pair.ask(ApiKey.DESCRIBE_LOG_DIRS, version, DescribeLogDirsRequest(topics=topics))
 
 
 def test_too_many_partitions_at_once(pair: Pair, topic: str) -> None:

@@ -115,13 +115,43 @@ def test_a_topic(pair: Pair, topic: str, changes: list[Change]) -> None:
         (CLIENT_METRICS, "", ("interval.ms", SET, "1000")),
         (CLIENT_METRICS, "m", ("interval.ms", SET, "5")),
         (CLIENT_METRICS, "m", ("no.such", SET, "5")),
+        (CLIENT_METRICS, "m", ("metrics", APPEND, "a")),
+        (GROUP, "g", ("consumer.session.timeout.ms", SUBTRACT, "5")),
+        (BROKER, "", ("no.such", APPEND, "x")),
         (7, "x", ("a", SET, "5")),
+        (7, "x", ("a", SUBTRACT, "5")),
+        (3, "x", ("a", SET, None)),
         (BROKER_LOGGER, "7", ("root", SET, "INFO")),
     ],
     ids=str,
 )
 def test_what_is_refused(pair: Pair, kind: int, name: str, change: Change) -> None:
     pair.ask(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, altering(kind, name, change))
+
+
+@pytest.mark.parametrize("name", ["", "1"])
+def test_a_config_of_a_node_that_nobody_knows(pair: Pair, name: str, topic: str) -> None:
+    """It is kept, as it may be a plugin's; and never told, as it may be a secret."""
+    for operation in (SET, DELETE):
+        request = altering(BROKER, name, (topic, operation, "x"))
+        pair.ask(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, request)
+        pair.settle()
+        for asked in ("", "1"):
+            about = described(BROKER, asked)
+            about.resources[0].configuration_keys = [topic]
+            pair.ask(ApiKey.DESCRIBE_CONFIGS, 4, about)
+
+
+@pytest.mark.parametrize("name", ["consumer.session.timeout.ms", "share.auto.offset.reset"])
+def test_a_group(pair: Pair, topic: str, name: str) -> None:
+    """Its own value, the broker's behind it, and the default."""
+    value = "latest" if name.startswith("share") else "50000"
+    pair.ask(ApiKey.DESCRIBE_CONFIGS, 4, described(GROUP, topic))
+    for operation in (SET, DELETE):
+        request = altering(GROUP, topic, (name, operation, value))
+        pair.ask(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, request)
+        pair.settle()
+        pair.ask(ApiKey.DESCRIBE_CONFIGS, 4, described(GROUP, topic))
 
 
 def test_which_of_several_is_named(pair: Pair, topic: str) -> None:
@@ -191,6 +221,7 @@ def wait_until_told(pair: Pair, request: DescribeConfigsRequest, value: str) -> 
 def test_listing(pair: Pair, types: list[int]) -> None:
     request = ListConfigResourcesRequest(resource_types=types)
     pair.ask(ApiKey.LIST_CONFIG_RESOURCES, 1, request)
+    pair.ask(ApiKey.LIST_CONFIG_RESOURCES, 0, ListConfigResourcesRequest())
 
 
 def test_deleting_records(pair: Pair, topic: str) -> None:
@@ -211,3 +242,4 @@ def test_deleting_records(pair: Pair, topic: str) -> None:
         ask(ApiKey.DELETE_RECORDS, version, deleting(topic, (0, 1), (1, -2), (7, 0)))
         ask(ApiKey.DELETE_RECORDS, version, deleting(f"{topic}-not-there", (0, 0)))
         ask(ApiKey.DELETE_RECORDS, version, deleting(compacted, (0, 0)))
+        ask(ApiKey.DELETE_RECORDS, version, deleting("__consumer_offsets", (0, 0)))

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from conformance.differential.pair import Pair
-from conformance.differential.plain import differences
+from conformance.differential.plain import differences, in_one_order
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages.describe_cluster import DescribeClusterRequest
 from kafkalite.wire.messages.describe_configs import (
@@ -86,7 +86,9 @@ def test_a_broker(pair: Pair) -> None:
 
 def configs_of(answer: Any, side: Any) -> dict[str, Any]:
     (result,) = answer.results
-    return {config.name: side.names.plain(config, "config") for config in result.configs}
+    return {
+        config.name: in_one_order(side.names.plain(config, "config")) for config in result.configs
+    }
 
 
 @pytest.mark.parametrize("version", range(3))

@@ -74,10 +74,8 @@ def describe(pair: Pair, *groups: str) -> None:
             request = ConsumerGroupDescribeRequest(
                 group_ids=list(groups), include_authorized_operations=operations
             )
-            answers = [
-                side.ask(ApiKey.CONSUMER_GROUP_DESCRIBE, version, request)
-                for side in (pair.reference, pair.tested)
-            ]
+            api = ApiKey.CONSUMER_GROUP_DESCRIBE
+            answers = [side.ask(api, version, request) for side in pair.sides]
             for answer in answers:
                 for described in answer.groups:
                     described.members.sort(key=lambda member: member.member_id)
@@ -87,7 +85,7 @@ def describe(pair: Pair, *groups: str) -> None:
                             assignment.topic_partitions.sort(key=lambda topic: topic.topic_name)
                             for topic in assignment.topic_partitions:
                                 topic.partitions.sort()
-            pair.compare(f"ConsumerGroupDescribe v{version}", *answers)
+            pair.compare(f"{api.name} v{version}", *answers, api=api, version=version)
 
 
 @pytest.mark.parametrize("version", VERSIONS)

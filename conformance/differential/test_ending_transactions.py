@@ -11,15 +11,37 @@ import pytest
 
 from conformance.conftest import starter
 from conformance.differential.pair import Pair
-from conformance.differential.prepared import ENDINGS, LIVING, PROPERTIES, Ending, prepare
+from conformance.differential.prepared import (
+    ENDINGS,
+    LAST_EPOCH,
+    LIVING,
+    PROPERTIES,
+    Ending,
+    prepare,
+)
 from conformance.differential.side import Side
+from conformance.differential.summary import PAIRS
+from conformance.differential.test_groups import SUBSCRIBED, joining
 from conformance.differential.test_transactions import PRODUCERS, REQUESTS, STATES
 from conformance.differential.transactional import SECONDS, Transactions
 from conformance.harness.apache_kafka import ApacheKafka
 from conformance.harness.broker import Broker
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages.api_versions import ApiVersionsRequest
+from kafkalite.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from kafkalite.wire.messages.describe_transactions import DescribeTransactionsRequest
+from kafkalite.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from kafkalite.wire.messages.init_producer_id import InitProducerIdRequest
+from kafkalite.wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+from kafkalite.wire.messages.offset_for_leader_epoch import (
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopic,
+)
 from kafkalite.wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 
 
@@ -62,7 +84,10 @@ def ended(
     reference = ApacheKafka(directory / "reference", PROPERTIES)
     sides = Side(reference), Side(start(PROPERTIES))
     _living += brokers
-    yield Ended(Pair(*sides), ids)
+    pair = Pair(*sides)
+    pair.count_for("scripts")
+    pytestconfig.stash[PAIRS].append(pair)
+    yield Ended(pair, ids)
     for side in sides:
         side.close()
     for broker in (reference, *brokers):
@@ -93,6 +118,61 @@ def test_what_can_be_seen_of_them(ended: Ended) -> None:
         ended.offsets(require_stable=True)
 
 
+def test_the_epochs_of_a_producer_id_run_out(ended: Ended) -> None:
+    """The last epochs: the producer id changes with the end of a transaction."""
+    ended.go_on_as(LAST_EPOCH)
+    anybodys = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1)
+    for side in ended.sides:  # Apache Kafka's first producer id comes a little later
+        side.until_no_error(ApiKey.INIT_PRODUCER_ID, 5, anybodys)
+    for commit in (True, False):
+        ended.produce(12)
+        ended.end(5, commit)
+        ended.state()
+
+
+def test_epochs_of_before_the_start(ended: Ended) -> None:
+    """Both have become the leader of what they found, and those who believe in the one before hear so."""
+    for epoch in (0, 1, 9):
+        partition = FetchPartition(
+            partition=0, current_leader_epoch=epoch, partition_max_bytes=1 << 20
+        )
+        topics = [FetchTopic(topic=LIVING, partitions=[partition])]
+        request = FetchRequest(max_wait_ms=0, session_epoch=-1, topics=topics)
+        answers = [side.ask(ApiKey.FETCH, 12, request) for side in ended.sides]
+        codes = [answer.responses[0].partitions[0].error_code for answer in answers]
+        assert codes[0] == codes[1], epoch
+        ended.pair.tally.errors[ApiKey.FETCH, codes[0]] += 1
+        of_time = ListOffsetsPartition(timestamp=-2, current_leader_epoch=epoch)
+        listing = ListOffsetsRequest(
+            replica_id=-1, topics=[ListOffsetsTopic(name=LIVING, partitions=[of_time])]
+        )
+        ended.pair.ask(ApiKey.LIST_OFFSETS, 10, listing)
+        of_epoch = OffsetForLeaderPartition(current_leader_epoch=epoch, leader_epoch=0)
+        about = OffsetForLeaderEpochRequest(
+            replica_id=-2, topics=[OffsetForLeaderTopic(topic=LIVING, partitions=[of_epoch])]
+        )
+        ended.pair.ask(ApiKey.OFFSET_FOR_LEADER_EPOCH, 4, about)
+
+
+@pytest.mark.parametrize("version", range(1, 7))
+def test_topics_that_may_not_be_deleted(ended: Ended, version: int) -> None:
+    for name in (LIVING, "unknown"):
+        topics = [DeleteTopicState(name=name)]
+        request = DeleteTopicsRequest(topics=topics, topic_names=[name], timeout_ms=5000)
+        ended.pair.ask(ApiKey.DELETE_TOPICS, version, request)
+
+
+@pytest.mark.parametrize("version", range(10))
+def test_a_group_that_is_full(ended: Ended, version: int) -> None:
+    group = f"full-{version}"
+    first = joining(group, protocols={"range": SUBSCRIBED})
+    answers = ended.pair.ask(ApiKey.JOIN_GROUP, version, first)
+    if version >= MEMBER_ID_REQUIRED_SINCE:
+        ids = {s: a.member_id for s, a in zip(ended.sides, answers, strict=True)}
+        ended.pair.ask(ApiKey.JOIN_GROUP, version, lambda side: joining(group, ids[side]))
+    ended.pair.ask(ApiKey.JOIN_GROUP, version, first, connection="second")
+
+
 def lower(side: Side, level: int) -> None:
     """And wait until the broker has heard of it."""
     update = FeatureUpdateKey(
@@ -110,6 +190,7 @@ def lower(side: Side, level: int) -> None:
         assert time.monotonic() < deadline, levels
 
 
+MEMBER_ID_REQUIRED_SINCE = 4
 SAFE_DOWNGRADE = 2
 CHANGING = [
     name for name in REQUESTS if name.split()[1].rstrip(",") in ("v4", "v5", "v11", "v12", "v13")

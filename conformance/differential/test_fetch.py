@@ -10,6 +10,7 @@ from conformance.differential.pair import Pair
 from conformance.differential.side import Side
 from conformance.differential.test_produce import batch, producing
 from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from kafkalite.wire.messages.fetch import (
     FetchPartition,
     FetchRequest,
@@ -122,6 +123,27 @@ def test_diverging_epochs(pair: Pair, topic: str, version: int) -> None:
         pair.ask(ApiKey.FETCH, version, fetching(version, asked))
 
 
+@pytest.mark.parametrize("version", range(7, 12))
+def test_a_session_that_cannot_be_told_of_a_divergence(
+    pair: Pair, topic: str, version: int
+) -> None:
+    """Begun in a version that knows epochs, and continued in one that does not."""
+    pair.create_topic(topic, 2)
+    fill(pair, topic, 3)
+    beyond = {topic: [at(4, last_fetched_epoch=0)]}
+    for epoch, asked_in, topics in (
+        (FULL, 12, {topic: [at(0), at(0, 1)]}),
+        (1, 12, beyond),
+        (2, version, {}),
+        (3, version, {topic: [at(0, 1)]}),
+        (4, version, {topic: [at(3)]}),
+        (5, version, {}),
+    ):
+        request = fetching(asked_in, topics, session=("s", epoch))
+        for side, answer in zip(pair.sides, pair.ask(ApiKey.FETCH, asked_in, request), strict=True):
+            side.session_ids["s"] = answer.session_id
+
+
 @pytest.mark.parametrize("version", [4, 11, LAST])
 def test_only_what_is_committed(pair: Pair, topic: str, version: int) -> None:
     pair.create_topic(topic)
@@ -170,6 +192,47 @@ def test_a_session(pair: Pair, topic: str, version: int) -> None:
     step(9, {})
     step(FINAL, {other: [at(0)]})
     step(10, {})
+    step(FULL, {topic: [at(0)]})
+    step(1, {topic: [at(0)]}, forget={topic: [0]})
+    step(2, {})
+
+
+@pytest.mark.parametrize("versions", [(12, 13), (13, 12), (LAST, 7)])
+def test_a_session_knows_topics_by_name_or_by_id(
+    pair: Pair, topic: str, versions: tuple[int, int]
+) -> None:
+    pair.create_topic(topic)
+    for epoch, version in enumerate((*versions, versions[0])):
+        request = fetching(version, {topic: [at(0)]}, session=("s", epoch))
+        answers = pair.ask(ApiKey.FETCH, version, request)
+        for side, answer in zip(pair.sides, answers, strict=True):
+            side.session_ids.setdefault("s", answer.session_id)
+
+
+@pytest.mark.parametrize("version", [12, 13, LAST])
+def test_a_topic_that_goes_while_it_is_in_a_session(pair: Pair, topic: str, version: int) -> None:
+    """And that is then made anew."""
+    pair.create_topic(topic, 2)
+    ids = {side: side.topic_id(topic) for side in pair.sides}
+
+    def step(epoch: int, *partitions: int) -> None:
+        def make(side: Side) -> FetchRequest:
+            request = fetching(version, {}, session=("s", epoch))(side)
+            name = {"topic_id": ids[side]} if version >= 13 else {"topic": topic}
+            request.topics = [FetchTopic(partitions=[at(0, i) for i in partitions], **name)]
+            return request
+
+        for side, answer in zip(pair.sides, pair.ask(ApiKey.FETCH, version, make), strict=True):
+            side.session_ids["s"] = answer.session_id
+
+    step(FULL, 0)
+    pair.ask(ApiKey.DELETE_TOPICS, 5, DeleteTopicsRequest(topic_names=[topic], timeout_ms=5000))
+    pair.settle()
+    step(1)
+    step(2, 1)
+    pair.create_topic(topic, 2)
+    step(3)
+    step(4, 0)
 
 
 @pytest.mark.parametrize("version", range(7, 19))
@@ -191,15 +254,12 @@ def test_a_session_that_is_not_there(pair: Pair, topic: str, version: int) -> No
 @pytest.mark.parametrize("version", [12, 13, LAST])
 def test_a_topic_deleted_and_made_again(pair: Pair, topic: str, version: int) -> None:
     """An old id is not the new topic's."""
-    from kafkalite.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-
     pair.create_topic(topic)
     old = {side: side.topic_id(topic) for side in (pair.reference, pair.tested)}
     state = [DeleteTopicState(name=topic)]
     pair.ask(ApiKey.DELETE_TOPICS, 6, DeleteTopicsRequest(topics=state, timeout_ms=5000))
-    for side in (pair.reference, pair.tested):
-        while side.topic_id(topic) != UUID(int=0):
-            pass
+    pair.settle()
+    assert {side.topic_id(topic).int for side in pair.sides} == {0}
 
     def stale(side: Side) -> FetchRequest:
         name = {"topic_id": old[side]} if version >= 13 else {"topic": topic}

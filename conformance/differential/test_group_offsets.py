@@ -8,8 +8,10 @@ import pytest
 
 from conformance.differential.pair import Pair
 from conformance.differential.side import Side
-from conformance.differential.test_groups import group, join, kept, sync
+from conformance.differential.test_groups import describe, group, join, kept, listed, sync
+from conformance.harness.broker import SMALL
 from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -25,6 +27,7 @@ from kafkalite.wire.messages.offset_fetch import (
 __all__ = ["group"]
 COMMIT_VERSIONS = range(2, 11)
 FETCH_VERSIONS = range(1, 11)
+OFFSETS_PARTITIONS = int(SMALL["offsets.topic.num.partitions"])
 
 
 def committing(
@@ -152,6 +155,10 @@ def test_what_was_never_committed(pair: Pair, topic: str, group: str, version: i
         pair.ask(ApiKey.OFFSET_FETCH, version, request)
     if version < 10:
         pair.ask(ApiKey.OFFSET_FETCH, version, fetching(version, group, f"{topic}-unknown", 0))
+    else:
+        unknown = OffsetFetchRequestTopics(topic_id=UUID(int=99), partition_indexes=[0])
+        of_group = OffsetFetchRequestGroup(group_id=group, topics=[unknown])
+        pair.ask(ApiKey.OFFSET_FETCH, version, OffsetFetchRequest(groups=[of_group]))
     if version >= 2:
         pair.ask(ApiKey.OFFSET_FETCH, version, fetching(version, group, None))
 
@@ -165,3 +172,36 @@ def test_several_groups_at_once(pair: Pair, topic: str, group: str, version: int
     ]
     pair.ask(ApiKey.OFFSET_FETCH, version, OffsetFetchRequest(groups=groups))
     pair.ask(ApiKey.OFFSET_FETCH, version, OffsetFetchRequest(groups=[]))
+
+
+@pytest.mark.parametrize("version", COMMIT_VERSIONS)
+def test_a_group_of_whose_offsets_none_is_kept(
+    pair: Pair, topic: str, group: str, version: int
+) -> None:
+    """It is there all the same: a generation is then not unknown, but nobody is in it.
+
+    Who only looks sees it once something else is written to its partition.
+    """
+    pair.create_topic(topic)
+    too_long = committing(version, group, topic, 0, metadata="x" * 4097)
+    pair.ask(ApiKey.OFFSET_COMMIT, version, too_long)
+    listed(pair, group)
+    describe(pair, group)
+    of_nobody = committing(version, group, topic, 0, generation_id_or_member_epoch=0)
+    answer, _ = pair.ask(ApiKey.OFFSET_COMMIT, version, of_nobody)
+    assert answer.topics[0].partitions[0].error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    for number in range(OFFSETS_PARTITIONS * 4):
+        other = committing(version, f"{group}-{number}", topic, 0)
+        pair.ask(ApiKey.OFFSET_COMMIT, version, other)
+    listed(pair, group)
+    describe(pair, group)
+
+
+@pytest.mark.parametrize("version", COMMIT_VERSIONS)
+def test_partitions_that_are_not_there_make_no_group(
+    pair: Pair, topic: str, group: str, version: int
+) -> None:
+    pair.create_topic(topic)
+    pair.ask(ApiKey.OFFSET_COMMIT, version, committing(version, group, topic, 7))
+    of_nobody = committing(version, group, topic, 0, generation_id_or_member_epoch=0)
+    pair.ask(ApiKey.OFFSET_COMMIT, version, of_nobody)

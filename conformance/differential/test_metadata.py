@@ -44,13 +44,12 @@ def test_no_topics(pair: Pair, version: int) -> None:
 def test_all_topics(pair: Pair, topic: str, version: int) -> None:
     pair.create_topic(topic, 2)
     request = MetadataRequest(topics=[] if version == 0 else None)
-    reference, tested = (
-        side.ask(ApiKey.METADATA, version, request) for side in (pair.reference, pair.tested)
-    )
+    api = ApiKey.METADATA
+    reference, tested = (side.ask(api, version, request) for side in pair.sides)
     for answer in (reference, tested):
         answer.topics = [t for t in answer.topics if t.name == topic]
         assert len(answer.topics) == 1
-    pair.compare(f"METADATA v{version}", reference, tested)
+    pair.compare(f"{api.name} v{version}", reference, tested, api=api, version=version)
 
 
 @pytest.mark.parametrize("version", range(4, 14))
@@ -71,9 +70,8 @@ def test_a_topic_is_made_when_asked_for(pair: Pair, topic: str, version: int) ->
     """Both say at first that it is not there, and have it a moment later."""
     request = about(topic, allow_auto_topic_creation=True)
     pair.ask(ApiKey.METADATA, version, request)
-    for side in (pair.reference, pair.tested):
-        while side.topic_id(topic) == UUID(int=0):
-            pass
+    for side in pair.sides:
+        side.until_no_error(ApiKey.METADATA, 12, about(topic))
     pair.ask(ApiKey.METADATA, version, request)
 
 

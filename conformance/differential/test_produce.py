@@ -148,6 +148,13 @@ def test_limits_of_a_topic(pair: Pair, topic: str, version: int) -> None:
 
 
 @pytest.mark.parametrize("version", [3, 8, LAST])
+def test_a_batch_larger_than_a_segment(pair: Pair, topic: str, version: int) -> None:
+    pair.create_topic(topic, segment_bytes="1048576", max_message_bytes="2000000")
+    records = build_batch([Record(timestamp=NOW, key=b"k", value=bytes(1_100_000))])
+    pair.ask(ApiKey.PRODUCE, version, producing(topic, version, records))
+
+
+@pytest.mark.parametrize("version", [3, 8, LAST])
 def test_the_time_is_the_brokers(pair: Pair, topic: str, version: int) -> None:
     pair.create_topic(topic, message_timestamp_type="LogAppendTime")
     pair.ask(ApiKey.PRODUCE, version, producing(topic, version, batch()))

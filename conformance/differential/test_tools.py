@@ -171,9 +171,12 @@ def test_consumer_groups(pair: Pair, tools: ToolProcess, compare: Compare, ready
     assert ready in compare(tool, "--describe", *group)
     for what in ("--offsets", "--members", "--state", "--members --verbose"):
         compare(tool, "--describe", *group, *what.split())
-    for side in (pair.reference, pair.tested):  # other tests have groups on these brokers, too
-        _, printed = tools.run(tool, "--list", "--bootstrap-server", side.broker.bootstrap)
-        assert f"{ready}-group" in printed.split()
+    listed = [  # other tests have groups on these brokers, too
+        [line for line in printed.splitlines() if line.startswith(ready)]
+        for side in pair.sides
+        for _, printed in [tools.run(tool, "--list", "--bootstrap-server", side.broker.bootstrap)]
+    ]
+    assert listed == [[f"{ready}-group"]] * 2
     compare(tool, "--describe", "--group", f"{ready}-none")
     compare(tool, "--delete-offsets", *group, "--topic", f"{ready}:1")
     compare(tool, "--delete-offsets", *group, "--topic", f"{ready}-x")

@@ -98,7 +98,7 @@ class Transactions:
         for answer in answers:
             for each in answer.transaction_states[0].topics:
                 each.partitions.sort()
-        self.pair.compare("state", *answers)
+        self.pair.compare("state", *answers, api=ApiKey.DESCRIBE_TRANSACTIONS)
         return answers[0], answers[1]
 
     def next_sequence(self, partition: int) -> int:
@@ -139,11 +139,27 @@ class Transactions:
         partitions: tuple[int, ...] = (0,),
         topic: str = "",
     ) -> None:
+        named = {topic or self.topic: [partitions]}
+        self.add_several(version, named, verify=verify, bump=bump, other=other)
+
+    def add_several(
+        self,
+        version: int,
+        named: dict[str, list[tuple[int, ...]]],
+        *,
+        bump: int = 0,
+        other: int = 0,
+        verify: bool = False,
+    ) -> None:
+        """Each topic as often as there are partitions named for it."""
+        topics = [
+            AddPartitionsToTxnTopic(name=name, partitions=list(partitions))
+            for name, pieces in named.items()
+            for partitions in pieces
+        ]
+
         def body(side: Side) -> AddPartitionsToTxnRequest:
             producer_id, epoch = self.ids[side]
-            topics = [
-                AddPartitionsToTxnTopic(name=topic or self.topic, partitions=list(partitions))
-            ]
             if version < 4:
                 return AddPartitionsToTxnRequest(
                     v3_and_below_transactional_id=self.id,
@@ -259,12 +275,13 @@ class Transactions:
                 session_epoch=-1,
                 topics=[FetchTopic(topic=self.topic, partitions=partitions)],
             )
-            answers = [side.ask(ApiKey.FETCH, version, request) for side in self.sides]
+            api = ApiKey.FETCH
+            answers = [side.ask(api, version, request) for side in self.sides]
             for answer in answers:
                 for topic in answer.responses:
                     for partition in topic.partitions:
                         partition.records = b"%d bytes" % len(partition.records)
-            self.pair.compare("fetch", *answers)
+            self.pair.compare(f"{api.name} v{version}", *answers, api=api, version=version)
             latest = [ListOffsetsPartition(partition_index=index, timestamp=-1) for index in (0, 1)]
             listing = ListOffsetsRequest(
                 replica_id=-1,

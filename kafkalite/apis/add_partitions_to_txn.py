@@ -112,9 +112,10 @@ def _exists(broker: Broker, where: TopicPartition) -> bool:
 def _results(
     transaction: AddPartitionsToTxnTransaction, codes: Codes
 ) -> list[AddPartitionsToTxnTopicResult]:
-    if ErrorCode.UNKNOWN_TOPIC_OR_PARTITION not in codes.values():
+    is_tried = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION not in codes.values()
+    if is_tried and not transaction.verify_only:
         return [_topic_result(topic, codes) for topic in transaction.topics]
-    # Then what was not attempted is told once, however often it was named, and nothing else.
+    # Else each partition is told of once, however often it was named, and nothing else.
     by_topic: dict[str, AddPartitionsToTxnTopicResult] = {}
     for where, code in codes.items():
         result = by_topic.setdefault(where.topic, AddPartitionsToTxnTopicResult(name=where.topic))

@@ -8,6 +8,8 @@
 - When: at once if there are min_bytes, an error, nothing to wait for; else when an append makes up
   min_bytes, when a partition moves or vanishes, after max_wait_ms, or, then empty, as soon as the
   client asks for something else on the connection (`kafkalite.answer.parked.fetch`).
+- A session remembers which epoch its client believes in; when it goes on in a version that cannot tell
+  of a divergence (before v12), the whole request is refused with UNSUPPORTED_VERSION.
 - Records are never null: no records is a length of 0 (librdkafka gives up on a null).
 """
 
@@ -29,11 +31,13 @@ from kafkalite.wire.messages.fetch import (
     FetchResponse,
     LeaderIdAndEpoch,
     NodeEndpoint,
+    PartitionData,
 )
 
 if TYPE_CHECKING:
     from kafkalite.broker import Broker
 
+_FIRST_DIVERGENCE_VERSION: Final = 12
 _FIRST_LEADER_HINT_VERSION: Final = 16
 # Every partition may be cold in several places; and what was read may be gone again when memory is scarce.
 _TRIES: Final = 100
@@ -44,7 +48,7 @@ async def handle(broker: Broker, context: RequestContext, request: FetchRequest)
         fetch = broker.fetch_sessions[context.node_id].begin(request, context.api_version)
         reader = FetchReader(broker, context, request, fetch.targets)
         answers = await _read(broker, context, request, reader)
-        return _response(broker, context, fetch, answers)
+        return _response(broker, context, request, fetch, answers)
     except KafkaError as error:
         return FetchResponse(error_code=error.code)
 
@@ -84,17 +88,50 @@ async def _read_now(
 
 
 def _response(
-    broker: Broker, context: RequestContext, fetch: FetchContext, answers: Answers
+    broker: Broker,
+    context: RequestContext,
+    request: FetchRequest,
+    fetch: FetchContext,
+    answers: Answers,
 ) -> FetchResponse:
     try:
         session_id, told = fetch.finish(answers)
     except KafkaError:
         _close(answers)
         raise
+    if context.api_version < _FIRST_DIVERGENCE_VERSION and any(
+        answer.diverging_epoch.epoch >= 0 for _, answer in told
+    ):
+        _close(told)
+        return _unsayable(request)
     response = FetchResponse(session_id=session_id, responses=_by_topic(told))
     if context.api_version >= _FIRST_LEADER_HINT_VERSION:
         _add_leaders(broker, context, response)
     return response
+
+
+def _unsayable(request: FetchRequest) -> FetchResponse:
+    """Of all that the request names, that its version is too old (Kafka's getErrorResponse)."""
+    code = ErrorCode.UNSUPPORTED_VERSION
+    return FetchResponse(
+        error_code=code,
+        session_id=request.session_id,
+        responses=[
+            FetchableTopicResponse(
+                topic=topic.topic,
+                partitions=[
+                    PartitionData(
+                        partition_index=partition.partition,
+                        error_code=code,
+                        high_watermark=-1,
+                        records=b"",
+                    )
+                    for partition in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ],
+    )
 
 
 def _by_topic(answers: Answers) -> list[FetchableTopicResponse]:

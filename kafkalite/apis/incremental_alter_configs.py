@@ -15,6 +15,7 @@ from kafkalite.config_changes import (
     alter_each,
     check_changes,
     check_logger_node,
+    check_operations,
 )
 from kafkalite.context import RequestContext
 from kafkalite.loggers import change_levels
@@ -61,6 +62,7 @@ def _alter(
     ]
     if resource.resource_type == BROKER_LOGGER_RESOURCE:
         check_changes(changes)
+        check_operations(changes)
         check_logger_node(resource.resource_name, node_id)
         change_levels(changes, validate_only=validate_only)
         return []

@@ -103,17 +103,18 @@ def effective_source(config: BrokerConfig, name: str, overrides: Mapping[str, st
 def describe_node(config: BrokerConfig, node_id: int) -> Iterator[DescribedConfig]:
     """All configs of one node; the internal ones that are set, too (ConfigHelper.allConfigs)."""
     names = [name for name, definition in BROKER_CONFIGS.items() if not definition.internal]
+    set_somewhere = {name: None for _, layer in _layers(config, node_id) for name in layer}
     extra = [
         name
-        for name in config.static
+        for name in set_somewhere
         if name not in BROKER_CONFIGS or BROKER_CONFIGS[name].internal
     ]
     for name in names + extra:
         definition = BROKER_CONFIGS.get(name) or find(name)
-        if definition is None:
-            yield DescribedConfig(name, None, True, ConfigSource.STATIC_BROKER, True, (), 0, None)
-            continue
         synonyms = _broker_synonyms(config, name, node_id)
+        if definition is None:
+            yield _unknown(name, synonyms)
+            continue
         text = synonyms[0].value if synonyms else definition.default
         value = None if definition.sensitive else format_value(definition.parse(text))
         yield _described(definition, value, synonyms, read_only=not definition.dynamic, name=name)
@@ -123,16 +124,22 @@ def describe_all_nodes(config: BrokerConfig) -> Iterator[DescribedConfig]:
     """The dynamic configs that hold for all nodes."""
     for name in config.dynamic_default:
         definition = find(name)
-        if definition is None:
-            continue
         synonyms = [
             synonym
             for synonym in _broker_synonyms(config, name)
             if synonym.source is ConfigSource.DYNAMIC_DEFAULT_BROKER
         ]
+        if definition is None:
+            yield _unknown(name, synonyms)
+            continue
         text = config.dynamic_default[name]
         value = None if definition.sensitive else format_value(definition.parse(text))
         yield _described(definition, value, synonyms, read_only=not definition.dynamic, name=name)
+
+
+def _unknown(name: str, synonyms: list[Synonym]) -> DescribedConfig:
+    """Perhaps a plugin's, and perhaps a secret."""
+    return DescribedConfig(name, None, True, synonyms[0].source, True, tuple(synonyms), 0, None)
 
 
 def describe_group(
@@ -146,10 +153,14 @@ def describe_group(
             known = BROKER_CONFIGS.get(behind)
             text = format_value(config.value(behind, node_id)) if known else definition.default
         value = format_value(definition.parse(text))
-        source = ConfigSource.GROUP if name in overrides else ConfigSource.DEFAULT
-        synonyms = [Synonym(name, value, source)]
+        synonyms: list[Synonym] = []
+        if name in overrides:
+            synonyms.append(Synonym(name, value, ConfigSource.GROUP))
         if behind in BROKER_CONFIGS:
             synonyms.extend(_broker_synonyms(config, behind, node_id))
+        else:
+            default = format_value(definition.parse(definition.default))
+            synonyms.append(Synonym(name, default, ConfigSource.DEFAULT))
         yield _described(definition, value, synonyms, read_only=False)
 
 

@@ -126,6 +126,21 @@ async def test_a_groups_configs(client: Any) -> None:
     assert found["consumer.session.timeout.ms"].value == "45000"
     assert found["share.auto.offset.reset"].value == "latest"
     assert found["share.auto.offset.reset"].config_source == DEFAULT
+    assert synonyms_of(found["consumer.session.timeout.ms"]) == [
+        ("group.consumer.session.timeout.ms", "45000", DEFAULT)
+    ]
+
+
+async def test_a_config_that_nobody_knows(broker: test_broker, client: Any) -> None:
+    broker._running.config.set_dynamic(None, {"a.plugins": "secret"})
+    broker._running.config.set_dynamic(1, {"a.plugins": "too"})
+    (found,) = (await configs(client, BROKER, "1", "a.plugins")).values()
+    assert found.value is None
+    assert found.is_sensitive
+    assert synonyms_of(found) == [
+        ("a.plugins", None, DYNAMIC_BROKER),
+        ("a.plugins", None, DYNAMIC_DEFAULT),
+    ]
 
 
 UNKNOWN_TYPE = (

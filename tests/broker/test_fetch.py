@@ -96,6 +96,23 @@ async def test_what_was_produced_comes_back_as_it_was(client, topic: str, versio
     assert values(answer.records) == [b"a", b"b"]
 
 
+@pytest.mark.parametrize("version", [7, 11])
+async def test_a_session_goes_on_in_a_version_that_cannot_tell_of_a_divergence(
+    client, topic: str, version: int
+) -> None:
+    await produce(client, batch(b"a"))
+    opened = await client.ask(fetch({0: 0, 1: 0}, session_epoch=0), 12)
+    session = {"session_id": opened.session_id}
+    diverged = fetch({0: 2}, **session, session_epoch=1, last_fetched_epoch=0)
+    assert answers(await client.ask(diverged, 12))[0].diverging_epoch.end_offset == 1
+    refused = await client.ask(fetch({1: 0}, **session, session_epoch=2), version)
+    assert refused.error_code == ErrorCode.UNSUPPORTED_VERSION
+    assert refused.session_id == opened.session_id
+    assert answers(refused)[1].error_code == ErrorCode.UNSUPPORTED_VERSION
+    again = await client.ask(fetch({0: 0}, **session, session_epoch=3), version)
+    assert values(answers(again)[0].records) == [b"a"]
+
+
 @pytest.mark.parametrize("version", range(13, 19))
 async def test_by_topic_id(client, broker: test_broker, topic: str, version: int) -> None:
     await produce(client, batch(b"a"))

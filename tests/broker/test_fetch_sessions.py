@@ -172,6 +172,15 @@ def test_forgetting_everything_closes_the_session(cache: FetchSessionCache, vers
     assert len(cache) == 0
 
 
+def test_what_is_wanted_and_forgotten_at_once_is_answered_once_more(
+    cache: FetchSessionCache,
+) -> None:
+    session_id = opened(cache, {0: 5})
+    context = cache.begin(fetch(session_id, 1, wanted={0: 6}, forget=[0]), IDS)
+    assert [target.wanted.fetch_offset for target in context.targets] == [6]
+    assert len(cache) == 0
+
+
 def test_what_is_refused(cache: FetchSessionCache) -> None:
     session_id = opened(cache, {0: 0})
     assert refused(cache, fetch(session_id + 1, 1)) == ErrorCode.FETCH_SESSION_ID_NOT_FOUND

@@ -57,6 +57,9 @@ class MemoryLog:
     def leader_id(self, partition: int) -> int | None:
         return self.leaders.get(partition, 1)
 
+    def end_offset(self, partition: int) -> int:
+        return len(self.entries.get(partition, ()))
+
     def append(
         self,
         partition: int,

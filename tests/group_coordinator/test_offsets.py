@@ -96,6 +96,30 @@ async def test_too_much_metadata_is_refused_for_that_partition(autojump_clock, w
     assert await world.commit(("orders", 0, 7), partition_fields=just) == [0]
 
 
+async def test_a_group_of_whose_offsets_none_is_kept(autojump_clock, world):
+    """It is there for those who commit, and for those who look once something else is written."""
+    too_much = {"committed_metadata": "x" * 4097}
+    assert await world.commit(("orders", 0, 7), partition_fields=too_much) == [12]
+    nobodys = {"generation_id_or_member_epoch": 0, "version": 8}
+    assert await world.commit(("orders", 0, 7), **nobodys) == [ErrorCode.UNKNOWN_MEMBER_ID]
+    assert await world.state() == "Dead"
+    assert await world.coordinator.list_groups(world.member().context, [], []) == []
+    partition = world.coordinator.partition_for("group")
+    other = next(
+        name for name in map(str, range(99)) if world.coordinator.partition_for(name) == partition
+    )
+    assert await world.commit(("orders", 0, 7), group_id=other) == [0]
+    assert await world.state() == "Empty"
+    listed = await world.coordinator.list_groups(world.member().context, [], [])
+    assert {group.group_id for group in listed} == {"group", other}
+
+
+async def test_a_commit_for_nothing_that_is_there_makes_no_group(autojump_clock, world):
+    assert await world.commit(("orders", 99, 7), ("unknown", 0, 7)) == [3, 3]
+    nobodys = {"generation_id_or_member_epoch": 0, "version": 8}
+    assert await world.commit(("orders", 0, 7), **nobodys) == [ErrorCode.ILLEGAL_GENERATION]
+
+
 async def test_what_does_not_exist_cannot_be_committed(autojump_clock, world):
     assert await world.commit(("orders", 0, 7), ("orders", 4, 7), ("nothing", 0, 7)) == [
         ErrorCode.NONE,

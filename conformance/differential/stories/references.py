@@ -72,9 +72,10 @@ class Pattern(Reference):
 
 @dataclass(frozen=True)
 class TopicId(Reference):
-    """The id of a topic; of the one before it, when `old`. One that nothing has, while there is none.
+    """The id of a topic; of the one before it, when `old`. While there is none, one that nothing has.
 
-    Not zero: of two partitions of a topic with that id, Apache Kafka's Fetch trips over the name.
+    Not the same for two, for a request would name it twice; and not zero: of two partitions of a topic
+    with that id, Apache Kafka's Fetch trips over the name.
     """
 
     name: str
@@ -82,7 +83,8 @@ class TopicId(Reference):
 
     def resolve(self, memory: Memory, around: Around) -> UUID:
         ids = memory.old_topic_ids if self.old else memory.topic_ids
-        return ids.get(memory.prefix + self.name, NOBODY)
+        nobodys = UUID(int=zlib.crc32(f"{self.name} {self.old}".encode()) << 8)
+        return ids.get(memory.prefix + self.name, nobodys)
 
 
 @dataclass(frozen=True)

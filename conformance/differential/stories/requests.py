@@ -83,6 +83,7 @@ WEIGHTS: dict[ApiKey, int] = {
 RARELY = 1
 TOPIC = 2
 BROKER = 4
+LIST_OPERATIONS = {2, 3}
 STATIC_MEMBERS_SINCE = 5
 
 
@@ -97,10 +98,12 @@ def steps() -> SearchStrategy[Step]:
 
 
 def joining(body: Any, joiner: tuple[Any, str | None], version: int) -> Any:
-    """Who joins, and as what instance."""
+    """Who joins, and as what instance; a static member, where there is no such thing, as a new one."""
     body.member_id, instance_id = joiner
     if version >= STATIC_MEMBERS_SINCE:
         body.group_instance_id = instance_id
+    elif instance_id is not None:
+        body.member_id = ""
     return body
 
 
@@ -230,6 +233,12 @@ def resources(api: ApiKey, class_: type[Any], version: int) -> SearchStrategy[An
             resource_name=resource[1],
             configs=lists(
                 st.builds(config, resource[2], operations), most=3 if resource[0] == TOPIC else 1
-            ),
+            ).map(one_list_changed),
         )
     )
+
+
+def one_list_changed(configs: list[Any]) -> list[Any]:
+    """Of several appended to or subtracted from, that are no lists, Kafka's hash table names one."""
+    changed = [each for each in configs if getattr(each, "config_operation", 0) in LIST_OPERATIONS]
+    return [each for each in configs if each not in changed[1:]]

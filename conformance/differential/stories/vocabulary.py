@@ -106,9 +106,7 @@ FIELDS: dict[str, Values] = {
     "rack_id": of("", "r"),
     "committed_offset": of(0, 1, 3, 5, 12, -1),
     "committed_leader_epoch": of(-1, 0, 3),
-    # Not too long, which scripts look at: of a group none of whose offsets can be kept, what Apache
-    # Kafka says depends on whether something else was written to its partition since.
-    "committed_metadata": of("", "", "text ü", None),
+    "committed_metadata": of("", "", "text ü", None, "m" * 4097),
     "validate_only": of(False, False, True),
     "allow_replication_factor_change": of(True, False),
     "include_topic_authorized_operations": of(False, True),
@@ -235,9 +233,7 @@ BY_API: dict[ApiKey, dict[str, Values]] = {
             0, -1, *[SessionEpoch("s")] * 6, SessionEpoch("s", 1), SessionEpoch("s", -1)
         ),
         "fetch_offset": of(0, 0, 0, 1, 2, 3, 4, 5, 8, 13, 1000, -1),
-        # Scripts look at divergence. A session that goes on in a version too old to be told of it
-        # makes Apache Kafka refuse the whole request (35); no client goes back.
-        "last_fetched_epoch": st.just(-1),
+        "last_fetched_epoch": of(*[-1] * 6, 0, 0, 1, 5),
         "log_start_offset": of(-1, 0, 3),
         "partition_max_bytes": of(1_000_000, 1_000_000, 100, 1, 0),
         "replica_id": st.just(-1),
