@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from conformance.differential.side import Side
+from conformance.harness.broker import Broker
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages.create_topics import (
     CreatableReplicaAssignment,
@@ -55,6 +56,20 @@ INTERNAL_TOPICS = {
     "__consumer_offsets": {"cleanup.policy": "compact", "compression.type": "producer"},
     "__transaction_state": {"cleanup.policy": "compact", "compression.type": "uncompressed"},
 }
+
+
+def wait_until_settled(broker: Broker) -> None:
+    """What the controller has answered (a topic is made, say) is so on every node."""
+    side = Side(broker)
+    side.settle()
+    side.close()
+
+
+def wait_for_coordinators(broker: Broker) -> None:
+    """Those of Apache Kafka say NOT_COORDINATOR for a moment; some clients' calls do not ask again."""
+    side = Side(broker)
+    make_ready(side)
+    side.close()
 
 
 def make_ready(side: Side) -> None:

@@ -1,7 +1,8 @@
-"""`python -m conformance.report [PART ...]`: run the parts, keep what came of them.
+"""`python -m conformance.report [--again] [PART ...]`: run the parts, keep what came of them.
 
 Each part is a run of pytest, on Apache Kafka and on kafkalite; docs/compatibility.json is written
-after each, so that a part can be run again alone.
+after each, so that a part can be run again alone, and with `--again` of it those files alone in which
+something failed.
 """
 
 import argparse
@@ -18,6 +19,7 @@ from kafkalite import __version__
 ROOT = Path(__file__).parent.parent.parent
 RESULT = ROOT / "docs" / "compatibility.json"
 BROKERS = ("kafka", "kafkalite")
+MOST_SECONDS = 2 * 3600
 FOLDERS = {
     "scenarios": ["conformance/scenarios", "-n", "2", "--dist", "loadgroup"],
     "clients": ["conformance/clients", "--matrix"],
@@ -30,12 +32,24 @@ def run(arguments: list[str], outcome: str) -> Any:
     with tempfile.TemporaryDirectory() as directory:
         file = Path(directory) / "outcome.json"
         command = [sys.executable, "-m", "pytest", "-q", *arguments, outcome, str(file)]
-        subprocess.run(command, check=False, cwd=ROOT)
+        subprocess.run(command, check=False, cwd=ROOT, timeout=MOST_SECONDS)
         return json.loads(file.read_text())
 
 
 def both(arguments: list[str]) -> Any:
     return {kind: run([*arguments, "--broker", kind], "--outcomes") for kind in BROKERS}
+
+
+def again(name: str) -> Any:
+    """What there is of the part, with the files in which something failed run again where it did."""
+    runs = json.loads(RESULT.read_text())[name]
+    for kind, known in runs.items():
+        failed = [path for path, file in known["files"].items() if file["failed"]]
+        if failed:
+            found = run([*failed, *FOLDERS[name][1:], "--broker", kind], "--outcomes")
+            known["files"] |= found["files"]
+            known["seconds"] += found["seconds"]
+    return runs
 
 
 def compared() -> Any:
@@ -52,9 +66,12 @@ PARTS = {
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []], default=list(PARTS))
-    for name in parser.parse_args().parts:
+    parser.add_argument("--again", action="store_true", help="only files with failures")
+    flags = parser.parse_args()
+    for name in flags.parts:
+        part = again(name) if flags.again and name in FOLDERS else PARTS[name]()
         result = json.loads(RESULT.read_text()) if RESULT.exists() else {}
-        result |= {"kafka": KAFKA_VERSION, "kafkalite": __version__, name: PARTS[name]()}
+        result |= {"kafka": KAFKA_VERSION, "kafkalite": __version__, name: part}
         RESULT.write_text(json.dumps(result, indent=1, sort_keys=True) + "\n")
     return 0
 

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from conformance.differential.ready import wait_until_settled
 from conformance.harness.broker import Broker
 
 SECONDS = 15
@@ -20,7 +21,7 @@ def admin(broker: Broker) -> AdminClient:
 
 
 @pytest.fixture
-def create_topic(admin: AdminClient, unique: Callable[[str], str]) -> CreateTopic:
+def create_topic(broker: Broker, admin: AdminClient, unique: Callable[[str], str]) -> CreateTopic:
     """`create_topic(partitions=1, **{"retention.ms": "1000"})`: the new topic's name."""
 
     def create(partitions: int = 1, **configs: str) -> str:
@@ -30,6 +31,7 @@ def create_topic(admin: AdminClient, unique: Callable[[str], str]) -> CreateTopi
         deadline = time.monotonic() + SECONDS
         while len(admin.list_topics(name, SECONDS).topics[name].partitions) < partitions:
             assert time.monotonic() < deadline  # Apache Kafka's brokers learn of it a little later
+        wait_until_settled(broker)  # and only then have its logs
         return name
 
     return create

@@ -21,8 +21,7 @@ from kafka import TopicPartition as PythonPartition
 from kafka import admin as kafka_python
 from kafka.structs import OffsetAndMetadata
 
-from conformance.differential.ready import make_ready
-from conformance.differential.side import Side
+from conformance.differential.ready import wait_for_coordinators
 from conformance.harness.broker import Broker
 from conformance.scenarios.test_kafkajs import pytestmark as needs_kafkajs
 from conformance.scenarios.test_kafkajs import run as run_kafkajs
@@ -34,13 +33,8 @@ LOCAL = "asks the broker nothing"
 
 @pytest.fixture(scope="module", autouse=True)
 def _coordinators(broker: Broker) -> None:
-    """Apache Kafka makes its internal topics when they are first needed, and loads them a moment later.
-
-    Until then it says NOT_COORDINATOR, which kafka-python's admin client does not ask again about.
-    """
-    side = Side(broker)
-    make_ready(side)
-    side.close()
+    """Made now, and not while a call is waited for: kafka-python's does not ask again."""
+    wait_for_coordinators(broker)
 
 
 class Recording:

@@ -10,6 +10,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
+from conformance.differential.ready import wait_for_coordinators
 from conformance.harness.broker import Broker
 
 SECONDS = 30
@@ -128,12 +129,14 @@ def test_what_was_written_stays_where_it_was(new_broker: Callable[[], Broker], t
     assert before["retention.ms"] == "99999999"
     broker.kill()
     broker.start()
+    wait_for_coordinators(broker)
     assert facts(broker, topic, group) == before
     commit(broker, group, topic, 44)
     producer.produce(topic, "after", partition=0)
     assert producer.flush(SECONDS) == 0
     assert broker.stop() in (0, 143)  # 143 is how a JVM reports SIGTERM
     broker.start()
+    wait_for_coordinators(broker)
     assert committed(broker, group, topic) == 44
     assert [m.offset() for m in read(broker, topic, 2) if m.partition() == 0] == list(range(51))
 

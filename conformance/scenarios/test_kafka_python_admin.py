@@ -188,6 +188,9 @@ def test_groups_from_the_outside(
         topic, bootstrap_servers=broker.bootstrap, group_id=group, heartbeat_interval_ms=100
     )
     wait_until(lambda: consumer.poll(50) or consumer.assignment())
+    assert (
+        consumer.position(TopicPartition(topic, 0)) == 0
+    )  # asked for now: it is what is committed
     consumer.commit()
     listed = {found["group_id"]: found for found in client.list_groups()}
     assert listed[group]["protocol_type"] == "consumer"

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from confluent_kafka import Producer
 
 from conformance.conftest import NewBroker
+from conformance.differential.ready import wait_until_settled
 from conformance.harness.broker import Broker
 from conformance.harness.raw import RawConnection
 from conformance.harness.tools import run_tool
@@ -62,6 +63,7 @@ def test_a_hanging_transaction_is_found_and_aborted(
     broker = new_broker({"transaction.partition.verification.enable": "false"})
     topic = unique("topic")
     make_topics(broker, [topic])
+    wait_until_settled(broker)
     an_hour_ago = int(time.time() * 1000) - HOUR_MS
     records = build_batch(
         [Record(timestamp=an_hour_ago, value=b"hangs")],
