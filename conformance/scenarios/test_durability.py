@@ -124,6 +124,7 @@ def test_what_was_written_stays_where_it_was(new_broker: Callable[[], Broker], t
     commit(broker, group, topic, 33)
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
     admin.delete_topics([f"{topic}-deleted"])[f"{topic}-deleted"].result(SECONDS)
+    wait_for_coordinators(broker)
     before = facts(broker, topic, group)
     assert before["committed"] == 33
     assert before["retention.ms"] == "99999999"
