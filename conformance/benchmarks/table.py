@@ -96,6 +96,7 @@ def _consume(consumers: int) -> Measure:
         (Figure("MB/s", at_least(1.0), 0), Figure("CPU s per GB", at_most(1.0))),
         "bulk:Consume",
         {"consumers": consumers},
+        rounds=3,
     )
 
 
@@ -140,7 +141,7 @@ def _living(protocol: str) -> Measure:
         (Figure("% of a core", no_more_than(10.0), 1), Figure("heartbeats/s", None, 0)),
         "heartbeats:Living",
         {"protocol": protocol},
-        rounds=3,
+        rounds=2,
     )
 
 
@@ -171,6 +172,7 @@ MEASURES: tuple[Measure, ...] = (
         (Figure("MB/s", at_least(1.2), 0), Figure("CPU s per GB", at_most(0.5))),
         "bulk:Produce",
         {"codec": "none", "record_bytes": 1000, "records": 600_000},
+        rounds=3,
     ),
     _bulk("lz4", "bulk produce, lz4, 100 B records"),
     _bulk("zstd", "bulk produce, zstd, 100 B records"),
@@ -280,7 +282,7 @@ MEASURES: tuple[Measure, ...] = (
         _STALLS,
         "stalls:ColdLog",
         {"gigabytes": 5},
-        rounds=3,
+        rounds=2,
     ),
     Measure(
         "slow-disk",

@@ -36,7 +36,7 @@ class Tiny:
         self, side: Side, *, request: str, connections: int = 1, in_flight: int = 1
     ) -> None:
         self.broker, self.connections, self.in_flight = side.broker, connections, in_flight
-        self.seconds = 0.3 if side.quick else 1.5
+        self.seconds = 0.3 if side.quick else 1.2
         self.topic = f"tiny-{uuid.uuid4().hex[:8]}"
         self.topic_id = create_topic(self.broker, self.topic, PARTITIONS)
         produced(self.broker, self.topic, 1)
