@@ -107,6 +107,14 @@ def joining(body: Any, joiner: tuple[Any, str | None], version: int) -> Any:
     return body
 
 
+def reading(body: Any) -> Any:
+    """An epoch only of a member that says who it is: of null Apache Kafka's map makes an error (-1)."""
+    for group in body.groups:
+        if group.member_id is None:
+            group.member_epoch = -1
+    return body
+
+
 _made: dict[Any, SearchStrategy[Any]] = {}
 
 
@@ -115,6 +123,8 @@ def step(api: ApiKey, version: int) -> SearchStrategy[Step]:
         bodies = messages(api, request_class(api), version)
         if api is ApiKey.JOIN_GROUP:
             bodies = st.builds(joining, bodies, JOINERS, st.just(version))
+        elif api is ApiKey.OFFSET_FETCH:
+            bodies = bodies.map(reading)
         _made[api, version] = bodies.map(lambda body: Step(api, version, body))
     return _made[api, version]
 
