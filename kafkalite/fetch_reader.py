@@ -68,8 +68,10 @@ class FetchReader:
             self._rack = ""
         self._partitions: list[tuple[FetchTarget, Partition]] = []
 
-    def read(self, *, empty: bool = False) -> Answers:
+    def read(self, *, waited: bool = False, empty: bool = False) -> Answers:
         """One answer for each target, in their order; with `empty`, all without records.
+
+        `waited`: they were there before, and may have gone since.
 
         Records are FileSlices; the caller closes them.
         """
@@ -78,7 +80,7 @@ class FetchReader:
         remaining = 0 if empty else self._max_bytes
         minimum_one_batch = not empty
         for target in self._targets:
-            answer = self._read_target(target, remaining, minimum_one_batch)
+            answer = self._read_target(target, remaining, minimum_one_batch, waited)
             size = len(answer.records or b"")
             if size:
                 minimum_one_batch = False
@@ -152,13 +154,14 @@ class FetchReader:
         return topic.partitions[target.index]
 
     def _read_target(
-        self, target: FetchTarget, max_bytes: int, minimum_one_batch: bool
+        self, target: FetchTarget, max_bytes: int, minimum_one_batch: bool, waited: bool
     ) -> PartitionData:
         try:
             partition = self._find(target)
         except KafkaError as error:
-            # That a topic is another one Kafka finds out later than that there is none.
-            is_late = error.code is ErrorCode.INCONSISTENT_TOPIC_ID
+            # That a topic is another one Kafka finds out later than that there is none; and what is
+            # found out when reading comes without a list of aborted transactions.
+            is_late = waited or error.code is ErrorCode.INCONSISTENT_TOPIC_ID
             return _failed(target, error, aborted_transactions=None if is_late else [])
         try:
             self._check(partition, target)

@@ -69,22 +69,22 @@ async def _read(
         context.connection.more_input if answer_early else context.connection.stopped,
     )
     # What the client wants next is more urgent to it than less than min_bytes.
-    return await _read_now(context, reader, empty=wake is Wake.INTERRUPTED)
+    return await _read_now(context, reader, waited=True, empty=wake is Wake.INTERRUPTED)
 
 
 async def _read_now(
-    context: RequestContext, reader: FetchReader, *, empty: bool = False
+    context: RequestContext, reader: FetchReader, *, waited: bool = False, empty: bool = False
 ) -> Answers:
     """Read; where the disk has to be waited for, in a thread."""
     for _ in range(_TRIES):
         try:
             with cached_only:
-                return reader.read(empty=empty)
+                return reader.read(waited=waited, empty=empty)
         except NotCached as missing:
             read_missing = missing.read
         await context.connection.own_task()
         await in_disk_thread(read_missing)
-    return reader.read(empty=empty)
+    return reader.read(waited=waited, empty=empty)
 
 
 def _response(
