@@ -44,6 +44,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Outcomes(config, file))
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks at the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Several processes (`-n`): what shares a JVM stays together, and the longest begin."""
     for item in items:
