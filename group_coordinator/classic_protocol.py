@@ -254,7 +254,8 @@ class ClassicProtocol:
             group.initial_delay_left_ms = max(longest_ms - delay_ms, 0)
             group.new_member_added = False
             self._timers.set(group.phase, delay_ms / 1000)
-        elif group.all_joined():
+        elif group.all_joined() or not group.members:
+            # Who is only expected is not waited for. Apache Kafka sets a timer of no time then.
             self._complete_join(group)
         else:
             self._timers.set(group.phase, longest_ms / 1000)

@@ -25,6 +25,16 @@ def ran(tool: str, *arguments: str) -> str:
     return done.output
 
 
+def shown(snapshot: Path, *paths: str) -> str:
+    """What the shell shows there. It waits until the file is read, and not until all of it is loaded."""
+    deadline = time.monotonic() + SECONDS
+    while True:
+        seen = ran("kafka-metadata-shell", "--snapshot", str(snapshot), "cat", *paths)
+        if "No such file" not in seen:
+            return seen
+        assert time.monotonic() < deadline, seen
+
+
 def newest_snapshot(directory: Path, after: str = "") -> Path:
     deadline = time.monotonic() + SECONDS
     while True:
@@ -65,9 +75,8 @@ def test_kafkas_tools_and_broker_take_our_snapshots(start: Start) -> None:
     records = ran("kafka-dump-log", "--cluster-metadata-decoder", "--files", str(log))
     assert '"type":"TOPIC_RECORD","version":0,"data":{"name":"after"' in records
 
-    seen = ran(
-        *("kafka-metadata-shell", "--snapshot", str(snapshot), "cat"),
-        *("/image/topics/byName/topic-7/0", "/image/configs/TOPIC:kept/retention.ms"),
+    seen = shown(
+        snapshot, "/image/topics/byName/topic-7/0", "/image/configs/TOPIC:kept/retention.ms"
     )
     assert "replicas=[1]" in seen
     assert "123456789" in seen

@@ -373,6 +373,16 @@ async def test_a_pending_member_can_leave(autojump_clock, world):
     assert (await member.join()).error_code == ErrorCode.UNKNOWN_MEMBER_ID
 
 
+async def test_a_group_whose_last_member_leaves_waits_for_nobody_who_is_only_expected(
+    autojump_clock, world
+):
+    expected, member = world.member(), world.member(version=3)
+    await expected.join()
+    assert (await member.join()).error_code == ErrorCode.NONE
+    await member.leave()
+    assert await world.state() == "Empty"
+
+
 async def test_a_group_nobody_knows_has_no_members_to_leave(autojump_clock, world):
     assert (await world.member(member_id="x").leave()).error_code == ErrorCode.UNKNOWN_MEMBER_ID
 
