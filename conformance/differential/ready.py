@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 
 from conformance.differential.side import Side
 from conformance.harness.broker import Broker
@@ -102,19 +103,25 @@ def by_coordinator(side: Side, key_type: int) -> dict[int, list[str]]:
     return found
 
 
+def assigned_topic(
+    name: str, replicas: Sequence[Sequence[int]], configs: Mapping[str, str] | None = None
+) -> CreatableTopic:
+    """A topic to be created, the nodes of each partition chosen by hand."""
+    return CreatableTopic(
+        name=name,
+        num_partitions=-1,
+        replication_factor=-1,
+        assignments=[
+            CreatableReplicaAssignment(partition_index=index, broker_ids=list(nodes))
+            for index, nodes in enumerate(replicas)
+        ],
+        configs=[
+            CreatableTopicConfig(name=key, value=value) for key, value in (configs or {}).items()
+        ],
+    )
+
+
 def make_internal_topics(side: Side) -> None:
-    topics = [
-        CreatableTopic(
-            name=name,
-            num_partitions=-1,
-            replication_factor=-1,
-            assignments=[
-                CreatableReplicaAssignment(partition_index=index, broker_ids=nodes)
-                for index, nodes in enumerate(REPLICAS)
-            ],
-            configs=[CreatableTopicConfig(name=key, value=value) for key, value in configs.items()],
-        )
-        for name, configs in INTERNAL_TOPICS.items()
-    ]
+    topics = [assigned_topic(name, REPLICAS, own) for name, own in INTERNAL_TOPICS.items()]
     side.until_no_error(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest(topics=topics))
     side.settle()

@@ -112,7 +112,8 @@ def test_by_stories(faulty: Pair) -> None:
 
     with contextlib.suppress(Enough):
         tell()
-    api = faulty.tested.api  # type: ignore[attr-defined]
+    assert isinstance(faulty.tested, FaultySide)
+    api = faulty.tested.api
     assert found, f"{MOST_STORIES} stories, and nobody noticed"
     assert found[0].where.startswith(api.name)
 

@@ -15,16 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from conformance.benchmarks.topics import Client
+from conformance.differential.ready import assigned_topic
 from conformance.harness.apache_kafka import ApacheKafka, java_command
 from conformance.harness.process import Process
 from kafkalite.testing import broker as kafkalite_broker
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.messages.create_topics import (
-    CreatableReplicaAssignment,
-    CreatableTopic,
-    CreatableTopicConfig,
-    CreateTopicsRequest,
-)
+from kafkalite.wire.messages.create_topics import CreateTopicsRequest
 from kafkalite.wire.messages.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
     TopicRequest,
@@ -55,19 +51,7 @@ Seen = dict[str, tuple[int, int, list[int], list[int], list[int], list[int]]]
 
 
 def create(client: Client) -> None:
-    topics = [
-        CreatableTopic(
-            name=name,
-            num_partitions=-1,
-            replication_factor=-1,
-            assignments=[
-                CreatableReplicaAssignment(partition_index=index, broker_ids=nodes)
-                for index, nodes in enumerate(assignments)
-            ],
-            configs=[CreatableTopicConfig(name=key, value=value) for key, value in configs.items()],
-        )
-        for name, (assignments, configs) in TOPICS.items()
-    ]
+    topics = [assigned_topic(name, *chosen) for name, chosen in TOPICS.items()]
     body = CreateTopicsRequest(topics=topics, timeout_ms=10_000)
     answer = client.ask(ApiKey.CREATE_TOPICS, 7, body)
     assert {topic.error_code for topic in answer.topics} == {0}, answer

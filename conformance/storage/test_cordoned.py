@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from functools import partial
 
 from conformance.differential.pair import Pair
 from conformance.differential.side import Side
@@ -41,6 +42,10 @@ def cordon(pair: Pair, dirs: Callable[[Side], str] | None, resource: str = "1") 
         return IncrementalAlterConfigsRequest(resources=[changed])
 
     pair.ask(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, request)
+
+
+def always(value: str, side: Side) -> str:
+    return value
 
 
 def until_cordoned(pair: Pair, expected: list[bool]) -> None:
@@ -97,7 +102,7 @@ def test_new_partitions_go_elsewhere(pair: Pair) -> None:
 
     for value in ("nowhere", "*,nowhere", "", "*"):
         for resource in ("", "1"):
-            cordon(pair, lambda side, value=value: value, resource)  # type: ignore[misc]
+            cordon(pair, partial(always, value), resource)
     until_cordoned(pair, [True, True, True])
     until_the_controller_knows(pair.reference)
     for factor in (1, 2, 0):

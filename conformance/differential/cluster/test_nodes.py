@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.differential.cluster.topics import NODES, create, described, with_replicas
+from conformance.differential.cluster.topics import NODES, create, described
 from conformance.differential.pair import Pair
+from conformance.differential.ready import assigned_topic
 from conformance.differential.side import at
 from conformance.differential.test_metadata import about
 from kafkalite.wire.api_keys import ApiKey
@@ -115,12 +116,12 @@ def test_creating(cluster: Pair, topic: str, version: int) -> None:
     """By every node: with replicas by hand, right and wrong, and with a factor, possible and not."""
     for node in NODES:
         where = at(node)
-        topics = [with_replicas(f"{topic}-{node}", [[2, 3], [3, 1]])]
+        topics = [assigned_topic(f"{topic}-{node}", [[2, 3], [3, 1]])]
         request = CreateTopicsRequest(topics=topics)
         cluster.ask(ApiKey.CREATE_TOPICS, version, request, connection=where)
         cluster.ask(ApiKey.CREATE_TOPICS, version, request, connection=where)
         for number, assignments in enumerate(WRONG_ASSIGNMENTS.values()):
-            topics = [with_replicas(f"{topic}-wrong-{number}", assignments)]
+            topics = [assigned_topic(f"{topic}-wrong-{number}", assignments)]
             cluster.ask(
                 ApiKey.CREATE_TOPICS, version, CreateTopicsRequest(topics=topics), connection=where
             )
@@ -130,7 +131,7 @@ def test_creating(cluster: Pair, topic: str, version: int) -> None:
             )
             request = CreateTopicsRequest(topics=[new])
             cluster.ask(ApiKey.CREATE_TOPICS, version, request, connection=where)
-    gap = with_replicas(f"{topic}-gap", [[1]])
+    gap = assigned_topic(f"{topic}-gap", [[1]])
     gap.assignments.append(CreatableReplicaAssignment(partition_index=2, broker_ids=[2]))
     cluster.ask(ApiKey.CREATE_TOPICS, version, CreateTopicsRequest(topics=[gap]))
     cluster.settle()

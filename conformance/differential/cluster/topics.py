@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from conformance.differential.pair import Pair
+from conformance.differential.ready import assigned_topic
 from conformance.differential.side import Side
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages.create_topics import (
-    CreatableReplicaAssignment,
-    CreatableTopic,
     CreateTopicsRequest,
 )
 from kafkalite.wire.messages.describe_topic_partitions import (
@@ -27,21 +27,9 @@ NODES = (1, 2, 3)
 TIMESTAMP = 1_700_000_000_000
 
 
-def with_replicas(name: str, assignments: Assignments) -> CreatableTopic:
-    return CreatableTopic(
-        name=name,
-        num_partitions=-1,
-        replication_factor=-1,
-        assignments=[
-            CreatableReplicaAssignment(partition_index=index, broker_ids=list(nodes))
-            for index, nodes in enumerate(assignments)
-        ],
-    )
-
-
 def create(cluster: Pair, name: str, assignments: Assignments = SPREAD) -> str:
     """Make the topic on both, and wait until every node knows it."""
-    request = CreateTopicsRequest(topics=[with_replicas(name, assignments)])
+    request = CreateTopicsRequest(topics=[assigned_topic(name, assignments)])
     answers = cluster.ask(ApiKey.CREATE_TOPICS, 7, request)
     assert answers[0].topics[0].error_code == 0, answers[0]
     cluster.settle()
@@ -54,7 +42,7 @@ def described(*topics: str) -> DescribeTopicPartitionsRequest:
     return DescribeTopicPartitionsRequest(topics=[TopicRequest(name=name) for name in topics])
 
 
-def named(side: Side, topic: str, is_by_id: bool, name: str = "name") -> dict[str, object]:
+def named(side: Side, topic: str, is_by_id: bool, name: str = "name") -> dict[str, Any]:
     """The topic by the name of the field that the version has for it."""
     return {"topic_id": side.topic_id(topic)} if is_by_id else {name: topic}
 
@@ -69,7 +57,7 @@ def producing(
         return ProduceRequest(
             acks=acks,
             timeout_ms=10_000,
-            topic_data=[TopicProduceData(partition_data=data, **name)],  # type: ignore[arg-type]
+            topic_data=[TopicProduceData(partition_data=data, **name)],
         )
 
     return make
@@ -93,7 +81,7 @@ def fetching(
             max_wait_ms=0,
             min_bytes=0,
             session_epoch=-1,
-            topics=[FetchTopic(partitions=asked, **name)],  # type: ignore[arg-type]
+            topics=[FetchTopic(partitions=asked, **name)],
         )
 
     return make
