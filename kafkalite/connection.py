@@ -176,13 +176,16 @@ class Connection:
 
     # In the poller's task
 
-    def ready(self, now: float) -> None:
-        """There is something to read, or room to write: do what can be done, leave the rest to the task."""
+    def ready(self, now: float) -> bool:
+        """There is something to read, or room to write: do what can be done, leave the rest to the task.
+
+        True: there are answers, to be sent by `send_answers` before anything else happens here.
+        """
         if self._is_busy:
             # Not now; but whoever is parked on this connection wants to know.
             self._disarm()
             self._wake()
-            return
+            return False
         self.last_active = now
         try:
             if not self._is_writing:
@@ -190,11 +193,24 @@ class Connection:
             elif goes_on := self._send_at_once():
                 self._stop_writing()
             elif self._is_writing:
-                return
+                return False
             if goes_on and self._answer_at_once() and not self.stopping:
+                return not self._is_writing
+        except Exception as error:  # noqa: BLE001 - the task says so, and closes
+            self._failure = error
+        self._leave_to_task()
+        return False
+
+    def send_answers(self) -> None:
+        """Send what `ready` answered, or as much as there is room for."""
+        try:
+            if self._send_at_once() or self._is_writing:
                 return
         except Exception as error:  # noqa: BLE001 - the task says so, and closes
             self._failure = error
+        self._leave_to_task()
+
+    def _leave_to_task(self) -> None:
         self._stop_writing()
         self._is_busy = True
         self._wake()
@@ -220,7 +236,7 @@ class Connection:
         return count > 0
 
     def _answer_at_once(self) -> bool:
-        """Answer all frames that are there. False: the connection's task has to go on."""
+        """Answer all frames that are there, and send if it is much. False: the task has to go on."""
         next_frame, straight, answers = (
             self._reader.next_frame,
             self._dispatcher.straight,
@@ -250,7 +266,7 @@ class Connection:
                 size = 0
                 if not self._send_at_once():
                     return self._is_writing
-        return self._send_at_once() or self._is_writing
+        return True
 
     def _begin(self, frame: InMemory) -> list[Records] | None:
         """The answer's chunks; None if the handler wants a task of its own to go on in."""
