@@ -84,21 +84,19 @@ class ConsumerOffsetsLog:
     ) -> int:
         """Append the records as one batch; the first one's offset. Raises KafkaError."""
         now_ms = self._now_ms()
-        batch = build_batch(
-            [Record(timestamp=now_ms, key=key, value=value) for key, value in records],
-            producer_id=producer_id,
-            producer_epoch=producer_epoch,
-            is_transactional=producer_id != NO_PRODUCER_ID,
-        )
         try:
             target = self._partition(partition)
+            if producer_id == NO_PRODUCER_ID:
+                return target.append_own(records, now_ms)
+            batch = build_batch(
+                [Record(timestamp=now_ms, key=key, value=value) for key, value in records],
+                producer_id=producer_id,
+                producer_epoch=producer_epoch,
+                is_transactional=True,
+            )
             # Verified before it was asked for (apis/txn_offset_commit.py).
-            guard = (
-                target.log.start_verification(
-                    producer_id, NO_SEQUENCE, producer_epoch, supports_epoch_bump=False
-                )
-                if producer_id != NO_PRODUCER_ID
-                else None
+            guard = target.log.start_verification(
+                producer_id, NO_SEQUENCE, producer_epoch, supports_epoch_bump=False
             )
             info = target.append(batch, origin=AppendOrigin.COORDINATOR, verification_guard=guard)
         except KafkaError as error:

@@ -7,14 +7,17 @@ watching: whoever waits adds itself to `watchers`, and every append tells them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 from uuid import UUID
 
 from kafkalite.log.log import AppendInfo, AppendOrigin, Log, ReadResult
+from kafkalite.log.own_append import Pair, append_own
 from kafkalite.log.plain_append import NOT_PLAIN, append_plain
 from kafkalite.log.producer_state import VerificationGuard
 from kafkalite.purgatory import Watchers
 from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.records import Record, build_batch
 
 ALL_IN_SYNC: int = -1  # required acks
 
@@ -186,6 +189,22 @@ class Partition:
             log.advance_high_watermark(log.log_end_offset)
             self.watchers.notify()
         return base_offset
+
+    def append_own(self, pairs: Sequence[Pair], timestamp: int) -> int:
+        """`append` of a coordinator's keys and values, in no transaction, as one batch; its base offset.
+
+        Raises KafkaError as `append` does.
+        """
+        log = self.log
+        in_sync = len(self.in_sync_replicas)
+        if in_sync >= log.config.min_insync_replicas or in_sync >= len(self.replicas):
+            base_offset = append_own(log, pairs, timestamp, self.leader_epoch)
+            if base_offset != NOT_PLAIN:
+                log.advance_high_watermark(log.log_end_offset)
+                self.watchers.notify()
+                return base_offset
+        batch = build_batch([Record(timestamp=timestamp, key=k, value=v) for k, v in pairs])
+        return self.append(batch, origin=AppendOrigin.COORDINATOR).base_offset
 
     def read_limit(self, *, committed_only: bool) -> int:
         """The offset before which a consumer's read ends."""

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 
 from kafkalite.coordinator_log import batches_of, offline_if_damaged
 from kafkalite.group_coordinator.java_hash import java_hash
-from kafkalite.log.producer_state import AppendOrigin
 from kafkalite.topic_creation import TRANSACTIONS_TOPIC
 from kafkalite.transaction_coordinator.transaction import (
     TopicPartition,
@@ -27,7 +26,7 @@ from kafkalite.wire.messages.records.transaction_log import (
     TransactionLogKey,
     TransactionLogValue,
 )
-from kafkalite.wire.records import Record, build_batch, iterate_records
+from kafkalite.wire.records import iterate_records
 
 if TYPE_CHECKING:
     from kafkalite.partition import Partition
@@ -83,10 +82,8 @@ class TransactionLog:
 
     def _append(self, transactional_id: str, value: bytes | None) -> None:
         key = encode(TransactionLogKey(transactional_id=transactional_id))
-        batch = build_batch([Record(timestamp=self._now_ms(), key=key, value=value)])
         try:
-            partition = self.partition_of(transactional_id)
-            partition.append(batch, origin=AppendOrigin.COORDINATOR)
+            self.partition_of(transactional_id).append_own([(key, value)], self._now_ms())
         except KafkaError as error:
             raise KafkaError(_AS_ANSWERED.get(error.code, error.code), error.message) from error
 

@@ -12,10 +12,11 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any, Final, TypeVar
 
-from kafkalite.wire.bodies import build_body, join, parse_body
+from kafkalite.wire.bodies import build_body, builder_of, join, parse_body
+from kafkalite.wire.compile_build import BUILD_ODDITIES, Builder
 from kafkalite.wire.declare import Kind, message_of
 from kafkalite.wire.errors import InvalidMessage, ProtocolViolation
-from kafkalite.wire.fields import unsigned_varint
+from kafkalite.wire.fields import Records, unsigned_varint
 
 T = TypeVar("T")
 
@@ -78,19 +79,40 @@ METADATA: Final = {
 }
 
 
+# What stands before a body, and its builder; by class and version, filled at first use.
+_encoders: dict[tuple[type[Any], int], tuple[bytes, Builder]] = {}
+
+
 def encode(value: object, version: int = 0) -> bytes:
     """A key, value or record as it is kept, in the given version; raises InvalidMessage."""
-    message = message_of(type(value))
+    class_ = type(value)
+    found = _encoders.get((class_, version))
+    if found is None:
+        found = _encoders[class_, version] = _prefix(class_, version), builder_of(class_, version)
+    prefix, build = found
+    parts = [prefix]
+    chunks: list[Records] = []
+    try:
+        build(value, parts, chunks)
+    except BUILD_ODDITIES:
+        pass  # not here: the exception would keep what was built so far
+    else:
+        if not chunks:
+            return b"".join(parts)
+    return prefix + join(build_body(value, version))
+
+
+def _prefix(class_: type[Any], version: int) -> bytes:
+    message = message_of(class_)
     if not message.min_version <= version <= message.max_version:
-        raise InvalidMessage(f"{type(value).__name__} has no version {version}")
-    body = join(build_body(value, version))
+        raise InvalidMessage(f"{class_.__name__} has no version {version}")
     if message.kind is Kind.VERSIONED:
-        return body
+        return b""
     if message.kind is Kind.METADATA_RECORD:
         head = unsigned_varint(METADATA_FRAME_VERSION) + unsigned_varint(message.key)
-        return head + unsigned_varint(version) + body
+        return head + unsigned_varint(version)
     prefix = message.key if message.kind is Kind.RECORD_KEY else version
-    return prefix.to_bytes(2, "big") + body
+    return prefix.to_bytes(2, "big")
 
 
 def decode(class_: type[T], data: bytes, *, newer: bool = False) -> T:
