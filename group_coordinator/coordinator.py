@@ -95,7 +95,7 @@ class GroupCoordinator:
         self._classic_in_consumer = ClassicInConsumer(
             config, self._timers, topics, self._consumer, self._change.downgrade
         )
-        self._offsets = OffsetRequests(config, log, topics, now_ms, self._classic)
+        self.offsets = OffsetRequests(config, log, topics, now_ms, self._classic)
         self._sweep = Timer(self._expire_offsets)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -367,7 +367,7 @@ class GroupCoordinator:
         """Expects topics by name. Unknown topics are refused one by one, anything else at once."""
         try:
             shard = self.shard_of(request.group_id, context.node_id)
-            return self._offsets.commit(shard, request, context.api_version)
+            return self.offsets.commit(shard, request, context.api_version)
         except KafkaError as refused:
             return offset_requests.commit_refused(request, refused.code, self.topics)
 
@@ -378,7 +378,7 @@ class GroupCoordinator:
         try:
             check_group_id(request.group_id)
             shard = self.shard_of(request.group_id, context.node_id)
-            return self._offsets.txn_commit(shard, request, context.api_version)
+            return self.offsets.txn_commit(shard, request, context.api_version)
         except KafkaError as refused:
             return self.txn_commit_refused(request, refused.code)
 
@@ -400,7 +400,7 @@ class GroupCoordinator:
         """Expects topics by name (with the id, where the request gave one)."""
         try:
             shard = self.shard_of(request.group_id, context.node_id)
-            return self._offsets.fetch(shard, request, require_stable=require_stable)
+            return self.offsets.fetch(shard, request, require_stable=require_stable)
         except KafkaError as refused:
             return OffsetFetchResponseGroup(group_id=request.group_id, error_code=refused.code)
 
@@ -410,19 +410,19 @@ class GroupCoordinator:
         try:
             check_group_id(request.group_id)
             shard = self.shard_of(request.group_id, context.node_id)
-            return self._offsets.delete(shard, request)
+            return self.offsets.delete(shard, request)
         except KafkaError as refused:
             return OffsetDeleteResponse(error_code=refused.code)
 
     def topic_deleted(self, topic: str, topic_id: UUID) -> None:
         """Nobody needs the offsets of a topic that is gone."""
         for shard in self._shards.values():
-            self._offsets.forget_topic(shard, topic, topic_id)
+            self.offsets.forget_topic(shard, topic, topic_id)
 
     def _expire_offsets(self) -> None:
         self._timers.set(self._sweep, self.config.offsets_retention_check_interval_ms / 1000)
         for shard in self._shards.values():
-            for group in self._offsets.expire(shard):
+            for group in self.offsets.expire(shard):
                 self._unload(group, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
     # Administration
@@ -489,7 +489,7 @@ class GroupCoordinator:
         if (group := shard.groups.get(group_id)) is None:
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
         group.validate_delete()
-        self._offsets.forget_group(shard, group)
+        self.offsets.forget_group(shard, group)
         self._unload(group, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
 

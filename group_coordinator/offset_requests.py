@@ -4,19 +4,19 @@ Commits come often: what they do is per partition one table entry and one record
 a request are one batch. Source of the rules: Kafka's OffsetMetadataManager.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 from uuid import UUID
 
 from kafkalite.group_coordinator import state_log
 from kafkalite.group_coordinator.classic_group import ClassicGroup
 from kafkalite.group_coordinator.classic_protocol import ClassicProtocol
+from kafkalite.group_coordinator.commits import Commit, Committer, TopicCommit, apply_commits
 from kafkalite.group_coordinator.config import GroupConfig
 from kafkalite.group_coordinator.offsets import (
     NO_EPOCH,
     NO_OFFSET,
     NO_PRODUCER_ID,
-    NO_TIMESTAMP,
     NO_TOPIC_ID,
     CommittedOffset,
     OffsetTable,
@@ -51,83 +51,6 @@ from kafkalite.wire.messages.txn_offset_commit import (
 )
 
 GROUP_ID_NOT_FOUND_SINCE = 9  # OffsetCommit: which error says that there is no such group
-
-
-class PartitionCommit(Protocol):
-    """One partition of an OffsetCommit or TxnOffsetCommit."""
-
-    @property
-    def partition_index(self) -> int: ...
-    @property
-    def committed_offset(self) -> int: ...
-    @property
-    def committed_leader_epoch(self) -> int: ...
-    @property
-    def committed_metadata(self) -> str | None: ...
-
-
-class TopicCommit(Protocol):
-    """One topic of these."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def partitions(self) -> Sequence[PartitionCommit]: ...
-
-
-class Commit:
-    """What a request commits, found out partition by partition, then written at once."""
-
-    __slots__ = ("_committed", "_config", "_expire_ms", "_now_ms", "_topics", "records")
-
-    def __init__(
-        self, config: GroupConfig, topics: TopicsView, now_ms: int, retention_ms: int = NO_TIMESTAMP
-    ) -> None:
-        self._config = config
-        self._topics = topics
-        self._now_ms = now_ms
-        self._expire_ms = NO_TIMESTAMP if retention_ms < 0 else now_ms + retention_ms
-        self._committed: list[tuple[str, int, CommittedOffset]] = []
-        self.records: list[state_log.StateRecord] = []
-
-    def check(
-        self,
-        group_id: str,
-        topic: str,
-        partitions: Sequence[PartitionCommit],
-        may_commit: Callable[[UUID, int], ErrorCode] | None = None,
-    ) -> Iterator[tuple[int, ErrorCode]]:
-        """Each partition's number and the error it will be answered with."""
-        count = self._topics.partition_count(topic)
-        topic_id = self._topics.topic_id(topic) or NO_TOPIC_ID
-        for commit in partitions:
-            partition = commit.partition_index
-            metadata = commit.committed_metadata or ""
-            error_code = ErrorCode.NONE
-            if not 0 <= partition < count:
-                error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            elif len(metadata) > self._config.offset_metadata_max_bytes:
-                error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE
-            elif may_commit is not None:
-                error_code = may_commit(topic_id, partition)
-            if error_code is ErrorCode.NONE:
-                committed = CommittedOffset(
-                    commit.committed_offset,
-                    commit.committed_leader_epoch,
-                    metadata,
-                    self._now_ms,
-                    self._expire_ms,
-                    topic_id,
-                )
-                self._committed.append((topic, partition, committed))
-                self.records.append(state_log.offset_commit(group_id, topic, partition, committed))
-            yield partition, error_code
-
-    def apply(self, table: OffsetTable, group_id: str, base_offset: int, producer_id: int) -> None:
-        """Take in what has been written from `base_offset` on."""
-        for record_offset, (topic, partition, committed) in enumerate(self._committed, base_offset):
-            committed.record_offset = record_offset
-            table.apply(group_id, topic, partition, committed, producer_id)
 
 
 class OffsetRequests:
@@ -190,6 +113,38 @@ class OffsetRequests:
         if is_any_there:
             self._write(shard, request.group_id, commit)
         return response
+
+    def commit_plainly(
+        self,
+        shard: Shard,
+        committer: Committer,
+        api_version: int,
+        commits: Sequence[tuple[str, int, CommittedOffset]],
+    ) -> bool:
+        """Commit for partitions that are there, if there is nothing to say to it; else nothing is done.
+
+        Each is a topic, a partition and its offset, at least one. False, or KafkaError: `commit` says
+        what is wrong.
+        """
+        group_id = committer.group_id
+        group = shard.groups.get(group_id)
+        if group is None:
+            return False
+        may_commit = group.validate_offset_commit(
+            committer.member_id,
+            committer.group_instance_id,
+            committer.generation_id_or_member_epoch,
+            is_transactional=False,
+            api_version=api_version,
+        )
+        if may_commit is not None:
+            return False
+        records = [state_log.offset_commit(group_id, *each) for each in commits]
+        base_offset = self._log.append(shard.partition, records)
+        if isinstance(group, ClassicGroup):
+            self._classic.heard_of(group, committer.member_id)
+        apply_commits(shard.offsets, group_id, commits, base_offset)
+        return True
 
     def txn_commit(
         self, shard: Shard, request: TxnOffsetCommitRequest, api_version: int

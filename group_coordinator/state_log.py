@@ -13,6 +13,7 @@ Source: Kafka's GroupCoordinatorRecordHelpers and its message schemas.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from struct import Struct
 from typing import TYPE_CHECKING, Protocol
 
 from kafkalite.group_coordinator.offsets import NO_PRODUCER_ID, CommittedOffset
@@ -37,8 +38,16 @@ StateRecord = tuple[bytes, bytes | None]
 """Key and value. None is a tombstone."""
 
 GROUP_METADATA_VERSION = 3
+OFFSET_COMMIT_KEY = 1
 OFFSET_COMMIT_VERSION = 4
 OFFSET_COMMIT_VERSION_WITH_EXPIRY = 1  # the only one with an expire timestamp
+LONGEST_METADATA = 126  # in bytes: of those whose length, one more in a compact string, takes one
+
+_pack_type_and_length = Struct(">hh").pack
+_pack_length = Struct(">h").pack
+_pack_partition = Struct(">i").pack
+_pack_offset = Struct(">hqiB").pack  # version, offset, leader epoch, length of the metadata
+_pack_time_and_id = Struct(">qBBB16s").pack  # one tag: number 0, 16 bytes
 
 
 @dataclass(slots=True)
@@ -98,6 +107,38 @@ class OffsetLog(Protocol):
 def offset_commit(
     group_id: str, topic: str, partition: int, committed: CommittedOffset
 ) -> StateRecord:
+    """The record of a committed offset. One without anything unusual is packed here and now, which is
+    what encoding it as it is declared comes to; a test holds the two equal."""
+    metadata = committed.metadata.encode()
+    topic_id = committed.topic_id
+    if committed.expire_timestamp_ms >= 0 or len(metadata) > LONGEST_METADATA or not topic_id.int:
+        return declared_offset_commit(group_id, topic, partition, committed)
+    group, name = group_id.encode(), topic.encode()
+    key = b"".join(
+        (
+            _pack_type_and_length(OFFSET_COMMIT_KEY, len(group)),
+            group,
+            _pack_length(len(name)),
+            name,
+            _pack_partition(partition),
+        )
+    )
+    value = b"".join(
+        (
+            _pack_offset(
+                OFFSET_COMMIT_VERSION, committed.offset, committed.leader_epoch, len(metadata) + 1
+            ),
+            metadata,
+            _pack_time_and_id(committed.commit_timestamp_ms, 1, 0, 16, topic_id.bytes),
+        )
+    )
+    return key, value
+
+
+def declared_offset_commit(
+    group_id: str, topic: str, partition: int, committed: CommittedOffset
+) -> StateRecord:
+    """The same, whatever there is in it."""
     version = (
         OFFSET_COMMIT_VERSION
         if committed.expire_timestamp_ms < 0

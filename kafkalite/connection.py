@@ -51,7 +51,7 @@ _GATHER_BYTES: Final = 65536
 _COPY_BELOW_BYTES: Final = 16384
 
 _IMMEDIATE: Final = frozenset(api.key for api in APIS.values() if api.immediate)
-_STRAIGHT: Final = frozenset((ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.METADATA))
+_STRAIGHT: Final = frozenset((ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.OFFSET_COMMIT, ApiKey.METADATA))
 
 
 # What a handler yields to the poller when it has to go on in the connection's task.

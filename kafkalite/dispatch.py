@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from kafkalite import known_answers, plain_fetch, single_batch
+from kafkalite import known_answers, plain_commit, plain_fetch, single_batch
 from kafkalite.apis import APIS, Api, Handler
 from kafkalite.context import RequestContext
 from kafkalite.wire.api_keys import ApiKey
@@ -33,7 +33,7 @@ class Dispatcher:
         self._handlers: dict[int, Handler] = {}
 
     def straight(self, connection: Connection, frame: InMemory) -> bytes | list[Records] | None:
-        """The answer to a Produce, Fetch or Metadata for which a short way is enough; None: ask `answer`."""
+        """The answer to a request for which a short way is enough; None: ask `answer`."""
         if self._measured is not None:
             return None
         listener = connection.listener
@@ -42,6 +42,8 @@ class Dispatcher:
             return single_batch.answer(self._broker, listener.node_id, frame)
         if key == ApiKey.FETCH:
             return plain_fetch.answer(self._broker, listener.node_id, frame)
+        if key == ApiKey.OFFSET_COMMIT:
+            return plain_commit.answer(self._broker, listener.node_id, frame)
         return known_answers.known(self._broker, listener.name, frame)
 
     async def answer(self, connection: Connection, frame: InMemory) -> list[Records]:

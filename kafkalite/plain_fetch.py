@@ -90,7 +90,7 @@ def answer(broker: Broker, node_id: int, frame: InMemory) -> list[Records] | Non
         if not 1 < topics <= _LONGEST:
             return None
         wanted = _wanted(broker, node_id, frame, position, version, topics - 1)
-    except (StructError, UnicodeDecodeError, IndexError):
+    except (StructError, ValueError, IndexError):  # ValueError: no UTF-8, half an id
         return None
     if wanted is None:
         return None

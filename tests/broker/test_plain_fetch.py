@@ -152,13 +152,17 @@ CHANGES = st.none() | st.none() | st.tuples(st.integers(4, 120), st.integers(0, 
 
 
 @settings(deadline=None, max_examples=600)
-@given(request=REQUESTS, change=CHANGES, as_view=st.booleans())
+@given(
+    request=REQUESTS, change=CHANGES, cut=st.sampled_from([0, 0, 0, 1, 45]), as_view=st.booleans()
+)
 def test_it_is_equal_to_the_declared_way(
-    asked: Asked, request: dict[str, Any], change: tuple[int, int] | None, as_view: bool
+    asked: Asked, request: dict[str, Any], change: tuple[int, int] | None, cut: int, as_view: bool
 ) -> None:
     frame = bytearray(asked.frame(**request))
     if change is not None and change[0] < len(frame):
         frame[change[0]] = change[1]
+    if cut:
+        del frame[-cut:]
     answer = asked.short(bytes(frame), as_view=as_view)
     if answer is not None:
         assert answer == asked.declared(bytes(frame))
@@ -174,6 +178,12 @@ def test_it_is_taken_where_it_goes(asked: Asked, version: int, max_bytes: int) -
         answer = asked.short(frame)
         assert answer is not None
         assert answer == asked.declared(frame)
+
+
+def test_a_frame_that_ends_in_an_id_is_not_taken(asked: Asked) -> None:
+    whole = asked.frame(17, [("a", [(0, {"fetch_offset": 2})])])
+    for size in range(4, len(whole)):
+        assert asked.short(whole[:size]) is None
 
 
 def test_it_is_not_taken_for_less_than_is_asked_for(asked: Asked) -> None:
