@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
@@ -45,11 +46,18 @@ class Access(Protocol):
     def close(self) -> None: ...
 
 
+# Spark's Python workers run one task after the other: the next goes on with the last one's connections.
+# By process, too: a fork must not talk over its parent's.
+_idle_clients: dict[tuple[int, str], Client] = {}
+
+
 class NetworkAccess:
     """By a broker's requests."""
 
     def __init__(self, bootstrap: str) -> None:
-        self._client = Client(bootstrap)
+        self._kept_as = (os.getpid(), bootstrap)
+        idle = self._kept_as in _idle_clients
+        self._client = _idle_clients.pop(self._kept_as) if idle else Client(bootstrap)
 
     def partitions(self, topics: Iterable[str] | None) -> list[TopicPartition]:
         found = self._client.partitions(topics)
@@ -97,7 +105,11 @@ class NetworkAccess:
         )
 
     def close(self) -> None:
-        self._client.close()
+        """Whoever is next to ask in this process gets the client; of two, one is kept."""
+        self._client.rest()
+        kept = _idle_clients.setdefault(self._kept_as, self._client)
+        if kept is not self._client:
+            self._client.close()
 
 
 class DirectoryAccess:

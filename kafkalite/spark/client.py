@@ -7,6 +7,7 @@ Source: Kafka's NetworkClient and Fetcher for who is asked what; the protocol is
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
@@ -43,6 +44,7 @@ RETRY_SECONDS = 60.0
 FETCH_BYTES = 8 << 20
 AUTO_CREATE_SECONDS = 5.0
 _BACKOFF_SECONDS = 0.1
+_FETCH_WAIT_MS = 500
 _ACKS_ALL = -1
 
 
@@ -104,6 +106,12 @@ class Client:
         for connection in self._connections.values():
             connection.close()
         self._connections.clear()
+
+    def rest(self) -> None:
+        """Close the connections on which an answer comes that nobody waits for."""
+        for address, connection in list(self._connections.items()):
+            if not connection.is_at_rest:
+                self._connections.pop(address).close()
 
     # -- asking
 
@@ -231,34 +239,32 @@ class Client:
         *,
         isolation: Isolation = Isolation.READ_UNCOMMITTED,
         max_bytes: int = FETCH_BYTES,
-        max_wait_ms: int = 500,
     ) -> Fetched:
         """The batches from the one that holds `offset` on. Raises OffsetOutOfRange, too."""
+        request = _fetch_request(partition, offset, isolation, max_bytes)
         name = f"{partition[0]}-{partition[1]}"
-        return self.retry(
-            f"fetch from {name}",
-            lambda: self._fetch(partition, offset, isolation, max_bytes, max_wait_ms),
-        )
+        return self.retry(f"fetch from {name}", lambda: self._fetch(partition, offset, request))
 
-    def _fetch(
+    def fetch_ahead(
         self,
         partition: TopicPartition,
         offset: int,
-        isolation: Isolation,
-        max_bytes: int,
-        max_wait_ms: int,
-    ) -> Fetched:
-        asked = FetchPartition(
-            partition=partition[1], fetch_offset=offset, partition_max_bytes=max_bytes
-        )
-        request = FetchRequest(
-            max_wait_ms=max_wait_ms,
-            min_bytes=1,
-            max_bytes=max_bytes,
-            isolation_level=_isolation_level(isolation),
-            topics=[FetchTopic(topic=partition[0], partitions=[asked])],
-        )
-        answer = self.ask(request, self.leader(partition), max_wait_ms / 1000)
+        *,
+        isolation: Isolation = Isolation.READ_UNCOMMITTED,
+        max_bytes: int = FETCH_BYTES,
+    ) -> None:
+        """Let the broker prepare the answer for the next `fetch`, which must be asked the same.
+
+        What goes wrong is left for that one to find.
+        """
+        address = self._addresses.get(self._leaders.get(partition, -1))
+        connection = self._connections.get(address) if address else None
+        if connection is not None:
+            with contextlib.suppress(OSError):
+                connection.send_ahead(_fetch_request(partition, offset, isolation, max_bytes))
+
+    def _fetch(self, partition: TopicPartition, offset: int, request: FetchRequest) -> Fetched:
+        answer = self.ask(request, self.leader(partition), request.max_wait_ms / 1000)
         check(answer.error_code, "fetch")
         data = answer.responses[0].partitions[0]
         name = f"{partition[0]}-{partition[1]}"
@@ -372,6 +378,21 @@ def check_retriable(error_code: int, what: str) -> None:
     """Raises BrokerError for what passes by itself; an unknown topic is for the caller to judge."""
     if error_code and error_code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
         check(error_code, what)
+
+
+def _fetch_request(
+    partition: TopicPartition, offset: int, isolation: Isolation, max_bytes: int
+) -> FetchRequest:
+    asked = FetchPartition(
+        partition=partition[1], fetch_offset=offset, partition_max_bytes=max_bytes
+    )
+    return FetchRequest(
+        max_wait_ms=_FETCH_WAIT_MS,
+        min_bytes=1,
+        max_bytes=max_bytes,
+        isolation_level=_isolation_level(isolation),
+        topics=[FetchTopic(topic=partition[0], partitions=[asked])],
+    )
 
 
 def _isolation_level(isolation: Isolation) -> int:

@@ -1,10 +1,13 @@
-"""One connection to a broker: a request, its answer, the next. Plain sockets, no threads."""
+"""One connection to a broker: a request, its answer, the next. Plain sockets, no threads.
+
+One request may be sent ahead: the broker answers it while its answer is not yet needed.
+"""
 
 from __future__ import annotations
 
 import socket
 import struct
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.bodies import join
@@ -25,12 +28,22 @@ _HIGHEST_VERSIONS: Final = {
     ApiKey.END_TXN: 4,
     ApiKey.OFFSET_FETCH: 7,
 }
+_FIRST_MEMORY_BYTES = 1 << 16
 _API_VERSIONS_VERSION = 0  # which every broker answers
 _UNSUPPORTED = "{host}:{port} has no version of {api} that is known here ({low}-{high})"
 
 
 class ConnectionLost(OSError):
     """The broker is gone, or speaks another protocol; a new connection may help."""
+
+
+class _Sent(NamedTuple):
+    """A request whose answer was not received yet."""
+
+    api_key: ApiKey
+    version: int
+    correlation_id: int
+    body: Any
 
 
 class Connection:
@@ -43,8 +56,10 @@ class Connection:
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._correlation_id = 0
         self._memory = bytearray()
+        self._ahead: _Sent | None = None
         try:
-            answer = self._ask(ApiKey.API_VERSIONS, _API_VERSIONS_VERSION, ApiVersionsRequest())
+            asked = ApiVersionsRequest()
+            answer = self._answer(self._send(ApiKey.API_VERSIONS, _API_VERSIONS_VERSION, asked))
         except BaseException:
             self.close()
             raise
@@ -74,23 +89,54 @@ class Connection:
 
         Records in it are a view of memory that the next answer overwrites.
         """
-        key = message_of(type(body)).key
-        assert key is not None
-        api_key = ApiKey(key)
         if seconds is not None:
             self._socket.settimeout(self._seconds + seconds)
-        return self._ask(api_key, self.version(api_key, type(body)), body)
+        try:
+            sent, self._ahead = self._ahead, None
+            if sent is not None:
+                answer = self._answer(sent)
+                if sent.body == body:
+                    return answer
+            return self._answer(self._request(body))
+        except BaseException:
+            self.close()  # half an answer may have been read: nobody may go on from there
+            raise
 
-    def _ask(self, api_key: ApiKey, version: int, body: Any) -> Any:
+    def send_ahead(self, body: Any) -> None:
+        """Send what will be asked next; if something else is, this answer is thrown away."""
+        try:
+            if self._ahead is None:
+                self._ahead = self._request(body)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether no answer is on its way."""
+        return self._ahead is None
+
+    def _request(self, body: Any) -> _Sent:
+        request_class = type(body)
+        key = message_of(request_class).key
+        assert key is not None
+        api_key = ApiKey(key)
+        return self._send(api_key, self.version(api_key, request_class), body)
+
+    def _send(self, api_key: ApiKey, version: int, body: Any) -> _Sent:
         self._correlation_id += 1
         chunks = encode_request(api_key, version, self._correlation_id, CLIENT_ID, body)
         self._socket.sendall(join(chunks))
+        return _Sent(api_key, version, self._correlation_id, body)
+
+    def _answer(self, sent: _Sent) -> Any:
         (size,) = struct.unpack(">i", self._receive(4))
         try:
-            correlation_id, answer = decode_response(api_key, version, self._receive(size))
+            frame = self._receive(size)
+            correlation_id, answer = decode_response(sent.api_key, sent.version, frame)
         except WireError as error:
             raise ConnectionLost(f"{self.host}:{self.port}: {error}") from error
-        if correlation_id != self._correlation_id:
+        if correlation_id != sent.correlation_id:
             raise ConnectionLost(f"{self.host}:{self.port}: answers out of order")
         return answer
 
@@ -98,13 +144,15 @@ class Connection:
         """So many bytes, in the memory of the last: fresh pages cost as much as the receiving."""
         if not 0 <= size < 1 << 31:
             raise ConnectionLost(f"{self.host}:{self.port}: a frame of {size} bytes: not Kafka?")
-        if len(self._memory) < size:
-            self._memory = bytearray(size)
-        frame = memoryview(self._memory)[:size]
         position = 0
         while position < size:
-            count = self._socket.recv_into(frame[position:])
+            if position == len(self._memory):
+                # no more than what came calls for: the size may be a lie
+                more = min(size, max(2 * position, _FIRST_MEMORY_BYTES)) - position
+                self._memory = self._memory + bytearray(more)
+            frame = memoryview(self._memory)[position:size]
+            count = self._socket.recv_into(frame)
             if not count:
                 raise ConnectionLost(f"{self.host}:{self.port} closed the connection")
             position += count
-        return frame
+        return memoryview(self._memory)[:size]

@@ -53,6 +53,10 @@ def fetch_partition(
             )
             if headers.damage is not None:
                 raise DamagedLog(f"{name}: no batch came for offset {offset}, but {headers.damage}")
+            if len(data):  # the first batch comes whole, however large it is (KIP-74)
+                raise DamagedLog(
+                    f"{name}: of the batch at offset {offset} came {len(data)} bytes, not all of it"
+                )
             if offset >= limit:
                 raise OffsetOutOfRange(f"{name} ends at offset {limit}, before {end_offset}")
             # an empty answer below the end: the broker was in a hurry
@@ -63,6 +67,8 @@ def fetch_partition(
             bad = int(headers.base_offsets[int(np.argmin(headers.crc_ok))])
             raise DamagedLog(f"{name}: the checksum of the batch at offset {bad} does not match")
         behind = int(headers.last_offsets[-1]) + 1
+        if behind < end_offset:
+            client.fetch_ahead(partition, behind, isolation=isolation, max_bytes=fetch_bytes)
         which = (headers.last_offsets >= offset) & (headers.base_offsets < end_offset)
         if fetched.aborted:
             aborted = _until_markers(fetched.aborted, markers(data, headers), behind)

@@ -1,0 +1,121 @@
+"""A request sent ahead, connections that go on serving, and a peer that is no broker."""
+
+import socket
+import threading
+import tracemalloc
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from kafkalite.spark.access import NetworkAccess
+from kafkalite.spark.client import Client
+from kafkalite.spark.connection import Connection, ConnectionLost
+from kafkalite.spark.options import read_options
+from kafkalite.testing import broker
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.records import Record, build_batch
+
+PARTITION = ("t", 0)
+BATCH = build_batch([Record(value=b"%d" % i) for i in range(5)])
+BATCHES = 20
+
+
+@pytest.fixture(scope="module")
+def bootstrap() -> Iterator[str]:
+    with broker() as started:
+        with Client(started.bootstrap) as client:
+            client.create_topic("t", 1)
+            for _ in range(BATCHES):
+                client.produce(PARTITION, BATCH)
+        yield started.bootstrap
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[ApiKey]:
+    """What is asked of the broker, as it is sent."""
+    found: list[ApiKey] = []
+    real = Connection._send
+
+    def send(self: Connection, api_key: ApiKey, version: int, body: object) -> object:
+        found.append(api_key)
+        return real(self, api_key, version, body)
+
+    monkeypatch.setattr(Connection, "_send", send)
+    return found
+
+
+def test_what_was_sent_ahead_is_not_asked_again(bootstrap: str, sent: list[ApiKey]) -> None:
+    with Client(bootstrap) as client:
+        client.fetch_ahead(PARTITION, 5)  # nobody is connected yet: nothing to do
+        expected = bytes(client.fetch(PARTITION, 5).records)
+        client.fetch_ahead(PARTITION, 5)
+        assert sent.count(ApiKey.FETCH) == 2
+        assert bytes(client.fetch(PARTITION, 5).records) == expected
+        assert sent.count(ApiKey.FETCH) == 2
+
+
+def test_another_question_throws_away_what_was_sent_ahead(
+    bootstrap: str, sent: list[ApiKey]
+) -> None:
+    with Client(bootstrap) as client:
+        client.fetch(PARTITION, 0)
+        client.fetch_ahead(PARTITION, 10)
+        assert client.list_offsets({PARTITION: -1})[PARTITION].offset == 5 * BATCHES
+        assert int.from_bytes(client.fetch(PARTITION, 15).records[:8], "big") == 15
+        client.fetch_ahead(PARTITION, 20)
+        assert int.from_bytes(client.fetch(PARTITION, 0).records[:8], "big") == 0
+        assert sent.count(ApiKey.FETCH) == 5
+
+
+def test_the_next_reader_goes_on_with_the_connections_of_the_last(
+    bootstrap: str, sent: list[ApiKey]
+) -> None:
+    asked = read_options({"kafka.bootstrap.servers": bootstrap, "subscribe": "t"}, streaming=False)
+    options = replace(asked, fetch_bytes=len(BATCH) * 2)
+
+    def read(way: NetworkAccess, batches: int) -> list[int]:
+        found: list[int] = []
+        for rows in way.read(PARTITION, 0, 5 * BATCHES, options):
+            found += rows.column("offset").to_pylist()
+            batches -= 1
+            if not batches:
+                break
+        return found
+
+    first = NetworkAccess(bootstrap)
+    assert read(first, BATCHES) == list(range(5 * BATCHES))
+    first.close()
+    del sent[:]
+    second = NetworkAccess(bootstrap)
+    assert read(second, 1) == list(range(10))  # and leaves with an answer on its way
+    assert set(sent) == {ApiKey.FETCH}
+    second.close()
+    third, other = NetworkAccess(bootstrap), NetworkAccess(bootstrap)
+    assert read(third, BATCHES) == read(other, BATCHES) == list(range(5 * BATCHES))
+    third.close()
+    other.close()
+
+
+def test_who_is_no_broker_costs_no_memory() -> None:
+    """What a web server says begins with what is a length of 1.2 GB here."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    listener.settimeout(10)
+
+    def serve() -> None:
+        accepted, _ = listener.accept()
+        with accepted:
+            accepted.recv(100)
+            accepted.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    tracemalloc.start()
+    try:
+        with pytest.raises(ConnectionLost, match="closed the connection"):
+            Connection("127.0.0.1", listener.getsockname()[1], 10)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
+        listener.close()
+        thread.join(10)
