@@ -138,9 +138,12 @@ def measure(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--records", type=int, default=2_000_000)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--codec", default="none", choices=[c.name.lower() for c in Compression])
     parser.add_argument("--broker", default="kafkalite", choices=["kafkalite", "kafka"])
+    parser.add_argument(
+        "--conf", action="append", default=[], metavar="KEY=VALUE", help="of Spark, for all ways"
+    )
     options = parser.parse_args()
     directory = Path(tempfile.mkdtemp(prefix="kafkalite-benchmark-"))
     kinds: dict[str, Callable[..., Broker]] = {"kafkalite": Kafkalite, "kafka": ServerKafka}
@@ -148,7 +151,10 @@ def main() -> None:
     try:
         fill(broker, options.records, Compression[options.codec.upper()])
         # Spark as it comes: no quick compiler, no small heap
-        spark = spark_builder(directory, connector_jars(), quick=False).getOrCreate()
+        builder = spark_builder(directory, connector_jars(), quick=False)
+        for key, value in (each.split("=", 1) for each in options.conf):
+            builder = builder.config(key, value)
+        spark = builder.getOrCreate()
         register(spark)
         spark.dataSource.register(Again)
         found = measure(spark, broker, options.records, options.rounds, directory)

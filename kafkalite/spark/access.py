@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -49,6 +50,12 @@ class Access(Protocol):
 # Spark's Python workers run one task after the other: the next goes on with the last one's connections.
 # By process, too: a fork must not talk over its parent's.
 _idle_clients: dict[tuple[int, str], Client] = {}
+
+
+@atexit.register
+def _close_idle_clients() -> None:
+    for client in _idle_clients.values():
+        client.close()
 
 
 class NetworkAccess:
