@@ -8,7 +8,13 @@ import uuid
 from pathlib import Path
 
 from conformance.benchmarks.compiled import LoadFailed, compiled
-from conformance.benchmarks.sampling import Side, cpu_seconds, create_topic, delete_topic
+from conformance.benchmarks.sampling import (
+    Side,
+    cpu_seconds,
+    create_topic,
+    delete_topic,
+    have_memory,
+)
 from conformance.harness.broker import Broker
 
 KB = 1000
@@ -65,6 +71,7 @@ class Produce:
 
     def __init__(self, side: Side, *, codec: str, record_bytes: int, records: int) -> None:
         self.broker, self.codec, self.record_bytes = side.broker, codec, record_bytes
+        self.directory = side.directory
         self.records = records // QUICK if side.quick else records
         self.run(self.records // 5)  # warm
 
@@ -72,6 +79,7 @@ class Produce:
         """Seconds, and CPU seconds of the broker."""
         topic = f"bulk-{uuid.uuid4().hex[:8]}"
         create_topic(self.broker, topic, 4)
+        have_memory(self.directory, 3 * records * self.record_bytes)
         before = cpu_seconds(self.broker.pid)
         wanted = (topic, 0, 4, records, self.record_bytes, self.codec, 0)
         seconds = seconds_of([launched(self.broker, "produce", *wanted)])
@@ -132,7 +140,7 @@ class Both:
     PARTITIONS_EACH = 4
 
     def __init__(self, side: Side) -> None:
-        self.broker = side.broker
+        self.broker, self.directory = side.broker, side.directory
         self.records = 100_000 // (QUICK if side.quick else 1)
         self.sample()  # warm
 
@@ -140,6 +148,7 @@ class Both:
         topic = f"bulk-{uuid.uuid4().hex[:8]}"
         each = self.PARTITIONS_EACH
         create_topic(self.broker, topic, self.PAIRS * each)
+        have_memory(self.directory, 3 * self.PAIRS * self.records * KB)
         before = cpu_seconds(self.broker.pid)
         generators = []
         for number in range(self.PAIRS):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 import time
 import uuid
 from collections.abc import Callable, Mapping
@@ -26,6 +27,9 @@ PROPERTIES = {
 }
 
 LEADER_SECONDS = 120.0
+MEMORY_BLOCK = 1 << 20
+MEMORY_TRIES = 5
+MEMORY_SECONDS_PER_BYTE = 0.6e-9
 
 NewBroker = Callable[[Path, Mapping[str, str] | None], Broker]
 
@@ -88,6 +92,23 @@ def cpu_seconds(pid: int) -> float:
     """User and system time of a process, from /proc."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def have_memory(directory: Path, size: int) -> None:
+    """Let the next `size` bytes that go into the page cache find their pages there.
+
+    A virtual machine's free memory may have gone back to its host, and whoever fills the page cache next
+    waits while the host finds it again: seconds for a gigabyte, in one round and not in the next. So a
+    file of that size is written and removed, until it takes no longer than copying does.
+    """
+    block = os.urandom(MEMORY_BLOCK)
+    for _ in range(MEMORY_TRIES):
+        with tempfile.TemporaryFile(dir=directory, buffering=0) as file:
+            began = time.perf_counter()
+            for _ in range(size // MEMORY_BLOCK):
+                file.write(block)
+            if time.perf_counter() - began < size * MEMORY_SECONDS_PER_BYTE:
+                return
 
 
 def resident_bytes(pid: int) -> int:
