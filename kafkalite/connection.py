@@ -9,7 +9,8 @@ overtakes anything. Who does the work:
                              waited for, the end. Meanwhile the poller only notes further input
 
 A handler that finds out that it has to wait says so by `await connection.own_task()`: the poller leaves
-it as it is, and the connection's task goes on with it.
+it as it is, and the connection's task goes on with it. One that waits for more to be in a log awaits
+`connection.wait_until`: the poller itself goes on with it then.
 
 Two things go beyond the plain loop:
 
@@ -23,9 +24,9 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Coroutine, Generator
-from types import coroutine
-from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+from collections.abc import Callable, Iterable
+from math import inf
+from typing import TYPE_CHECKING, Final, Protocol
 
 import trio
 
@@ -33,6 +34,8 @@ from kafkalite.apis import APIS
 from kafkalite.context import CloseConnection
 from kafkalite.frame_reader import RECEIVE_BYTES, FrameReader
 from kafkalite.log.open_files import FileSlice
+from kafkalite.parking import OWN_TASK, Handling, Parking, continued, own_task
+from kafkalite.purgatory import Wake, Watchers, wait_until
 from kafkalite.sendfile import close_slices, send_at_once, send_chunks
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ProtocolViolation
@@ -54,10 +57,6 @@ _IMMEDIATE: Final = frozenset(api.key for api in APIS.values() if api.immediate)
 _STRAIGHT: Final = frozenset((ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.OFFSET_COMMIT, ApiKey.METADATA))
 
 
-# What a handler yields to the poller when it has to go on in the connection's task.
-_OWN_TASK: Final = object()
-
-
 class Answers(Protocol):
     """Who answers frames: the dispatcher."""
 
@@ -65,7 +64,7 @@ class Answers(Protocol):
         """The answer, or its chunks, if a short way leads to one."""
         ...
 
-    def answer(self, connection: Connection, frame: InMemory) -> Coroutine[Any, Any, list[Records]]:
+    def answer(self, connection: Connection, frame: InMemory) -> Handling:
         """The answer to any request, as chunks."""
         ...
 
@@ -85,7 +84,9 @@ class Connection:
         "_is_armed",
         "_is_busy",
         "_is_writing",
+        "_nap",
         "_next",
+        "_parking",
         "_poller",
         "_reader",
         "_scope",
@@ -121,7 +122,10 @@ class Connection:
         # While the connection's task is at work, and what the poller left it to do.
         self._is_busy = False
         self._next: InMemory | None = None
-        self._suspended: Coroutine[Any, Any, list[Records]] | None = None
+        self._suspended: Handling | None = None
+        # While the poller keeps what is suspended, and how long the connection's task sleeps then.
+        self._parking: Parking | None = None
+        self._nap = trio.CancelScope()
         self._answers: list[Records] = []
         self._failure: Exception | None = None
         self._has_ended = False
@@ -142,6 +146,8 @@ class Connection:
             self._scope.cancel()
         if self._is_busy:
             self._wake()  # whoever is parked on this connection
+        elif self._parking is not None:
+            self._arm()
 
     def abort(self) -> None:
         """Close now."""
@@ -188,13 +194,33 @@ class Connection:
             return False
         self.last_active = now
         try:
-            if not self._is_writing:
+            if self._is_writing:
+                if goes_on := self._send_at_once():
+                    self._stop_writing()
+                elif self._is_writing:
+                    return False
+            elif self._parking is not None:
+                if not (self._parking.answer_early or self.stopping):
+                    self._disarm()  # not now
+                    return False
+                self._parking.wake = Wake.INTERRUPTED
+                goes_on = self._go_on() and self._receive()
+            else:
                 goes_on = self._receive()
-            elif goes_on := self._send_at_once():
-                self._stop_writing()
-            elif self._is_writing:
-                return False
             if goes_on and self._answer_at_once() and not self.stopping:
+                return not self._is_writing
+        except Exception as error:  # noqa: BLE001 - the task says so, and closes
+            self._failure = error
+        self._leave_to_task()
+        return False
+
+    def go_on(self, parking: Parking) -> bool:
+        """What a parked request waited for is there: answer it, and what came behind it. As `ready`."""
+        if parking is not self._parking:
+            return False
+        try:
+            if self._go_on() and self._answer_at_once() and not self.stopping:
+                self._arm()
                 return not self._is_writing
         except Exception as error:  # noqa: BLE001 - the task says so, and closes
             self._failure = error
@@ -211,6 +237,7 @@ class Connection:
         self._leave_to_task()
 
     def _leave_to_task(self) -> None:
+        self._parking = None
         self._stop_writing()
         self._is_busy = True
         self._wake()
@@ -243,6 +270,8 @@ class Connection:
             self._answers,
         )
         size = 0
+        if self._parking is not None:
+            return True
         while (frame := next_frame()) is not None:
             key = int.from_bytes(frame[:2])
             answer = straight(self, frame) if key in _STRAIGHT else None
@@ -254,33 +283,50 @@ class Connection:
                     if key not in _IMMEDIATE:
                         self._next = frame
                         return False
-                    answer = self._begin(frame)
+                    answer = self._step(self._dispatcher.answer(self, frame))
                     if answer is None:
-                        return False
-                for chunk in answer:
-                    if isinstance(chunk, FileSlice) and chunk.size <= _COPY_BELOW_BYTES:
-                        chunk = _copied(chunk)
-                    answers.append(chunk)
-                    size += len(chunk)
+                        return self._parking is not None
+                size += self._gather(answer)
             if size > _GATHER_BYTES:
                 size = 0
                 if not self._send_at_once():
                     return self._is_writing
         return True
 
-    def _begin(self, frame: InMemory) -> list[Records] | None:
-        """The answer's chunks; None if the handler wants a task of its own to go on in."""
-        answering = self._dispatcher.answer(self, frame)
+    def _gather(self, chunks: list[Records]) -> int:
+        """Put an answer behind those that are to be sent; its size in bytes."""
+        size = 0
+        for chunk in chunks:
+            if isinstance(chunk, FileSlice) and chunk.size <= _COPY_BELOW_BYTES:
+                chunk = _copied(chunk)
+            self._answers.append(chunk)
+            size += len(chunk)
+        return size
+
+    def _step(self, handling: Handling) -> list[Records] | None:
+        """The answer's chunks; None if the handler waits, here (`_parking`) or in a task of its own."""
         try:
-            wanted = answering.send(None)
+            wanted = handling.send(None)
         except StopIteration as done:
             chunks: list[Records] = done.value
             return chunks
-        if wanted is not _OWN_TASK:
-            answering.close()
-            raise RuntimeError(f"an immediate API waited: {bytes(frame[:2]).hex()}")
-        self._suspended = answering
+        if isinstance(wanted, Parking):
+            self._parking = wanted
+            self._nap.deadline = wanted.deadline
+        elif wanted is not OWN_TASK:
+            handling.close()
+            raise RuntimeError(f"an immediate API waited for {wanted!r}")
+        self._suspended = handling
         return None
+
+    def _go_on(self) -> bool:
+        """Go on with what is parked. False: that takes the connection's task."""
+        handling, self._suspended, self._parking = self._suspended, None, None
+        assert handling is not None
+        chunks = self._step(handling)
+        if chunks is not None:
+            self._gather(chunks)
+        return chunks is not None
 
     def _send_at_once(self) -> bool:
         """Send the answers. False: not all; the rest when there is room (`_is_writing`), or in the task."""
@@ -312,6 +358,11 @@ class Connection:
             self._is_writing = False
             self._poller.wait_for_input(self._fileno)
 
+    def _arm(self) -> None:
+        if not self._is_armed:
+            self._is_armed = True
+            self._poller.arm(self._fileno, self)
+
     def _disarm(self) -> None:
         self._is_armed = False
         self._poller.disarm(self._fileno)
@@ -326,20 +377,29 @@ class Connection:
     async def _serve(self) -> None:
         while not self.stopping and not self._has_ended:
             self._is_busy = False
-            if not self._is_armed:
-                self._is_armed = True
-                self._poller.arm(self._fileno, self)
-            await self._sleep()
+            self._arm()
+            await self._rest()
             if self._failure is not None:
                 raise self._failure
             await self._work()
+
+    async def _rest(self) -> None:
+        """Until the poller leaves something to do, or the time of what is parked is up."""
+        while not self._is_busy:
+            parking = self._parking
+            with trio.CancelScope(deadline=parking.deadline if parking else inf) as self._nap:
+                await self._sleep()
+            parking = self._parking
+            if parking is not None and parking.deadline <= trio.current_time():
+                parking.wake = Wake.DEADLINE
+                self._leave_to_task()
 
     async def _work(self) -> None:
         """Do what the poller left to do: send, answer the next request and all that came with it."""
         await self._send()
         suspended, self._suspended = self._suspended, None
         if suspended is not None:
-            self._answers += await _continued(suspended)
+            self._answers += await continued(suspended)
             await self._send()
         frame, self._next = self._next, None
         if frame is None:
@@ -358,7 +418,30 @@ class Connection:
     async def own_task(self) -> None:
         """Awaited by a handler before it waits for anything: from here on, it may."""
         if not self._is_busy:
-            await _suspend()
+            await own_task()
+
+    async def wait_until(
+        self,
+        done: Callable[[], bool],
+        watched: Iterable[Watchers],
+        deadline: float,
+        *,
+        answer_early: bool,
+    ) -> Wake:
+        """Awaited by a handler: park as in purgatory.py, in the poller if that is who answers.
+
+        Interrupted as soon as the client sends more, if `answer_early`, or the connection is to be stopped.
+        """
+        if not self._is_busy and self._poller.keeps_parked:
+            if answer_early and self._reader.has_input:
+                return Wake.DONE if done() else Wake.INTERRUPTED
+            parking = Parking(self, self._poller, done, deadline, answer_early=answer_early)
+            wake = await parking.wait(watched)
+            if wake is not None:
+                return wake
+        await self.own_task()
+        interrupted = self.more_input if answer_early else self.stopped
+        return await wait_until(done, watched, deadline, interrupted)
 
     async def more_input(self) -> None:
         """Return once something follows the request being answered, or the client has gone."""
@@ -379,20 +462,6 @@ class Connection:
 
         self._sleeper = trio.lowlevel.current_task()
         await trio.lowlevel.wait_task_rescheduled(abort)
-
-
-@coroutine
-def _suspend() -> Generator[object, None, None]:
-    yield _OWN_TASK
-
-
-@coroutine
-def _continued(
-    suspended: Coroutine[Any, Any, list[Records]],
-) -> Generator[Any, Any, list[Records]]:
-    """Go on with what `Connection._begin` began, in the task that awaits this."""
-    generator = cast("Generator[Any, Any, list[Records]]", suspended)
-    return (yield from generator)
 
 
 def _copied(records: FileSlice) -> Records:

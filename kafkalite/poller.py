@@ -9,6 +9,7 @@ wait: see connection.py.
 from __future__ import annotations
 
 import select
+from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -18,6 +19,7 @@ from kafkalite.trio_epoll import trio_epoll
 
 if TYPE_CHECKING:
     from kafkalite.connection import Connection
+    from kafkalite.parking import Parking
 
 # Connections served before other tasks get their turn.
 _SERVED_AT_ONCE: Final = 64
@@ -41,6 +43,9 @@ class Poller:
         self._epoll = select.epoll()
         self._armed: dict[int, Connection] = {}
         self._patient = patient
+        # Whether requests may wait here, and those of them that wait no longer.
+        self.keeps_parked = False
+        self._going_on: deque[Parking] = deque()
 
     def arm(self, fileno: int, connection: Connection) -> None:
         """Call `connection.ready` as long as there is something to read, or the end."""
@@ -59,6 +64,10 @@ class Poller:
         """No more calls; to be done before the socket is closed."""
         if self._armed.pop(fileno, None) is not None:
             self._epoll.unregister(fileno)
+
+    def go_on(self, parking: Parking) -> None:
+        """Answer a parked request soon."""
+        self._going_on.append(parking)
 
     async def run(self) -> None:
         """Serve for ever."""
@@ -80,6 +89,7 @@ class Poller:
         try:
             for _ in range(2):  # after which everybody has run who became runnable before
                 await trio.lowlevel.checkpoint()
+            self.keeps_parked = True
             while True:
                 if runnable.tasks:
                     self._serve_ready()
@@ -87,6 +97,7 @@ class Poller:
                     self._serve_alone(runnable, others)
                 await trio.lowlevel.checkpoint()
         finally:
+            self.keeps_parked = False
             self._epoll.unregister(others)
             trio.lowlevel.remove_instrument(runnable)
 
@@ -96,6 +107,8 @@ class Poller:
         now = look_again = trio.current_time()
         sleep_seconds = _LOOK_AGAIN_SECONDS
         has_others = False
+        if self._going_on:
+            self._serve((), now)
         while not runnable.tasks and not has_others:
             if now >= look_again:
                 left = trio.lowlevel.current_statistics().seconds_to_next_deadline
@@ -124,21 +137,31 @@ class Poller:
         A client that sleeps on another core is woken by the first answer, which costs more than the
         request; for the next of its answers it is awake still, if they come soon enough.
         """
-        armed = self._armed
+        armed, going_on = self._armed, self._going_on
         answered: list[Connection] = []
         for each, _ in ready:
             connection = armed.get(each)
             if connection is not None and connection.ready(now):
                 answered.append(connection)
                 if len(answered) == _SENT_AT_ONCE:
-                    for one in answered:
-                        one.send_answers()
-                    answered.clear()
-        for one in answered:
-            one.send_answers()
+                    _send(answered)
+        _send(answered)
+        while going_on:
+            parking = going_on.popleft()
+            if parking.connection.go_on(parking):
+                answered.append(parking.connection)
+                if len(answered) == _SENT_AT_ONCE:
+                    _send(answered)
+        _send(answered)
 
     def close(self) -> None:
         self._epoll.close()
+
+
+def _send(answered: list[Connection]) -> None:
+    for connection in answered:
+        connection.send_answers()
+    answered.clear()
 
 
 class _Runnable(trio.abc.Instrument):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
 from enum import Enum
+from typing import Protocol
 
 import trio
 
@@ -22,6 +23,14 @@ class Wake(Enum):
     INTERRUPTED = "interrupted"
 
 
+class Watcher(Protocol):
+    """A parked request."""
+
+    def look(self) -> None:
+        """Go on if what was waited for is there."""
+        ...
+
+
 class Watchers:
     """The requests parked on one thing (a partition, usually)."""
 
@@ -29,7 +38,7 @@ class Watchers:
 
     def __init__(self) -> None:
         # Made at the first need: most partitions of most brokers are never waited for.
-        self._waiting: set[Parked] | None = None
+        self._waiting: set[Watcher] | None = None
 
     def notify(self) -> None:
         """Something changed: let every parked request look again."""
@@ -40,18 +49,18 @@ class Watchers:
     def __len__(self) -> int:
         return len(self._waiting or ())
 
-    def add(self, parked: Parked) -> None:
+    def add(self, parked: Watcher) -> None:
         if self._waiting is None:
             self._waiting = set()
         self._waiting.add(parked)
 
-    def discard(self, parked: Parked) -> None:
+    def discard(self, parked: Watcher) -> None:
         if self._waiting is not None:
             self._waiting.discard(parked)
 
 
 class Parked:
-    """One request that waits, and what it waits for."""
+    """One request that waits in a task of its own, and what it waits for."""
 
     __slots__ = ("done", "scope")
 
@@ -60,7 +69,6 @@ class Parked:
         self.scope = scope
 
     def look(self) -> None:
-        """Go on if what was waited for is there."""
         if self.done():
             self.scope.cancel()
 

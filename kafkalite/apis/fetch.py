@@ -22,7 +22,7 @@ from kafkalite.disk_threads import in_disk_thread
 from kafkalite.fetch_reader import Answers, FetchReader
 from kafkalite.fetch_sessions import FetchContext
 from kafkalite.log.page_cache import NotCached, cached_only
-from kafkalite.purgatory import Wake, wait_until
+from kafkalite.purgatory import Wake
 from kafkalite.sendfile import close_slices
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.fetch import (
@@ -60,13 +60,11 @@ async def _read(
     if request.max_wait_ms <= 0 or reader.must_answer(answers):
         return answers
     _close(answers)
-    await context.connection.own_task()
-    answer_early = broker.config.boolean("kafkalite.answer.parked.fetch")
-    wake = await wait_until(
+    wake = await context.connection.wait_until(
         reader.has_enough,
         reader.watched,
         context.received_at + request.max_wait_ms / 1000,
-        context.connection.more_input if answer_early else context.connection.stopped,
+        answer_early=broker.config.boolean("kafkalite.answer.parked.fetch"),
     )
     # What the client wants next is more urgent to it than less than min_bytes.
     return await _read_now(context, reader, waited=True, empty=wake is Wake.INTERRUPTED)

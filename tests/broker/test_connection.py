@@ -7,8 +7,6 @@ import select
 import socket
 import struct
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,73 +17,22 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from kafkalite.connection import Connection
 from kafkalite.context import CloseConnection
-from kafkalite.listener import Listener
 from kafkalite.log.open_files import FileSlice, LogFile, OpenFiles
-from kafkalite.poller import Poller
 from kafkalite.testing import broker as test_broker
 from kafkalite.trio_epoll import trio_epoll
 from kafkalite.wire.errors import ProtocolViolation
 from kafkalite.wire.fields import InMemory, Records
 from kafkalite.wire.messages.api_versions import ApiVersionsRequest
-
-PRODUCE = b"\0\0"  # the key of an API that never waits
-FETCH = b"\0\1"  # of one that may find out that it has to
-JOIN_GROUP = b"\0\x0b"  # and of one that is not tried at once
-
-SHORT = b"by the short way"
-
-Answer = Callable[[Connection, InMemory], Coroutine[Any, Any, list[Records]]]
-
-
-def framed(*bodies: bytes) -> bytes:
-    return b"".join(struct.pack(">i", len(body)) + body for body in bodies)
-
-
-class Dispatcher:
-    """Answers as it is told."""
-
-    def __init__(self, answer: Answer) -> None:
-        self.answer = answer
-
-    def straight(self, connection: Connection, frame: InMemory) -> bytes | None:
-        return framed(SHORT) if bytes(frame) == PRODUCE + SHORT else None
-
-
-async def echo(connection: Connection, frame: InMemory) -> list[Records]:
-    return [framed(bytes(frame))]
-
-
-@asynccontextmanager
-async def connected(
-    answer: Answer = echo, *, patient: bool = False
-) -> AsyncIterator[tuple[trio.SocketStream, Connection]]:
-    """A client's stream, and the connection serving its other end."""
-    ours, theirs = socket.socketpair()
-    ours.setblocking(False)
-    listener = Listener(1, "PLAINTEXT", ours, "localhost", 9092)
-    poller = Poller(patient=patient)
-    connection = Connection(ours, ("10.0.0.1", 5555), listener, poller, Dispatcher(answer), 1 << 20)
-    stream = trio.SocketStream(trio.socket.from_stdlib_socket(theirs))
-    async with stream, trio.open_nursery() as nursery:
-        nursery.start_soon(poller.run)
-        nursery.start_soon(connection.run)
-        yield stream, connection
-        nursery.cancel_scope.cancel()
-    poller.close()
-
-
-async def receive(stream: trio.SocketStream, size: int) -> bytes:
-    data = b""
-    while len(data) < size:
-        more = await stream.receive_some(size - len(data))
-        if not more:
-            break
-        data += more
-    return data
-
-
-async def receive_all(stream: trio.SocketStream) -> bytes:
-    return b"".join([piece async for piece in stream])
+from tests.broker.one_connection import (
+    FETCH,
+    JOIN_GROUP,
+    PRODUCE,
+    SHORT,
+    connected,
+    framed,
+    receive,
+    receive_all,
+)
 
 
 async def test_pipelined_requests_are_answered_in_order() -> None:

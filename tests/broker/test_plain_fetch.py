@@ -39,7 +39,7 @@ class Asked:
         self.dispatcher = Dispatcher(broker, None)
         listener = SimpleNamespace(node_id=NODE_ID, name="PLAINTEXT")
         self.connection: Any = SimpleNamespace(
-            listener=listener, client_host="127.0.0.1", last_active=0.0, own_task=self.waits
+            listener=listener, client_host="127.0.0.1", last_active=0.0, wait_until=self.waits
         )
         self.ids: dict[str, UUID] = {"none": UUID(int=7)}
         for name in TOPICS:
@@ -51,7 +51,7 @@ class Asked:
                     topic.partitions[index].append(batch(bytes(100 * number + index), b"x"))
         topic.partitions[0].delete_records_before(2)
 
-    async def waits(self) -> None:
+    async def waits(self, *_: object, **__: object) -> None:
         raise _Waits
 
     def short(self, frame: bytes, *, as_view: bool = False) -> bytes | None:
