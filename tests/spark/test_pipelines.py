@@ -15,7 +15,8 @@ import pytest
 
 from kafkalite.spark.audit.auditing import judge, plan_audit
 from kafkalite.spark.audit.partitions import AuditTask
-from kafkalite.spark.data_directory import Isolation
+from kafkalite.spark.client import Client
+from kafkalite.spark.data_directory import Isolation, list_partitions
 from kafkalite.spark.pipelines import (
     Columns,
     PipelineError,
@@ -75,6 +76,21 @@ def test_a_topic_comes_back_as_it_was(sound: Path, tmp_path: Path, topic: str) -
     with test_broker(data_dir=target) as broker:
         # The broker goes on behind it, in as many partitions as there were.
         append(broker, topic, records(1, key=b"%d"))
+
+
+def test_an_empty_partition_comes_back_too(tmp_path: Path) -> None:
+    """Else keys would go elsewhere in the copy."""
+    with test_broker(data_dir=tmp_path / "data") as broker:
+        broker.create_topic("t", partitions=4)
+        append(broker, "t", records(3))  # into partition 0
+    archive(tmp_path / "archive", topics=["t"], data_dir=tmp_path / "data", spark=SPARK)
+    replay(tmp_path / "archive", topic="t", data_dir=tmp_path / "copy", spark=SPARK)
+    assert [each.partition for each in list_partitions(tmp_path / "copy")] == [0, 1, 2, 3]
+    with test_broker() as other:
+        at = other.bootstrap
+        replay(tmp_path / "archive", topic="t", bootstrap=at, spark=SPARK)
+        with Client(at) as client:
+            assert client.partitions(["t"]) == {"t": [0, 1, 2, 3]}
 
 
 def test_aborted_records_leave_holes(sound: Path, tmp_path: Path) -> None:

@@ -199,6 +199,7 @@ def _plan(
                 f"topic {topic} was archived as {known.isolation}, and cannot go on as {isolation}"
             )
         for partition in partitions:
+            known.partitions.setdefault(partition, [])  # it counts, even if nothing is in it
             start, end = source.bounds(topic, partition, isolation)
             archived = known.end(partition)
             if archived is not None and end < archived:

@@ -58,7 +58,7 @@ def _no_partitions() -> dict[int, list[ArchivedRange]]:
 
 @dataclass(slots=True)
 class ArchivedTopic:
-    """A topic's ranges by partition, ascending; `isolation` is that of every run."""
+    """A topic's ranges by partition, ascending; none where nothing was. `isolation` is that of every run."""
 
     isolation: str
     partitions: dict[int, list[ArchivedRange]] = field(default_factory=_no_partitions)

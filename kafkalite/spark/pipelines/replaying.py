@@ -144,7 +144,7 @@ def replay(
     starts = [0] * count
     if not append:
         for partition, ranges in archived.partitions.items():
-            starts[partition] = ranges[0].start
+            starts[partition] = ranges[0].start if ranges else 0
     with ExitStack() as stack:
         sink = stack.enter_context(
             open_sink(data_dir, bootstrap, target, count, configs=configs, start_offsets=starts)
@@ -174,7 +174,7 @@ def replay(
 def _archived(manifest: Manifest, topic: str) -> ArchivedTopic:
     """Raises PipelineError."""
     archived = manifest.topics.get(topic)
-    if archived is None or not archived.partitions:
+    if archived is None or not any(archived.partitions.values()):
         known = ", ".join(sorted(manifest.topics)) or "none"
         raise PipelineError(f"{manifest.root} has no topic {topic!r}; it has {known}")
     return archived
@@ -221,8 +221,8 @@ def _check(
     if append or bootstrap is None:
         return
     for partition, ranges in archived.partitions.items():
-        end, rows = ranges[-1].end, sum(each.rows for each in ranges)
-        if ranges[0].start or rows != end:
+        end, rows = archived.end(partition) or 0, sum(each.rows for each in ranges)
+        if rows != end or (ranges and ranges[0].start):
             raise PipelineError(
                 f"{topic}-{partition} has {rows} records at offsets up to {end}, and a broker numbers "
                 "what it is sent without holes: replay into a data directory (--data-dir), or --append"
