@@ -1,16 +1,16 @@
 """A Fetch in no session, straight from its frame to its answer.
 
 librdkafka, kafka-python and aiokafka name their partitions in every Fetch. Where there is enough to
-answer with and nothing to say besides records, no message is made of the frame and none of the answer.
-Whatever is not exactly this is left to the declared way (dispatch.py, apis/fetch.py), from its beginning:
-so it is there that errors are answered, and that requests wait. A test holds the two equal:
-tests/broker/test_plain_fetch.py.
+answer with and nothing to say besides records (no transaction among them was aborted, either), no
+message is made of the frame and none of the answer. Whatever is not exactly this is left to the declared
+way (dispatch.py, apis/fetch.py), from its beginning: so it is there that errors are answered, and that
+requests wait. A test holds the two equal: tests/broker/test_plain_fetch.py.
 
     frame, versions 12 to 14                                versions 15 to 17
     int16 1, int16 version, int32 correlation id
     int16 length, client id, no tags
     int32 replica id -1
-    int32 max wait, min bytes, max bytes, int8 READ_UNCOMMITTED, int32 no session, int32 epoch -1
+    int32 max wait, min bytes, max bytes, int8 isolation level, int32 no session, int32 epoch -1
     topics: name (12) or uuid, partitions:
       int32 index, leader epoch, int64 offset, int32 last fetched epoch -1, int64 log start offset,
       int32 max bytes, no tags
@@ -52,15 +52,19 @@ _LONGEST: Final = 127
 # Nothing forgotten, no rack, no tags.
 _AT_THE_END: Final = b"\1\1\0"
 _CONSUMER: Final = -1
+_READ_COMMITTED: Final = 1
+_ISOLATION_LEVELS: Final = (0, _READ_COMMITTED)
 _NO_EPOCH: Final = -1
 _NO_TAGS: Final = b"\0"
 
 # Size, correlation id; no tags, throttle time, error, session; topics.
 _pack_header = Struct(">ii11xB").pack
 _HEADER_BYTES: Final = 16  # without the size
-# Index, no error, high watermark, last stable offset, log start offset, no aborted transactions asked
-# for, no preferred replica.
-_pack_partition = Struct(">ixxqqqxi").pack
+# Index, no error, high watermark, last stable offset, log start offset, aborted transactions, no
+# preferred replica.
+_pack_partition = Struct(">ixxqqqBi").pack
+# By isolation level: READ_UNCOMMITTED did not ask for them, READ_COMMITTED gets a list without any.
+_NONE_ABORTED: Final = (0, 1)
 _NO_REPLICA: Final = -1
 
 
@@ -85,9 +89,9 @@ def answer(broker: Broker, node_id: int, frame: InMemory) -> list[Records] | Non
             tags, *rest = _unpack_from_15(frame, position)
             position += _FROM_15_BYTES
         max_wait_ms, min_bytes, max_bytes, isolation_level, session_id, epoch, topics = rest
-        if tags or replica_id != _CONSUMER or isolation_level or session_id or epoch != -1:
+        if tags or replica_id != _CONSUMER or session_id or epoch != -1:
             return None
-        if not 1 < topics <= _LONGEST:
+        if isolation_level not in _ISOLATION_LEVELS or not 1 < topics <= _LONGEST:
             return None
         wanted = _wanted(broker, node_id, frame, position, version, topics - 1)
     except (StructError, ValueError, IndexError):  # ValueError: no UTF-8, half an id
@@ -95,7 +99,9 @@ def answer(broker: Broker, node_id: int, frame: InMemory) -> list[Records] | Non
     if wanted is None:
         return None
     max_bytes = min(max_bytes, broker.config.integer("fetch.max.bytes"))
-    return _read(wanted, correlation_id, topics, max_bytes, min_bytes if max_wait_ms > 0 else 0)
+    if max_wait_ms <= 0:
+        min_bytes = 0
+    return _read(wanted, correlation_id, topics, max_bytes, min_bytes, isolation_level)
 
 
 def _wanted(
@@ -148,20 +154,33 @@ def _wanted(
 
 
 def _read(
-    wanted: list[_Wanted], correlation_id: int, topics: int, max_bytes: int, min_bytes: int
+    wanted: list[_Wanted],
+    correlation_id: int,
+    topics: int,
+    max_bytes: int,
+    min_bytes: int,
+    isolation_level: int,
 ) -> list[Records] | None:
-    """The answer's chunks; None for an error, less than `min_bytes`, or a disk to wait for."""
+    """The answer's chunks; None for an error, too little, an aborted transaction, a disk to wait for."""
     chunks: list[Records] = []
     parts: list[bytes] = []
     remaining = max_bytes
     found = 0
+    committed_only = isolation_level == _READ_COMMITTED
+    none_aborted = _NONE_ABORTED[isolation_level]
     try:
         for before, index, partition, offset, partition_max_bytes in wanted:
             with cached_only:
-                records = partition.read(
-                    offset, min(remaining, partition_max_bytes), minimum_one_batch=not found
-                ).records
-            log = partition.log
+                result = partition.read(
+                    offset,
+                    min(remaining, partition_max_bytes),
+                    committed_only=committed_only,
+                    minimum_one_batch=not found,
+                )
+            records, log = result.records, partition.log
+            if result.aborted_transactions:
+                close_slices((*chunks, records))
+                return None
             parts.append(before)
             parts.append(
                 _pack_partition(
@@ -169,6 +188,7 @@ def _read(
                     log.high_watermark,
                     log.last_stable_offset,
                     log.log_start_offset,
+                    none_aborted,
                     _NO_REPLICA,
                 )
             )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from types import SimpleNamespace
 from typing import Any
@@ -17,17 +17,21 @@ from kafkalite.broker import Broker
 from kafkalite.config import BrokerConfig
 from kafkalite.context import CloseConnection
 from kafkalite.dispatch import Dispatcher
+from kafkalite.log.log import AppendOrigin
 from kafkalite.log.open_files import FileSlice
+from kafkalite.partition import Partition
 from kafkalite.topic_creation import NewTopic
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.codec import encode_request
+from kafkalite.wire.control_records import build_end_transaction_marker
 from kafkalite.wire.errors import ProtocolViolation
 from kafkalite.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
 from tests.broker.conftest import batch
 
 NODE_ID = 1
 PARTITIONS = 3  # of each topic; the last stays empty
-TOPICS = ("a", "b", "t" * 130)
+TRANSACTIONAL = "transactional"
+TOPICS = ("a", "b", "t" * 130, TRANSACTIONAL)
 BATCHES = 4
 
 
@@ -49,6 +53,8 @@ class Asked:
             for index in range(PARTITIONS - 1):
                 for number in range(BATCHES):
                     topic.partitions[index].append(batch(bytes(100 * number + index), b"x"))
+            if name == TRANSACTIONAL:
+                add_transactions(topic.partitions)
         topic.partitions[0].delete_records_before(2)
 
     async def waits(self, *_: object, **__: object) -> None:
@@ -94,6 +100,30 @@ class Asked:
         return b"".join(map(bytes, encode_request(ApiKey.FETCH, version, 77, client_id, body)))[4:]
 
 
+def add_transactions(partitions: Sequence[Partition]) -> None:
+    """One that was aborted, one that was committed in the next partition, and in both an open one."""
+    for index, commit in enumerate((False, True)):
+        log = partitions[index].log
+        for producer_id in (1, 2):
+            records = batch(
+                b"in a transaction",
+                producer_id=producer_id,
+                producer_epoch=0,
+                base_sequence=0,
+                is_transactional=True,
+            )
+            log.append(records, leader_epoch=0)
+        marker = build_end_transaction_marker(
+            producer_id=1,
+            producer_epoch=0,
+            commit=commit,
+            coordinator_epoch=0,
+            timestamp=1_600_000_000_000,
+        )
+        log.append(marker, leader_epoch=0, origin=AppendOrigin.COORDINATOR)
+        log.advance_high_watermark(log.log_end_offset)
+
+
 class _Waits(Exception):
     """The declared way has to wait."""
 
@@ -113,13 +143,18 @@ def joined(chunks: list[Any]) -> bytes:
 def asked() -> Iterator[Asked]:
     with ExitStack() as stack:
         directory = stack.enter_context(tempfile.TemporaryDirectory())
-        properties = {"log.dirs": directory, "listeners": "PLAINTEXT://127.0.0.1:0"}
+        properties = {
+            "log.dirs": directory,
+            "listeners": "PLAINTEXT://127.0.0.1:0",
+            # Records are put into the logs without a coordinator that knows of their transactions.
+            "transaction.partition.verification.enable": "false",
+        }
         yield Asked(stack.enter_context(Broker(BrokerConfig(properties))))
 
 
 WANTED = st.fixed_dictionaries(
     {
-        "fetch_offset": st.sampled_from([0, 0, 1, 2, 5, 2 * BATCHES, 2 * BATCHES + 1, -1]),
+        "fetch_offset": st.sampled_from([0, 0, 1, 2, 5, *range(2 * BATCHES, 2 * BATCHES + 5), -1]),
         "partition_max_bytes": st.sampled_from([1 << 20, 1 << 20, 200, 1, 0, -1]),
         "current_leader_epoch": st.sampled_from([-1, -1, -1, 0, 1, -2]),
         "last_fetched_epoch": st.sampled_from([-1, -1, -1, -1, 0, 3]),
@@ -142,7 +177,7 @@ REQUESTS = st.fixed_dictionaries(
         "max_wait_ms": st.sampled_from([0, 100, -1]),
         "min_bytes": st.sampled_from([0, 1, 1, 100, 1000, -1]),
         "max_bytes": st.sampled_from([1 << 30, 1 << 30, 300, 0, -1]),
-        "isolation_level": st.sampled_from([0, 0, 0, 1]),
+        "isolation_level": st.sampled_from([0, 0, 1, 1, 2]),
         "rack_id": st.sampled_from(["", "", "", "here"]),
         "forgotten": st.sampled_from([False, False, False, True]),
         "session_id": st.sampled_from([0, 0, 0, 5]),
@@ -178,6 +213,23 @@ def test_it_is_taken_where_it_goes(asked: Asked, version: int, max_bytes: int) -
         answer = asked.short(frame)
         assert answer is not None
         assert answer == asked.declared(frame)
+
+
+@pytest.mark.parametrize("version", range(12, 18))
+def test_one_who_reads_what_is_committed_takes_it_too(asked: Asked, version: int) -> None:
+    """As librdkafka does unless told otherwise; but for what was aborted."""
+    part = {"fetch_offset": 2, "partition_max_bytes": 1 << 20}
+    open_only = {**part, "fetch_offset": 2 * BATCHES + 1}
+    for name, index, wanted, is_short in (
+        ("a", 1, part, True),
+        (TRANSACTIONAL, 0, part, False),  # one was aborted
+        (TRANSACTIONAL, 1, part, True),  # one was committed, and one is open
+        (TRANSACTIONAL, 1, open_only, False),
+    ):
+        frame = asked.frame(version, [(name, [(index, wanted)])], isolation_level=1)
+        answer = asked.short(frame)
+        assert (answer is not None) is is_short
+        assert answer is None or answer == asked.declared(frame)
 
 
 def test_a_frame_that_ends_in_an_id_is_not_taken(asked: Asked) -> None:
