@@ -6,12 +6,18 @@ other threads' work waiting, and more threads make no disk faster.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeVar
 
 import trio
 
+from kafkalite.log.page_cache import NotCached, cached_only
+
 _MOST_THREADS: Final = 8
+# What is read may be cold in several places; and be gone again when memory is scarce.
+_TRIES: Final = 100
+
+T = TypeVar("T")
 
 _limiter: Final = trio.lowlevel.RunVar[trio.CapacityLimiter]("disk threads")
 
@@ -24,3 +30,19 @@ async def in_disk_thread(work: Callable[[], None]) -> None:
         limiter = trio.CapacityLimiter(_MOST_THREADS)
         _limiter.set(limiter)
     await trio.to_thread.run_sync(work, limiter=limiter)
+
+
+async def read_off_loop(read: Callable[[], T], own_task: Callable[[], Awaitable[None]]) -> T:
+    """`read()`, and again once a thread has waited for what was on the disk only. Raises what it raises.
+
+    `own_task` is awaited before anything is waited for.
+    """
+    for _ in range(_TRIES):
+        try:
+            with cached_only:
+                return read()
+        except NotCached as missing:
+            read_missing = missing.read
+        await own_task()
+        await in_disk_thread(read_missing)
+    return read()

@@ -18,10 +18,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from kafkalite.context import RequestContext
-from kafkalite.disk_threads import in_disk_thread
+from kafkalite.disk_threads import read_off_loop
 from kafkalite.fetch_reader import Answers, FetchReader
 from kafkalite.fetch_sessions import FetchContext
-from kafkalite.log.page_cache import NotCached, cached_only
 from kafkalite.purgatory import Wake
 from kafkalite.sendfile import close_slices
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -39,8 +38,6 @@ if TYPE_CHECKING:
 
 _FIRST_DIVERGENCE_VERSION: Final = 12
 _FIRST_LEADER_HINT_VERSION: Final = 16
-# Every partition may be cold in several places; and what was read may be gone again when memory is scarce.
-_TRIES: Final = 100
 
 
 async def handle(broker: Broker, context: RequestContext, request: FetchRequest) -> FetchResponse:
@@ -73,16 +70,9 @@ async def _read(
 async def _read_now(
     context: RequestContext, reader: FetchReader, *, waited: bool = False, empty: bool = False
 ) -> Answers:
-    """Read; where the disk has to be waited for, in a thread."""
-    for _ in range(_TRIES):
-        try:
-            with cached_only:
-                return reader.read(waited=waited, empty=empty)
-        except NotCached as missing:
-            read_missing = missing.read
-        await context.connection.own_task()
-        await in_disk_thread(read_missing)
-    return reader.read(waited=waited, empty=empty)
+    return await read_off_loop(
+        lambda: reader.read(waited=waited, empty=empty), context.connection.own_task
+    )
 
 
 def _response(

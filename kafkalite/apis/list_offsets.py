@@ -11,14 +11,17 @@ Any other is a timestamp in milliseconds: the first record at or after it, -1 wh
 below the high watermark (last stable offset). A negative one that its version does not know is
 UNSUPPORTED_VERSION, a partition named twice INVALID_REQUEST, each for that partition only.
 
-Spark's executors send two of these for every poll: the special ones must stay a look-up.
+Spark's executors send two of these for every poll: the special ones must stay a look-up. A timestamp is
+looked for in the log; where that is on the disk only, a thread waits for it.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from kafkalite.context import RequestContext
+from kafkalite.disk_threads import read_off_loop
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.list_offsets import (
     ListOffsetsPartition,
@@ -65,10 +68,13 @@ async def handle(
         answers = found.setdefault(topic.name, {})
         for asked in topic.partitions:
             index = asked.partition_index
+            look_up = partial(_look_up, broker, context, request, topic.name, asked)
             if index in answers:
                 answers[index] = _failed(index, ErrorCode.INVALID_REQUEST)
+            elif asked.timestamp >= 0 or asked.timestamp == MAX_TIMESTAMP:
+                answers[index] = await read_off_loop(look_up, context.connection.own_task)
             else:
-                answers[index] = _look_up(broker, context, request, topic.name, asked)
+                answers[index] = look_up()
     return ListOffsetsResponse(
         topics=[
             ListOffsetsTopicResponse(name=name, partitions=list(answers.values()))

@@ -14,10 +14,16 @@ from kafkalite.connection import Connection
 from kafkalite.log import page_cache
 from kafkalite.log.open_files import FileSlice, LogFile, OpenFiles
 from kafkalite.testing import broker as test_broker
+from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.fields import InMemory, Records
-from tests.broker.conftest import Clients
-from tests.broker.test_connection import FETCH, PRODUCE, connected, framed, receive, receive_all
-from tests.broker.test_fetch import ALIVE, answers, batch, fetch, produce, values
+from kafkalite.wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+from tests.broker.conftest import Clients, batch
+from tests.broker.one_connection import FETCH, PRODUCE, connected, framed, receive, receive_all
+from tests.broker.test_fetch import ALIVE, answers, fetch, produce, values
 
 MB = 1 << 20
 SECONDS = 60
@@ -95,6 +101,26 @@ async def test_small_answers_wait_for_the_disk_too(
         disk.ready.set()
         assert values(answers(await reader.answer())[0].records) == [b"small"]
         await reader.answer()
+
+
+async def test_a_timestamp_is_looked_for_while_others_are_answered(
+    disk: Disk, broker: test_broker, clients: Clients
+) -> None:
+    broker.create_topic("words", 1, configs={"segment.bytes": str(MB)})
+    reader, other = await clients.connect(), await clients.connect()
+    for number in range(3):  # a segment each
+        await produce(other, batch(bytes(600_000), timestamp=1000 + number))
+    wanted = ListOffsetsPartition(partition_index=0, timestamp=1001)
+    topic = ListOffsetsTopic(name="words", partitions=[wanted])
+    with trio.fail_after(SECONDS):
+        await reader.send(ListOffsetsRequest(topics=[topic]), 7)
+        while not disk.read_count:
+            await other.ask(ALIVE, 3)
+        for _ in range(3):
+            await other.ask(ALIVE, 3)
+        disk.ready.set()
+        found = (await reader.answer()).topics[0].partitions[0]
+        assert (found.error_code, found.timestamp, found.offset) == (ErrorCode.NONE, 1001, 1)
 
 
 async def test_what_is_not_sent_when_it_is_to_stop_is_sent_first() -> None:
