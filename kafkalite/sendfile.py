@@ -25,7 +25,7 @@ _MAX_BUFFERS_PER_CALL = 1024
 # How much of a file is looked at, whether it must be read from the disk, and then sent.
 _PART_BYTES = 1 << 20
 # After so many bytes of files others have their turn.
-_AT_ONCE_BYTES = 4 << 20
+_AT_ONCE_BYTES = 1 << 20
 # Below this, copying is cheaper than handing the kernel a list.
 _JOIN_BELOW_BYTES = 16384
 
