@@ -14,7 +14,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 
 from conformance.benchmarks.report import (
@@ -27,7 +27,7 @@ from conformance.benchmarks.report import (
     write,
 )
 from conformance.benchmarks.results import OURS, THEIRS, Results, Samples, spread
-from conformance.benchmarks.sampling import NewBroker, NotHere, Sampler, Side
+from conformance.benchmarks.sampling import NewBroker, NotHere, Sampler, Side, still
 from conformance.benchmarks.table import BY_NAME, MEASURES, Measure
 from conformance.harness.kafkalite import Kafkalite
 
@@ -86,7 +86,8 @@ def taken(measure: Measure, sides: list[Side], rounds: int) -> Samples:
                 stack.callback(samplers[side.kind].close)
         for _ in range(rounds):
             for kind, sampler in list(samplers.items()):
-                with said(measure.name, kind):
+                others = [side for side in sides if side.kind != kind and measure.is_still]
+                with said(measure.name, kind), still(others) if others else nullcontext():
                     sampled = sampler.sample()
                     for figure in measure.figures:
                         if figure.name in sampled:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -24,9 +26,12 @@ PROPERTIES = {
     "log.segment.delete.delay.ms": "1000",
     "group.min.session.timeout.ms": "1000",
     "group.max.session.timeout.ms": "1800000",
+    # While the other broker is measured this one may be stopped.
+    "broker.session.timeout.ms": "60000",
 }
 
 LEADER_SECONDS = 120.0
+AWAKE_SECONDS = 1.0
 MEMORY_BLOCK = 1 << 20
 MEMORY_TRIES = 5
 MEMORY_SECONDS_PER_BYTE = 0.6e-9
@@ -86,6 +91,20 @@ class Side:
         for broker in list(self.started):
             self.stop(broker)
         self._shared = None
+
+
+@contextmanager
+def still(sides: Iterable[Side]) -> Iterator[None]:
+    """Stop these brokers' processes meanwhile; then let them do what they have missed."""
+    pids = [broker.pid for side in sides for broker in side.started]
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
+        time.sleep(AWAKE_SECONDS)
 
 
 def cpu_seconds(pid: int) -> float:

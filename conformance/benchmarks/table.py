@@ -52,7 +52,11 @@ class Plot:
 
 @dataclass(frozen=True)
 class Measure:
-    """One row: `rounds` samples of each broker, in turns."""
+    """One row: `rounds` samples of each broker, in turns.
+
+    `is_still`: the other broker is stopped meanwhile, for an idle JVM wakes up hundreds of times a second.
+    Not where a sample takes so long that it would miss the time.
+    """
 
     name: str
     title: str
@@ -61,6 +65,7 @@ class Measure:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     rounds: int = 5
     plot: Plot | None = None
+    is_still: bool = False
 
 
 def at_least(ratio: float) -> Bar:
@@ -86,6 +91,7 @@ def _bulk(codec: str, title: str) -> Measure:
         "bulk:Produce",
         {"codec": codec, "record_bytes": 100, "records": 3_000_000},
         rounds=3,
+        is_still=True,
     )
 
 
@@ -96,7 +102,8 @@ def _consume(consumers: int) -> Measure:
         (Figure("MB/s", at_least(1.0), 0), Figure("CPU s per GB", at_most(1.0))),
         "bulk:Consume",
         {"consumers": consumers},
-        rounds=3,
+        rounds=5,
+        is_still=True,
     )
 
 
@@ -110,6 +117,7 @@ def _tiny(name: str, title: str, at_least_ratio: float, **arguments: int) -> Mea
         ),
         "tiny:Tiny",
         {"request": "produce", **arguments},
+        is_still=True,
     )
 
 
@@ -120,6 +128,7 @@ def _small(name: str, title: str, request: str, connections: int = 8) -> Measure
         (Figure("requests/s", None, 0), Figure("requests per CPU s", at_least(1.0), 0)),
         "tiny:Tiny",
         {"request": request, "connections": connections},
+        is_still=True,
     )
 
 
@@ -172,7 +181,8 @@ MEASURES: tuple[Measure, ...] = (
         (Figure("MB/s", at_least(1.2), 0), Figure("CPU s per GB", at_most(0.5))),
         "bulk:Produce",
         {"codec": "none", "record_bytes": 1000, "records": 600_000},
-        rounds=3,
+        rounds=7,
+        is_still=True,
     ),
     _bulk("lz4", "bulk produce, lz4, 100 B records"),
     _bulk("zstd", "bulk produce, zstd, 100 B records"),
@@ -184,6 +194,7 @@ MEASURES: tuple[Measure, ...] = (
         (Figure("MB/s in + out", at_least(1.0), 0), Figure("CPU s per GB")),
         "bulk:Both",
         rounds=3,
+        is_still=True,
     ),
     _tiny("1", "1 connection", 1.0, connections=1),
     _tiny("8", "8 connections", 1.0, connections=8),
@@ -205,6 +216,7 @@ MEASURES: tuple[Measure, ...] = (
         ),
         "latency:Alone",
         rounds=3,
+        is_still=True,
     ),
     Measure(
         "latency-loaded",
@@ -212,6 +224,7 @@ MEASURES: tuple[Measure, ...] = (
         (Figure("p50 ms", None, 3), Figure("p99 ms", at_most(1.0), 3)),
         "latency:BesideLoad",
         rounds=3,
+        is_still=True,
     ),
     Measure(
         "cold-start",
@@ -275,6 +288,7 @@ MEASURES: tuple[Measure, ...] = (
         _STALLS,
         "stalls:ZeroWindow",
         rounds=3,
+        is_still=True,
     ),
     Measure(
         "cold-log",
@@ -282,7 +296,8 @@ MEASURES: tuple[Measure, ...] = (
         _STALLS,
         "stalls:ColdLog",
         {"gigabytes": 5},
-        rounds=2,
+        rounds=3,
+        is_still=True,
     ),
     Measure(
         "slow-disk",
@@ -291,6 +306,7 @@ MEASURES: tuple[Measure, ...] = (
         "stalls:SlowDisk",
         {"gigabytes": 1},
         rounds=3,
+        is_still=True,
     ),
 )
 

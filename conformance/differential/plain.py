@@ -80,6 +80,7 @@ class Names:
                 for each in _field_names(class_)
             }
         if isinstance(value, list):
+            self.meet(value)
             return [self.plain(item, name, owner) for item in value if not self.is_foreign(item)]
         if owner in _OPAQUE and name in _OPAQUE[owner]:
             return "unlike" if value >= 0 else value
@@ -133,6 +134,28 @@ class Names:
         if name in ("error_message", "batch_index_error_message"):
             return self.error_text(value)
         return value.replace(self.log_directory, "the log directory")
+
+    def meet(self, items: list[Any]) -> None:
+        """Name members whose ids were in no answer before, by what else is told of them.
+
+        They come out of a hash table, and who waits for others to join has not been told an id.
+        """
+        unknown = {
+            item.member_id: json.dumps(
+                {
+                    each: self.plain(getattr(item, each), each, type(item))
+                    for each in _field_names(type(item))
+                    if each != "member_id"
+                },
+                sort_keys=True,
+                default=repr,
+            )
+            for item in items
+            if MEMBER_ID.match(getattr(item, "member_id", None) or "")
+            and item.member_id not in self.generated
+        }
+        for member_id in sorted(unknown, key=unknown.__getitem__):
+            self.member(member_id)
 
     def member(self, value: str) -> str:
         return self.generated.setdefault(value, f"member {len(self.generated) + 1}")

@@ -4,13 +4,19 @@ import copy
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 
 from conformance.differential.pair import Pair
+from conformance.differential.plain import Names, in_one_order
 from conformance.differential.test_metadata import about
 from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.messages.describe_groups import (
+    DescribedGroup,
+    DescribedGroupMember,
+    DescribeGroupsResponse,
+)
 
 LEFT_OUT = {"throttle_time_ms", "unknown_tagged_fields", "host", "rack"}
 
@@ -72,3 +78,18 @@ def test_a_closed_connection_is_a_difference(uncounted: Pair, topic: str) -> Non
     reference = pair.reference.ask(ApiKey.METADATA, 12, about(topic))
     with pytest.raises(AssertionError):
         pair.compare("closed", reference, None)
+
+
+def test_members_whose_ids_nobody_was_told_are_told_apart() -> None:
+    """They come out of a hash table: in another order from another broker."""
+
+    def answer(*instance_ids: str | None) -> Any:
+        members = [
+            DescribedGroupMember(member_id=f"a-{uuid4()}", group_instance_id=each)
+            for each in instance_ids
+        ]
+        described = DescribeGroupsResponse(groups=[DescribedGroup(group_id="g", members=members)])
+        return in_one_order(Names([], "/data").plain(described))
+
+    assert answer("i", None, "j") == answer(None, "j", "i")
+    assert answer("i", None) != answer("i", "j")
