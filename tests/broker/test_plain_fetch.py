@@ -43,7 +43,11 @@ class Asked:
         self.dispatcher = Dispatcher(broker, None)
         listener = SimpleNamespace(node_id=NODE_ID, name="PLAINTEXT")
         self.connection: Any = SimpleNamespace(
-            listener=listener, client_host="127.0.0.1", last_active=0.0, wait_until=self.waits
+            listener=listener,
+            client_host="127.0.0.1",
+            last_active=0.0,
+            own_task=self.waits,
+            wait_until=self.waits,
         )
         self.ids: dict[str, UUID] = {"none": UUID(int=7)}
         for name in TOPICS:
