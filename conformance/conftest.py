@@ -10,6 +10,8 @@ import pytest
 
 from conformance.harness.apache_kafka import ApacheKafka
 from conformance.harness.broker import Broker
+from conformance.harness.jars import JarsMissing
+from conformance.harness.java import JavaMissing
 from conformance.harness.kafkalite import Kafkalite
 from conformance.outcomes import Outcomes
 
@@ -55,10 +57,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Any:
-    """A failure shows the ends of the living brokers' logs."""
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
+    """A failure shows the ends of the living brokers' logs; what needs a JVM is left out without one."""
     report = yield
-    if report.failed:
+    if call.excinfo is not None and call.excinfo.errisinstance((JavaMissing, JarsMissing)):
+        report.outcome = "skipped"
+        reason = f"left out: {call.excinfo.value}"
+        report.longrepr = (str(item.path), (item.location[1] or 0) + 1, reason)
+    elif report.failed:
         for broker in item.config.stash.get(LIVING, []):
             report.sections.append((f"{broker.kind} at {broker.bootstrap}", broker.tail()))
     return report
