@@ -90,6 +90,8 @@ def test_by_id(pair: Pair, topic: str, version: int) -> None:
     pair.ask(ApiKey.METADATA, version, MetadataRequest(topics=both))
     neither = [MetadataRequestTopic(topic_id=UUID(int=0), name=None)]
     pair.ask(ApiKey.METADATA, version, MetadataRequest(topics=neither))
+    for others in (unknown, both):  # where one has an id, names are not looked at
+        pair.ask(ApiKey.METADATA, version, MetadataRequest(topics=[*neither, *others]))
 
 
 @pytest.mark.parametrize("version", range(10, 12))

@@ -51,8 +51,9 @@ async def handle(
     asked = request.topics
     if version < 12 and any(topic.name is None or topic.topic_id.int for topic in asked or ()):
         return _failed(asked or (), version, ErrorCode.INVALID_REQUEST)
-    if any(topic.name is None and not topic.topic_id.int for topic in asked or ()):
-        # Neither name nor id: Kafka has no words for it either.
+    by_id = any(topic.topic_id.int for topic in asked or ())
+    if not by_id and any(topic.name is None for topic in asked or ()):
+        # Neither name nor id: Kafka has no words for it either. Where one has an id, it looks at no name.
         return _failed(asked or (), version, ErrorCode.UNKNOWN_SERVER_ERROR)
     if asked is None or (version == 0 and not asked):
         topics = [_describe(broker, context, topic) for topic in broker.topics.all()]
