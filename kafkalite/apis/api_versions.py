@@ -16,7 +16,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from kafkalite.apis import APIS
-from kafkalite.context import RequestContext
+from kafkalite.requests.context import RequestContext
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.api_versions import (
