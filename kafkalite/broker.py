@@ -34,6 +34,7 @@ from kafkalite.replica.partition_logs import PartitionLogs
 from kafkalite.replica.replica_moves import LogMoves
 from kafkalite.replica.topics import Topics
 from kafkalite.server.dispatch import Dispatcher
+from kafkalite.server.gates import Gates
 from kafkalite.server.listener import (
     Connections,
     Listener,
@@ -138,9 +139,9 @@ class Broker:
         self.listeners = open_listeners(self.config)
         stack.callback(self._close_listeners)
         self._open_metrics(stack)
-        measured = None if self.metrics is None else self.metrics.requests.measured
+        gates = Gates(count=None if self.metrics is None else self.metrics.requests.count)
         self._connections = Connections(
-            Dispatcher(self, measured), self.config, owns_loop=self._owns_loop
+            Dispatcher(self, gates), self.config, owns_loop=self._owns_loop
         )
         self.cluster = Cluster(
             self._open_metadata(),

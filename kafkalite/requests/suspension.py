@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 OWN_TASK: Final = object()
 
-Handling = Coroutine[Any, Any, list[Records]]
+ResponseCoroutine = Coroutine[Any, Any, list[Records]]
 
 
 class Parking:
@@ -80,7 +80,7 @@ def _stop(wanted: object) -> Generator[object, None, None]:
 
 
 @coroutine
-def continued(handling: Handling) -> Generator[Any, Any, list[Records]]:
+def continued(handling: ResponseCoroutine) -> Generator[Any, Any, list[Records]]:
     """Go on with what the poller began, in the task that awaits this."""
     generator = cast("Generator[Any, Any, list[Records]]", handling)
     return (yield from generator)
