@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafkalite.apis import APIS
 from kafkalite.context import RequestContext
+from kafkalite.metadata.features import of_served
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.api_versions import (
@@ -51,13 +52,13 @@ async def handle(
         ],
         supported_features=[
             SupportedFeatureKey(name=name, min_version=minimum, max_version=maximum)
-            for name, (minimum, maximum) in cluster.supported_features.items()
+            for name, (minimum, maximum) in of_served(cluster.supported_features, APIS).items()
             if minimum > 0 or context.api_version >= 4
         ],
         finalized_features_epoch=cluster.epoch,
         finalized_features=[
             FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
-            for name, level in cluster.features.items()
+            for name, level in of_served(cluster.features, APIS).items()
             if level > 0
         ],
     )
