@@ -21,26 +21,26 @@ from typing import TYPE_CHECKING, Final, Self
 import trio
 
 from kafkalite.background import Background
-from kafkalite.cluster import Cluster, Endpoint
+from kafkalite.cluster.cluster import Cluster, Endpoint
+from kafkalite.cluster.metadata_log import MetadataLog, MetadataLogConfig
 from kafkalite.config import BrokerConfig
-from kafkalite.dispatch import Dispatcher
-from kafkalite.fetch_sessions import FetchSessionCache
+from kafkalite.coordinators.group_coordinator_adapter import open_group_coordinator
+from kafkalite.coordinators.produce_transactions import open_transaction_coordinator
+from kafkalite.coordinators.transaction_coordinator.coordinator import TransactionCoordinator
 from kafkalite.group_coordinator.coordinator import GroupCoordinator
-from kafkalite.groups import open_group_coordinator
-from kafkalite.listener import (
+from kafkalite.log.errors import DataDirectoryInUse, InconsistentDataDirectory
+from kafkalite.replica.fetch_sessions import FetchSessionCache
+from kafkalite.replica.partition_logs import PartitionLogs
+from kafkalite.replica.replica_moves import LogMoves
+from kafkalite.replica.topics import Topics
+from kafkalite.server.dispatch import Dispatcher
+from kafkalite.server.listener import (
     Connections,
     Listener,
     StartError,
     open_listeners,
     open_node_listeners,
 )
-from kafkalite.log.errors import DataDirectoryInUse, InconsistentDataDirectory
-from kafkalite.log_moves import LogMoves
-from kafkalite.metadata.metadata_log import MetadataLog, MetadataLogConfig
-from kafkalite.partition_logs import PartitionLogs
-from kafkalite.topics import Topics
-from kafkalite.transaction_coordinator.coordinator import TransactionCoordinator
-from kafkalite.transactions import open_transaction_coordinator
 from kafkalite.wire.errors import KafkaError
 
 if TYPE_CHECKING:

@@ -26,9 +26,9 @@ import trio
 
 from kafkalite.broker import Broker
 from kafkalite.config import BrokerConfig
-from kafkalite.log.removal import remove_records
-from kafkalite.partition import Partition
-from kafkalite.topics import NewTopic
+from kafkalite.replica.partition import Partition
+from kafkalite.replica.record_removal import remove_records
+from kafkalite.replica.topics import NewTopic
 
 T = TypeVar("T")
 

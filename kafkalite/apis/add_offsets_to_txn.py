@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kafkalite.context import RequestContext
+from kafkalite.cluster.internal_topics import OFFSETS_TOPIC
+from kafkalite.coordinators.transaction_coordinator.coordinator import Producer
+from kafkalite.coordinators.transaction_coordinator.transaction import VERSION_1, TopicPartition
 from kafkalite.group_coordinator.java_hash import java_hash
-from kafkalite.topic_creation import OFFSETS_TOPIC
-from kafkalite.transaction_coordinator.coordinator import Producer
-from kafkalite.transaction_coordinator.transaction import VERSION_1, TopicPartition
+from kafkalite.requests.context import RequestContext
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.add_offsets_to_txn import (
     AddOffsetsToTxnRequest,

@@ -9,9 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kafkalite.context import RequestContext
-from kafkalite.transaction_coordinator.coordinator import Producer
-from kafkalite.transaction_coordinator.transaction import VERSION_1, VERSION_2, TopicPartition
+from kafkalite.coordinators.transaction_coordinator.coordinator import Producer
+from kafkalite.coordinators.transaction_coordinator.transaction import (
+    VERSION_1,
+    VERSION_2,
+    TopicPartition,
+)
+from kafkalite.requests.context import RequestContext
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkalite.client_quotas import QuotaChange, plan_quota_changes
-from kafkalite.context import RequestContext
+from kafkalite.cluster.client_quotas import QuotaChange, plan_quota_changes
+from kafkalite.requests.context import RequestContext
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.alter_client_quotas import (
     AlterClientQuotasRequest,

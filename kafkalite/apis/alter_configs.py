@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkalite.config_changes import (
+from kafkalite.cluster.config_changes import (
     ConfigChange,
     ConfigChanges,
     Operation,
     alter_each,
     check_changes,
 )
-from kafkalite.context import RequestContext
+from kafkalite.requests.context import RequestContext
 from kafkalite.wire.messages.alter_configs import (
     AlterConfigsRequest,
     AlterConfigsResource,

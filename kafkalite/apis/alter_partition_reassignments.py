@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkalite.context import RequestContext
-from kafkalite.metadata.reassignment import begin, cancel, is_moving
-from kafkalite.topic_creation import check_manual_assignment
+from kafkalite.cluster.reassignment import begin, cancel, is_moving
+from kafkalite.cluster.topic_creation import check_manual_assignment
+from kafkalite.requests.context import RequestContext
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -22,7 +22,7 @@ from kafkalite.wire.messages.alter_partition_reassignments import (
 
 if TYPE_CHECKING:
     from kafkalite.broker import Broker
-    from kafkalite.wire.messages.records.partition_change_record import PartitionChangeRecord
+    from kafkalite.wire.messages.stored.partition_change_record import PartitionChangeRecord
 
 
 async def handle(

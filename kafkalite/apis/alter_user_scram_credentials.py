@@ -11,7 +11,7 @@ import hmac
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from kafkalite.context import RequestContext
+from kafkalite.requests.context import RequestContext
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
@@ -19,10 +19,10 @@ from kafkalite.wire.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsResult,
     ScramCredentialUpsertion,
 )
-from kafkalite.wire.messages.records.remove_user_scram_credential_record import (
+from kafkalite.wire.messages.stored.remove_user_scram_credential_record import (
     RemoveUserScramCredentialRecord,
 )
-from kafkalite.wire.messages.records.user_scram_credential_record import UserScramCredentialRecord
+from kafkalite.wire.messages.stored.user_scram_credential_record import UserScramCredentialRecord
 
 if TYPE_CHECKING:
     from kafkalite.broker import Broker

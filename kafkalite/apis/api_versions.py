@@ -16,8 +16,8 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from kafkalite.apis import APIS
-from kafkalite.context import RequestContext
-from kafkalite.metadata.features import of_served
+from kafkalite.cluster.features import of_served
+from kafkalite.requests.context import RequestContext
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.api_versions import (

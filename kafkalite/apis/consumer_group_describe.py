@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkalite.authorized_operations import GROUP_OPERATIONS
+from kafkalite.security.authorized_operations import GROUP_OPERATIONS
 from kafkalite.wire.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
@@ -15,7 +15,7 @@ from kafkalite.wire.messages.consumer_group_describe import (
 
 if TYPE_CHECKING:
     from kafkalite.broker import Broker
-    from kafkalite.context import RequestContext
+    from kafkalite.requests.context import RequestContext
 
 
 async def handle(

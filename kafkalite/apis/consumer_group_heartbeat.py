@@ -14,7 +14,7 @@ from kafkalite.wire.messages.consumer_group_heartbeat import (
 
 if TYPE_CHECKING:
     from kafkalite.broker import Broker
-    from kafkalite.context import RequestContext
+    from kafkalite.requests.context import RequestContext
 
 
 async def handle(

@@ -15,10 +15,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from kafkalite.cluster.metadata_log import METADATA_TOPIC
+from kafkalite.cluster.topic_creation import CreatedTopic, NewTopic
 from kafkalite.config.describe import describe_topic, effective_source
-from kafkalite.context import RequestContext
-from kafkalite.metadata.metadata_log import METADATA_TOPIC
-from kafkalite.topic_creation import CreatedTopic, NewTopic
+from kafkalite.requests.context import RequestContext
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.create_topics import (
     CreatableTopic,

@@ -8,7 +8,7 @@ from kafkalite.wire.messages.delete_groups import DeleteGroupsRequest, DeleteGro
 
 if TYPE_CHECKING:
     from kafkalite.broker import Broker
-    from kafkalite.context import RequestContext
+    from kafkalite.requests.context import RequestContext
 
 
 async def handle(

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kafkalite.context import RequestContext
-from kafkalite.topic_creation import INTERNAL_TOPICS
+from kafkalite.cluster.internal_topics import INTERNAL_TOPICS
+from kafkalite.requests.context import RequestContext
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.delete_records import (
     DeleteRecordsPartition,

@@ -14,7 +14,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from kafkalite.context import RequestContext
+from kafkalite.requests.context import RequestContext
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.delete_topics import (
     DeletableTopicResult,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkalite.client_quotas import QuotaFilter, matching_quotas
-from kafkalite.context import RequestContext
+from kafkalite.cluster.client_quotas import QuotaFilter, matching_quotas
+from kafkalite.requests.context import RequestContext
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.describe_client_quotas import (
     DescribeClientQuotasRequest,

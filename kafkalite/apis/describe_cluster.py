@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kafkalite.authorized_operations import CLUSTER_OPERATIONS
-from kafkalite.context import RequestContext
+from kafkalite.requests.context import RequestContext
+from kafkalite.security.authorized_operations import CLUSTER_OPERATIONS
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.describe_cluster import (
     DescribeClusterBroker,

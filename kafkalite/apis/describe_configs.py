@@ -11,6 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
+from kafkalite.cluster.broker_loggers import levels
+from kafkalite.cluster.image import (
+    BROKER_LOGGER_RESOURCE,
+    BROKER_RESOURCE,
+    CLIENT_METRICS_RESOURCE,
+    GROUP_RESOURCE,
+    TOPIC_RESOURCE,
+)
+from kafkalite.cluster.topic_creation import validate_topic_name
 from kafkalite.config.describe import (
     ConfigSource,
     DescribedConfig,
@@ -20,16 +29,7 @@ from kafkalite.config.describe import (
     describe_node,
     describe_topic,
 )
-from kafkalite.context import RequestContext
-from kafkalite.loggers import levels
-from kafkalite.metadata.image import (
-    BROKER_LOGGER_RESOURCE,
-    BROKER_RESOURCE,
-    CLIENT_METRICS_RESOURCE,
-    GROUP_RESOURCE,
-    TOPIC_RESOURCE,
-)
-from kafkalite.topic_creation import validate_topic_name
+from kafkalite.requests.context import RequestContext
 from kafkalite.wire.errors import MALFORMED, ErrorCode, KafkaError
 from kafkalite.wire.messages.describe_configs import (
     DescribeConfigsRequest,

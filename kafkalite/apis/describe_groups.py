@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkalite.authorized_operations import GROUP_OPERATIONS
+from kafkalite.security.authorized_operations import GROUP_OPERATIONS
 from kafkalite.wire.messages.describe_groups import (
     DescribeGroupsRequest,
     DescribeGroupsResponse,
@@ -16,7 +16,7 @@ from kafkalite.wire.messages.describe_groups import (
 
 if TYPE_CHECKING:
     from kafkalite.broker import Broker
-    from kafkalite.context import RequestContext
+    from kafkalite.requests.context import RequestContext
 
 
 async def handle(

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkalite.context import RequestContext
-from kafkalite.topic_creation import validate_topic_name
+from kafkalite.cluster.topic_creation import validate_topic_name
+from kafkalite.requests.context import RequestContext
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.describe_producers import (
     DescribeProducersRequest,

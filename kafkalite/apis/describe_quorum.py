@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kafkalite.context import RequestContext
-from kafkalite.metadata.metadata_log import METADATA_TOPIC
+from kafkalite.cluster.metadata_log import METADATA_TOPIC
+from kafkalite.requests.context import RequestContext
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.describe_quorum import (
     DescribeQuorumRequest,

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkalite.authorized_operations import TOPIC_OPERATIONS
-from kafkalite.context import RequestContext
-from kafkalite.topic_creation import INTERNAL_TOPICS, validate_topic_name
-from kafkalite.topics import Topic
+from kafkalite.cluster.internal_topics import INTERNAL_TOPICS
+from kafkalite.cluster.topic_creation import validate_topic_name
+from kafkalite.replica.topics import Topic
+from kafkalite.requests.context import RequestContext
+from kafkalite.security.authorized_operations import TOPIC_OPERATIONS
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.describe_topic_partitions import (
     Cursor,
@@ -24,7 +25,7 @@ from kafkalite.wire.messages.describe_topic_partitions import (
 
 if TYPE_CHECKING:
     from kafkalite.broker import Broker
-    from kafkalite.metadata.image import PartitionState
+    from kafkalite.cluster.image import PartitionState
 
 
 async def handle(

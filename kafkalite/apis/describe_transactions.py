@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkalite.context import RequestContext
+from kafkalite.requests.context import RequestContext
 from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.messages.describe_transactions import (
     DescribeTransactionsRequest,

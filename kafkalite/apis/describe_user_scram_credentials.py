@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from kafkalite.context import RequestContext
+from kafkalite.requests.context import RequestContext
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.describe_user_scram_credentials import (
     CredentialInfo,

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-from kafkalite.context import RequestContext
-from kafkalite.metadata.image import NO_LEADER
-from kafkalite.metadata.leadership import elect_preferred, elect_unclean
+from kafkalite.cluster.image import NO_LEADER
+from kafkalite.cluster.leadership import elect_preferred, elect_unclean
+from kafkalite.requests.context import RequestContext
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.elect_leaders import (
     ElectLeadersRequest,
@@ -22,7 +22,7 @@ from kafkalite.wire.messages.elect_leaders import (
 
 if TYPE_CHECKING:
     from kafkalite.broker import Broker
-    from kafkalite.wire.messages.records.partition_change_record import PartitionChangeRecord
+    from kafkalite.wire.messages.stored.partition_change_record import PartitionChangeRecord
 
 _PREFERRED: Final = 0
 _UNCLEAN: Final = 1

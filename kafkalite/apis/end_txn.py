@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kafkalite.context import RequestContext
-from kafkalite.transaction_coordinator.coordinator import Producer
-from kafkalite.transaction_coordinator.transaction import VERSION_1, VERSION_2
+from kafkalite.coordinators.transaction_coordinator.coordinator import Producer
+from kafkalite.coordinators.transaction_coordinator.transaction import VERSION_1, VERSION_2
+from kafkalite.requests.context import RequestContext
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
 

@@ -17,12 +17,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kafkalite.context import RequestContext
-from kafkalite.disk_threads import read_off_loop
-from kafkalite.fetch_reader import Answers, FetchReader
-from kafkalite.fetch_sessions import FetchContext
-from kafkalite.purgatory import Wake
-from kafkalite.sendfile import close_slices
+from kafkalite.log.open_files import close_slices
+from kafkalite.replica.fetch_reader import Answers, FetchReader
+from kafkalite.replica.fetch_sessions import FetchContext
+from kafkalite.requests.context import RequestContext
+from kafkalite.requests.disk_threads import read_off_loop
+from kafkalite.requests.purgatory import Wake
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.fetch import (
     FetchableTopicResponse,

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final
 
+from kafkalite.cluster.internal_topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from kafkalite.group_coordinator.java_hash import java_hash
-from kafkalite.topic_creation import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from kafkalite.wire.errors import MALFORMED, ErrorCode, KafkaError
 from kafkalite.wire.messages.find_coordinator import (
     Coordinator,
@@ -22,7 +22,7 @@ from kafkalite.wire.messages.find_coordinator import (
 
 if TYPE_CHECKING:
     from kafkalite.broker import Broker
-    from kafkalite.context import RequestContext
+    from kafkalite.requests.context import RequestContext
 
 BATCHED_SINCE: Final = 4
 

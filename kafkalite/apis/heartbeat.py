@@ -11,7 +11,7 @@ from kafkalite.wire.messages.heartbeat import HeartbeatRequest, HeartbeatRespons
 
 if TYPE_CHECKING:
     from kafkalite.broker import Broker
-    from kafkalite.context import RequestContext
+    from kafkalite.requests.context import RequestContext
 
 
 async def handle(

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkalite.config_changes import (
+from kafkalite.cluster.broker_loggers import change_levels
+from kafkalite.cluster.config_changes import (
     ConfigChange,
     ConfigChanges,
     alter_each,
@@ -17,9 +18,8 @@ from kafkalite.config_changes import (
     check_logger_node,
     check_operations,
 )
-from kafkalite.context import RequestContext
-from kafkalite.loggers import change_levels
-from kafkalite.metadata.image import BROKER_LOGGER_RESOURCE
+from kafkalite.cluster.image import BROKER_LOGGER_RESOURCE
+from kafkalite.requests.context import RequestContext
 from kafkalite.wire.messages.incremental_alter_configs import (
     AlterConfigsResource,
     AlterConfigsResourceResponse,

@@ -13,7 +13,7 @@ from kafkalite.wire.messages.join_group import JoinGroupRequest, JoinGroupRespon
 
 if TYPE_CHECKING:
     from kafkalite.broker import Broker
-    from kafkalite.context import RequestContext
+    from kafkalite.requests.context import RequestContext
 
 NULL_PROTOCOL_NAME_SINCE: Final = 7
 

@@ -15,7 +15,7 @@ from kafkalite.wire.messages.leave_group import (
 
 if TYPE_CHECKING:
     from kafkalite.broker import Broker
-    from kafkalite.context import RequestContext
+    from kafkalite.requests.context import RequestContext
 
 SEVERAL_MEMBERS_SINCE: Final = 3
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from kafkalite.context import RequestContext
-from kafkalite.metadata.image import (
+from kafkalite.cluster.image import (
     BROKER_LOGGER_RESOURCE,
     BROKER_RESOURCE,
     CLIENT_METRICS_RESOURCE,
     GROUP_RESOURCE,
     TOPIC_RESOURCE,
 )
+from kafkalite.requests.context import RequestContext
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.list_config_resources import (
     ConfigResource,

@@ -11,7 +11,7 @@ from kafkalite.wire.messages.list_groups import ListGroupsRequest, ListGroupsRes
 
 if TYPE_CHECKING:
     from kafkalite.broker import Broker
-    from kafkalite.context import RequestContext
+    from kafkalite.requests.context import RequestContext
 
 
 async def handle(

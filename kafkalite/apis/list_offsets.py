@@ -20,8 +20,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from kafkalite.context import RequestContext
-from kafkalite.disk_threads import read_off_loop
+from kafkalite.requests.context import RequestContext
+from kafkalite.requests.disk_threads import read_off_loop
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.list_offsets import (
     ListOffsetsPartition,
@@ -33,7 +33,7 @@ from kafkalite.wire.messages.list_offsets import (
 
 if TYPE_CHECKING:
     from kafkalite.broker import Broker
-    from kafkalite.partition import Partition
+    from kafkalite.replica.partition import Partition
 
 LATEST: Final = -1
 EARLIEST: Final = -2

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkalite.context import RequestContext
-from kafkalite.metadata.reassignment import is_moving
+from kafkalite.cluster.reassignment import is_moving
+from kafkalite.requests.context import RequestContext
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from kafkalite.context import RequestContext
+from kafkalite.coordinators.transaction_coordinator.transaction import Transaction
+from kafkalite.coordinators.transaction_coordinator.transaction import TransactionState as State
 from kafkalite.group_coordinator.subscriptions import compile_expression
-from kafkalite.transaction_coordinator.transaction import Transaction
-from kafkalite.transaction_coordinator.transaction import TransactionState as State
+from kafkalite.requests.context import RequestContext
 from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.messages.list_transactions import (
     ListTransactionsRequest,

@@ -22,10 +22,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from kafkalite.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
-from kafkalite.context import RequestContext
-from kafkalite.topic_creation import INTERNAL_TOPICS, NewTopic, validate_topic_name
-from kafkalite.topics import Topic
+from kafkalite.cluster.internal_topics import INTERNAL_TOPICS
+from kafkalite.cluster.topic_creation import NewTopic, validate_topic_name
+from kafkalite.replica.topics import Topic
+from kafkalite.requests.context import RequestContext
+from kafkalite.security.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.metadata import (
     MetadataRequest,
@@ -38,7 +39,7 @@ from kafkalite.wire.messages.metadata import (
 
 if TYPE_CHECKING:
     from kafkalite.broker import Broker
-    from kafkalite.metadata.image import PartitionState
+    from kafkalite.cluster.image import PartitionState
 
 _NO_ID: Final = UUID(int=0)
 _NO_LEADER: Final = -1

@@ -20,7 +20,7 @@ from kafkalite.wire.messages.offset_commit import (
 
 if TYPE_CHECKING:
     from kafkalite.broker import Broker
-    from kafkalite.context import RequestContext
+    from kafkalite.requests.context import RequestContext
 
 TOPIC_IDS_SINCE: Final = 10
 

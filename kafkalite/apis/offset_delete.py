@@ -8,7 +8,7 @@ from kafkalite.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDel
 
 if TYPE_CHECKING:
     from kafkalite.broker import Broker
-    from kafkalite.context import RequestContext
+    from kafkalite.requests.context import RequestContext
 
 
 async def handle(

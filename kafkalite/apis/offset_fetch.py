@@ -24,7 +24,7 @@ from kafkalite.wire.messages.offset_fetch import (
 
 if TYPE_CHECKING:
     from kafkalite.broker import Broker
-    from kafkalite.context import RequestContext
+    from kafkalite.requests.context import RequestContext
 
 GROUP_ERROR_SINCE: Final = 2
 SEVERAL_GROUPS_SINCE: Final = 8

@@ -17,16 +17,16 @@ from __future__ import annotations
 from struct import Struct
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kafkalite.context import CloseConnection, RequestContext
-from kafkalite.log.errors import InvalidRecordsError
-from kafkalite.partition import ALL_IN_SYNC, Partition
-from kafkalite.purgatory import wait_until
-from kafkalite.transactions import (
+from kafkalite.coordinators.produce_transactions import (
     NotInTransaction,
     begin_transaction,
     is_transactional,
     let_the_last_one_end,
 )
+from kafkalite.log.errors import InvalidRecordsError
+from kafkalite.replica.partition import ALL_IN_SYNC, Partition
+from kafkalite.requests.context import CloseConnection, RequestContext
+from kafkalite.requests.purgatory import wait_until
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.fields import InMemory
 from kafkalite.wire.messages.produce import (
@@ -42,7 +42,7 @@ from kafkalite.wire.messages.produce import (
 
 if TYPE_CHECKING:
     from kafkalite.broker import Broker
-    from kafkalite.topics import Topic
+    from kafkalite.replica.topics import Topic
 
 _VALID_ACKS: Final = (-1, 0, 1)
 _FIRST_LEADER_HINT_VERSION: Final = 10

@@ -12,7 +12,7 @@ from kafkalite.wire.messages.sync_group import SyncGroupRequest, SyncGroupRespon
 
 if TYPE_CHECKING:
     from kafkalite.broker import Broker
-    from kafkalite.context import RequestContext
+    from kafkalite.requests.context import RequestContext
 
 PROTOCOL_SINCE: Final = 5
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkalite.context import RequestContext
+from kafkalite.requests.context import RequestContext
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.unregister_broker import (
     UnregisterBrokerRequest,

@@ -12,10 +12,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from kafkalite.apis import APIS
-from kafkalite.context import RequestContext
-from kafkalite.metadata.features import METADATA_VERSION, SUPPORTED_FEATURES, of_served
+from kafkalite.cluster.features import METADATA_VERSION, SUPPORTED_FEATURES, of_served
+from kafkalite.requests.context import RequestContext
 from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.messages.records.feature_level_record import FeatureLevelRecord
+from kafkalite.wire.messages.stored.feature_level_record import FeatureLevelRecord
 from kafkalite.wire.messages.update_features import (
     FeatureUpdateKey,
     UpdatableFeatureResult,

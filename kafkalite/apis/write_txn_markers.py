@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkalite.context import RequestContext
-from kafkalite.transaction_coordinator.markers import MarkerWriter
-from kafkalite.transaction_coordinator.transaction import TopicPartition
+from kafkalite.coordinators.transaction_coordinator.markers import MarkerWriter
+from kafkalite.coordinators.transaction_coordinator.transaction import TopicPartition
+from kafkalite.requests.context import RequestContext
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.write_txn_markers import (
     WritableTxnMarker,

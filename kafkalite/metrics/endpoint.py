@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import trio
 
 from kafkalite.background import in_slices
-from kafkalite.listener import bind, joined
 from kafkalite.metrics.event_loop import watch
 from kafkalite.metrics.exposition import Exposition
 from kafkalite.metrics.readings import Distribution, Readings
 from kafkalite.metrics.requests import RequestMetrics
 from kafkalite.metrics.server import MetricsServer
 from kafkalite.metrics.state import read
+from kafkalite.server.listener import bind, joined
 
 if TYPE_CHECKING:
     from kafkalite.broker import Broker

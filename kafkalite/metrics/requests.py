@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Any, Final
 import trio
 
 from kafkalite.apis import Api, Handler
-from kafkalite.context import CloseConnection, RequestContext
 from kafkalite.metrics.readings import Distribution, Readings
+from kafkalite.requests.context import CloseConnection, RequestContext
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import Shape, fields_of
 from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.schema import Shape, fields_of
 
 if TYPE_CHECKING:
     from uuid import UUID
 
     from kafkalite.broker import Broker
-    from kafkalite.topics import Topics
+    from kafkalite.replica.topics import Topics
     from kafkalite.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
     from kafkalite.wire.messages.fetch import FetchRequest, FetchResponse
     from kafkalite.wire.messages.produce import ProduceRequest, ProduceResponse

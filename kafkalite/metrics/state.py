@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from kafkalite.metadata.image import NO_LEADER
-from kafkalite.transaction_coordinator.transaction import Transaction, TransactionState
+from kafkalite.cluster.image import NO_LEADER
+from kafkalite.coordinators.transaction_coordinator.transaction import Transaction, TransactionState
 
 if TYPE_CHECKING:
     from kafkalite.broker import Broker

@@ -18,18 +18,18 @@ from typing import Final, Self
 from uuid import UUID
 
 from kafkalite.broker import Broker, wall_clock_ms
+from kafkalite.cluster.topic_creation import NewTopic, TopicCreation
 from kafkalite.config import BrokerConfig, ConfigError
-from kafkalite.listener import StartError
 from kafkalite.log.checkpoints import write_topic_id
 from kafkalite.log.errors import InconsistentDataDirectory
 from kafkalite.log.files import PARTITION_METADATA, Files
 from kafkalite.log.log import Log
 from kafkalite.log.meta_properties import read_meta_properties
 from kafkalite.log.retention import truncate_fully
+from kafkalite.server.listener import StartError
 from kafkalite.spark.pipelines.errors import PipelineError
-from kafkalite.topic_creation import NewTopic, TopicCreation
 from kafkalite.wire.errors import KafkaError
-from kafkalite.wire.records import NO_TIMESTAMP, pack_batch
+from kafkalite.wire.record_batch import NO_TIMESTAMP, pack_batch
 
 # What was recorded years ago is to stay.
 KEEP_FOREVER: Final = {"retention.ms": "-1"}

@@ -1,0 +1,32 @@
+"""What a handler may know about the request it answers, beside the message itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kafkalite.server.connection import Connection
+    from kafkalite.wire.api_keys import ApiKey
+
+
+class CloseConnection(Exception):
+    """Raised by a handler whose only answer is to hang up; its text says why."""
+
+
+@dataclass(slots=True)
+class RequestContext:
+    """Who asks what, over which listener.
+
+    `node_id` is the node whose listener received the request; `client_id` is never None (Kafka
+    treats a null client id as ""); `received_at` is in seconds of trio's clock.
+    """
+
+    node_id: int
+    api_key: ApiKey
+    api_version: int
+    client_id: str
+    client_host: str
+    listener_name: str
+    received_at: float
+    connection: Connection
