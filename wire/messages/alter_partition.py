@@ -1,4 +1,4 @@
-"""AlterPartition (key 56), versions 2-3, flexible since 0.
+"""AlterPartition (key 56), versions 2-3, flexible since 2.
 
 A leader proposes who is in sync with it (KIP-497).
 
@@ -35,7 +35,7 @@ class TopicDataRequest:
     partitions: list[PartitionDataRequest] = array(PartitionDataRequest)
 
 
-@request(ApiKey.ALTER_PARTITION, versions=(2, 3), flexible=0)
+@request(ApiKey.ALTER_PARTITION, versions=(2, 3), flexible=2)
 class AlterPartitionRequest:
     broker_id: int = field(int32)
     broker_epoch: int = field(int64, default=-1)
@@ -59,7 +59,7 @@ class TopicData:
     partitions: list[PartitionData] = array(PartitionData)
 
 
-@response(ApiKey.ALTER_PARTITION, versions=(2, 3), flexible=0)
+@response(ApiKey.ALTER_PARTITION, versions=(2, 3), flexible=2)
 class AlterPartitionResponse:
     throttle_time_ms: int = field(int32)
     error_code: int = field(int16)
