@@ -13,7 +13,7 @@ from kafkalite.share.acquisition import Acquired
 from kafkalite.share.in_flight import RecordState
 from kafkalite.share.share_partition import SharePartition
 from kafkalite.wire.control_records import ControlRecordType, read_end_transaction_marker
-from kafkalite.wire.records import RecordBatch
+from kafkalite.wire.record_batch import RecordBatch
 
 
 def without_aborted(

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 
 from kafkalite.share.in_flight import Delivery, InFlightBatch, RecordState
 from kafkalite.share.share_partition import ShareLimits, SharePartition
-from kafkalite.wire.records import RecordBatch
+from kafkalite.wire.record_batch import RecordBatch
 
 _FEWEST_DELIVERIES_BEFORE_THROTTLING: Final = 2
 
