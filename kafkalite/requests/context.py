@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from kafkalite.requests.purgatory import Wake, Watchers
-from kafkalite.wire.api_keys import ApiKey
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from kafkalite.requests.purgatory import Wake, Watchers
+    from kafkalite.wire.api_keys import ApiKey
 
 
 class CloseConnection(Exception):
@@ -15,10 +17,10 @@ class CloseConnection(Exception):
 
 
 class ClientConnection(Protocol):
-    """The connection that a request came over, as far as a handler needs it."""
+    """The connection of a request, as far as its handler may use it."""
 
     async def own_task(self) -> None:
-        """Awaited by a handler before it waits for anything: from here on, it may."""
+        """Move to the connection's task, where a handler may await anything."""
         ...
 
     async def wait_until(
@@ -29,7 +31,7 @@ class ClientConnection(Protocol):
         *,
         answer_early: bool,
     ) -> Wake:
-        """Suspend the request until `done()`, the deadline, or an interruption by the client."""
+        """Wait until `done()`, the deadline, or, if `answer_early`, the client's next request."""
         ...
 
 
@@ -37,8 +39,9 @@ class ClientConnection(Protocol):
 class RequestContext:
     """Who asks what, over which listener.
 
-    There is one per connection, as a connection's requests are handled one after the other; dispatch
-    sets what differs from request to request: API key and version, client id, `received_at`.
+    There is one per connection, as a connection's requests are handled one after the other. Dispatch
+    sets what differs between requests: API key and version, client id, `received_at`.
+
     `node_id` is the node whose listener received the request; `client_id` is never None (Kafka
     treats a null client id as ""); `received_at` is in seconds of trio's clock.
     """

@@ -22,8 +22,8 @@ from kafkalite.wire.errors import ProtocolViolation, UnsupportedVersion
 from kafkalite.wire.fields import InMemory, Records
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
     from kafkalite.server.listener import Listener
+    from kafkalite.services import Services
 
 
 class Asker(Protocol):
@@ -37,8 +37,8 @@ class Asker(Protocol):
 class Dispatcher:
     """Responds to the frames of all connections of one broker."""
 
-    def __init__(self, broker: Broker, gates: Gates | None = None) -> None:
-        self._broker = broker
+    def __init__(self, services: Services, gates: Gates | None = None) -> None:
+        self._services = services
         self._gates = gates or Gates()
         self._handlers: dict[int, Handler] = {}
 
@@ -73,7 +73,7 @@ class Dispatcher:
         context.received_at = connection.last_active
         if api.waits:
             return self._respond_in_task(connection, handle, request, frame)
-        response = handle(self._broker, context, request.body)
+        response = handle(self._services, context, request.body)
         if isinstance(response, CoroutineType):
             return self._respond_later(connection, request, response, frame)
         return self._build(connection, request, response, frame)
@@ -83,7 +83,7 @@ class Dispatcher:
     ) -> list[Records]:
         context = connection.context
         await context.connection.own_task()
-        response = await handle(self._broker, context, request.body)
+        response = await handle(self._services, context, request.body)
         return self._build(connection, request, response, frame)
 
     async def _respond_later(
@@ -99,7 +99,9 @@ class Dispatcher:
         key = request.api_key
         chunks = encode_response(key, request.api_version, request.correlation_id, response)
         if key is ApiKey.METADATA:
-            known_answers.remember(self._broker, connection.listener.name, frame, response, chunks)
+            known_answers.remember(
+                self._services, connection.listener.name, frame, response, chunks
+            )
         return chunks
 
     def _short(self, connection: Asker, frame: InMemory) -> list[Records] | None:
@@ -109,13 +111,13 @@ class Dispatcher:
         key = int.from_bytes(frame[:2])
         answer: bytes | None = None
         if key == ApiKey.PRODUCE:
-            answer = single_batch.answer(self._broker, listener.node_id, frame)
+            answer = single_batch.answer(self._services, listener.node_id, frame)
         elif key == ApiKey.FETCH:
-            return plain_fetch.answer(self._broker, listener.node_id, frame)
+            return plain_fetch.answer(self._services, listener.node_id, frame)
         elif key == ApiKey.OFFSET_COMMIT:
-            answer = plain_commit.answer(self._broker, listener.node_id, frame)
+            answer = plain_commit.answer(self._services, listener.node_id, frame)
         elif key == ApiKey.METADATA:
-            answer = known_answers.known(self._broker, listener.name, frame)
+            answer = known_answers.known(self._services, listener.name, frame)
         return None if answer is None else [answer]
 
 

@@ -15,9 +15,9 @@ costs nothing, and one that is there costs a call.
         if api.key not in GUARDED:
             return handle
 
-        def authorized(broker: Any, context: RequestContext, request: Any) -> Any:
+        def authorized(services: Services, context: RequestContext, request: Any) -> Any:
             context.principal.check(...)
-            return handle(broker, context, request)
+            return handle(services, context, request)
 
         return authorized
 
