@@ -81,7 +81,7 @@ async def let_the_last_one_end(
     coordinator = broker.transaction_coordinator
     if not coordinator.is_ending(transactional_id):
         return
-    await context.connection.own_task()
+    await context.connection.move_to_task()
     patience_ms = broker.config.integer("add.partitions.to.txn.retry.backoff.max.ms")
     await wait_until(
         lambda: not coordinator.is_ending(transactional_id),
