@@ -29,7 +29,7 @@ class Api:
     """One API: its key, the versions served, and where advertising starts if that is lower.
 
     `waits`: the handler runs in the connection's task from its beginning, so it may await whatever
-    it likes. All others await `Connection.own_task` before they await anything else.
+    it likes. All others await `Connection.move_to_task` before they await anything else.
     `answers_any_version`: a request in an unknown version is answered, not refused (KIP-511); the
     handler's module has `unsupported_version()`.
     """

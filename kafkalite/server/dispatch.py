@@ -82,7 +82,7 @@ class Dispatcher:
         self, connection: Asker, handle: Handler, request: Request, frame: InMemory
     ) -> list[Records]:
         context = connection.context
-        await context.connection.own_task()
+        await context.connection.move_to_task()
         response = await handle(self._services, context, request.body)
         return self._build(connection, request, response, frame)
 

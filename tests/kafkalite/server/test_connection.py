@@ -85,7 +85,7 @@ async def test_a_handler_goes_on_in_the_connection_s_task() -> None:
 
     async def answer(connection: Connection, frame: InMemory) -> list[Records]:
         tasks.append(trio.lowlevel.current_task())
-        await connection.own_task()
+        await connection.move_to_task()
         tasks.append(trio.lowlevel.current_task())
         await trio.lowlevel.checkpoint()
         return [framed(bytes(frame))]
@@ -104,7 +104,7 @@ async def test_a_handler_that_is_never_continued_is_closed() -> None:
     async def answer(connection: Connection, frame: InMemory) -> list[Records]:
         connection.abort()
         try:
-            await connection.own_task()
+            await connection.move_to_task()
         finally:
             left.set()
         raise AssertionError("it went on")
@@ -250,7 +250,7 @@ async def test_a_parked_request_ends_when_the_next_one_is_readable(
 
     async def answer(connection: Connection, frame: InMemory) -> list[Records]:
         if bytes(frame) == FETCH:
-            await connection.own_task()
+            await connection.move_to_task()
             parked.set()
             await connection.more_input()
         return [framed(bytes(frame))]
@@ -266,7 +266,7 @@ async def test_a_parked_request_ends_when_the_next_one_is_readable(
 async def test_a_request_does_not_park_when_the_next_one_came_with_it() -> None:
     async def answer(connection: Connection, frame: InMemory) -> list[Records]:
         if bytes(frame) == FETCH:
-            await connection.own_task()
+            await connection.move_to_task()
             await connection.more_input()
         return [framed(bytes(frame))]
 
@@ -278,7 +278,7 @@ async def test_a_request_does_not_park_when_the_next_one_came_with_it() -> None:
 async def test_earlier_answers_do_not_wait_for_a_parked_request() -> None:
     async def answer(connection: Connection, frame: InMemory) -> list[Records]:
         if bytes(frame) == FETCH:
-            await connection.own_task()
+            await connection.move_to_task()
             await trio.sleep_forever()
         return [framed(bytes(frame))]
 
@@ -396,7 +396,7 @@ async def test_stopping_answers_what_is_in_flight_first() -> None:
     go_on = trio.Event()
 
     async def answer(connection: Connection, frame: InMemory) -> list[Records]:
-        await connection.own_task()
+        await connection.move_to_task()
         await go_on.wait()
         return [framed(bytes(frame))]
 
@@ -411,7 +411,7 @@ async def test_stopping_answers_what_is_in_flight_first() -> None:
 
 async def test_stopping_ends_an_idle_connection_and_a_parked_request() -> None:
     async def answer(connection: Connection, frame: InMemory) -> list[Records]:
-        await connection.own_task()
+        await connection.move_to_task()
         await connection.more_input()
         return [framed(bytes(frame))]
 
