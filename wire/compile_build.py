@@ -232,13 +232,13 @@ class BuilderWriter:
                 f"add({several}[len({items})](*{items}) if len({items}) < {FEW} else {other})"
             )
             return
-        is_plain = isinstance(element, FieldType)
-        variable = "item" if is_plain else self.instance(element, depth + 1)
-        self.write(f"for {variable} in {items}:")
-        self.indent += 1
-        if is_plain:
-            self.plain(element, variable, False)
+        if isinstance(element, FieldType):
+            self.write(f"for item in {items}:")
+            self.indent += 1
+            self.plain(element, "item", False)
         else:
+            self.write(f"for {self.instance(element, depth + 1)} in {items}:")
+            self.indent += 1
             self.struct(element, depth + 1)
         self.end_run()
         self.indent -= 1

@@ -12,6 +12,7 @@ is what ties rows to messages.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from kafkalite.wire.schema import Field, Shape, fields_of
@@ -37,16 +38,12 @@ def rows_of(message: object) -> tuple[Any, ...]:
     )
 
 
-def message_of_row(class_: type[Any], row: tuple[Any, ...]) -> Any:
+def message_of_row(class_: Any, row: tuple[Any, ...]) -> Any:
     """A row as a message. Raises ValueError if the row has not the fields of the class."""
     message = class_()
     for field, value in zip(fields_of(class_), row, strict=True):
-        element: Any = field.element
-        setattr(
-            message,
-            field.name,
-            _converted(field, value, lambda each, e=element: message_of_row(e, each)),
-        )
+        convert = partial(message_of_row, field.element)
+        setattr(message, field.name, _converted(field, value, convert))
     return message
 
 

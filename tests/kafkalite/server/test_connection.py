@@ -69,9 +69,9 @@ async def test_a_handler_must_not_wait_before_it_has_its_own_task(
     assert "outside of its own task" in caplog.text
 
 
-async def test_a_handler_waits_in_its_own_task() -> None:
+async def test_a_handler_waits_in_its_move_to_task() -> None:
     async def answer(connection: Connection, frame: InMemory) -> list[Records]:
-        await connection.own_task()
+        await connection.move_to_task()
         await trio.sleep(0.001)
         return [framed(bytes(frame))]
 
