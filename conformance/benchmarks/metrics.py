@@ -84,7 +84,10 @@ async def main() -> int:
         connection = SimpleNamespace(
             listener=running.listeners[0], client_host="", last_active=trio.current_time()
         )
-        off, on = Dispatcher(running.services), Dispatcher(running.services, Gates(count=RequestMetrics().count))
+        off, on = (
+            Dispatcher(running.services),
+            Dispatcher(running.services, Gates(count=RequestMetrics().count)),
+        )
         for name, (api_key, version, body) in requests(topic.topic_id).items():
             frame = request(api_key, version, body)[4:]
             best = [1e9, 1e9]

@@ -30,7 +30,7 @@ class Api:
 
     `rows`: the handler takes and returns rows (wire/rows.py), as one of the hot APIs.
     `waits`: the handler runs in the connection's task from its beginning, so it may await whatever
-    it likes. All others await `Connection.move_to_task` before they await anything else.
+    it likes. All others await `ClientConnection.move_to_task` before they await anything else.
     `answers_any_version`: a request in an unknown version is answered, not refused (KIP-511); the
     handler's module has `unsupported_version()`.
     """
