@@ -63,7 +63,7 @@ _TABLE: Final = (
     # librdkafka before 2.11 turns compression off unless it sees Produce v0 (KAFKA-18659): Apache
     # Kafka advertises 0-2, and closes the connection when one of them is used.
     Api(ApiKey.PRODUCE, 3, 13, advertised_from=0, rows=True),
-    Api(ApiKey.FETCH, 4, 18),
+    Api(ApiKey.FETCH, 4, 18, rows=True),
     Api(ApiKey.LIST_OFFSETS, 1, 11),
     Api(ApiKey.METADATA, 0, 13),
     Api(ApiKey.OFFSET_COMMIT, 2, 10),

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from kafkalite.replica.topics import Topics
     from kafkalite.services import Services
     from kafkalite.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
-    from kafkalite.wire.messages.fetch import FetchRequest, FetchResponse
+    from kafkalite.wire.messages.fetch import FetchRequestRow, FetchResponseRow
     from kafkalite.wire.messages.produce import ProduceRequestRow, ProduceResponseRow
 
 # The number of its records, at byte 57 of a batch.
@@ -125,18 +125,23 @@ class RequestMetrics:
                     traffic.received_records += _unpack_record_count(records, 57)[0]
 
     def _count_fetched(
-        self, topics: Topics, request: FetchRequest, response: FetchResponse, errors: Errors
+        self,
+        topics: Topics,
+        request: FetchRequestRow,
+        response: FetchResponseRow,
+        errors: Errors,
     ) -> None:
-        if response.error_code:
-            errors[response.error_code] += 1
-        for data in response.responses:
+        _, code, _, responses, _ = response
+        if code:
+            errors[code] += 1
+        for name, topic_id, rows in responses:
             size = 0
-            for item in data.partitions:
-                size += len(item.records or b"")
-                if item.error_code:
-                    errors[item.error_code] += 1
+            for row in rows:
+                size += len(row[10] or b"")
+                if row[1]:
+                    errors[row[1]] += 1
             if size:
-                traffic = self._traffic_of(topics, data.topic, data.topic_id)
+                traffic = self._traffic_of(topics, name, topic_id)
                 if traffic is not None:
                     traffic.sent_bytes += size
 
