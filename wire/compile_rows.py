@@ -16,7 +16,7 @@ fields are passed over.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from kafkalite.wire.compile_build import Builder, BuilderWriter
@@ -30,7 +30,8 @@ from kafkalite.wire.schema import Field, fields_of
 def _expression(value: Any) -> str:
     """A default as Python source; a UUID's is `NO_UUID`."""
     if isinstance(value, tuple):
-        return f"({' '.join(f'{_expression(each)},' for each in value)})"
+        values = cast("tuple[Any, ...]", value)
+        return f"({' '.join(f'{_expression(each)},' for each in values)})"
     return "NO_UUID" if isinstance(value, UUID) else repr(value)
 
 

@@ -6,6 +6,7 @@ rows is the response built of the message, byte by byte.
 
 from __future__ import annotations
 
+import importlib
 import typing
 from random import Random
 from types import UnionType
@@ -112,7 +113,7 @@ def test_what_a_version_would_lose_is_refused_alike(
 @pytest.mark.parametrize("class_of", [request_class, response_class])
 def test_the_types_of_rows_are_those_of_the_declaration(key: int, class_of: Any) -> None:
     class_ = class_of(key)
-    module = vars(__import__(class_.__module__, fromlist=["*"]))
+    module: dict[str, Any] = vars(importlib.import_module(class_.__module__))
     checked = check_row(class_, module)
     assert checked
 
