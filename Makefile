@@ -34,7 +34,7 @@ pipelines: $(SPARK_VENV)/.installed-test java-if-any ## kafkalite.spark: the sou
 	ROWS=$(ROWS) $(SPARK_BIN)/python -m pytest -q $(if $(ROWS),-o faulthandler_timeout=0) -n 2 --dist loadfile tests/spark conformance/pipelines
 
 prove: $(VENV)/.installed-test java ## exactly once, whatever is killed, for SECONDS=1200
-	$(BIN)/python -m conformance.proof --seconds $(or $(SECONDS),1200)
+	$(BIN)/python -m conformance.exactly_once_soak --seconds $(or $(SECONDS),1200)
 
 crash: $(VENV)/.installed-test ## nothing lost, nothing twice, for KILLS=200 of the broker
 	$(BIN)/python -m conformance.crash --kills $(or $(KILLS),200)

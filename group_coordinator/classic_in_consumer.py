@@ -31,10 +31,10 @@ from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
 from kafkalite.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from kafkalite.wire.messages.leave_group import MemberIdentity, MemberResponse
-from kafkalite.wire.messages.records.consumer_group_member_metadata import (
+from kafkalite.wire.messages.stored.consumer_group_member_metadata import (
     ClassicMemberMetadata,
 )
-from kafkalite.wire.messages.records.consumer_group_member_metadata import (
+from kafkalite.wire.messages.stored.consumer_group_member_metadata import (
     ClassicProtocol as StoredProtocol,
 )
 from kafkalite.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse

@@ -4,7 +4,7 @@ from kafkalite.group_coordinator.classic_group import ClassicGroup, State
 from kafkalite.group_coordinator.classic_member import ClassicMember
 from kafkalite.group_coordinator.timers import Timer
 from kafkalite.wire.messages.join_group import JoinGroupRequestProtocol
-from kafkalite.wire.messages.records.group_metadata import GroupMetadataValue
+from kafkalite.wire.messages.stored.group_metadata import GroupMetadataValue
 
 
 def classic_group_from(group_id: str, value: GroupMetadataValue) -> ClassicGroup:

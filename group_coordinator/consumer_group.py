@@ -29,27 +29,27 @@ from kafkalite.group_coordinator.consumer_member import (
 )
 from kafkalite.group_coordinator.timers import Timer
 from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.messages.records.consumer_group_current_member_assignment import (
+from kafkalite.wire.messages.stored.consumer_group_current_member_assignment import (
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupCurrentMemberAssignmentValue,
 )
-from kafkalite.wire.messages.records.consumer_group_member_metadata import (
+from kafkalite.wire.messages.stored.consumer_group_member_metadata import (
     ConsumerGroupMemberMetadataKey,
     ConsumerGroupMemberMetadataValue,
 )
-from kafkalite.wire.messages.records.consumer_group_metadata import (
+from kafkalite.wire.messages.stored.consumer_group_metadata import (
     ConsumerGroupMetadataKey,
     ConsumerGroupMetadataValue,
 )
-from kafkalite.wire.messages.records.consumer_group_regular_expression import (
+from kafkalite.wire.messages.stored.consumer_group_regular_expression import (
     ConsumerGroupRegularExpressionKey,
     ConsumerGroupRegularExpressionValue,
 )
-from kafkalite.wire.messages.records.consumer_group_target_assignment_member import (
+from kafkalite.wire.messages.stored.consumer_group_target_assignment_member import (
     ConsumerGroupTargetAssignmentMemberKey,
     ConsumerGroupTargetAssignmentMemberValue,
 )
-from kafkalite.wire.messages.records.consumer_group_target_assignment_metadata import (
+from kafkalite.wire.messages.stored.consumer_group_target_assignment_metadata import (
     ConsumerGroupTargetAssignmentMetadataKey,
     ConsumerGroupTargetAssignmentMetadataValue,
 )

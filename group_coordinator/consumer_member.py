@@ -18,7 +18,7 @@ from typing import Protocol
 from uuid import UUID
 
 from kafkalite.group_coordinator.assignors import Target
-from kafkalite.wire.messages.records.consumer_group_member_metadata import ClassicMemberMetadata
+from kafkalite.wire.messages.stored.consumer_group_member_metadata import ClassicMemberMetadata
 
 JOIN_EPOCH = 0
 LEAVE_EPOCH = -1

@@ -15,29 +15,29 @@ from uuid import UUID
 
 from kafkalite.group_coordinator.assignors import Target
 from kafkalite.group_coordinator.consumer_member import Assigned, ConsumerMember
-from kafkalite.wire.messages.records.consumer_group_current_member_assignment import (
+from kafkalite.wire.messages.stored.consumer_group_current_member_assignment import (
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupCurrentMemberAssignmentValue,
     TopicPartitions,
 )
-from kafkalite.wire.messages.records.consumer_group_member_metadata import (
+from kafkalite.wire.messages.stored.consumer_group_member_metadata import (
     ConsumerGroupMemberMetadataKey,
     ConsumerGroupMemberMetadataValue,
 )
-from kafkalite.wire.messages.records.consumer_group_metadata import (
+from kafkalite.wire.messages.stored.consumer_group_metadata import (
     ConsumerGroupMetadataKey,
     ConsumerGroupMetadataValue,
 )
-from kafkalite.wire.messages.records.consumer_group_regular_expression import (
+from kafkalite.wire.messages.stored.consumer_group_regular_expression import (
     ConsumerGroupRegularExpressionKey,
     ConsumerGroupRegularExpressionValue,
 )
-from kafkalite.wire.messages.records.consumer_group_target_assignment_member import (
+from kafkalite.wire.messages.stored.consumer_group_target_assignment_member import (
     ConsumerGroupTargetAssignmentMemberKey,
     ConsumerGroupTargetAssignmentMemberValue,
     TopicPartition,
 )
-from kafkalite.wire.messages.records.consumer_group_target_assignment_metadata import (
+from kafkalite.wire.messages.stored.consumer_group_target_assignment_metadata import (
     ConsumerGroupTargetAssignmentMetadataKey,
     ConsumerGroupTargetAssignmentMetadataValue,
 )

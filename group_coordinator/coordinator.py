@@ -14,7 +14,7 @@ from uuid import UUID
 
 import trio
 
-from kafkalite.group_coordinator import admin, offset_requests
+from kafkalite.group_coordinator import admin, offset_api
 from kafkalite.group_coordinator.callers import Context
 from kafkalite.group_coordinator.classic_group import ClassicGroup
 from kafkalite.group_coordinator.classic_in_consumer import ClassicInConsumer
@@ -25,8 +25,8 @@ from kafkalite.group_coordinator.consumer_group import ConsumerGroup
 from kafkalite.group_coordinator.consumer_member import JOIN_EPOCH
 from kafkalite.group_coordinator.consumer_protocol import Changes, ConsumerProtocol
 from kafkalite.group_coordinator.java_hash import java_hash
-from kafkalite.group_coordinator.offset_requests import OffsetRequests
-from kafkalite.group_coordinator.parking import Parked
+from kafkalite.group_coordinator.offset_api import OffsetRequests
+from kafkalite.group_coordinator.pending_response import Parked
 from kafkalite.group_coordinator.protocol_change import ProtocolChange
 from kafkalite.group_coordinator.shard import Group, Shard
 from kafkalite.group_coordinator.state_log import OffsetLog, StateRecord
@@ -369,7 +369,7 @@ class GroupCoordinator:
             shard = self.shard_of(request.group_id, context.node_id)
             return self.offsets.commit(shard, request, context.api_version)
         except KafkaError as refused:
-            return offset_requests.commit_refused(request, refused.code, self.topics)
+            return offset_api.commit_refused(request, refused.code, self.topics)
 
     async def txn_offset_commit(
         self, context: Context, request: TxnOffsetCommitRequest
@@ -386,7 +386,7 @@ class GroupCoordinator:
         self, request: TxnOffsetCommitRequest, error_code: ErrorCode
     ) -> TxnOffsetCommitResponse:
         """Nothing of it is committed."""
-        return offset_requests.txn_commit_refused(request, error_code, self.topics)
+        return offset_api.txn_commit_refused(request, error_code, self.topics)
 
     def transaction_ended(self, partition: int, producer_id: int, *, committed: bool) -> None:
         """A marker has been written to a partition of `__consumer_offsets`."""

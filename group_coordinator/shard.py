@@ -10,26 +10,26 @@ from kafkalite.group_coordinator import state_log
 from kafkalite.group_coordinator.classic_group import ClassicGroup
 from kafkalite.group_coordinator.classic_replay import classic_group_from
 from kafkalite.group_coordinator.consumer_group import ConsumerGroup
-from kafkalite.group_coordinator.offsets import OffsetTable
+from kafkalite.group_coordinator.offset_table import OffsetTable
 from kafkalite.group_coordinator.state_log import ReplayedMarker, ReplayedRecord
-from kafkalite.wire.messages.records.consumer_group_current_member_assignment import (
+from kafkalite.wire.messages.stored.consumer_group_current_member_assignment import (
     ConsumerGroupCurrentMemberAssignmentKey,
 )
-from kafkalite.wire.messages.records.consumer_group_member_metadata import (
+from kafkalite.wire.messages.stored.consumer_group_member_metadata import (
     ConsumerGroupMemberMetadataKey,
 )
-from kafkalite.wire.messages.records.consumer_group_metadata import ConsumerGroupMetadataKey
-from kafkalite.wire.messages.records.consumer_group_regular_expression import (
+from kafkalite.wire.messages.stored.consumer_group_metadata import ConsumerGroupMetadataKey
+from kafkalite.wire.messages.stored.consumer_group_regular_expression import (
     ConsumerGroupRegularExpressionKey,
 )
-from kafkalite.wire.messages.records.consumer_group_target_assignment_member import (
+from kafkalite.wire.messages.stored.consumer_group_target_assignment_member import (
     ConsumerGroupTargetAssignmentMemberKey,
 )
-from kafkalite.wire.messages.records.consumer_group_target_assignment_metadata import (
+from kafkalite.wire.messages.stored.consumer_group_target_assignment_metadata import (
     ConsumerGroupTargetAssignmentMetadataKey,
 )
-from kafkalite.wire.messages.records.group_metadata import GroupMetadataKey, GroupMetadataValue
-from kafkalite.wire.messages.records.offset_commit import OffsetCommitKey, OffsetCommitValue
+from kafkalite.wire.messages.stored.group_metadata import GroupMetadataKey, GroupMetadataValue
+from kafkalite.wire.messages.stored.offset_commit import OffsetCommitKey, OffsetCommitValue
 
 Group = ClassicGroup | ConsumerGroup
 

@@ -16,20 +16,20 @@ from dataclasses import dataclass
 from struct import Struct
 from typing import TYPE_CHECKING, Protocol
 
-from kafkalite.group_coordinator.offsets import NO_PRODUCER_ID, CommittedOffset
-from kafkalite.wire.messages.records import (
+from kafkalite.group_coordinator.offset_table import NO_PRODUCER_ID, CommittedOffset
+from kafkalite.wire.messages.stored import (
     CONSUMER_OFFSETS,
     decode,
     decode_key,
     encode,
     value_class_of,
 )
-from kafkalite.wire.messages.records.group_metadata import (
+from kafkalite.wire.messages.stored.group_metadata import (
     GroupMetadataKey,
     GroupMetadataValue,
     MemberMetadata,
 )
-from kafkalite.wire.messages.records.offset_commit import OffsetCommitKey, OffsetCommitValue
+from kafkalite.wire.messages.stored.offset_commit import OffsetCommitKey, OffsetCommitValue
 
 if TYPE_CHECKING:
     from kafkalite.group_coordinator.classic_group import ClassicGroup

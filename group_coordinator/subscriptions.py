@@ -20,7 +20,7 @@ from kafkalite.wire.messages.consumer_protocol_assignment import (
     TopicPartition,
 )
 from kafkalite.wire.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
-from kafkalite.wire.messages.records import decode, encode
+from kafkalite.wire.messages.stored import decode, encode
 
 LAST_ASSIGNMENT_VERSION = 3
 

@@ -129,7 +129,7 @@ def main(arguments: list[str] | None = None) -> int:
     flags = parse_arguments(arguments)
     _log_to_stderr(flags.log_level.upper(), flags.log_format)
     from kafkalite.config import ConfigError
-    from kafkalite.listener import StartError
+    from kafkalite.server.listener import StartError
 
     try:
         return _list_configs(flags) if flags.configs else _run(flags)
@@ -206,7 +206,7 @@ async def _serve(broker: Broker, ready_file: Path | None) -> None:
 
     import trio
 
-    from kafkalite.listener import StartError
+    from kafkalite.server.listener import StartError
 
     async def stop_on_signal(signals: AsyncIterator[int]) -> None:
         async for number in signals:
@@ -242,12 +242,12 @@ def write_ready_file(broker: Broker, path: Path) -> None:
     """Say in a file, which appears whole or not at all, how to connect. Raises StartError."""
     import json
 
-    from kafkalite.listener import StartError
+    from kafkalite.server.listener import StartError
 
     ready = {
         "bootstrap": broker.bootstrap,
         "pid": os.getpid(),
-        "cluster_id": broker.cluster.cluster_id,
+        "cluster_id": broker.services.cluster.cluster_id,
         "data_dir": str(broker.config.data_directory.absolute()),
     }
     if broker.metrics is not None:

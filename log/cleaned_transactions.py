@@ -12,7 +12,7 @@ from heapq import heappop, heappush
 
 from kafkalite.log.transaction_index import AbortedTransaction, TransactionIndex
 from kafkalite.wire.control_records import ControlRecordType, control_record_type
-from kafkalite.wire.records import RecordBatch, iterate_records
+from kafkalite.wire.record_batch import RecordBatch, iterate_records
 
 
 class CleanedTransactions:

@@ -31,7 +31,7 @@ from kafkalite.log.retention import delete_segments
 from kafkalite.log.segment import LogSegment
 from kafkalite.wire.compression import compress
 from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.records import (
+from kafkalite.wire.record_batch import (
     COMPRESSION_MASK,
     DELETE_HORIZON_FLAG,
     NO_TIMESTAMP,

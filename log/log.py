@@ -35,7 +35,7 @@ from kafkalite.log.transaction_index import AbortedTransaction
 from kafkalite.log.validation import Validated, validate
 from kafkalite.wire.control_records import EndTransactionMarker, read_end_transaction_marker
 from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.records import NO_TIMESTAMP, RecordBatch, iterate_batches
+from kafkalite.wire.record_batch import NO_TIMESTAMP, RecordBatch, iterate_batches
 
 __all__ = ["AppendInfo", "AppendOrigin", "Log", "ReadResult"]
 

@@ -18,8 +18,8 @@ from kafkalite.log.checkpoints import TopicPartition
 from kafkalite.log.config import LogConfig
 from kafkalite.log.directory import LogDirectory, StoredPartition
 from kafkalite.log.flushing import Flush
+from kafkalite.log.future_log import LogMove
 from kafkalite.log.log import PRODUCER_ID_EXPIRATION_MS, Log
-from kafkalite.log.moving import LogMove
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
 _logger = logging.getLogger(__name__)

@@ -215,3 +215,10 @@ class FileSlice:
         file, self._file = self._file, None
         if file is not None:
             file.release()
+
+
+def close_slices(chunks: Sequence[object]) -> None:
+    """Give back the files of those chunks that lie in one."""
+    for chunk in chunks:
+        if isinstance(chunk, FileSlice):
+            chunk.close()

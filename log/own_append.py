@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from crc32c import crc32c
 
 from kafkalite.log.plain_append import NOT_PLAIN
-from kafkalite.wire.records import (
+from kafkalite.wire.record_batch import (
     HEADER_BYTES,
     LOG_OVERHEAD,
     MAGIC,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Pair = tuple[bytes, bytes | None]
 """Key and value; None is a tombstone."""
 
-# The header (wire/records.py) up to the checksum, and what is under it.
+# The header (wire/record_batch.py) up to the checksum, and what is under it.
 _pack_head = Struct(">qiibI").pack
 _pack_under_crc = Struct(">hiqqqhii").pack
 _NO_PRODUCER: Final = (NO_PRODUCER_ID, NO_PRODUCER_EPOCH, NO_SEQUENCE)

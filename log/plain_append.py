@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from crc32c import crc32c
 
 from kafkalite.wire.compression import Compression
-from kafkalite.wire.records import (
+from kafkalite.wire.record_batch import (
     ATTRIBUTES_POSITION,
     HEADER_BYTES,
     LOG_OVERHEAD,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 NOT_PLAIN = -1
 
-# The header (wire/records.py) without leader epoch and first timestamp.
+# The header (wire/record_batch.py) without leader epoch and first timestamp.
 _unpack_header = Struct(">qi4xBIhi8xqqhii").unpack_from
 _pack_head = Struct(">qiib").pack
 _HEAD_BYTES = MAGIC_POSITION + 1

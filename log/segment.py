@@ -26,7 +26,7 @@ from kafkalite.log.open_files import FileSlice, LogFile, OpenFiles
 from kafkalite.log.time_index import TimeIndex
 from kafkalite.log.transaction_index import TransactionIndex
 from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.records import (
+from kafkalite.wire.record_batch import (
     HEADER_BYTES,
     MAGIC,
     NO_TIMESTAMP,

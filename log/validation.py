@@ -31,7 +31,7 @@ from kafkalite.log.errors import InvalidRecordsError, RecordError
 from kafkalite.log.producer_state import AppendOrigin
 from kafkalite.wire.compression import Compression, compress
 from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.records import (
+from kafkalite.wire.record_batch import (
     COMPRESSION_MASK,
     HEADER_BYTES,
     LOG_APPEND_TIME_FLAG,

@@ -16,7 +16,6 @@ from struct import Struct
 from typing import Any
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.bodies import build_body, builder_of, parse_body
 from kafkalite.wire.compile_build import BUILD_ODDITIES, Builder
 from kafkalite.wire.compile_parse import (
     PARSE_ODDITIES,
@@ -24,7 +23,6 @@ from kafkalite.wire.compile_parse import (
     TooManyElements,
     compile_parser,
 )
-from kafkalite.wire.declare import Message, message_of
 from kafkalite.wire.errors import (
     InvalidMessage,
     ProtocolViolation,
@@ -33,6 +31,8 @@ from kafkalite.wire.errors import (
 )
 from kafkalite.wire.fields import MAX_ELEMENTS, InMemory, Records
 from kafkalite.wire.headers import RequestHeader, ResponseHeader, response_header_version
+from kafkalite.wire.message_codec import build_body, builder_of, parse_body
+from kafkalite.wire.schema import Message, message_of
 
 _unpack_header = Struct(">hhih").unpack_from  # key, version, correlation id, length of client id
 _pack_header_0 = Struct(">ii").pack
@@ -170,7 +170,7 @@ def _add_request(
 
 def _decode_header(buffer: InMemory, *, flexible: bool) -> tuple[RequestHeader, int]:
     """The header by construct, and the position after it."""
-    from kafkalite.wire.constructs import parse_declared
+    from kafkalite.wire.reference_codec import parse_declared
 
     return parse_declared(RequestHeader, 2 if flexible else 1, buffer, whole=False)
 
@@ -185,7 +185,7 @@ def _bad_header(buffer: InMemory) -> ProtocolViolation:
 
 def _decode_declared(buffer: InMemory) -> Request:
     """The whole request by construct."""
-    from kafkalite.wire.constructs import parse_declared
+    from kafkalite.wire.reference_codec import parse_declared
 
     api_key, version, _, _ = _unpack_header(buffer)
     flexible = message_of_api(api_key).is_flexible(version)
@@ -259,7 +259,7 @@ def decode_response(
     if len(buffer) > 4 and not (version and buffer[4]):
         correlation_id = int.from_bytes(buffer[:4], "big", signed=True)
         return correlation_id, parse_body(class_, api_version, buffer, 4 + version)
-    from kafkalite.wire.constructs import parse_declared
+    from kafkalite.wire.reference_codec import parse_declared
 
     header, position = parse_declared(ResponseHeader, version, buffer, whole=False)
     return header.correlation_id, parse_body(class_, api_version, buffer, position)

@@ -14,7 +14,6 @@ from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from kafkalite.wire.compile_parse import FEW, FORMATS, PLAIN_LENGTHS, Odd
-from kafkalite.wire.declare import UNKNOWN, Field, Shape, fields_of
 from kafkalite.wire.fields import (
     MAX_STRING_BYTES,
     FieldType,
@@ -22,6 +21,7 @@ from kafkalite.wire.fields import (
     plain_nullable_string,
     unsigned_varint,
 )
+from kafkalite.wire.schema import UNKNOWN, Field, Shape, fields_of
 
 # What a generated builder may end in, given values that are not for it.
 BUILD_ODDITIES: Final = (Odd, AttributeError, TypeError, ValueError, struct.error)

@@ -30,13 +30,13 @@ from struct import Struct, unpack_from
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
-from kafkalite.wire.declare import UNKNOWN, Field, Shape, fields_of
 from kafkalite.wire.fields import (
     MAX_ELEMENTS,
     MAX_STRING_BYTES,
     FieldType,
     plain_nullable_string,
 )
+from kafkalite.wire.schema import UNKNOWN, Field, Shape, fields_of
 
 Parser: TypeAlias = Callable[[Any, int, int], Any]
 

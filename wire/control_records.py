@@ -13,7 +13,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.records import (
+from kafkalite.wire.record_batch import (
     NO_LEADER_EPOCH,
     Record,
     RecordBatch,

@@ -9,8 +9,8 @@ reason.
 from __future__ import annotations
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import data, field
 from kafkalite.wire.fields import int16, int32, plain_nullable_string
+from kafkalite.wire.schema import data, field
 
 
 @data(versions=(1, 2), flexible=2)

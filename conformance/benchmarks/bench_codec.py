@@ -22,9 +22,8 @@ from functools import partial
 from typing import Any, cast
 from uuid import UUID
 
-from kafkalite.wire.bodies import build_body, join, parse_body
 from kafkalite.wire.codec import decode_request, encode_request, encode_response
-from kafkalite.wire.declare import Kind, message_of
+from kafkalite.wire.message_codec import build_body, join, parse_body
 from kafkalite.wire.messages import (
     consumer_group_heartbeat,
     fetch,
@@ -34,6 +33,7 @@ from kafkalite.wire.messages import (
     offset_commit,
     produce,
 )
+from kafkalite.wire.schema import Kind, message_of
 
 TOPIC = "flights"
 TOPIC_ID = UUID("7b0c1d3e-0f5c-4b5e-9d57-0b7f3a9f4c11")

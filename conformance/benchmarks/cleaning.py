@@ -13,10 +13,10 @@ import trio
 
 from conformance.benchmarks.load import Load, request, run
 from conformance.benchmarks.sampling import produce_request
-from kafkalite.partition import Partition
+from kafkalite.replica.partition import Partition
 from kafkalite.testing import broker
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.records import Record, build_batch
+from kafkalite.wire.record_batch import Record, build_batch
 
 SECONDS = 15.0
 CONFIG = {
@@ -51,7 +51,7 @@ class Turns(trio.abc.Instrument):
 
 
 def partition_of(running: broker, topic: str) -> Partition:
-    found = running._running.topics.get(topic)
+    found = running._running.services.topics.get(topic)
     assert found is not None
     return found.partitions[0]
 

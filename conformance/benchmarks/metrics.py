@@ -15,13 +15,13 @@ import trio
 
 from conformance.benchmarks.load import request
 from conformance.benchmarks.sampling import produce_request
-from kafkalite.dispatch import Dispatcher
 from kafkalite.metrics.requests import RequestMetrics
+from kafkalite.replica.topics import NewTopic
+from kafkalite.server.dispatch import Dispatcher
 from kafkalite.testing import broker
-from kafkalite.topics import NewTopic
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages import fetch, list_offsets, metadata
-from kafkalite.wire.records import Record, build_batch
+from kafkalite.wire.record_batch import Record, build_batch
 
 TOPIC = "tiny"
 ROUNDS = 15

@@ -19,7 +19,7 @@ from conformance.harness.broker import Broker
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages import create_topics, delete_topics, list_offsets, produce
-from kafkalite.wire.records import Record, build_batch
+from kafkalite.wire.record_batch import Record, build_batch
 
 # Deleted topics leave the disk soon, and no segment is rolled in mid-measure.
 PROPERTIES = {

@@ -29,7 +29,7 @@ from kafkalite.log.directory import LogDirectory
 from kafkalite.log.files import Files
 from kafkalite.log.log import Log
 from kafkalite.log.open_files import OpenFiles
-from kafkalite.wire.records import Record, build_batch
+from kafkalite.wire.record_batch import Record, build_batch
 
 MB, GB = 10**6, 10**9
 PARTITIONS = 10_000

@@ -23,7 +23,7 @@ from kafkalite.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTop
 from kafkalite.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from kafkalite.wire.messages.metadata import MetadataRequest
 from kafkalite.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from kafkalite.wire.records import Record, build_batch, iterate_batches, iterate_records
+from kafkalite.wire.record_batch import Record, build_batch, iterate_batches, iterate_records
 
 TOPIC_COUNT = 1000
 PARTITION_COUNT = 10

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from conformance.conftest import starter
-from conformance.differential.pair import Pair
-from conformance.differential.ready import ONE_NODE, PROPERTIES, THREE_NODES, make_ready
-from conformance.differential.side import Side
+from conformance.differential.broker_side import Side
+from conformance.differential.comparison import Pair
 from conformance.differential.summary import PAIRS, write_summary
+from conformance.differential.wait_ready import ONE_NODE, PROPERTIES, THREE_NODES, make_ready
 from conformance.harness.apache_kafka import ApacheKafka
 from conformance.harness.broker import Broker
 

@@ -17,13 +17,13 @@ from typing import Any, NamedTuple
 from unittest.mock import patch
 from uuid import uuid4
 
-from conformance.differential.pair import error_codes
-from conformance.differential.side import Side
+from conformance.differential.broker_side import Side
+from conformance.differential.comparison import error_codes
 from conformance.harness.broker import SMALL
-from kafkalite.cluster import Cluster
+from kafkalite.cluster.cluster import Cluster
+from kafkalite.coordinators.transaction_coordinator.coordinator import TransactionCoordinator
+from kafkalite.coordinators.transaction_coordinator.transaction import LAST_EPOCH_OF_CLIENTS
 from kafkalite.testing import broker
-from kafkalite.transaction_coordinator.coordinator import TransactionCoordinator
-from kafkalite.transaction_coordinator.transaction import LAST_EPOCH_OF_CLIENTS
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
@@ -37,7 +37,7 @@ from kafkalite.wire.messages.create_topics import (
 from kafkalite.wire.messages.end_txn import EndTxnRequest
 from kafkalite.wire.messages.find_coordinator import FindCoordinatorRequest
 from kafkalite.wire.messages.init_producer_id import InitProducerIdRequest
-from kafkalite.wire.messages.records.register_broker_record import RegisterBrokerRecord
+from kafkalite.wire.messages.stored.register_broker_record import RegisterBrokerRecord
 
 LIVING, LOST = "living", "lost"
 LAST_EPOCH = "last-epoch"
@@ -50,7 +50,7 @@ PROPERTIES = {
     # what only a broker's own configs lead to
     "delete.topic.enable": "false",
     "group.max.size": "1",
-    # A Produce waits in vain; how long it does is looked at in tests/broker/.
+    # A Produce waits in vain; how long it does is looked at in tests/kafkalite/.
     "add.partitions.to.txn.retry.backoff.max.ms": "1",
     "add.partitions.to.txn.retry.backoff.ms": "1",
 }
@@ -96,13 +96,13 @@ def prepare(data_dir: Path) -> Ids:
         )
         ask(side, ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest(topics=[lost]))
         # As after a crash between the decision and the first marker.
-        running._running.transaction_coordinator._write_markers = lambda _: None  # type: ignore[method-assign]
+        running._running.services.transaction_coordinator._write_markers = lambda _: None  # type: ignore[method-assign]
         ids = {
             ending.transactional_id: end(side, ending, *begin(side, ending)) for ending in ENDINGS
         }
-        ids[LAST_EPOCH] = run_out_of_epochs(side, running._running.transaction_coordinator)
+        ids[LAST_EPOCH] = run_out_of_epochs(side, running._running.services.transaction_coordinator)
         side.close()
-        cluster = running._running.cluster
+        cluster = running._running.services.cluster
         cluster.write([cluster._registration_change(1, fenced=1)])
     return ids
 

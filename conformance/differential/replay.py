@@ -17,16 +17,16 @@ from uuid import UUID
 
 import crc32c
 
-from conformance.differential.pair import Pair, error_codes, wait_for_topic
+from conformance.differential.broker_side import Side
+from conformance.differential.comparison import Pair, error_codes, wait_for_topic
+from conformance.differential.generated_requests.world import CHANGES, NOT_YET, RETRY_SECONDS
 from conformance.differential.recordings.files import NAME
-from conformance.differential.side import Side
-from conformance.differential.stories.world import CHANGES, NOT_YET, RETRY_SECONDS
 from conformance.harness.recording_proxy import Passed
 from kafkalite.apis import APIS
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.codec import Request, decode_request, decode_response
 from kafkalite.wire.messages.describe_transactions import DescribeTransactionsRequest
-from kafkalite.wire.records import iterate_batches
+from kafkalite.wire.record_batch import iterate_batches
 
 GIVEN_OUT = {"topic_id", "member_id", "leader", "producer_id", "session_id"}
 # After these, markers may be on their way.

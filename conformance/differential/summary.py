@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 from conformance.differential.accepted import ACCEPTED
-from conformance.differential.pair import Pair, Tally
+from conformance.differential.comparison import Pair, Tally
 from conformance.harness.jars import KAFKA_VERSION
 from kafkalite.apis import APIS
 from kafkalite.wire.api_keys import ApiKey

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from conformance.differential.pair import Pair
+from conformance.differential.comparison import Pair
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages.alter_client_quotas import (
     AlterClientQuotasRequest,

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from conformance.differential.pair import Pair
+from conformance.differential.comparison import Pair
 from kafkalite.config import TOPIC_CONFIGS
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages.alter_configs import AlterableConfig as ReplacingConfig

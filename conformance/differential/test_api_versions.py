@@ -2,8 +2,8 @@
 
 import pytest
 
-from conformance.differential.pair import Pair
-from conformance.differential.side import with_length
+from conformance.differential.broker_side import with_length
+from conformance.differential.comparison import Pair
 from conformance.harness.raw import header
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.codec import decode_response

@@ -4,8 +4,8 @@ import struct
 
 import pytest
 
-from conformance.differential.pair import Pair
-from conformance.differential.side import with_length
+from conformance.differential.broker_side import with_length
+from conformance.differential.comparison import Pair
 from conformance.harness.raw import header
 from kafkalite.apis import APIS, Api
 from kafkalite.wire.api_keys import ApiKey

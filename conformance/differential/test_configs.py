@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from conformance.differential.pair import Pair
-from conformance.differential.plain import differences, in_one_order
+from conformance.differential.comparison import Pair
+from conformance.differential.normalize import differences, in_one_order
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages.describe_cluster import DescribeClusterRequest
 from kafkalite.wire.messages.describe_configs import (

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from conformance.differential.pair import Pair
-from conformance.differential.side import Side
+from conformance.differential.broker_side import Side
+from conformance.differential.comparison import Pair
 from conformance.differential.test_groups import SUBSCRIBED, group
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
@@ -31,7 +31,7 @@ from kafkalite.wire.messages.offset_fetch import (
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,
 )
-from kafkalite.wire.messages.records import encode
+from kafkalite.wire.messages.stored import encode
 from kafkalite.wire.messages.sync_group import SyncGroupRequest
 
 __all__ = ["group"]  # the fixture

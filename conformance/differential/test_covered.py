@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.differential.pair import Pair, Tally
+from conformance.differential.comparison import Pair, Tally
 from conformance.differential.summary import PAIRS, served
 from kafkalite.wire.api_keys import ApiKey as Api
 from kafkalite.wire.errors import ErrorCode as Code

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 import pytest
 
 from conformance.conftest import starter
-from conformance.differential.pair import Pair
+from conformance.differential.broker_side import Side
+from conformance.differential.comparison import Pair
 from conformance.differential.prepared import (
     ENDINGS,
     LAST_EPOCH,
@@ -19,7 +20,6 @@ from conformance.differential.prepared import (
     Ending,
     prepare,
 )
-from conformance.differential.side import Side
 from conformance.differential.summary import PAIRS
 from conformance.differential.test_groups import SUBSCRIBED, joining
 from conformance.differential.test_transactions import PRODUCERS, REQUESTS, STATES

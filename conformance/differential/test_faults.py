@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 
 from conformance.differential import test_fetch, test_metadata, test_produce
-from conformance.differential.pair import Difference, Pair
-from conformance.differential.plain import OWN
+from conformance.differential.broker_side import Side
+from conformance.differential.comparison import Difference, Pair
+from conformance.differential.generated_requests.requests import Step
+from conformance.differential.generated_requests.world import World
+from conformance.differential.normalize import OWN
 from conformance.differential.recordings.files import read
 from conformance.differential.replay import Replay
-from conformance.differential.side import Side
-from conformance.differential.stories.requests import Step
-from conformance.differential.stories.world import World
 from conformance.differential.test_generated import STORIES, Enough, options
 from conformance.differential.test_recorded import unheard_of
 from kafkalite.wire.api_keys import ApiKey

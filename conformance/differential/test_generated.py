@@ -15,10 +15,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from conformance.differential.pair import Difference, Pair
-from conformance.differential.stories.requests import Step, step, steps
-from conformance.differential.stories.shortest import Tell, shortest
-from conformance.differential.stories.world import World
+from conformance.differential.comparison import Difference, Pair
+from conformance.differential.generated_requests.requests import Step, step, steps
+from conformance.differential.generated_requests.shortest import Tell, shortest
+from conformance.differential.generated_requests.world import World
 from conformance.differential.summary import served
 
 # Whichever comes first; with `--seconds` only that counts.

@@ -6,8 +6,8 @@ from uuid import UUID
 
 import pytest
 
-from conformance.differential.pair import Pair
-from conformance.differential.side import Side
+from conformance.differential.broker_side import Side
+from conformance.differential.comparison import Pair
 from conformance.differential.test_groups import describe, group, join, kept, listed, sync
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode

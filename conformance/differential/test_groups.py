@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from conformance.differential.pair import Pair, error_codes
-from conformance.differential.side import Side
+from conformance.differential.broker_side import Side
+from conformance.differential.comparison import Pair, error_codes
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages.delete_groups import DeleteGroupsRequest
 from kafkalite.wire.messages.describe_groups import DescribeGroupsRequest

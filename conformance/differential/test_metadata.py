@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from conformance.differential.pair import Pair
+from conformance.differential.comparison import Pair
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.metadata import MetadataRequest, MetadataRequestTopic

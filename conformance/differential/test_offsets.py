@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from conformance.differential.pair import Pair
+from conformance.differential.comparison import Pair
 from conformance.differential.test_produce import batch, producing
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages.list_offsets import (
@@ -17,7 +17,7 @@ from kafkalite.wire.messages.offset_for_leader_epoch import (
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,
 )
-from kafkalite.wire.records import Record, build_batch
+from kafkalite.wire.record_batch import Record, build_batch
 
 VERSIONS = range(1, 12)
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from conformance.differential.pair import Pair
-from conformance.differential.side import Side
+from conformance.differential.broker_side import Side
+from conformance.differential.comparison import Pair
 from conformance.differential.test_group_offsets import COMMIT_VERSIONS, committing
 from conformance.differential.test_groups import PROTOCOL, group, join, kept, leave, sync
 from kafkalite.wire.api_keys import ApiKey
@@ -16,7 +16,7 @@ from kafkalite.wire.messages.offset_delete import (
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
 )
-from kafkalite.wire.messages.records import encode
+from kafkalite.wire.messages.stored import encode
 from kafkalite.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,

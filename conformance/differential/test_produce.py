@@ -8,8 +8,8 @@ from uuid import UUID
 
 import pytest
 
-from conformance.differential.pair import Pair
-from conformance.differential.side import Side
+from conformance.differential.broker_side import Side
+from conformance.differential.comparison import Pair
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.compression import Compression
 from kafkalite.wire.messages.init_producer_id import InitProducerIdRequest
@@ -18,7 +18,7 @@ from kafkalite.wire.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
-from kafkalite.wire.records import Record, TimestampType, build_batch
+from kafkalite.wire.record_batch import Record, TimestampType, build_batch
 
 VERSIONS = range(3, 14)
 LAST = 13

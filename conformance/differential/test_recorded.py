@@ -8,7 +8,7 @@ import uuid
 
 import pytest
 
-from conformance.differential.pair import Pair
+from conformance.differential.comparison import Pair
 from conformance.differential.recordings.files import NAME, file_of, read, recordings
 from conformance.differential.replay import Replay
 

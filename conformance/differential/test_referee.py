@@ -8,8 +8,8 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from conformance.differential.pair import Pair
-from conformance.differential.plain import Names, in_one_order
+from conformance.differential.comparison import Pair
+from conformance.differential.normalize import Names, in_one_order
 from conformance.differential.test_metadata import about
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages.describe_groups import (

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.differential.pair import Pair, wait_for_topic
-from conformance.differential.side import Side
+from conformance.differential.broker_side import Side
+from conformance.differential.comparison import Pair, wait_for_topic
 from conformance.harness.tool_process import ToolProcess
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages.describe_configs import (

@@ -5,8 +5,8 @@ from uuid import UUID
 
 import pytest
 
-from conformance.differential.pair import Pair
-from conformance.differential.side import Side
+from conformance.differential.broker_side import Side
+from conformance.differential.comparison import Pair
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages.create_partitions import (
     CreatePartitionsAssignment,

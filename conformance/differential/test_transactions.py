@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from conformance.differential.pair import Pair
-from conformance.differential.side import Side
+from conformance.differential.broker_side import Side
+from conformance.differential.comparison import Pair
 from conformance.differential.transactional import Transactions
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages.list_transactions import ListTransactionsRequest

@@ -3,7 +3,7 @@
 Runs the same steps against three processes of Apache Kafka and against three nodes of one kafkalite, and
 compares what clients see once it is settled: leaders, leader epochs, in-sync replicas, eligible leaders,
 replicas offline. Takes about four minutes, nearly all of it Kafka's session timeouts; what Kafka showed is
-kept in tests/broker/test_leaders_as_kafka.py, which is quick.
+kept in tests/kafkalite/test_leaders_as_kafka.py, which is quick.
 """
 
 import os
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.benchmarks.topics import Client
-from conformance.differential.ready import assigned_topic
+from conformance.differential.wait_ready import assigned_topic
 from conformance.harness.apache_kafka import ApacheKafka, java_command
 from conformance.harness.process import Process
 from kafkalite.testing import broker as kafkalite_broker

@@ -4,8 +4,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from conformance.differential.pair import Pair, error_codes
-from conformance.differential.side import Side
+from conformance.differential.broker_side import Side
+from conformance.differential.comparison import Pair, error_codes
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from kafkalite.wire.messages.add_partitions_to_txn import (
@@ -39,7 +39,7 @@ from kafkalite.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
-from kafkalite.wire.records import Record, build_batch
+from kafkalite.wire.record_batch import Record, build_batch
 
 SECONDS = 15
 TIMESTAMP = int(time.time() * 1000)

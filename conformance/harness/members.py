@@ -9,12 +9,12 @@ from typing import Any, cast
 
 from conformance.harness.raw import RawConnection
 from kafkalite.wire.codec import decode_response, encode_request
-from kafkalite.wire.declare import message_of
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.find_coordinator import FindCoordinatorRequest
 from kafkalite.wire.messages.heartbeat import HeartbeatRequest
 from kafkalite.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from kafkalite.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from kafkalite.wire.schema import message_of
 
 GROUP_KEY = 0
 SECONDS = 30.0

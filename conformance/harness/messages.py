@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 import kafkalite.wire.messages
-from kafkalite.wire.declare import (
+from kafkalite.wire.fields import FieldType
+from kafkalite.wire.schema import (
     MESSAGE,
     Field,
     Shape,
@@ -21,7 +22,6 @@ from kafkalite.wire.declare import (
     message_of,
     unknown_tagged_fields,
 )
-from kafkalite.wire.fields import FieldType
 
 # For tests that go through every message and version: few examples each, and always the same ones.
 # More, and others each time: KAFKALITE_EXAMPLES=100 make test

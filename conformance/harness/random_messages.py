@@ -6,8 +6,8 @@ from random import Random
 from typing import Any, Final
 from uuid import UUID
 
-from kafkalite.wire.declare import Field, Shape, fields_of
 from kafkalite.wire.fields import FieldType
+from kafkalite.wire.schema import Field, Shape, fields_of
 
 BITS: Final = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
 UNSIGNED_BITS: Final = {"uint16": 16, "uint32": 32}

@@ -22,7 +22,7 @@ from conformance.harness.broker import Broker
 from conformance.harness.kafkalite import Kafkalite
 from conformance.spark.client import Client
 from conformance.spark.session import start_spark
-from kafkalite.spark.exactly_once import exactly_once
+from kafkalite.spark.exactly_once_sink import exactly_once
 
 SOURCE, TARGET = "source", "target"
 

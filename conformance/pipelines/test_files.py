@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from conformance.harness.apache_kafka import ApacheKafka
 from conformance.harness.broker import Broker
 from conformance.harness.kafkalite import Kafkalite
-from conformance.pipelines.beside import everything, load, rows
+from conformance.pipelines.compare_with_connector import everything, load, rows
 from conformance.spark.client import Client, transact
 from kafkalite.spark import register
 from kafkalite.spark.audit.auditing import audit

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from conformance.harness.broker import Broker
-from conformance.pipelines.beside import everything
+from conformance.pipelines.compare_with_connector import everything
 from conformance.pipelines.flights import ALL_FLIGHTS, flights_csv, flights_parquet
 from conformance.spark.client import Client
 from kafkalite.spark.audit.auditing import audit

@@ -7,10 +7,10 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from conformance.harness.broker import Broker
-from conformance.pipelines.beside import error_of
+from conformance.pipelines.compare_with_connector import error_of
 from conformance.spark.client import Client
 from kafkalite.spark import register
-from kafkalite.spark.exactly_once import STEPS, exactly_once
+from kafkalite.spark.exactly_once_sink import STEPS, exactly_once
 
 Unique = Callable[[str], str]
 

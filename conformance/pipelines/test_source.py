@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from conformance.conftest import NewBroker
 from conformance.harness.broker import Broker
-from conformance.pipelines.beside import WAYS, error_of, load, ours, rows, same
+from conformance.pipelines.compare_with_connector import WAYS, error_of, load, ours, rows, same
 from conformance.spark.client import Client, eventually, transact
 from conformance.spark.reading import available_now, run_to_end
 

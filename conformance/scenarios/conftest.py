@@ -7,7 +7,7 @@ from contextlib import ExitStack
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from conformance.differential.ready import wait_until_settled
+from conformance.differential.wait_ready import wait_until_settled
 from conformance.harness.broker import Broker
 
 SECONDS = 15

@@ -21,7 +21,7 @@ from kafka import TopicPartition as PythonPartition
 from kafka import admin as kafka_python
 from kafka.structs import OffsetAndMetadata
 
-from conformance.differential.ready import wait_for_coordinators
+from conformance.differential.wait_ready import wait_for_coordinators
 from conformance.harness.broker import Broker
 from conformance.scenarios.test_kafkajs import pytestmark as needs_kafkajs
 from conformance.scenarios.test_kafkajs import run as run_kafkajs

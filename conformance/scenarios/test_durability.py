@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
-from conformance.differential.ready import wait_for_coordinators
+from conformance.differential.wait_ready import wait_for_coordinators
 from conformance.harness.broker import Broker
 
 SECONDS = 30

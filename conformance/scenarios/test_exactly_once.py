@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.proof.__main__ import prove
+from conformance.exactly_once_soak.__main__ import prove
 
 SECONDS = 120
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from conformance.exactly_once_soak.__main__ import PARTITIONS, Worker, compare_offsets, make_topics
+from conformance.exactly_once_soak.feeder import Feeder
+from conformance.exactly_once_soak.judge import Judge
 from conformance.harness.broker import Broker
 from conformance.harness.proxy import LossyProxy
-from conformance.proof.__main__ import PARTITIONS, Worker, compare_offsets, make_topics
-from conformance.proof.feeder import Feeder
-from conformance.proof.judge import Judge
 from kafkalite.wire.api_keys import ApiKey
 
 SECONDS = 90

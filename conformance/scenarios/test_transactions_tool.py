@@ -6,12 +6,12 @@ from collections.abc import Callable
 from confluent_kafka import Producer
 
 from conformance.conftest import NewBroker
-from conformance.differential.ready import wait_until_settled
+from conformance.differential.wait_ready import wait_until_settled
+from conformance.exactly_once_soak.__main__ import make_topics
+from conformance.exactly_once_soak.judge import Judge
 from conformance.harness.broker import Broker
 from conformance.harness.raw import RawConnection
 from conformance.harness.tools import run_tool
-from conformance.proof.__main__ import make_topics
-from conformance.proof.judge import Judge
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.codec import decode_response, encode_request
 from kafkalite.wire.messages.produce import (
@@ -19,7 +19,7 @@ from kafkalite.wire.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
-from kafkalite.wire.records import Record, build_batch
+from kafkalite.wire.record_batch import Record, build_batch
 
 SECONDS = 30
 HOUR_MS = 3_600_000

@@ -12,7 +12,7 @@ from kafkalite.log.cleaner import Cleaner
 from kafkalite.log.config import LogConfig
 from kafkalite.log.directory import LogDirectory
 from kafkalite.log.files import FILES
-from kafkalite.wire.records import COMPRESSION_MASK, iterate_batches, iterate_records
+from kafkalite.wire.record_batch import COMPRESSION_MASK, iterate_batches, iterate_records
 
 # Offset, timestamp, key, value, codec of its batch.
 Survivor = tuple[int, int, bytes | None, bytes | None, int]

@@ -4,8 +4,8 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from conformance.differential.pair import Pair
-from conformance.differential.side import Side
+from conformance.differential.broker_side import Side
+from conformance.differential.comparison import Pair
 from conformance.storage.clients import SECONDS
 from conformance.storage.test_log_dirs import disk, move, pair, until_both
 from kafkalite.wire.api_keys import ApiKey

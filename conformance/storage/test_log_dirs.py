@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from conformance.differential.pair import Pair
-from conformance.differential.side import Side
+from conformance.differential.broker_side import Side
+from conformance.differential.comparison import Pair
 from conformance.harness.apache_kafka import ApacheKafka
 from conformance.harness.broker import Broker
 from conformance.harness.kafkalite import Kafkalite

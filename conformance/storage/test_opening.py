@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
-from conformance.differential.side import Side
+from conformance.differential.broker_side import Side
 from conformance.harness.broker import Broker
 from conformance.harness.tools import run_tool
 from conformance.storage.clients import SECONDS, commit, committed, create, producer, read
@@ -21,7 +21,7 @@ from kafkalite.wire.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
-from kafkalite.wire.records import Record, build_batch
+from kafkalite.wire.record_batch import Record, build_batch
 
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
 OTHER = {"kafka": "kafkalite", "kafkalite": "kafka"}

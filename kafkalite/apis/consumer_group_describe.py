@@ -7,21 +7,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkalite.authorized_operations import GROUP_OPERATIONS
+from kafkalite.security.authorized_operations import GROUP_OPERATIONS
 from kafkalite.wire.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
 )
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
-    from kafkalite.context import RequestContext
+    from kafkalite.requests.context import RequestContext
+    from kafkalite.services import Services
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: ConsumerGroupDescribeRequest
+    services: Services, context: RequestContext, request: ConsumerGroupDescribeRequest
 ) -> ConsumerGroupDescribeResponse:
-    groups = await broker.group_coordinator.consumer_group_describe(context, request.group_ids)
+    groups = await services.group_coordinator.consumer_group_describe(context, request.group_ids)
     if request.include_authorized_operations:
         for group in groups:
             if not group.error_code:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkalite.context import RequestContext
-from kafkalite.transaction_coordinator.markers import MarkerWriter
-from kafkalite.transaction_coordinator.transaction import TopicPartition
+from kafkalite.coordinators.transaction_coordinator.markers import MarkerWriter
+from kafkalite.coordinators.transaction_coordinator.transaction import TopicPartition
+from kafkalite.requests.context import RequestContext
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.write_txn_markers import (
     WritableTxnMarker,
@@ -22,13 +22,13 @@ from kafkalite.wire.messages.write_txn_markers import (
 )
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
+    from kafkalite.services import Services
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: WriteTxnMarkersRequest
+    services: Services, context: RequestContext, request: WriteTxnMarkersRequest
 ) -> WriteTxnMarkersResponse:
-    writer = MarkerWriter(broker.topics, broker.group_coordinator, broker.now_ms)
+    writer = MarkerWriter(services.topics, services.group_coordinator, services.now_ms)
     return WriteTxnMarkersResponse(
         markers=[
             WritableTxnMarkerResult(

@@ -14,9 +14,9 @@ from enum import Enum
 from typing import Any, Final
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.bodies import join
+from kafkalite.wire.message_codec import join
 from kafkalite.wire.codec import decode_response, encode_request
-from kafkalite.wire.declare import message_of
+from kafkalite.wire.schema import message_of
 from kafkalite.wire.errors import ProtocolViolation
 from kafkalite.wire.messages.api_versions import ApiVersionsRequest
 

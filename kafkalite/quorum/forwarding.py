@@ -12,8 +12,8 @@ from typing import Final
 from kafkalite.quorum.channel import ControllerChannel, NoController
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.envelope import EnvelopeRequest
-from kafkalite.wire.messages.records import encode
-from kafkalite.wire.messages.records.default_principal_data import DefaultPrincipalData
+from kafkalite.wire.messages.stored import encode
+from kafkalite.wire.messages.stored.default_principal_data import DefaultPrincipalData
 
 # ForwardingManager gives up after request.timeout.ms of the client's channel.
 _TIMEOUT_SECONDS: Final = 60.0

@@ -35,11 +35,11 @@ from kafkalite.wire.messages.fetch_snapshot import (
     TopicSnapshotRequest,
 )
 from kafkalite.wire.messages.fetch_snapshot import SnapshotId as WantedSnapshotId
-from kafkalite.wire.messages.records import decode_metadata_record
-from kafkalite.wire.messages.records.abort_transaction_record import AbortTransactionRecord
-from kafkalite.wire.messages.records.begin_transaction_record import BeginTransactionRecord
-from kafkalite.wire.messages.records.end_transaction_record import EndTransactionRecord
-from kafkalite.wire.records import RecordBatch, iterate_batches, iterate_records
+from kafkalite.wire.messages.stored import decode_metadata_record
+from kafkalite.wire.messages.stored.abort_transaction_record import AbortTransactionRecord
+from kafkalite.wire.messages.stored.begin_transaction_record import BeginTransactionRecord
+from kafkalite.wire.messages.stored.end_transaction_record import EndTransactionRecord
+from kafkalite.wire.record_batch import RecordBatch, iterate_batches, iterate_records
 
 METADATA_TOPIC: Final = "__cluster_metadata"
 # Kafka's Uuid.METADATA_TOPIC_ID.

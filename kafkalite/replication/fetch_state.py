@@ -18,7 +18,7 @@ from enum import Enum
 from typing import Final
 
 from kafkalite.wire.errors import ErrorCode
-from kafkalite.wire.records import iterate_batches
+from kafkalite.wire.record_batch import iterate_batches
 
 UNKNOWN_EPOCH: Final = -1
 _FIRST_BACKOFF_SECONDS: Final = 0.05

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from crc32c import crc32c
 
-from kafkalite.wire.records import (
+from kafkalite.wire.record_batch import (
     ATTRIBUTES_POSITION,
     CONTROL_FLAG,
     CRC_POSITION,
@@ -25,7 +25,7 @@ from kafkalite.wire.records import (
 
 Buffer = bytes | bytearray | memoryview
 
-# As `HEADER` in kafkalite.wire.records.
+# As `HEADER` in kafkalite.wire.record_batch.
 HEADER_DTYPE = np.dtype(
     [
         ("base_offset", ">i8"),

@@ -10,11 +10,11 @@ import struct
 from typing import Any, Final, NamedTuple
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.bodies import join
 from kafkalite.wire.codec import decode_response, encode_request
-from kafkalite.wire.declare import message_of
 from kafkalite.wire.errors import WireError
+from kafkalite.wire.message_codec import join
 from kafkalite.wire.messages.api_versions import ApiVersionsRequest
+from kafkalite.wire.schema import message_of
 
 CLIENT_ID = "kafkalite-spark"
 # Versions above these name topics by id, ask for many things at once, or end a transaction in another

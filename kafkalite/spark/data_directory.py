@@ -29,7 +29,7 @@ from kafkalite.log.files import (
     Files,
     parse_partition_directory,
 )
-from kafkalite.spark import segment_files, transactions
+from kafkalite.spark import aborted_transactions, segment_files
 from kafkalite.spark.errors import NotADataDirectory, UnknownTopic
 
 # The KRaft log: metadata, no records of users.
@@ -130,7 +130,7 @@ def bounds(
     start = log_start_offset(data_dir, topic, partition)
     end = _end_offset(data_dir, topic, partition, path, start)
     if isolation is Isolation.READ_COMMITTED:
-        unstable = transactions.first_unstable_offset(path, end)
+        unstable = aborted_transactions.first_unstable_offset(path, end)
         if unstable is not None:
             end = min(end, unstable)
     return Bounds(start, max(start, end))

@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafkalite.spark.lanes import (
+from kafkalite.spark.schema import HEADERS_TYPE, record_schema
+from kafkalite.spark.vectorized_records import (
     CorruptRecords,
     Records,
     by_pair,
@@ -20,8 +21,7 @@ from kafkalite.spark.lanes import (
     read_records,
     read_varints,
 )
-from kafkalite.spark.schema import HEADERS_TYPE, record_schema
-from kafkalite.wire.records import LOG_APPEND_TIME_FLAG
+from kafkalite.wire.record_batch import LOG_APPEND_TIME_FLAG
 
 # Beyond it a timestamp in milliseconds does not fit Spark's microseconds.
 _MAX_TIMESTAMP_MS = (2**63 - 1) // 1000

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkalite.wire.compression import Compression, compress
-from kafkalite.wire.records import (
+from kafkalite.wire.record_batch import (
     LOG_APPEND_TIME_FLAG,
     NO_LEADER_EPOCH,
     NO_PRODUCER_EPOCH,

@@ -8,15 +8,15 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
+from kafkalite.spark.aborted_transactions import Aborted, is_aborted, markers
 from kafkalite.spark.batch_headers import walk
 from kafkalite.spark.client import FETCH_BYTES, Client, TopicPartition
 from kafkalite.spark.data_directory import Isolation
 from kafkalite.spark.decode import decode
+from kafkalite.spark.decompress import unfold
 from kafkalite.spark.errors import BrokerError, DamagedLog, OffsetOutOfRange
-from kafkalite.spark.lanes import CorruptRecords
 from kafkalite.spark.segment_reader import between
-from kafkalite.spark.transactions import Aborted, is_aborted, markers
-from kafkalite.spark.unfold import unfold
+from kafkalite.spark.vectorized_records import CorruptRecords
 
 # So many seconds a partition may answer with nothing where it has something.
 PATIENCE = 60.0

@@ -11,11 +11,11 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from kafkalite.spark.access import Access
 from kafkalite.spark.client import EARLIEST, LATEST, TopicPartition
 from kafkalite.spark.data_directory import Bounds
 from kafkalite.spark.errors import OffsetOutOfRange, SparkSourceError
 from kafkalite.spark.options import Limit, ReadOptions, Where
+from kafkalite.spark.record_readers import Access
 
 logger = logging.getLogger(__name__)
 

@@ -25,7 +25,7 @@ from kafkalite.log.files import (
 )
 from kafkalite.spark.batch_headers import BatchHeaders, walk
 from kafkalite.spark.errors import DamagedLog, OffsetOutOfRange
-from kafkalite.wire.records import HEADER_BYTES, LOG_OVERHEAD
+from kafkalite.wire.record_batch import HEADER_BYTES, LOG_OVERHEAD
 
 CHUNK_BYTES = 8 << 20
 # A file may be gone twice in a row; a hundred times is no race.

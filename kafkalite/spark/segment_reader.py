@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from kafkalite.spark.aborted_transactions import aborted_transactions, is_aborted
 from kafkalite.spark.batch_headers import BatchHeaders
 from kafkalite.spark.data_directory import Isolation, bounds, partition_directory, trusted_until
 from kafkalite.spark.decode import decode
+from kafkalite.spark.decompress import unfold
 from kafkalite.spark.errors import DamagedLog
-from kafkalite.spark.lanes import CorruptRecords
 from kafkalite.spark.segment_files import read_batches
-from kafkalite.spark.transactions import aborted_transactions, is_aborted
-from kafkalite.spark.unfold import unfold
+from kafkalite.spark.vectorized_records import CorruptRecords
 
 
 def read_partition(

@@ -28,7 +28,7 @@ from kafkalite.spark.options import Options
 from kafkalite.spark.partitioner import choose
 from kafkalite.spark.producer_id import new_producer
 from kafkalite.wire.compression import Compression
-from kafkalite.wire.records import increment_sequence
+from kafkalite.wire.record_batch import increment_sequence
 
 COLUMNS = ("key", "value", "topic", "partition", "headers")
 # So much is gathered for a partition before it is sent.

@@ -24,7 +24,6 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from kafkalite.spark.access import Access, access
 from kafkalite.spark.errors import OffsetOutOfRange
 from kafkalite.spark.options import Options, ReadOptions, read_options
 from kafkalite.spark.planning import (
@@ -39,6 +38,7 @@ from kafkalite.spark.planning import (
     subscribed,
     to_json,
 )
+from kafkalite.spark.record_readers import Access, access
 from kafkalite.spark.schema import spark_schema
 from kafkalite.spark.sink import BatchWriter, StreamWriter, write_options
 

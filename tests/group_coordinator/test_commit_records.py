@@ -5,7 +5,7 @@ from uuid import UUID
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kafkalite.group_coordinator.offsets import NO_TOPIC_ID, CommittedOffset
+from kafkalite.group_coordinator.offset_table import NO_TOPIC_ID, CommittedOffset
 from kafkalite.group_coordinator.state_log import declared_offset_commit, offset_commit
 
 INT64 = st.integers(-(2**63), 2**63 - 1)

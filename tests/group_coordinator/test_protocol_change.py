@@ -11,7 +11,7 @@ from kafkalite.wire.messages.consumer_protocol_subscription import (
     ConsumerProtocolSubscription,
     TopicPartition,
 )
-from kafkalite.wire.messages.records import decode, encode
+from kafkalite.wire.messages.stored import decode, encode
 
 
 def subscription(*topics, owned=()):

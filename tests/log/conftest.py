@@ -10,7 +10,7 @@ import pytest
 from kafkalite.log.config import LogConfig
 from kafkalite.log.log import Log
 from kafkalite.log.open_files import OpenFiles
-from kafkalite.wire.records import Record, build_batch, iterate_batches, iterate_records
+from kafkalite.wire.record_batch import Record, build_batch, iterate_batches, iterate_records
 
 START_MS = 1_700_000_000_000
 

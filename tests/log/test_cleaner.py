@@ -12,7 +12,7 @@ from kafkalite.log.directory import LogDirectory
 from kafkalite.log.log import AppendOrigin, Log
 from kafkalite.wire.compression import Compression
 from kafkalite.wire.control_records import build_end_transaction_marker
-from kafkalite.wire.records import Record, RecordBatch, build_batch, iterate_batches
+from kafkalite.wire.record_batch import Record, RecordBatch, build_batch, iterate_batches
 
 DAY_MS = 86_400_000
 COMPACT = LogConfig(

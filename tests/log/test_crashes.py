@@ -24,7 +24,7 @@ from kafkalite.log.log import AppendOrigin, Log
 from kafkalite.log.open_files import OpenFiles
 from kafkalite.wire.control_records import build_end_transaction_marker
 from kafkalite.wire.errors import KafkaError
-from kafkalite.wire.records import Record, build_batch, iterate_batches, iterate_records
+from kafkalite.wire.record_batch import Record, build_batch, iterate_batches, iterate_records
 from tests.log.faults import Crash, FaultyFiles, PromptFiles
 
 NOW_MS = 1_700_000_000_000

@@ -6,7 +6,7 @@ import pytest
 
 from kafkalite.log.config import LogConfig
 from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.records import RecordBatch, iterate_batches
+from kafkalite.wire.record_batch import RecordBatch, iterate_batches
 
 
 def first_batch(result: Any) -> RecordBatch:

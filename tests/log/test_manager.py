@@ -14,7 +14,7 @@ from kafkalite.log.log import Log
 from kafkalite.log.manager import LogManager
 from kafkalite.log.open_files import OpenFiles
 from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.records import Record, build_batch
+from kafkalite.wire.record_batch import Record, build_batch
 
 NOW_MS = 1_700_000_000_000
 

@@ -24,7 +24,7 @@ from kafkalite.log.open_files import FileSlice, OpenFiles
 from kafkalite.wire.compression import Compression
 from kafkalite.wire.control_records import build_end_transaction_marker
 from kafkalite.wire.errors import KafkaError
-from kafkalite.wire.records import Record, build_batch, iterate_batches, iterate_records
+from kafkalite.wire.record_batch import Record, build_batch, iterate_batches, iterate_records
 
 START_MS = 1_700_000_000_000
 NO_TRANSACTION = 0

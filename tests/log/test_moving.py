@@ -16,13 +16,13 @@ from kafkalite.log.compaction import Compaction
 from kafkalite.log.config import LogConfig
 from kafkalite.log.directory import LogDirectory, _locked_here, _unlock
 from kafkalite.log.files import Files
+from kafkalite.log.future_log import LogMove
 from kafkalite.log.log import AppendOrigin, Log
 from kafkalite.log.manager import LogManager
-from kafkalite.log.moving import LogMove
 from kafkalite.log.open_files import OpenFiles
 from kafkalite.wire.control_records import build_end_transaction_marker
 from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.records import Record, build_batch
+from kafkalite.wire.record_batch import Record, build_batch
 from tests.log.conftest import read_all
 from tests.log.faults import Crash, FaultyFiles, PromptFiles
 

@@ -17,7 +17,7 @@ from kafkalite.log.open_files import OpenFiles
 from kafkalite.log.own_append import Pair, append_own, write_pairs
 from kafkalite.log.plain_append import NOT_PLAIN
 from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.records import Record, build_batch
+from kafkalite.wire.record_batch import Record, build_batch
 from tests.log.conftest import START_MS, Disk
 from tests.log.test_plain_append import FullFiles, PromptFiles, content
 

@@ -19,7 +19,7 @@ from kafkalite.log.open_files import OpenFiles
 from kafkalite.log.plain_append import NOT_PLAIN, append_plain
 from kafkalite.wire.compression import Compression
 from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.records import CRC_POSITION, Record, build_batch
+from kafkalite.wire.record_batch import CRC_POSITION, Record, build_batch
 from tests.log.conftest import START_MS, Disk
 
 SMALL = LogConfig(

@@ -13,7 +13,7 @@ from kafkalite.log.producer_state import AppendOrigin
 from kafkalite.log.validation import Validated, validate
 from kafkalite.wire.compression import Compression
 from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.records import (
+from kafkalite.wire.record_batch import (
     Record,
     RecordBatch,
     TimestampType,

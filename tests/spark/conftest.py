@@ -19,7 +19,7 @@ from kafkalite.log.files import (
 )
 from kafkalite.log.log import Log
 from kafkalite.wire.control_records import build_end_transaction_marker
-from kafkalite.wire.records import Record, build_batch
+from kafkalite.wire.record_batch import Record, build_batch
 
 if importlib.util.find_spec("pyarrow") is None or importlib.util.find_spec("numpy") is None:
     collect_ignore_glob = ["test_*.py"]

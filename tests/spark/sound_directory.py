@@ -13,7 +13,7 @@ from kafkalite.log.producer_state import AppendOrigin
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.compression import Compression
 from kafkalite.wire.control_records import build_end_transaction_marker
-from kafkalite.wire.records import Record, build_batch, iterate_batches
+from kafkalite.wire.record_batch import Record, build_batch, iterate_batches
 
 NOW_MS = 1_700_000_000_000
 ORDERS, STAMPED, ZIPPED, PAYMENTS, USERS = "orders", "stamped", "zipped", "payments", "users"

@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import pytest
 
-from kafkalite.spark.access import NetworkAccess
 from kafkalite.spark.client import Client
 from kafkalite.spark.connection import Connection, ConnectionLost
 from kafkalite.spark.options import read_options
+from kafkalite.spark.record_readers import NetworkAccess
 from kafkalite.testing import broker
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.records import Record, build_batch
+from kafkalite.wire.record_batch import Record, build_batch
 
 PARTITION = ("t", 0)
 BATCH = build_batch([Record(value=b"%d" % i) for i in range(5)])

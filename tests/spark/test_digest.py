@@ -10,7 +10,7 @@ import pytest
 
 from kafkalite.spark import digest
 from kafkalite.spark.schema import HEADERS_TYPE as HEADERS
-from kafkalite.wire.records import Record
+from kafkalite.wire.record_batch import Record
 
 
 def random_records(seed: int, count: int) -> list[Record]:

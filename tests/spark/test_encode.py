@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kafkalite.spark.encode import Producer, encode_batches
 from kafkalite.spark.schema import HEADERS_TYPE
 from kafkalite.wire.compression import Compression
-from kafkalite.wire.records import (
+from kafkalite.wire.record_batch import (
     Record,
     RecordBatch,
     TimestampType,

@@ -18,7 +18,7 @@ from kafkalite.spark.network_reader import fetch_partition
 from kafkalite.spark.segment_files import list_segments
 from kafkalite.spark.segment_reader import read_partition
 from kafkalite.wire.compression import Compression
-from kafkalite.wire.records import HEADER_BYTES, Record, build_batch
+from kafkalite.wire.record_batch import HEADER_BYTES, Record, build_batch
 from tests.spark.conftest import TOPIC, DataDirectory
 
 LARGE = (1 << 31) - 1

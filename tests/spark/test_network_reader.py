@@ -7,7 +7,7 @@ import pytest
 from kafkalite.spark import network_reader
 from kafkalite.spark.client import Fetched
 from kafkalite.spark.errors import BrokerError, DamagedLog, OffsetOutOfRange
-from kafkalite.wire.records import Record, build_batch
+from kafkalite.wire.record_batch import Record, build_batch
 
 PARTITION = ("t", 0)
 BATCHES = [

@@ -35,7 +35,7 @@ from kafkalite.spark.pipelines.pieces import PieceWriter
 from kafkalite.spark.pipelines.sinks import DataDirectorySink
 from kafkalite.spark.pipelines.stored import DirectoryReader
 from kafkalite.testing import broker as test_broker
-from kafkalite.wire.records import iterate_records
+from kafkalite.wire.record_batch import iterate_records
 from tests.spark.local_spark import LocalSpark
 from tests.spark.sound_directory import append, make_sound_directory, records
 

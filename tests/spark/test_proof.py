@@ -16,7 +16,7 @@ from kafkalite.spark.proof.judging import Verdict, judge_kafka, judge_parquet
 from kafkalite.spark.proof.planting import plant
 from kafkalite.spark.proof.proving import plan_kills
 from kafkalite.spark.proof.source import SOURCE, batches, values
-from kafkalite.wire.records import RecordBatch, iterate_batches, iterate_records
+from kafkalite.wire.record_batch import RecordBatch, iterate_batches, iterate_records
 
 SEED, ACKNOWLEDGED = 5, [100, 40]
 

@@ -30,7 +30,7 @@ from kafkalite.spark.errors import (
 from kafkalite.spark.schema import RECORD_SCHEMA, RECORD_SCHEMA_WITH_HEADERS
 from kafkalite.spark.segment_reader import read_partition
 from kafkalite.wire.compression import Compression
-from kafkalite.wire.records import (
+from kafkalite.wire.record_batch import (
     Record,
     TimestampType,
     build_batch,

@@ -23,7 +23,6 @@ from typing import Any, Final
 
 from conformance.harness.messages import every_version
 from conformance.harness.random_messages import broken, random_message
-from kafkalite.wire.bodies import join, parse_body
 from kafkalite.wire.codec import (
     Request,
     decode_request,
@@ -31,9 +30,10 @@ from kafkalite.wire.codec import (
     encode_request,
     encode_response,
 )
-from kafkalite.wire.constructs import parse_declared
-from kafkalite.wire.declare import Kind, message_of
 from kafkalite.wire.errors import ProtocolViolation
+from kafkalite.wire.message_codec import join, parse_body
+from kafkalite.wire.reference_codec import parse_declared
+from kafkalite.wire.schema import Kind, message_of
 
 MOST_SECONDS: Final = 0.05
 MOST_BYTES_PER_BYTE: Final = 48  # a partition's 40 bytes in a FetchResponse become seven objects

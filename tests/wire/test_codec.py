@@ -8,7 +8,6 @@ from uuid import UUID
 import pytest
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.bodies import join
 from kafkalite.wire.codec import (
     decode_request,
     decode_response,
@@ -16,6 +15,7 @@ from kafkalite.wire.codec import (
     encode_response,
 )
 from kafkalite.wire.errors import InvalidMessage, ProtocolViolation, UnsupportedVersion
+from kafkalite.wire.message_codec import join
 from kafkalite.wire.messages.api_versions import ApiVersion, ApiVersionsResponse
 from kafkalite.wire.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from kafkalite.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse

@@ -7,14 +7,14 @@ from random import Random
 import pytest
 
 from conformance.harness.random_messages import broken
-from kafkalite.wire.bodies import join
 from kafkalite.wire.codec import encode_request
-from kafkalite.wire.declare import Kind, message_of
+from kafkalite.wire.message_codec import join
 from kafkalite.wire.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
     TopicProduceData,
 )
+from kafkalite.wire.schema import Kind, message_of
 from tests.wire.fuzz import MOST_BYTES_PER_BYTE, MOST_SECONDS, cases, measure, one_round
 
 

@@ -1,7 +1,7 @@
 """A second opinion: kafka-python reads what we write, field by field, and writes the same bytes again.
 
 Its codec is made from Kafka's schemas in another way than ours. It does not have every API; those that it
-lacks have one referee only (conformance/referees).
+lacks have one referee only (conformance/java_codec).
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from kafka.protocol.api_message import ApiMessage
 
 from conformance.harness.messages import every_message, every_version, few, instances, name_of
-from kafkalite.wire.bodies import build_body, join, parse_body
-from kafkalite.wire.declare import Kind, fields_of, message_of
 from kafkalite.wire.fields import NO_UUID
+from kafkalite.wire.message_codec import build_body, join, parse_body
+from kafkalite.wire.schema import Kind, fields_of, message_of
 
 LACKING = {
     *("AddRaftVoter", "AlterShareGroupOffsets", "ConsumerGroupDescribe", "ConsumerGroupHeartbeat"),

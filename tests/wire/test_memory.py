@@ -15,17 +15,17 @@ from uuid import UUID
 import pytest
 
 from conformance.harness.messages import every_message
-from kafkalite.wire.bodies import join
 from kafkalite.wire.codec import decode_request, encode_request
-from kafkalite.wire.declare import Field, Kind, Shape, fields_of, message_of
 from kafkalite.wire.errors import ProtocolViolation
 from kafkalite.wire.fields import MAX_ELEMENTS, FieldType, unsigned_varint
+from kafkalite.wire.message_codec import join
 from kafkalite.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from kafkalite.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
+from kafkalite.wire.schema import Field, Kind, Shape, fields_of, message_of
 from tests.wire.fuzz import MOST_BYTES_PER_ELEMENT
 
 EACH = 150

@@ -11,8 +11,8 @@ import pytest
 
 from conformance.harness.messages import every_message
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import Kind, Shape, fields_of, message_of
 from kafkalite.wire.fields import FieldType
+from kafkalite.wire.schema import Kind, Shape, fields_of, message_of
 
 
 @pytest.mark.parametrize("class_", list(every_message()), ids=lambda class_: class_.__name__)

@@ -20,7 +20,7 @@ from kafkalite.wire.control_records import (
     read_end_transaction_marker,
 )
 from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.records import (
+from kafkalite.wire.record_batch import (
     HEADER_BYTES,
     Record,
     RecordBatch,

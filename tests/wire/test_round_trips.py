@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from conformance.harness.messages import every_message, every_version, few, instances, name_of
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.bodies import builder_of, join, parser_of
 from kafkalite.wire.codec import (
     decode_request,
     decode_response,
@@ -19,8 +18,9 @@ from kafkalite.wire.codec import (
     request_class,
     response_class,
 )
-from kafkalite.wire.constructs import build_declared, parse_declared
-from kafkalite.wire.declare import Kind, message_of
+from kafkalite.wire.message_codec import builder_of, join, parser_of
+from kafkalite.wire.reference_codec import build_declared, parse_declared
+from kafkalite.wire.schema import Kind, message_of
 
 
 @pytest.mark.parametrize("case", every_version(), ids=name_of)

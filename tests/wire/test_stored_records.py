@@ -11,10 +11,9 @@ import pytest
 
 from conformance.harness.messages import every_version, name_of
 from conformance.harness.random_messages import broken, random_message
-from kafkalite.wire.declare import Kind, message_of
 from kafkalite.wire.errors import InvalidMessage, ProtocolViolation
 from kafkalite.wire.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
-from kafkalite.wire.messages.records import (
+from kafkalite.wire.messages.stored import (
     CONSUMER_OFFSETS,
     METADATA,
     SHARE_GROUP_STATE,
@@ -25,8 +24,9 @@ from kafkalite.wire.messages.records import (
     encode,
     value_class_of,
 )
-from kafkalite.wire.messages.records.group_metadata import GroupMetadataKey, GroupMetadataValue
-from kafkalite.wire.messages.records.topic_record import TopicRecord
+from kafkalite.wire.messages.stored.group_metadata import GroupMetadataKey, GroupMetadataValue
+from kafkalite.wire.messages.stored.topic_record import TopicRecord
+from kafkalite.wire.schema import Kind, message_of
 
 CASES = [
     case
@@ -66,7 +66,7 @@ def test_there_and_back_and_broken(case: tuple[type[Any], int]) -> None:
 def test_keys_lead_to_their_values(table: dict[int, str]) -> None:
     random = Random(0)
     for record_type, module in table.items():
-        found = importlib.import_module(f"kafkalite.wire.messages.records.{module}")
+        found = importlib.import_module(f"kafkalite.wire.messages.stored.{module}")
         keys = [
             each
             for each in vars(found).values()

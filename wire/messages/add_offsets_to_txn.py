@@ -8,8 +8,8 @@ Tells the transaction coordinator that offsets of a group will be committed (KIP
 """
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import field, request, response
 from kafkalite.wire.fields import int16, int32, int64, string
+from kafkalite.wire.schema import field, request, response
 
 
 @request(ApiKey.ADD_OFFSETS_TO_TXN, versions=(0, 4), flexible=3)

@@ -9,8 +9,8 @@ Clients use versions up to 3, brokers those above.
 """
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import array, field, request, response, struct
 from kafkalite.wire.fields import boolean, int16, int32, int64, string
+from kafkalite.wire.schema import array, field, request, response, struct
 
 
 @struct

@@ -8,8 +8,8 @@ Adds a voter to the KRaft quorum (KIP-853).
 from uuid import UUID
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import array, field, request, response, struct
 from kafkalite.wire.fields import boolean, int16, int32, nullable_string, string, uint16, uuid
+from kafkalite.wire.schema import array, field, request, response, struct
 
 
 @struct

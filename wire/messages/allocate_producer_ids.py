@@ -4,7 +4,7 @@ A broker asks the active controller for a block of producer ids (KIP-730).
 """
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import field, request, response
+from kafkalite.wire.schema import field, request, response
 from kafkalite.wire.fields import int16, int32, int64
 
 

@@ -6,8 +6,8 @@ Begins or cancels the move of replicas (KIP-455).
 """
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import array, field, nullable_array, request, response, struct
 from kafkalite.wire.fields import boolean, int16, int32, nullable_string, string
+from kafkalite.wire.schema import array, field, nullable_array, request, response, struct
 
 
 @struct

@@ -6,8 +6,8 @@ Moves replicas between the log directories of a broker (KIP-113).
 """
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import array, field, request, response, struct
 from kafkalite.wire.fields import int16, int32, string
+from kafkalite.wire.schema import array, field, request, response, struct
 
 
 @struct

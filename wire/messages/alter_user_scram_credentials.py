@@ -4,8 +4,8 @@ Sets and deletes SCRAM credentials (KIP-554).
 """
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import array, field, request, response, struct
 from kafkalite.wire.fields import bytes_, int8, int16, int32, nullable_string, string
+from kafkalite.wire.schema import array, field, request, response, struct
 
 
 @struct

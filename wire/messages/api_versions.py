@@ -11,8 +11,8 @@ UNSUPPORTED_VERSION and the versions of this API; the response header is always 
 """
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import array, field, request, response, struct
 from kafkalite.wire.fields import boolean, int16, int32, int64, string
+from kafkalite.wire.schema import array, field, request, response, struct
 
 
 @request(ApiKey.API_VERSIONS, versions=(0, 4), flexible=3)

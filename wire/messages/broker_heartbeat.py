@@ -9,7 +9,7 @@ A broker keeps its session with the active controller, and asks to be unfenced o
 from uuid import UUID
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import array, field, nullable_array, request, response
+from kafkalite.wire.schema import array, field, nullable_array, request, response
 from kafkalite.wire.fields import boolean, int16, int32, int64, uuid
 
 

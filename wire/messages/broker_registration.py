@@ -12,7 +12,7 @@ offset of the record that the controller wrote.
 from uuid import UUID
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import array, field, request, response, struct
+from kafkalite.wire.schema import array, field, request, response, struct
 from kafkalite.wire.fields import (
     boolean,
     int16,

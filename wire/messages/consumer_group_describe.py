@@ -8,8 +8,8 @@ Members of consumer groups, their assignments and target assignments (KIP-848).
 from uuid import UUID
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import array, field, nested, request, response, struct
 from kafkalite.wire.fields import boolean, int8, int16, int32, nullable_string, string, uuid
+from kafkalite.wire.schema import array, field, nested, request, response, struct
 
 
 @request(ApiKey.CONSUMER_GROUP_DESCRIBE, versions=(0, 1), flexible=0)

@@ -9,7 +9,8 @@ assignment, leaves. Null means unchanged.
 from uuid import UUID
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import (
+from kafkalite.wire.fields import int16, int32, nullable_string, string, uuid
+from kafkalite.wire.schema import (
     array,
     field,
     nullable_array,
@@ -18,7 +19,6 @@ from kafkalite.wire.declare import (
     response,
     struct,
 )
-from kafkalite.wire.fields import int16, int32, nullable_string, string, uuid
 
 
 @struct

@@ -4,8 +4,8 @@ What the leader of a classic consumer group assigns to a member, in SyncGroup. A
 alike.
 """
 
-from kafkalite.wire.declare import array, data, field, struct
 from kafkalite.wire.fields import int32, nullable_bytes, string
+from kafkalite.wire.schema import array, data, field, struct
 
 
 @struct

@@ -7,8 +7,8 @@ What a member of a classic consumer group subscribes to: the metadata of its pro
     3  rack (KIP-881)
 """
 
-from kafkalite.wire.declare import array, data, field, struct
 from kafkalite.wire.fields import int32, nullable_bytes, nullable_string, string
+from kafkalite.wire.schema import array, data, field, struct
 
 
 @struct

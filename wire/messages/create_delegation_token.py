@@ -7,8 +7,8 @@ Delegation tokens (KIP-48).
 """
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import array, field, request, response, struct
 from kafkalite.wire.fields import bytes_, int16, int32, int64, nullable_string, string
+from kafkalite.wire.schema import array, field, request, response, struct
 
 
 @struct

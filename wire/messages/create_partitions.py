@@ -7,8 +7,8 @@ Makes a topic have more partitions (KIP-195).
 """
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import array, field, nullable_array, request, response, struct
 from kafkalite.wire.fields import boolean, int16, int32, nullable_string, string
+from kafkalite.wire.schema import array, field, nullable_array, request, response, struct
 
 
 @struct

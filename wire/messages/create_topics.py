@@ -13,8 +13,8 @@ Creates topics, by number of partitions or by the replicas of each.
 from uuid import UUID
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import array, field, nullable_array, request, response, struct
 from kafkalite.wire.fields import boolean, int8, int16, int32, nullable_string, string, uuid
+from kafkalite.wire.schema import array, field, nullable_array, request, response, struct
 
 
 @struct

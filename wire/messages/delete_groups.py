@@ -6,8 +6,8 @@ Removes groups without members, and their offsets (KIP-229).
 """
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import array, field, request, response, struct
 from kafkalite.wire.fields import int16, int32, string
+from kafkalite.wire.schema import array, field, request, response, struct
 
 
 @request(ApiKey.DELETE_GROUPS, versions=(0, 2), flexible=2)

@@ -6,8 +6,8 @@ Moves the log start offset of partitions forward (KIP-107); -1 means to the high
 """
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import array, field, request, response, struct
 from kafkalite.wire.fields import int16, int32, int64, string
+from kafkalite.wire.schema import array, field, request, response, struct
 
 
 @struct

@@ -6,8 +6,8 @@ Group coordinator to share coordinator (KIP-932).
 from uuid import UUID
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import array, field, request, response, struct
 from kafkalite.wire.fields import int16, int32, nullable_string, string, uuid
+from kafkalite.wire.schema import array, field, request, response, struct
 
 
 @struct

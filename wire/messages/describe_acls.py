@@ -7,8 +7,8 @@ ACLs that match a filter (KIP-140).
 """
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import array, field, request, response, struct
 from kafkalite.wire.fields import int8, int16, int32, nullable_string, string
+from kafkalite.wire.schema import array, field, request, response, struct
 
 
 @request(ApiKey.DESCRIBE_ACLS, versions=(1, 3), flexible=2)

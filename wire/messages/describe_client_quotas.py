@@ -4,8 +4,8 @@ Quotas of users, clients and addresses (KIP-546).
 """
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import array, field, nullable_array, request, response, struct
 from kafkalite.wire.fields import boolean, float64, int8, int16, int32, nullable_string, string
+from kafkalite.wire.schema import array, field, nullable_array, request, response, struct
 
 
 @struct

@@ -7,8 +7,8 @@ Brokers, controller and cluster id, without topics (KIP-700).
 """
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import array, field, request, response, struct
 from kafkalite.wire.fields import boolean, int8, int16, int32, nullable_string, string
+from kafkalite.wire.schema import array, field, request, response, struct
 
 
 @request(ApiKey.DESCRIBE_CLUSTER, versions=(0, 2), flexible=0)

@@ -8,8 +8,8 @@ Configs of topics, brokers and other resources (KIP-133).
 """
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import array, field, nullable_array, request, response, struct
 from kafkalite.wire.fields import boolean, int8, int16, int32, nullable_string, string
+from kafkalite.wire.schema import array, field, nullable_array, request, response, struct
 
 
 @struct

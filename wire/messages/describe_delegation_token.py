@@ -7,8 +7,8 @@ Delegation tokens (KIP-48).
 """
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import array, field, nullable_array, request, response, struct
 from kafkalite.wire.fields import bytes_, int16, int32, int64, string
+from kafkalite.wire.schema import array, field, nullable_array, request, response, struct
 
 
 @struct

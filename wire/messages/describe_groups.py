@@ -10,8 +10,8 @@ State and members of classic groups.
 """
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import array, field, request, response, struct
 from kafkalite.wire.fields import boolean, bytes_, int16, int32, nullable_string, string
+from kafkalite.wire.schema import array, field, request, response, struct
 
 
 @request(ApiKey.DESCRIBE_GROUPS, versions=(0, 6), flexible=5)

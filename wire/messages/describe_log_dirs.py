@@ -9,8 +9,8 @@ Log directories of a broker, and how much lies in them (KIP-113).
 """
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import array, field, nullable_array, request, response, struct
 from kafkalite.wire.fields import boolean, int16, int32, int64, string
+from kafkalite.wire.schema import array, field, nullable_array, request, response, struct
 
 
 @struct

@@ -4,8 +4,8 @@ Producers that a partition remembers, and their open transactions (KIP-664).
 """
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import array, field, request, response, struct
 from kafkalite.wire.fields import int16, int32, int64, nullable_string, string
+from kafkalite.wire.schema import array, field, request, response, struct
 
 
 @struct

@@ -12,8 +12,8 @@ TopicData: the request's has the suffix.
 from uuid import UUID
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import array, field, request, response, struct
 from kafkalite.wire.fields import int16, int32, int64, nullable_string, string, uint16, uuid
+from kafkalite.wire.schema import array, field, request, response, struct
 
 
 @struct

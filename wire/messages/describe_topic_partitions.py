@@ -6,7 +6,8 @@ Topics partition by partition, in pages: a cursor says where to go on (KIP-966).
 from uuid import UUID
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import (
+from kafkalite.wire.fields import boolean, int16, int32, nullable_string, string, uuid
+from kafkalite.wire.schema import (
     array,
     field,
     nullable_array,
@@ -15,7 +16,6 @@ from kafkalite.wire.declare import (
     response,
     struct,
 )
-from kafkalite.wire.fields import boolean, int16, int32, nullable_string, string, uuid
 
 
 @struct

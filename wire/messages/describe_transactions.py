@@ -4,8 +4,8 @@ State and partitions of transactions (KIP-664).
 """
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import array, field, request, response, struct
 from kafkalite.wire.fields import int16, int32, int64, string
+from kafkalite.wire.schema import array, field, request, response, struct
 
 
 @request(ApiKey.DESCRIBE_TRANSACTIONS, versions=(0, 0), flexible=0)

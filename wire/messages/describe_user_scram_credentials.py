@@ -4,8 +4,8 @@ Which SCRAM mechanisms users have credentials for (KIP-554).
 """
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import array, field, nullable_array, request, response, struct
 from kafkalite.wire.fields import int8, int16, int32, nullable_string, string
+from kafkalite.wire.schema import array, field, nullable_array, request, response, struct
 
 
 @struct

@@ -9,8 +9,8 @@ Commits or aborts a transaction (KIP-98).
 """
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import field, request, response
 from kafkalite.wire.fields import boolean, int16, int32, int64, string
+from kafkalite.wire.schema import field, request, response
 
 
 @request(ApiKey.END_TXN, versions=(0, 5), flexible=3)

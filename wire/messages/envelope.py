@@ -5,7 +5,7 @@ The principal is a DefaultPrincipalData with its version before it; the address 
 """
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import field, request, response
+from kafkalite.wire.schema import field, request, response
 from kafkalite.wire.fields import bytes_, int16, nullable_bytes
 
 

@@ -6,8 +6,8 @@ Delegation tokens (KIP-48).
 """
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import field, request, response
 from kafkalite.wire.fields import bytes_, int16, int32, int64
+from kafkalite.wire.schema import field, request, response
 
 
 @request(ApiKey.EXPIRE_DELEGATION_TOKEN, versions=(1, 2), flexible=2)

@@ -23,7 +23,6 @@ which they share max_bytes.
 from uuid import UUID
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import array, field, nested, nullable_array, request, response, struct
 from kafkalite.wire.fields import (
     Records,
     int8,
@@ -35,6 +34,7 @@ from kafkalite.wire.fields import (
     string,
     uuid,
 )
+from kafkalite.wire.schema import array, field, nested, nullable_array, request, response, struct
 
 
 @struct

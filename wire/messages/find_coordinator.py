@@ -10,8 +10,8 @@ The broker that coordinates a group or a transactional id.
 """
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import array, field, request, response, struct
 from kafkalite.wire.fields import int8, int16, int32, nullable_string, string
+from kafkalite.wire.schema import array, field, request, response, struct
 
 
 @request(ApiKey.FIND_COORDINATOR, versions=(0, 6), flexible=3)

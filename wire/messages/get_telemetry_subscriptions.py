@@ -6,8 +6,8 @@ Which metrics a client shall push (KIP-714). Kafka advertises it only with a rec
 from uuid import UUID
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import array, field, request, response
 from kafkalite.wire.fields import boolean, int8, int16, int32, string, uuid
+from kafkalite.wire.schema import array, field, request, response
 
 
 @request(ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, versions=(0, 0), flexible=0)

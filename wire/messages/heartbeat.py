@@ -8,8 +8,8 @@ A member of a classic group lives; the answer may be that the group rebalances.
 """
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import field, request, response
 from kafkalite.wire.fields import int16, int32, nullable_string, string
+from kafkalite.wire.schema import field, request, response
 
 
 @request(ApiKey.HEARTBEAT, versions=(0, 4), flexible=4)

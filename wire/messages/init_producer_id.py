@@ -10,8 +10,8 @@ A producer id, for idempotence and transactions (KIP-98). Version 6, for two-pha
 """
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import field, request, response
 from kafkalite.wire.fields import int16, int32, int64, nullable_string
+from kafkalite.wire.schema import field, request, response
 
 
 @request(ApiKey.INIT_PRODUCER_ID, versions=(0, 5), flexible=2)

@@ -9,8 +9,8 @@ Members leave a classic group.
 """
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import array, field, request, response, struct
 from kafkalite.wire.fields import int16, int32, nullable_string, string
+from kafkalite.wire.schema import array, field, request, response, struct
 
 
 @struct

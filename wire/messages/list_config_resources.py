@@ -7,8 +7,8 @@ Names of resources that have configs.
 """
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import array, field, request, response, struct
 from kafkalite.wire.fields import int8, int16, int32, string
+from kafkalite.wire.schema import array, field, request, response, struct
 
 
 @request(ApiKey.LIST_CONFIG_RESOURCES, versions=(0, 1), flexible=0)

@@ -9,8 +9,8 @@ All groups that a broker coordinates.
 """
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import array, field, request, response, struct
 from kafkalite.wire.fields import int16, int32, string
+from kafkalite.wire.schema import array, field, request, response, struct
 
 
 @request(ApiKey.LIST_GROUPS, versions=(0, 5), flexible=3)

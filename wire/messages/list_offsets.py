@@ -15,8 +15,8 @@ The offset that belongs to a timestamp; -1 asks for the end of a partition, -2 f
 """
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import array, field, request, response, struct
 from kafkalite.wire.fields import int8, int16, int32, int64, string
+from kafkalite.wire.schema import array, field, request, response, struct
 
 
 @struct

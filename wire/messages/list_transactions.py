@@ -7,8 +7,8 @@ Which transactions there are (KIP-664).
 """
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import array, field, request, response, struct
 from kafkalite.wire.fields import int16, int32, int64, nullable_string, string
+from kafkalite.wire.schema import array, field, request, response, struct
 
 
 @request(ApiKey.LIST_TRANSACTIONS, versions=(0, 2), flexible=0)

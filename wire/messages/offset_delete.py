@@ -4,8 +4,8 @@ Forgets committed offsets of a group, topic by topic (KIP-496). Never flexible.
 """
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import array, field, request, response, struct
 from kafkalite.wire.fields import int16, int32, string
+from kafkalite.wire.schema import array, field, request, response, struct
 
 
 @struct

@@ -16,8 +16,8 @@ How far a group has consumed.
 from uuid import UUID
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import array, field, nullable_array, request, response, struct
 from kafkalite.wire.fields import boolean, int16, int32, int64, nullable_string, string, uuid
+from kafkalite.wire.schema import array, field, nullable_array, request, response, struct
 
 
 @struct

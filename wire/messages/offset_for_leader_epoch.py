@@ -7,8 +7,8 @@ Where a leader epoch ends in the log of the leader (KIP-101, KIP-279).
 """
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import array, field, request, response, struct
 from kafkalite.wire.fields import int16, int32, int64, string
+from kafkalite.wire.schema import array, field, request, response, struct
 
 
 @struct

@@ -18,7 +18,6 @@ the lowest version, as old librdkafka needs (KAFKA-18659), but 0-2 are not serve
 from uuid import UUID
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import array, field, nested, request, response, struct
 from kafkalite.wire.fields import (
     InMemory,
     int16,
@@ -29,6 +28,7 @@ from kafkalite.wire.fields import (
     string,
     uuid,
 )
+from kafkalite.wire.schema import array, field, nested, request, response, struct
 
 
 @struct

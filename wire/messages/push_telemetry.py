@@ -6,8 +6,8 @@ Metrics of a client (KIP-714). Kafka advertises it only with a receiver plugged 
 from uuid import UUID
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import field, request, response
 from kafkalite.wire.fields import boolean, bytes_, int8, int16, int32, uuid
+from kafkalite.wire.schema import field, request, response
 
 
 @request(ApiKey.PUSH_TELEMETRY, versions=(0, 0), flexible=0)

@@ -6,8 +6,8 @@ Removes a voter from the KRaft quorum (KIP-853).
 from uuid import UUID
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import field, request, response
 from kafkalite.wire.fields import int16, int32, nullable_string, uuid
+from kafkalite.wire.schema import field, request, response
 
 
 @request(ApiKey.REMOVE_RAFT_VOTER, versions=(0, 0), flexible=0)

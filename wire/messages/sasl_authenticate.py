@@ -6,8 +6,8 @@ A mechanism's tokens, after SaslHandshake 1 (KIP-152).
 """
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import field, request, response
 from kafkalite.wire.fields import bytes_, int16, int64, nullable_string
+from kafkalite.wire.schema import field, request, response
 
 
 @request(ApiKey.SASL_AUTHENTICATE, versions=(0, 2), flexible=2)

@@ -8,8 +8,8 @@ Which mechanism to authenticate with. Never flexible, since old clients negotiat
 """
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import array, field, request, response
 from kafkalite.wire.fields import int16, string
+from kafkalite.wire.schema import array, field, request, response
 
 
 @request(ApiKey.SASL_HANDSHAKE, versions=(0, 1), flexible=None)

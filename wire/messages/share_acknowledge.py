@@ -8,8 +8,8 @@ Acknowledges acquired records (KIP-932). Version 0 was an early access and is go
 from uuid import UUID
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import array, field, nested, request, response, struct
 from kafkalite.wire.fields import boolean, int8, int16, int32, int64, nullable_string, string, uuid
+from kafkalite.wire.schema import array, field, nested, request, response, struct
 
 
 @struct

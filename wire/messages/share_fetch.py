@@ -9,7 +9,6 @@ was an early access and is gone.
 from uuid import UUID
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import array, field, nested, request, response, struct
 from kafkalite.wire.fields import (
     Records,
     boolean,
@@ -22,6 +21,7 @@ from kafkalite.wire.fields import (
     string,
     uuid,
 )
+from kafkalite.wire.schema import array, field, nested, request, response, struct
 
 
 @struct

@@ -6,8 +6,8 @@ Members of share groups (KIP-932). Version 0 was an early access and is gone.
 from uuid import UUID
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import array, field, nested, request, response, struct
 from kafkalite.wire.fields import boolean, int16, int32, nullable_string, string, uuid
+from kafkalite.wire.schema import array, field, nested, request, response, struct
 
 
 @request(ApiKey.SHARE_GROUP_DESCRIBE, versions=(1, 1), flexible=1)

@@ -6,7 +6,8 @@ Membership in a share group (KIP-932). Version 0 was an early access and is gone
 from uuid import UUID
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import (
+from kafkalite.wire.fields import int16, int32, nullable_string, string, uuid
+from kafkalite.wire.schema import (
     array,
     field,
     nullable_array,
@@ -15,7 +16,6 @@ from kafkalite.wire.declare import (
     response,
     struct,
 )
-from kafkalite.wire.fields import int16, int32, nullable_string, string, uuid
 
 
 @request(ApiKey.SHARE_GROUP_HEARTBEAT, versions=(1, 1), flexible=1)

@@ -4,7 +4,8 @@ Members of Kafka Streams groups, topology and tasks (KIP-1071).
 """
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import (
+from kafkalite.wire.fields import boolean, int16, int32, int64, nullable_string, string, uint16
+from kafkalite.wire.schema import (
     array,
     field,
     nested,
@@ -14,7 +15,6 @@ from kafkalite.wire.declare import (
     response,
     struct,
 )
-from kafkalite.wire.fields import boolean, int16, int32, int64, nullable_string, string, uint16
 
 
 @request(ApiKey.STREAMS_GROUP_DESCRIBE, versions=(0, 0), flexible=0)

@@ -6,16 +6,6 @@ internal topics, 4 shutdown of the application, 5 assignment delayed.
 """
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import (
-    array,
-    field,
-    nested,
-    nullable_array,
-    nullable_nested,
-    request,
-    response,
-    struct,
-)
 from kafkalite.wire.fields import (
     boolean,
     int8,
@@ -25,6 +15,16 @@ from kafkalite.wire.fields import (
     nullable_string,
     string,
     uint16,
+)
+from kafkalite.wire.schema import (
+    array,
+    field,
+    nested,
+    nullable_array,
+    nullable_nested,
+    request,
+    response,
+    struct,
 )
 
 

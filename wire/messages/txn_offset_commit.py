@@ -10,8 +10,8 @@ Stores how far a group has consumed, when the transaction commits (KIP-98).
 """
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import array, field, request, response, struct
 from kafkalite.wire.fields import int16, int32, int64, nullable_string, string
+from kafkalite.wire.schema import array, field, request, response, struct
 
 
 @struct

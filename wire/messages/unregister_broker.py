@@ -4,8 +4,8 @@ Makes the cluster forget a broker (KIP-500).
 """
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import field, request, response
 from kafkalite.wire.fields import int16, int32, nullable_string
+from kafkalite.wire.schema import field, request, response
 
 
 @request(ApiKey.UNREGISTER_BROKER, versions=(0, 0), flexible=0)

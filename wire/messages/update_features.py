@@ -7,8 +7,8 @@ Sets finalized feature levels (KIP-584).
 """
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import array, field, request, response, struct
 from kafkalite.wire.fields import boolean, int8, int16, int32, nullable_string, string
+from kafkalite.wire.schema import array, field, request, response, struct
 
 
 @struct

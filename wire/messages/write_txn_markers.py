@@ -7,8 +7,8 @@ kafka-transactions --abort.
 """
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.declare import array, field, request, response, struct
 from kafkalite.wire.fields import boolean, int8, int16, int32, int64, string
+from kafkalite.wire.schema import array, field, request, response, struct
 
 
 @struct

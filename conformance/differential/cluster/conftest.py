@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from conformance.differential.cluster.topics import create
+from conformance.differential.comparison import Pair
 from conformance.differential.conftest import both
-from conformance.differential.pair import Pair
 from conformance.harness.broker import Broker
 
 

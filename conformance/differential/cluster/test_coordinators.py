@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from conformance.differential.broker_side import Body, Side, at
 from conformance.differential.cluster.topics import (
     NODES,
     SPREAD,
@@ -14,8 +15,7 @@ from conformance.differential.cluster.topics import (
     create,
     fetching,
 )
-from conformance.differential.pair import Pair
-from conformance.differential.side import Body, Side, at
+from conformance.differential.comparison import Pair
 from conformance.differential.test_group_offsets import committing
 from conformance.differential.test_group_offsets import fetching as fetching_offsets
 from conformance.differential.test_groups import SUBSCRIBED, joining, kept
@@ -51,7 +51,7 @@ from kafkalite.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
-from kafkalite.wire.records import Record, build_batch
+from kafkalite.wire.record_batch import Record, build_batch
 
 GROUP, TRANSACTION = 0, 1
 # A transaction's markers are on their way.

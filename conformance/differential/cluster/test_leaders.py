@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from conformance.differential.broker_side import at
 from conformance.differential.cluster.topics import (
     NODES,
     SPREAD,
@@ -15,8 +16,7 @@ from conformance.differential.cluster.topics import (
     fetching,
     producing,
 )
-from conformance.differential.pair import Pair
-from conformance.differential.side import at
+from conformance.differential.comparison import Pair
 from conformance.differential.test_metadata import about
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages.alter_partition_reassignments import (

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from conformance.differential.broker_side import at
 from conformance.differential.cluster.topics import NODES, create, described
-from conformance.differential.pair import Pair
-from conformance.differential.ready import assigned_topic
-from conformance.differential.side import at
+from conformance.differential.comparison import Pair
 from conformance.differential.test_metadata import about
+from conformance.differential.wait_ready import assigned_topic
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages.create_partitions import (
     CreatePartitionsAssignment,

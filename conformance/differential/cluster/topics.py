@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from conformance.differential.pair import Pair
-from conformance.differential.ready import assigned_topic
-from conformance.differential.side import Side
+from conformance.differential.broker_side import Side
+from conformance.differential.comparison import Pair
+from conformance.differential.wait_ready import assigned_topic
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages.create_topics import (
     CreateTopicsRequest,
@@ -18,7 +18,7 @@ from kafkalite.wire.messages.describe_topic_partitions import (
 )
 from kafkalite.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from kafkalite.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from kafkalite.wire.records import Record, build_batch
+from kafkalite.wire.record_batch import Record, build_batch
 
 Assignments = Sequence[Sequence[int]]
 # By partition: every node leads one, and knows one that it has no replica of.

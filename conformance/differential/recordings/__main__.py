@@ -7,10 +7,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from conformance.differential.ready import PROPERTIES, make_ready
+from conformance.differential.broker_side import Side
 from conformance.differential.recordings.clients import CLIENTS
 from conformance.differential.recordings.files import NAME, write
-from conformance.differential.side import Side
+from conformance.differential.wait_ready import PROPERTIES, make_ready
 from conformance.harness.apache_kafka import ApacheKafka
 from conformance.harness.recording_proxy import RecordingProxy
 

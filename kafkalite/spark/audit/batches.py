@@ -13,7 +13,7 @@ from kafkalite.log.files import LOG_SUFFIX, parse_segment_file
 from kafkalite.spark.audit.findings import Findings
 from kafkalite.spark.batch_headers import HEADER_DTYPE, walk
 from kafkalite.wire.compression import Compression
-from kafkalite.wire.records import (
+from kafkalite.wire.record_batch import (
     COMPRESSION_MASK,
     CONTROL_FLAG,
     HEADER_BYTES,

@@ -24,7 +24,7 @@ from kafkalite.spark.audit.indexes import (
 from kafkalite.spark.audit.producers import check_producers
 from kafkalite.spark.audit.records import RecordCheck
 from kafkalite.spark.pipelines.errors import PipelineError
-from kafkalite.wire.records import LOG_APPEND_TIME_FLAG
+from kafkalite.wire.record_batch import LOG_APPEND_TIME_FLAG
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ from kafkalite.spark.audit.batches import Segment
 from kafkalite.spark.audit.findings import Findings
 from kafkalite.wire.control_records import ControlRecordType, read_end_transaction_marker
 from kafkalite.wire.errors import KafkaError
-from kafkalite.wire.records import CONTROL_FLAG, TRANSACTIONAL_FLAG
+from kafkalite.wire.record_batch import CONTROL_FLAG, TRANSACTIONAL_FLAG
 
 _SEQUENCES: Final = 2**31
 

@@ -12,12 +12,12 @@ from kafkalite.spark.audit.batches import Segment
 from kafkalite.spark.audit.findings import Findings
 from kafkalite.spark.batch_headers import BatchHeaders
 from kafkalite.spark.decode import decode
+from kafkalite.spark.decompress import unfold
 from kafkalite.spark.digest import key_hashes, milliseconds
-from kafkalite.spark.lanes import CorruptRecords
-from kafkalite.spark.unfold import unfold
+from kafkalite.spark.vectorized_records import CorruptRecords
 from kafkalite.wire.compression import DecompressionError
 from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.records import (
+from kafkalite.wire.record_batch import (
     DELETE_HORIZON_FLAG,
     HEADER_BYTES,
     LOG_APPEND_TIME_FLAG,

@@ -17,7 +17,7 @@ from kafkalite.spark.network_reader import fetch_partition
 from kafkalite.spark.pipelines.errors import PipelineError
 from kafkalite.spark.pipelines.sinks import KEEP_FOREVER, Sink
 from kafkalite.wire.messages.init_producer_id import InitProducerIdRequest
-from kafkalite.wire.records import ATTRIBUTES_POSITION, CRC_POSITION, increment_sequence
+from kafkalite.wire.record_batch import ATTRIBUTES_POSITION, CRC_POSITION, increment_sequence
 
 # producer id, producer epoch, base sequence: bytes 43 to 57 of a batch.
 _PRODUCER: Final = struct.Struct(">qhi")

@@ -11,7 +11,7 @@ import numpy as np
 
 from kafkalite.spark.pipelines.delivery import Delivery
 from kafkalite.spark.pipelines.pieces import Piece
-from kafkalite.wire.records import RecordBatch
+from kafkalite.wire.record_batch import RecordBatch
 
 # Records whose turns are no further apart are sent together.
 _WINDOW_MS: Final = 50

@@ -21,7 +21,7 @@ from kafkalite.spark import digest
 from kafkalite.spark.encode import EncodedBatch, encode_batches
 from kafkalite.spark.pipelines.errors import PipelineError
 from kafkalite.wire.compression import Compression
-from kafkalite.wire.records import RecordBatch, iterate_batches
+from kafkalite.wire.record_batch import RecordBatch, iterate_batches
 
 
 class Piece(NamedTuple):

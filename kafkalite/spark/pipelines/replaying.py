@@ -32,7 +32,7 @@ from kafkalite.spark.pipelines.sinks import DataDirectorySink, Sink, open_sink
 from kafkalite.spark.pipelines.stored import reader
 from kafkalite.spark.pipelines.summary import PartitionSummary, Summary
 from kafkalite.wire.compression import Compression
-from kafkalite.wire.records import TimestampType
+from kafkalite.wire.record_batch import TimestampType
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,18 +18,18 @@ from typing import Final, Self
 from uuid import UUID
 
 from kafkalite.broker import Broker, wall_clock_ms
+from kafkalite.cluster.topic_creation import NewTopic, TopicCreation
 from kafkalite.config import BrokerConfig, ConfigError
-from kafkalite.listener import StartError
 from kafkalite.log.checkpoints import write_topic_id
 from kafkalite.log.errors import InconsistentDataDirectory
 from kafkalite.log.files import PARTITION_METADATA, Files
 from kafkalite.log.log import Log
 from kafkalite.log.meta_properties import read_meta_properties
 from kafkalite.log.retention import truncate_fully
+from kafkalite.server.listener import StartError
 from kafkalite.spark.pipelines.errors import PipelineError
-from kafkalite.topic_creation import NewTopic, TopicCreation
 from kafkalite.wire.errors import KafkaError
-from kafkalite.wire.records import NO_TIMESTAMP, pack_batch
+from kafkalite.wire.record_batch import NO_TIMESTAMP, pack_batch
 
 # What was recorded years ago is to stay.
 KEEP_FOREVER: Final = {"retention.ms": "-1"}
@@ -106,7 +106,7 @@ class DataDirectorySink(Sink):
         return self
 
     def _open_logs(self, stack: ExitStack) -> None:
-        topic = self._broker.topics.get(self._topic)
+        topic = self._broker.services.topics.get(self._topic)
         if topic is not None:
             if len(topic.partitions) != self._partition_count:
                 raise PipelineError(
@@ -119,7 +119,7 @@ class DataDirectorySink(Sink):
                 if not self._logs[i].log_end_offset:
                     truncate_fully(self._logs[i], start, wall_clock_ms())
             return
-        created, self._created = TopicCreation(self._broker.cluster).records(
+        created, self._created = TopicCreation(self._broker.services.cluster).records(
             NewTopic(self._topic, self._partition_count, configs=self._configs)
         )
         self._topic_id = created.topic_id
@@ -188,7 +188,7 @@ class DataDirectorySink(Sink):
                 files.sync_directory(log.directory)
             files.sync_directory(self._broker.config.data_directory)
             created, self._created = self._created, []
-            self._broker.cluster.write(created)
+            self._broker.services.cluster.write(created)
         except (KafkaError, OSError) as error:
             raise PipelineError(f"topic {self._topic} could not be written: {error}") from error
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from kafkalite.log.files import LOG_SUFFIX
 from kafkalite.spark.proof.source import SOURCE
-from kafkalite.wire.records import NO_TIMESTAMP, RecordBatch, iterate_batches, pack_batch
+from kafkalite.wire.record_batch import NO_TIMESTAMP, RecordBatch, iterate_batches, pack_batch
 
 LOST_BATCH: Final = "lost-batch"
 REPEATED_BATCH: Final = "repeated-batch"

@@ -1,0 +1,292 @@
+"""What stands in a story for what only a broker can know: resolved on each side by what it answered.
+
+References find the group or the transactional id they belong to in the message around them, so that
+"the generation" is the one of the group that the request is about.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any
+from uuid import UUID
+
+from kafkalite.wire.compression import Compression
+from kafkalite.wire.record_batch import Record, TimestampType, build_batch
+
+NOBODY = UUID(int=0xDEAD)
+
+
+@dataclass
+class Memory:
+    """What one side has answered so far."""
+
+    prefix: str
+    log_directory: str
+    now_ms: int
+    topic_ids: dict[str, UUID] = field(default_factory=dict)
+    old_topic_ids: dict[str, UUID] = field(default_factory=dict)
+    members: dict[tuple[str, str], str] = field(default_factory=dict)
+    generations: dict[str, int] = field(default_factory=dict)
+    member_epochs: dict[tuple[str, str], int] = field(default_factory=dict)
+    producers: dict[str, tuple[int, int]] = field(default_factory=dict)
+    sessions: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Around:
+    """The names that the message around a reference is about."""
+
+    group: str = ""
+    transactional_id: str = ""
+    member_id: str = ""
+
+
+class Reference:
+    """Resolved before a request is sent, on each side for itself."""
+
+    def resolve(self, memory: Memory, around: Around) -> Any:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Name(Reference):
+    """A name that this story has for itself: `t0` is `w17-t0`."""
+
+    name: str
+
+    def resolve(self, memory: Memory, around: Around) -> str:
+        return memory.prefix + self.name
+
+
+@dataclass(frozen=True)
+class Pattern(Reference):
+    """A regular expression about the names of this story."""
+
+    rest: str
+
+    def resolve(self, memory: Memory, around: Around) -> str:
+        return memory.prefix + self.rest
+
+
+@dataclass(frozen=True)
+class TopicId(Reference):
+    """The id of a topic; of the one before it, when `old`. While there is none, one that nothing has.
+
+    Not the same for two, for a request would name it twice; and not zero: of two partitions of a topic
+    with that id, Apache Kafka's Fetch trips over the name.
+    """
+
+    name: str
+    old: bool = False
+
+    def resolve(self, memory: Memory, around: Around) -> UUID:
+        ids = memory.old_topic_ids if self.old else memory.topic_ids
+        nobodys = UUID(int=zlib.crc32(f"{self.name} {self.old}".encode()) << 8)
+        return ids.get(memory.prefix + self.name, nobodys)
+
+
+@dataclass(frozen=True)
+class Moment(Reference):
+    """So many milliseconds after the story's first record."""
+
+    later_ms: int
+
+    def resolve(self, memory: Memory, around: Around) -> int:
+        return memory.now_ms + self.later_ms
+
+
+@dataclass(frozen=True)
+class Member(Reference):
+    """The member id that `slot` got in the group around; before it got one "", or one of its own."""
+
+    slot: str
+    names_itself: bool = False
+
+    def resolve(self, memory: Memory, around: Around) -> str:
+        first = f"{memory.prefix}{self.slot}" if self.names_itself else ""
+        return memory.members.get((around.group, self.slot), first)
+
+
+@dataclass(frozen=True)
+class Generation(Reference):
+    """The last generation seen of the group around, and so many more."""
+
+    more: int = 0
+
+    def resolve(self, memory: Memory, around: Around) -> int:
+        return memory.generations.get(around.group, 0) + self.more
+
+
+@dataclass(frozen=True)
+class MemberEpoch(Reference):
+    """The epoch of the member around, in the group around, and so many more."""
+
+    more: int = 0
+
+    def resolve(self, memory: Memory, around: Around) -> int:
+        return memory.member_epochs.get((around.group, around.member_id), 0) + self.more
+
+
+@dataclass(frozen=True)
+class ProducerId(Reference):
+    """The producer id of a transactional id: the one around, or the one named."""
+
+    of: str = ""
+    more: int = 0
+
+    def resolve(self, memory: Memory, around: Around) -> int:
+        return producer(self.of, memory, around)[0] + self.more
+
+
+@dataclass(frozen=True)
+class ProducerEpoch(Reference):
+    of: str = ""
+    more: int = 0
+
+    def resolve(self, memory: Memory, around: Around) -> int:
+        return max(-1, producer(self.of, memory, around)[1] + self.more)
+
+
+def producer(of: str, memory: Memory, around: Around) -> tuple[int, int]:
+    key = memory.prefix + of if of else around.transactional_id
+    # before there is one: an id that nobody has, not the same for two
+    return memory.producers.get(key, (424_242 + zlib.crc32(key[-2:].encode()) % 1000, 0))
+
+
+@dataclass(frozen=True)
+class SessionId(Reference):
+    """The fetch session kept under `slot`; 0 when there is none."""
+
+    slot: str
+
+    def resolve(self, memory: Memory, around: Around) -> int:
+        return memory.sessions.get(self.slot, (0, 0))[0]
+
+
+@dataclass(frozen=True)
+class SessionEpoch(Reference):
+    slot: str
+    more: int = 0
+
+    def resolve(self, memory: Memory, around: Around) -> int:
+        return memory.sessions.get(self.slot, (0, 0))[1] + self.more
+
+
+@dataclass(frozen=True)
+class LogDirectory(Reference):
+    def resolve(self, memory: Memory, around: Around) -> str:
+        return memory.log_directory
+
+
+@dataclass(frozen=True)
+class Batch(Reference):
+    """A record batch: of a transaction (`producer` "" for the one around), a plain producer, nobody."""
+
+    count: int = 1
+    codec: Compression = Compression.NONE
+    later_ms: int = 0
+    producer: str | int | None = None
+    epoch: int = 0
+    sequence: int = 0
+    is_transactional: bool = False
+    is_keyed: bool = True
+    oddity: str = ""
+
+    def resolve(self, memory: Memory, around: Around) -> bytes:
+        first = memory.now_ms + self.later_ms
+        records = [
+            Record(
+                timestamp=first + 10 * number,
+                key=b"k%d" % number if self.is_keyed else None,
+                value=b"v" * (number + 1),
+            )
+            for number in range(self.count)
+        ]
+        options: dict[str, Any] = {"compression": self.codec}
+        if isinstance(self.producer, int):
+            options |= {"producer_id": self.producer, "producer_epoch": self.epoch}
+        elif self.producer is not None:
+            producer_id, epoch = producer(self.producer, memory, around)
+            options |= {
+                "producer_id": producer_id,
+                "producer_epoch": max(0, epoch + self.epoch),
+                "is_transactional": self.is_transactional,
+            }
+        if self.producer is not None:
+            options["base_sequence"] = self.sequence
+        return ODDITIES[self.oddity](records, options)
+
+
+def made(records: list[Record], options: dict[str, Any]) -> bytes:
+    return build_batch(records, **options)
+
+
+def patched(position: int, data: bytes) -> Callable[[list[Record], dict[str, Any]], bytes]:
+    def make(records: list[Record], options: dict[str, Any]) -> bytes:
+        batch = made(records, options)
+        return batch[:position] + data + batch[position + len(data) :]
+
+    return make
+
+
+ODDITIES: dict[str, Callable[[list[Record], dict[str, Any]], bytes]] = {
+    "": made,
+    "twice": lambda records, options: made(records, options) * 2,
+    "cut": lambda records, options: made(records, options)[:-3],
+    "nothing": lambda records, options: b"",
+    "no records": lambda records, options: made([], options),
+    "not from 0": lambda records, options: made(records, {**options, "base_offset": 3}),
+    "checksum": patched(17, b"\0\1\2\3"),
+    "magic": patched(16, b"\1"),
+    "length": patched(8, b"\0\0\0\0"),
+    "control": lambda records, options: made(records[:1], {**options, "is_control": True}),
+    "broker's time": lambda records, options: made(
+        records,
+        {
+            **options,
+            "timestamp_type": TimestampType.LOG_APPEND_TIME,
+            "log_append_time_ms": records[0].timestamp,
+        },
+    ),
+    "last offset": lambda records, options: made(records, {**options, "last_offset": 9}),
+    "future": lambda records, options: made(
+        [record._replace(timestamp=record.timestamp + 36_000_000) for record in records], options
+    ),
+    "long ago": lambda records, options: made(
+        [record._replace(timestamp=1) for record in records], options
+    ),
+}
+
+
+def resolved(value: Any, memory: Memory, around: Around = Around()) -> Any:
+    """The message with every reference replaced; what holds none is not copied."""
+    if isinstance(value, Reference):
+        return value.resolve(memory, around)
+    if isinstance(value, list):
+        return [resolved(item, memory, around) for item in value]
+    if not is_dataclass(value) or isinstance(value, type):
+        return value
+    around = around_in(value, memory, around)
+    copied = object.__new__(type(value))
+    for each in fields(value):
+        setattr(copied, each.name, resolved(getattr(value, each.name), memory, around))
+    return copied
+
+
+def around_in(message: Any, memory: Memory, around: Around) -> Around:
+    """The names that count inside a message: the nearest ones outside a field."""
+    group, transactional_id = around.group, around.transactional_id
+    named = getattr(message, "group_id", None)
+    if isinstance(named, Name):
+        group = named.resolve(memory, around)
+    for name in ("transactional_id", "v3_and_below_transactional_id"):
+        named = getattr(message, name, None)
+        if isinstance(named, Name):
+            transactional_id = named.resolve(memory, around)
+    around = Around(group, transactional_id, around.member_id)
+    member = getattr(message, "member_id", None)
+    if isinstance(member, Member):
+        around = Around(group, transactional_id, member.resolve(memory, around))
+    return around

@@ -1,0 +1,321 @@
+"""Answers made comparable: dicts and lists, with names instead of what no two brokers can share.
+
+Only identities and clocks are named (ids, addresses, times); everything else stays as it is: error
+texts, throttle times, the records, batch by batch.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from dataclasses import fields, is_dataclass
+from functools import cache
+from typing import Any
+from uuid import UUID
+
+from kafkalite.apis import APIS
+from kafkalite.wire.errors import KafkaError
+from kafkalite.wire.messages import api_versions, describe_log_dirs, describe_quorum, fetch
+from kafkalite.wire.record_batch import RecordBatch, iterate_batches
+
+CLOSED = "the connection was closed"
+ZERO = UUID(int=0)
+_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+MEMBER_ID = re.compile(rf"^.*-{_UUID}$|^[A-Za-z0-9_-]{{22}}$")
+_IN_TEXT = re.compile(rf"[^\s,'\"()=]*{_UUID}|(?<![\w-])[A-Za-z0-9_-]{{22}}(?![\w-])")
+_PRODUCER_IN_TEXT = re.compile(r"((?:producer ?id|pid)\W{0,3})(\d+)", re.IGNORECASE)
+_CLOCK_IN_TEXT = re.compile(r"within \[-?\d+, \d+\]")
+# RE2's own words here, those of its port to Java there.
+_EXPRESSION_IN_TEXT = re.compile(r"(is not a valid regular expression: ).*")
+_PORT_IN_TEXT = re.compile(r"(127\.0\.0\.1:)(\d+)")
+# The quota by which the referee sees that a node has caught up.
+OWN = "the referee's own"
+# What a story or a script calls what it makes: `w17-`, and the fixtures' names.
+_SOMEBODYS = re.compile(r"^(w[0-9a-z]+-|replayed-|recorded-|topic-|group-|id-topic)")
+_NAMES = ("name", "topic", "topic_name", "group_id", "transactional_id", "user", "resource_name")
+
+_TIMES = ("log_append_time_ms", "transaction_start_time_ms", "last_timestamp")
+# Sizes of disks, and where a metadata log of its own stands.
+_OPAQUE: dict[type[Any], frozenset[str]] = {
+    describe_log_dirs.DescribeLogDirsResult: frozenset({"total_bytes", "usable_bytes"}),
+    describe_quorum.PartitionData: frozenset({"high_watermark", "leader_epoch", "leader_id"}),
+    describe_quorum.ReplicaState: frozenset(
+        {"log_end_offset", "last_fetch_timestamp", "last_caught_up_timestamp"}
+    ),
+}
+# Not those in sync: they stand in the order in which they caught up.
+_ORDERED = frozenset({"replica_nodes", "replicas", "records"})
+_KNOWN_BY = (
+    *("name", "topic", "topic_name", "topic_id", "partition_index", "partition", "index"),
+    *("node_id", "broker_id", "group_id", "member_id", "transactional_id", "user"),
+    *("resource_type", "resource_name"),
+)
+BATCH_HEADER_BYTES = 61
+
+
+class Names:
+    """What one broker's ids and addresses stand for."""
+
+    def __init__(self, addresses: list[str], log_directory: str) -> None:
+        self.addresses, self.log_directory = addresses, log_directory
+        self.topic_ids: dict[UUID, str] = {}
+        self.generated: dict[str, str] = {}
+        # A story sees nothing of the others: only names that begin like this, if any is set.
+        self.prefix = ""
+        # Times of records after this are the broker's own.
+        self.own_times_after_ms = 2**63 - 1
+
+    def plain(self, value: Any, name: str = "", owner: type[Any] | None = None) -> Any:
+        if value is None and name == "":
+            return CLOSED
+        if isinstance(value, fetch.FetchResponse):
+            value = by_topic(value)
+        if isinstance(value, api_versions.ApiVersionsResponse):
+            value = served(value)
+        if is_dataclass(value):
+            class_ = type(value)
+            return {
+                each: self.plain(getattr(value, each), each, class_)
+                for each in _field_names(class_)
+            }
+        if isinstance(value, list):
+            self.meet(value)
+            return [self.plain(item, name, owner) for item in value if not self.is_foreign(item)]
+        if owner in _OPAQUE and name in _OPAQUE[owner]:
+            return "unlike" if value >= 0 else value
+        if isinstance(value, UUID):
+            return self.topic_ids.get(value, "no id" if value == ZERO else "some id")
+        if isinstance(value, bytes | memoryview):
+            return self.records(bytes(value)) if name == "records" else bytes(value).hex()
+        return self.named(name, value)
+
+    def is_foreign(self, item: Any) -> bool:
+        """What another story or script has made; what coordinators wrote is of no one size."""
+        names = [getattr(part, "entity_name", None) for part in getattr(item, "entity", ())]
+        if OWN in names:
+            return True
+        if not self.prefix:
+            return False
+        if isinstance(item, describe_log_dirs.DescribeLogDirsTopic) and item.name.startswith("__"):
+            return True
+        for each in _NAMES:
+            value = getattr(item, each, None)
+            if isinstance(value, str) and _SOMEBODYS.match(value):
+                return not value.startswith(self.prefix)
+        return bool(names) and not any(str(each).startswith(self.prefix) for each in names)
+
+    def named(self, name: str, value: Any) -> Any:
+        """A number or a text, by the name of its field."""
+        if isinstance(value, str):
+            return self.text(name, value)
+        if name == "port" and value > 0:
+            known = [address.rpartition(":")[2] for address in self.addresses]
+            return (
+                f"port of node {known.index(str(value)) + 1}" if str(value) in known else "a port"
+            )
+        if name == "controller_id" and value > 0 and len(self.addresses) > 1:
+            return "a node"  # any that lives: Apache Kafka shows its controller to no client
+        if name == "producer_id" and value >= 0:
+            return "a producer id"
+        if name == "session_id" and value > 0:
+            return "a fetch session"
+        if (name in _TIMES and value > 0) or (
+            name == "timestamp" and value > self.own_times_after_ms
+        ):
+            return "a time"
+        return value
+
+    def text(self, name: str, value: str) -> str:
+        if name == "cluster_id":
+            return "the cluster's id"
+        if name in ("member_id", "leader") and MEMBER_ID.match(value):
+            return self.member(value)
+        if name in ("error_message", "batch_index_error_message"):
+            return self.error_text(value)
+        return value.replace(self.log_directory, "the log directory")
+
+    def meet(self, items: list[Any]) -> None:
+        """Name members whose ids were in no answer before, by what else is told of them.
+
+        They come out of a hash table, and who waits for others to join has not been told an id.
+        """
+        unknown = {
+            item.member_id: json.dumps(
+                {
+                    each: self.plain(getattr(item, each), each, type(item))
+                    for each in _field_names(type(item))
+                    if each != "member_id"
+                },
+                sort_keys=True,
+                default=repr,
+            )
+            for item in items
+            if MEMBER_ID.match(getattr(item, "member_id", None) or "")
+            and item.member_id not in self.generated
+        }
+        for member_id in sorted(unknown, key=unknown.__getitem__):
+            self.member(member_id)
+
+    def member(self, value: str) -> str:
+        return self.generated.setdefault(value, f"member {len(self.generated) + 1}")
+
+    def error_text(self, value: str) -> str:
+        """An error's words, with names instead of the ids in them."""
+        value = value.replace(self.log_directory, "the log directory")
+        value = _IN_TEXT.sub(self.id_in_text, value)
+        value = _PRODUCER_IN_TEXT.sub(r"\1of a producer", value)
+        value = _CLOCK_IN_TEXT.sub("within some times", value)
+        value = _EXPRESSION_IN_TEXT.sub(r"\1...", value)
+        return _PORT_IN_TEXT.sub(r"\1port", value)
+
+    def id_in_text(self, found: re.Match[str]) -> str:
+        word = found[0]
+        if word in self.generated:
+            return self.generated[word]
+        for topic_id, name in self.topic_ids.items():
+            if word == kafka_text(topic_id):
+                return name
+        return self.member(word) if MEMBER_ID.match(word) else word
+
+    def records(self, data: bytes) -> list[Any]:
+        """Batch by batch; the bytes of one that is cut short as they are."""
+        found: list[Any] = []
+        position = 0
+        try:
+            for batch in iterate_batches(data):
+                found.append(self.batch(batch))
+                position += batch.size_bytes
+        except KafkaError as error:
+            found.append(str(error))
+        if position < len(data):
+            found.append(f"and {len(data) - position} bytes of a batch")
+        return found
+
+    def batch(self, batch: RecordBatch) -> dict[str, Any]:
+        has_own_time = batch.is_control or bool(batch.timestamp_type)
+        return {
+            "base_offset": batch.base_offset,
+            "size": batch.size_bytes,
+            "leader_epoch": batch.partition_leader_epoch,
+            "magic": batch.magic,
+            "is_valid": batch.is_valid(),
+            "attributes": batch.attributes,
+            "last_offset_delta": batch.last_offset_delta,
+            "base_timestamp": "a time" if batch.is_control else batch.base_timestamp,
+            "max_timestamp": "a time" if has_own_time else batch.max_timestamp,
+            "producer_id": self.named("producer_id", batch.producer_id),
+            "producer_epoch": batch.producer_epoch,
+            "base_sequence": batch.base_sequence,
+            "record_count": batch.record_count,
+            "records": bytes(batch.buffer[BATCH_HEADER_BYTES:]).hex(),
+        }
+
+
+def by_topic(answer: fetch.FetchResponse) -> fetch.FetchResponse:
+    """Each topic once: as partitions come in any order, a topic may come in several pieces."""
+    topics: dict[Any, fetch.FetchableTopicResponse] = {}
+    for each in answer.responses:
+        known = topics.setdefault(
+            (each.topic, each.topic_id),
+            fetch.FetchableTopicResponse(topic=each.topic, topic_id=each.topic_id),
+        )
+        known.partitions += each.partitions
+    return dataclasses.replace(answer, responses=list(topics.values()))
+
+
+def served(answer: api_versions.ApiVersionsResponse) -> api_versions.ApiVersionsResponse:
+    """Without the APIs that kafkalite does not have, which its README names; and the epoch."""
+    return dataclasses.replace(
+        answer,
+        api_keys=[each for each in answer.api_keys if each.api_key in APIS],
+        finalized_features_epoch=min(answer.finalized_features_epoch, 0),
+    )
+
+
+@cache
+def _field_names(class_: type[Any]) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(class_))
+
+
+@cache
+def kafka_text(topic_id: UUID) -> str:
+    """As Kafka writes ids: base64 for URLs, without the padding."""
+    import base64
+
+    return base64.urlsafe_b64encode(topic_id.bytes).decode().rstrip("=")
+
+
+def in_one_order(value: Any, name: str = "") -> Any:
+    """With its lists sorted: most come out of hash tables, and the protocol promises them no order."""
+    if isinstance(value, dict):
+        return {each: in_one_order(part, each) for each, part in value.items()}
+    if not isinstance(value, list):
+        return value
+    found = [in_one_order(item, name) for item in value]
+    if name in _ORDERED:
+        return found
+    return sorted(found, key=place)
+
+
+def place(item: Any) -> tuple[str, str]:
+    """Where it stands in a list: by what it is known by, then by all that there is of it."""
+    known = [item[name] for name in _KNOWN_BY if name in item] if isinstance(item, dict) else []
+    return (
+        json.dumps(known, default=repr),
+        json.dumps(item, sort_keys=True, default=repr),
+    )
+
+
+def differences(expected: Any, seen: Any, path: str) -> list[str]:
+    """A line for each leaf that differs."""
+    if expected == seen:
+        return []
+    if isinstance(expected, dict) and isinstance(seen, dict):
+        return [
+            line
+            for name in expected
+            for line in differences(expected[name], seen.get(name), f"{path}.{name}")
+        ]
+    if isinstance(expected, list) and isinstance(seen, list):
+        missing, unexpected = without(expected, seen), without(seen, expected)
+        if missing and len(missing) == len(unexpected):
+            return [
+                line
+                for index, pair in enumerate(zip(missing, unexpected, strict=True))
+                for line in differences(*pair, f"{path}[{index}]")
+            ]
+        if missing or unexpected:  # else only the order is another
+            expected, seen = missing, unexpected
+    return [f"{path}:\n  - {expected!r}\n  + {seen!r}"]
+
+
+def without(items: list[Any], others: list[Any]) -> list[Any]:
+    """The items that are not among the others, each as often as it is there once more."""
+    others = list(others)
+    left = []
+    for item in items:
+        if item in others:
+            others.remove(item)
+        else:
+            left.append(item)
+    return left
+
+
+def count_leaves(value: Any) -> int:
+    if isinstance(value, dict):
+        return sum(map(count_leaves, value.values()))
+    if isinstance(value, list):
+        return sum(map(count_leaves, value))
+    return 1
+
+
+def error_codes(answer: Any) -> set[int]:
+    """All error codes anywhere in an answer."""
+    if isinstance(answer, list):
+        return set().union(*map(error_codes, answer)) if answer else set()
+    found: set[int] = set()
+    for name in getattr(type(answer), "__slots__", ()):
+        value = getattr(answer, name)
+        found |= {value} if name.endswith("error_code") else error_codes(value)
+    return found

@@ -1,0 +1,202 @@
+"""Client quotas as they are stored: what may be set for whom (KIP-546, KIP-612).
+
+Source: Kafka's ClientQuotaControlManager and ClientQuotasImage.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from kafkalite.cluster.image import QuotaEntity
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.messages.stored.client_quota_record import ClientQuotaRecord, EntityData
+
+if TYPE_CHECKING:
+    from kafkalite.cluster.cluster import Cluster
+
+USER: Final = "user"
+CLIENT_ID: Final = "client-id"
+IP: Final = "ip"
+_TYPES: Final = (USER, CLIENT_ID, IP)
+
+_MAX_LONG: Final = 2**63 - 1
+_MAX_INT: Final = 2**31 - 1
+
+# key: the largest whole number it takes; None where it takes fractions
+_USER_KEYS: Final[Mapping[str, int | None]] = {
+    "producer_byte_rate": _MAX_LONG,
+    "consumer_byte_rate": _MAX_LONG,
+    "request_percentage": None,
+    "controller_mutation_rate": None,
+}
+_IP_KEYS: Final[Mapping[str, int | None]] = {"connection_creation_rate": _MAX_INT}
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaChange:
+    """A new value for a key, None to remove it."""
+
+    key: str
+    value: float | None
+
+
+def plan_quota_changes(
+    cluster: Cluster, entity: Sequence[tuple[str, str | None]], changes: Sequence[QuotaChange]
+) -> list[object]:
+    """The records for changed quotas of one entity. Raises KafkaError(INVALID_REQUEST)."""
+    keys = _keys_for(_checked(entity))
+    present = cluster.image.quotas.get(tuple(sorted(entity, key=lambda part: part[0])), {})
+    records: list[object] = []
+    seen: set[str] = set()
+    for change in changes:
+        if change.key in seen:
+            raise _invalid(f"Duplicate quota key {change.key} not updating quota for this entity")
+        seen.add(change.key)
+        if change.value is None:
+            if change.key in present:
+                records.append(_record(entity, change))
+            continue
+        _check_value(keys, change.key, change.value)
+        if present.get(change.key) != change.value:
+            records.append(_record(entity, change))
+    return records
+
+
+def _checked(entity: Sequence[tuple[str, str | None]]) -> dict[str, str | None]:
+    if not entity:
+        raise _invalid("Invalid empty client quota entity")
+    checked: dict[str, str | None] = {}
+    for entity_type, name in entity:
+        if entity_type in checked:
+            raise _invalid(f"Invalid client quota entity, duplicate entity entry {entity_type}")
+        if entity_type not in _TYPES:
+            raise _invalid(f"Unhandled client quota entity type: {entity_type}")
+        if name == "":
+            raise _invalid(f"Empty {entity_type} not supported")
+        checked[entity_type] = name
+    return checked
+
+
+def _keys_for(entity: Mapping[str, str | None]) -> Mapping[str, int | None]:
+    if IP not in entity:
+        return _USER_KEYS
+    if len(entity) > 1:
+        raise _invalid(
+            # In Kafka's very words.
+            "Invalid quota entity combination, IP entity shouldnot be combined with User or "
+            "ClientId"
+        )
+    address = entity[IP]
+    try:
+        if address is not None:
+            ipaddress.ip_address(address)
+    except ValueError:
+        raise _invalid(f"{address} is not a valid IP or resolvable host.") from None
+    return _IP_KEYS
+
+
+def _check_value(keys: Mapping[str, int | None], key: str, value: float) -> None:
+    if key not in keys:
+        raise _invalid(f"Invalid configuration key {key}")
+    if value <= 0:
+        raise _invalid(f"Quota {key} must be greater than 0")
+    largest = keys[key]
+    if largest is None:
+        return
+    if value > largest:
+        kind = "a LONG" if largest == _MAX_LONG else "an INT"
+        raise _invalid(f"Proposed value for {key} is too large for {kind}.")
+    if abs(value % 1.0) > 1e-6:
+        raise _invalid(f"{key} cannot be a fractional value.")
+
+
+def _record(entity: Sequence[tuple[str, str | None]], change: QuotaChange) -> ClientQuotaRecord:
+    return ClientQuotaRecord(
+        entity=[EntityData(entity_type=kind, entity_name=name) for kind, name in entity],
+        key=change.key,
+        value=change.value or 0.0,
+        remove=change.value is None,
+    )
+
+
+EXACT, DEFAULT, SPECIFIED = range(3)
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaFilter:
+    """What an entity must have of one type: this name, the default, or any."""
+
+    entity_type: str
+    match_type: int
+    match: str | None
+
+
+def matching_quotas(
+    quotas: Mapping[QuotaEntity, Mapping[str, float]],
+    filters: Sequence[QuotaFilter],
+    *,
+    strict: bool,
+) -> list[tuple[QuotaEntity, Mapping[str, float]]]:
+    """The quotas of all entities that pass; `strict`: and have nothing but what is asked for.
+
+    Raises KafkaError: INVALID_REQUEST, UNSUPPORTED_VERSION for an unknown type.
+    """
+    exact: dict[str, str | None] = {}
+    any_name: set[str] = set()
+    for item in filters:
+        _check_filter(item, {*exact, *any_name})
+        if item.match_type == SPECIFIED:
+            any_name.add(item.entity_type)
+        else:
+            exact[item.entity_type] = item.match
+    asked = {*exact, *any_name}
+    if IP in asked and len(asked) > 1:
+        raise _invalid(
+            "Invalid entity filter component combination. IP filter component should not be used "
+            "with user or clientId filter component."
+        )
+    return [
+        (entity, values)
+        for entity, values in quotas.items()
+        if _matches(dict(entity), exact, any_name, strict)
+    ]
+
+
+def _check_filter(item: QuotaFilter, seen: set[str]) -> None:
+    if not item.entity_type:
+        raise _invalid("Invalid empty entity type.")
+    if item.entity_type in seen:
+        raise _invalid(
+            f"Entity type {item.entity_type} cannot appear more than once in the filter."
+        )
+    if item.entity_type not in _TYPES:
+        raise KafkaError(
+            ErrorCode.UNSUPPORTED_VERSION, f"Unsupported entity type {item.entity_type}"
+        )
+    if item.match_type == EXACT and item.match is None:
+        raise _invalid("Request specified MATCH_TYPE_EXACT, but set match string to null.")
+    if item.match_type in (DEFAULT, SPECIFIED) and item.match is not None:
+        name = "DEFAULT" if item.match_type == DEFAULT else "SPECIFIED"
+        raise _invalid(f"Request specified MATCH_TYPE_{name}, but also specified a match string.")
+    if item.match_type not in (EXACT, DEFAULT, SPECIFIED):
+        raise _invalid(f"Unknown match type {item.match_type}")
+
+
+def _matches(
+    entity: Mapping[str, str | None],
+    exact: Mapping[str, str | None],
+    any_name: set[str],
+    strict: bool,
+) -> bool:
+    if strict and len(entity) != len(exact) + len(any_name):
+        return False
+    if any(kind not in entity or entity[kind] != name for kind, name in exact.items()):
+        return False
+    return any_name <= entity.keys()
+
+
+def _invalid(message: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_REQUEST, message)

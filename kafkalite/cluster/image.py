@@ -1,0 +1,279 @@
+"""The metadata image: what all metadata records so far add up to (Kafka's MetadataImage).
+
+Plain state and one way to change it: `apply(record)`. The same code replays the log at start and
+takes every change while running, so that both lead to the same state. Nobody else writes here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Final
+from uuid import UUID
+
+from kafkalite.wire.messages.stored.access_control_entry_record import AccessControlEntryRecord
+from kafkalite.wire.messages.stored.broker_registration_change_record import (
+    BrokerRegistrationChangeRecord,
+)
+from kafkalite.wire.messages.stored.client_quota_record import ClientQuotaRecord
+from kafkalite.wire.messages.stored.config_record import ConfigRecord
+from kafkalite.wire.messages.stored.delegation_token_record import DelegationTokenRecord
+from kafkalite.wire.messages.stored.feature_level_record import FeatureLevelRecord
+from kafkalite.wire.messages.stored.partition_change_record import PartitionChangeRecord
+from kafkalite.wire.messages.stored.partition_record import PartitionRecord
+from kafkalite.wire.messages.stored.producer_ids_record import ProducerIdsRecord
+from kafkalite.wire.messages.stored.register_broker_record import (
+    BrokerEndpoint,
+    RegisterBrokerRecord,
+)
+from kafkalite.wire.messages.stored.remove_access_control_entry_record import (
+    RemoveAccessControlEntryRecord,
+)
+from kafkalite.wire.messages.stored.remove_delegation_token_record import (
+    RemoveDelegationTokenRecord,
+)
+from kafkalite.wire.messages.stored.remove_topic_record import RemoveTopicRecord
+from kafkalite.wire.messages.stored.remove_user_scram_credential_record import (
+    RemoveUserScramCredentialRecord,
+)
+from kafkalite.wire.messages.stored.topic_record import TopicRecord
+from kafkalite.wire.messages.stored.unregister_broker_record import UnregisterBrokerRecord
+from kafkalite.wire.messages.stored.user_scram_credential_record import UserScramCredentialRecord
+
+NO_LEADER: Final = -1
+# PartitionChangeRecord.leader when the leader stays, without a new leader epoch.
+NO_LEADER_CHANGE: Final = -2
+
+# ConfigResource.Type, as ConfigRecord and DescribeConfigs number it.
+TOPIC_RESOURCE: Final = 2
+BROKER_RESOURCE: Final = 4
+BROKER_LOGGER_RESOURCE: Final = 8
+CLIENT_METRICS_RESOURCE: Final = 16
+GROUP_RESOURCE: Final = 32
+
+# The broker resource with this name stands for all brokers.
+ALL_BROKERS: Final = ""
+
+# A quota's entity: ((type, name), ...) in order of type; name None is the default entity.
+QuotaEntity = tuple[tuple[str, str | None], ...]
+
+
+@dataclass(slots=True)
+class PartitionState:
+    """Who holds and who leads a partition (Kafka's PartitionRegistration)."""
+
+    replicas: list[int]
+    in_sync_replicas: list[int]
+    leader_id: int
+    leader_epoch: int
+    partition_epoch: int
+    directories: list[UUID] = field(default_factory=list[UUID])
+    adding_replicas: list[int] = field(default_factory=list[int])
+    removing_replicas: list[int] = field(default_factory=list[int])
+    eligible_leader_replicas: list[int] = field(default_factory=list[int])
+    last_known_eligible: list[int] = field(default_factory=list[int])
+    leader_recovery_state: int = 0
+
+
+@dataclass(slots=True)
+class TopicState:
+    """A topic; a partition's index is its position in the list."""
+
+    name: str
+    topic_id: UUID
+    partitions: list[PartitionState] = field(default_factory=list[PartitionState])
+
+
+@dataclass(slots=True)
+class BrokerState:
+    """A registered broker. A fenced one is known, but leads nothing and is not shown to clients."""
+
+    node_id: int
+    incarnation_id: UUID
+    broker_epoch: int
+    endpoints: list[BrokerEndpoint]
+    rack: str | None
+    fenced: bool
+    in_controlled_shutdown: bool
+    # What it registered with; fenced and in_controlled_shutdown as they were then.
+    registration: RegisterBrokerRecord
+
+
+class MetadataImage:
+    """Everything the cluster remembers. `offset` is that of the last record taken in."""
+
+    def __init__(self) -> None:
+        self.offset = -1
+        self.features: dict[str, int] = {}
+        self.brokers: dict[int, BrokerState] = {}
+        self.topics: dict[str, TopicState] = {}
+        self.topics_by_id: dict[UUID, TopicState] = {}
+        # Names that differ only in '.' and '_' would collide in the names of metrics.
+        self.topics_by_unified_name: dict[str, set[str]] = {}
+        self.configs: dict[tuple[int, str], dict[str, str]] = {}
+        self.next_producer_id = 0
+        self.quotas: dict[QuotaEntity, dict[str, float]] = {}
+        self.scram_credentials: dict[tuple[str, int], UserScramCredentialRecord] = {}
+        self.access_control_entries: dict[UUID, AccessControlEntryRecord] = {}
+        self.delegation_tokens: dict[str, DelegationTokenRecord] = {}
+
+    def apply(self, record: object) -> None:
+        """Take in one record. Records that change nothing of ours are passed over."""
+        change = self.CHANGES.get(type(record))
+        if change is not None:
+            change(self, record)
+
+    def topic_configs(self, name: str) -> dict[str, str]:
+        """A topic's own configs."""
+        return self.configs.get((TOPIC_RESOURCE, name), {})
+
+    def _feature_level(self, record: FeatureLevelRecord) -> None:
+        if record.feature_level:
+            self.features[record.name] = record.feature_level
+        else:
+            self.features.pop(record.name, None)
+
+    def _register_broker(self, record: RegisterBrokerRecord) -> None:
+        self.brokers[record.broker_id] = BrokerState(
+            node_id=record.broker_id,
+            incarnation_id=record.incarnation_id,
+            broker_epoch=record.broker_epoch,
+            endpoints=record.end_points,
+            rack=record.rack,
+            fenced=record.fenced,
+            in_controlled_shutdown=record.in_controlled_shutdown,
+            registration=record,
+        )
+
+    def _change_broker(self, record: BrokerRegistrationChangeRecord) -> None:
+        broker = self.brokers[record.broker_id]
+        if record.fenced:  # 1 fences, -1 unfences, 0 leaves it
+            broker.fenced = record.fenced > 0
+        if record.in_controlled_shutdown:
+            broker.in_controlled_shutdown = record.in_controlled_shutdown > 0
+
+    def _unregister_broker(self, record: UnregisterBrokerRecord) -> None:
+        self.brokers.pop(record.broker_id, None)
+
+    def _add_topic(self, record: TopicRecord) -> None:
+        topic = TopicState(record.name, record.topic_id)
+        self.topics[record.name] = topic
+        self.topics_by_id[record.topic_id] = topic
+        self.topics_by_unified_name.setdefault(unified(record.name), set()).add(record.name)
+
+    def _remove_topic(self, record: RemoveTopicRecord) -> None:
+        topic = self.topics_by_id.pop(record.topic_id)
+        del self.topics[topic.name]
+        names = self.topics_by_unified_name[unified(topic.name)]
+        names.discard(topic.name)
+        if not names:
+            del self.topics_by_unified_name[unified(topic.name)]
+        self.configs.pop((TOPIC_RESOURCE, topic.name), None)
+
+    def _set_partition(self, record: PartitionRecord) -> None:
+        state = PartitionState(
+            replicas=record.replicas,
+            in_sync_replicas=record.isr,
+            leader_id=record.leader,
+            leader_epoch=record.leader_epoch,
+            partition_epoch=record.partition_epoch,
+            directories=record.directories,
+            adding_replicas=record.adding_replicas,
+            removing_replicas=record.removing_replicas,
+            eligible_leader_replicas=record.eligible_leader_replicas or [],
+            last_known_eligible=record.last_known_elr or [],
+            leader_recovery_state=record.leader_recovery_state,
+        )
+        partitions = self.topics_by_id[record.topic_id].partitions
+        if record.partition_id < len(partitions):
+            partitions[record.partition_id] = state
+        else:
+            assert record.partition_id == len(partitions), "partitions are numbered in order"
+            partitions.append(state)
+
+    def _change_partition(self, record: PartitionChangeRecord) -> None:
+        state = self.topics_by_id[record.topic_id].partitions[record.partition_id]
+        state.partition_epoch += 1
+        if record.leader != NO_LEADER_CHANGE:
+            state.leader_id = record.leader
+            state.leader_epoch += 1
+        if record.leader_recovery_state >= 0:
+            state.leader_recovery_state = record.leader_recovery_state
+        for name, value in (
+            ("in_sync_replicas", record.isr),
+            ("replicas", record.replicas),
+            ("removing_replicas", record.removing_replicas),
+            ("adding_replicas", record.adding_replicas),
+            ("directories", record.directories),
+            ("eligible_leader_replicas", record.eligible_leader_replicas),
+            ("last_known_eligible", record.last_known_elr),
+        ):
+            if value is not None:
+                setattr(state, name, value)
+
+    def _set_config(self, record: ConfigRecord) -> None:
+        resource = (record.resource_type, record.resource_name)
+        if record.value is not None:
+            self.configs.setdefault(resource, {})[record.name] = record.value
+            return
+        configs = self.configs.get(resource, {})
+        configs.pop(record.name, None)
+        if not configs:
+            self.configs.pop(resource, None)
+
+    def _set_producer_ids(self, record: ProducerIdsRecord) -> None:
+        self.next_producer_id = record.next_producer_id
+
+    def _set_quota(self, record: ClientQuotaRecord) -> None:
+        entity = tuple(sorted((part.entity_type, part.entity_name) for part in record.entity))
+        if record.remove:
+            quotas = self.quotas.get(entity, {})
+            quotas.pop(record.key, None)
+            if not quotas:
+                self.quotas.pop(entity, None)
+        else:
+            self.quotas.setdefault(entity, {})[record.key] = record.value
+
+    def _set_scram(self, record: UserScramCredentialRecord) -> None:
+        self.scram_credentials[record.name, record.mechanism] = record
+
+    def _remove_scram(self, record: RemoveUserScramCredentialRecord) -> None:
+        self.scram_credentials.pop((record.name, record.mechanism), None)
+
+    def _set_acl(self, record: AccessControlEntryRecord) -> None:
+        self.access_control_entries[record.id] = record
+
+    def _remove_acl(self, record: RemoveAccessControlEntryRecord) -> None:
+        self.access_control_entries.pop(record.id, None)
+
+    def _set_token(self, record: DelegationTokenRecord) -> None:
+        self.delegation_tokens[record.token_id] = record
+
+    def _remove_token(self, record: RemoveDelegationTokenRecord) -> None:
+        self.delegation_tokens.pop(record.token_id, None)
+
+    # What each record does; the types not named here (transactions, no-ops, controllers) do nothing.
+    CHANGES: ClassVar[dict[type[Any], Callable[[MetadataImage, Any], None]]] = {
+        AccessControlEntryRecord: _set_acl,
+        BrokerRegistrationChangeRecord: _change_broker,
+        ClientQuotaRecord: _set_quota,
+        ConfigRecord: _set_config,
+        DelegationTokenRecord: _set_token,
+        FeatureLevelRecord: _feature_level,
+        PartitionChangeRecord: _change_partition,
+        PartitionRecord: _set_partition,
+        ProducerIdsRecord: _set_producer_ids,
+        RegisterBrokerRecord: _register_broker,
+        RemoveAccessControlEntryRecord: _remove_acl,
+        RemoveDelegationTokenRecord: _remove_token,
+        RemoveTopicRecord: _remove_topic,
+        RemoveUserScramCredentialRecord: _remove_scram,
+        TopicRecord: _add_topic,
+        UnregisterBrokerRecord: _unregister_broker,
+        UserScramCredentialRecord: _set_scram,
+    }
+
+
+def unified(topic_name: str) -> str:
+    """A topic's name with '.' and '_' made one, as in the names of Kafka's metrics."""
+    return topic_name.replace(".", "_")

@@ -1,0 +1,93 @@
+"""An image as records: the shortest log that leads to it, in the order of Kafka's MetadataImage.write.
+
+`apply` of all of them to an empty image gives an equal one; a test holds the two together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from kafkalite.cluster.features import METADATA_VERSION
+from kafkalite.cluster.image import MetadataImage, PartitionState, TopicState
+from kafkalite.wire.messages.stored.client_quota_record import ClientQuotaRecord, EntityData
+from kafkalite.wire.messages.stored.config_record import ConfigRecord
+from kafkalite.wire.messages.stored.feature_level_record import FeatureLevelRecord
+from kafkalite.wire.messages.stored.partition_record import PartitionRecord
+from kafkalite.wire.messages.stored.producer_ids_record import ProducerIdsRecord
+from kafkalite.wire.messages.stored.topic_record import TopicRecord
+
+
+def records_of(image: MetadataImage) -> list[object]:
+    """All of it. The records share lists with the image, which replaces lists and never changes one."""
+    return [
+        *_features(image),
+        *(
+            replace(
+                broker.registration,
+                fenced=broker.fenced,
+                in_controlled_shutdown=broker.in_controlled_shutdown,
+            )
+            for broker in image.brokers.values()
+        ),
+        *(record for topic in image.topics.values() for record in _topic(topic)),
+        *(
+            ConfigRecord(resource_type=kind, resource_name=resource, name=name, value=value)
+            for (kind, resource), configs in image.configs.items()
+            for name, value in configs.items()
+        ),
+        *_quotas(image),
+        *_producer_ids(image),
+        *image.access_control_entries.values(),
+        *image.scram_credentials.values(),
+        *image.delegation_tokens.values(),
+    ]
+
+
+def _features(image: MetadataImage) -> Iterator[object]:
+    # The first record says how to read the others.
+    for name in sorted(image.features, key=lambda name: (name != METADATA_VERSION, name)):
+        yield FeatureLevelRecord(name=name, feature_level=image.features[name])
+
+
+def _topic(topic: TopicState) -> Iterator[object]:
+    yield TopicRecord(name=topic.name, topic_id=topic.topic_id)
+    for index, state in enumerate(topic.partitions):
+        yield _partition(topic, index, state)
+
+
+def _partition(topic: TopicState, index: int, state: PartitionState) -> PartitionRecord:
+    return PartitionRecord(
+        partition_id=index,
+        topic_id=topic.topic_id,
+        replicas=state.replicas,
+        isr=state.in_sync_replicas,
+        removing_replicas=state.removing_replicas,
+        adding_replicas=state.adding_replicas,
+        leader=state.leader_id,
+        leader_recovery_state=state.leader_recovery_state,
+        leader_epoch=state.leader_epoch,
+        partition_epoch=state.partition_epoch,
+        directories=state.directories,
+        # null, not empty, where there are none.
+        eligible_leader_replicas=state.eligible_leader_replicas or None,
+        last_known_elr=state.last_known_eligible or None,
+    )
+
+
+def _quotas(image: MetadataImage) -> Iterator[object]:
+    for entity, quotas in image.quotas.items():
+        for key, value in quotas.items():
+            yield ClientQuotaRecord(
+                entity=[EntityData(entity_type=kind, entity_name=name) for kind, name in entity],
+                key=key,
+                value=value,
+                remove=False,
+            )
+
+
+def _producer_ids(image: MetadataImage) -> Iterator[object]:
+    if image.next_producer_id:
+        yield ProducerIdsRecord(
+            broker_id=-1, broker_epoch=-1, next_producer_id=image.next_producer_id
+        )

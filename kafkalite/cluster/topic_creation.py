@@ -1,0 +1,324 @@
+"""New topics and partitions: what Kafka checks, and the metadata records that make them.
+
+Nothing is changed here. What is wrong is said in Kafka's words (ReplicationControlManager, Topic),
+since tools show them as they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+from uuid import UUID, uuid4
+
+from kafkalite.cluster.image import TOPIC_RESOURCE, unified
+from kafkalite.cluster.internal_topics import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
+from kafkalite.cluster.placement import place
+from kafkalite.config import BrokerConfig, ConfigError, validate_topic_configs
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.messages.stored.config_record import ConfigRecord
+from kafkalite.wire.messages.stored.partition_record import PartitionRecord
+from kafkalite.wire.messages.stored.topic_record import TopicRecord
+
+if TYPE_CHECKING:
+    from kafkalite.cluster.cluster import Cluster
+
+_MAX_NAME_LENGTH: Final = 249
+# In one change, as in Kafka: nobody else is served meanwhile.
+_MAX_NEW_PARTITIONS: Final = 10_000
+_LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class NewTopic:
+    """What is asked for. -1 means the broker's default; `assignments` are replicas by partition."""
+
+    name: str
+    partition_count: int = -1
+    replication_factor: int = -1
+    assignments: Sequence[tuple[int, Sequence[int]]] = ()
+    configs: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
+
+
+@dataclass(frozen=True, slots=True)
+class CreatedTopic:
+    """What came of it, or would have."""
+
+    topic_id: UUID
+    partition_count: int
+    replication_factor: int
+
+
+def validate_topic_name(name: str) -> None:
+    """Raises KafkaError(INVALID_TOPIC_EXCEPTION) with Kafka's words (its class Topic)."""
+    reason = None
+    if not name:
+        reason = "the empty string is not allowed"
+    elif name in (".", ".."):
+        reason = f"'{name}' is not allowed"
+    elif len(name) > _MAX_NAME_LENGTH:
+        reason = f"the length of '{name}' is longer than the max allowed length {_MAX_NAME_LENGTH}"
+    elif not _LEGAL_NAME.fullmatch(name):
+        reason = (
+            f"'{name}' contains one or more characters other than ASCII alphanumerics, "
+            "'.', '_' and '-'"
+        )
+    if reason is not None:
+        raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {reason}")
+
+
+class TopicCreation:
+    """Plans new topics and partitions on a cluster."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        # Where the next placement starts, so that topics of one partition spread over the nodes.
+        self._placed = 0
+
+    def records(self, new: NewTopic) -> tuple[CreatedTopic, list[object]]:
+        """What creates a topic. Raises KafkaError."""
+        assignments = self._check_new(new)
+        topic_id = uuid4()
+        records: list[object] = [
+            TopicRecord(name=new.name, topic_id=topic_id),
+            *(
+                ConfigRecord(
+                    resource_type=TOPIC_RESOURCE, resource_name=new.name, name=name, value=value
+                )
+                for name, value in new.configs.items()
+            ),
+            *(
+                self._partition_record(new.name, topic_id, index, assigned)
+                for index, assigned in enumerate(assignments)
+            ),
+        ]
+        return CreatedTopic(topic_id, len(assignments), len(assignments[0])), records
+
+    def growth_records(
+        self, name: str, total_count: int, assignments: Sequence[Sequence[int]] | None
+    ) -> list[object]:
+        """What grows a topic to `total_count` partitions. Raises KafkaError."""
+        state = self._cluster.image.topics.get(name)
+        if state is None:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        present = len(state.partitions)
+        if total_count == present:
+            raise KafkaError(
+                ErrorCode.INVALID_PARTITIONS, f"Topic already has {present} partition(s)."
+            )
+        if total_count < present:
+            raise KafkaError(
+                ErrorCode.INVALID_PARTITIONS,
+                f"The topic {name} currently has {present} partition(s); {total_count} would not "
+                "be an increase.",
+            )
+        if total_count - present > _MAX_NEW_PARTITIONS:
+            raise KafkaError(
+                ErrorCode.POLICY_VIOLATION,
+                "Unable to perform excessively large batch operation.",
+            )
+        factor = len(state.partitions[0].replicas)
+        if assignments is None:
+            replicas = self._place(total_count - present, factor, first=present)
+        else:
+            if len(assignments) != total_count - present:
+                raise KafkaError(
+                    ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                    f"Attempted to add {total_count - present} additional partition(s), but only "
+                    f"{len(assignments)} assignment(s) were specified.",
+                )
+            for index, assigned in enumerate(assignments):
+                self._check_assignment(present + index, assigned, factor)
+            replicas = [list(assigned) for assigned in assignments]
+        return [
+            self._partition_record(state.name, state.topic_id, present + index, assigned)
+            for index, assigned in enumerate(replicas)
+        ]
+
+    def _check_new(self, new: NewTopic) -> list[list[int]]:
+        """The replicas of each partition. Raises KafkaError."""
+        validate_topic_name(new.name)
+        image = self._cluster.image
+        if new.name in image.topics:
+            raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{new.name}' already exists.")
+        for colliding in sorted(image.topics_by_unified_name.get(unified(new.name), ())):
+            raise KafkaError(
+                ErrorCode.INVALID_TOPIC_EXCEPTION,
+                f"Topic '{new.name}' collides with existing topic: {colliding}",
+            )
+        nulls = [name for name, value in new.configs.items() if value is None]
+        if nulls:
+            raise KafkaError(
+                ErrorCode.INVALID_CONFIG,
+                f"Null value not supported for topic configs: {','.join(nulls)}",
+            )
+        try:
+            validate_topic_configs(new.configs)
+        except ConfigError as error:
+            raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from None
+        if new.assignments:
+            return self._check_assignments(new)
+        if new.replication_factor < -1 or new.replication_factor == 0:
+            raise KafkaError(
+                ErrorCode.INVALID_REPLICATION_FACTOR,
+                "Replication factor must be larger than 0, or -1 to use the default value.",
+            )
+        if new.partition_count < -1 or new.partition_count == 0:
+            raise KafkaError(
+                ErrorCode.INVALID_PARTITIONS,
+                "Number of partitions was set to an invalid non-positive value.",
+            )
+        config = self._cluster.config
+        count, factor = new.partition_count, new.replication_factor
+        if count == -1:
+            count = config.integer("num.partitions")
+        if factor == -1:
+            factor = config.integer("default.replication.factor")
+        try:
+            return self._place(count, factor)
+        except KafkaError as error:
+            raise KafkaError(
+                error.code, f"Unable to replicate the partition {factor} time(s): {error.message}"
+            ) from None
+
+    def _place(self, count: int, factor: int, first: int | None = None) -> list[list[int]]:
+        brokers = self._cluster.image.brokers
+        config = self._cluster.config
+        racks = {
+            node: broker.rack
+            for node, broker in brokers.items()
+            if not all(config.is_cordoned(each, node) for each in config.log_dirs)
+        }
+        fenced = frozenset(node for node in racks if brokers[node].fenced)
+        if first is None:
+            first = self._placed
+        assignments = place(racks, fenced, count, factor, first)
+        self._placed += count
+        return assignments
+
+    def _check_assignments(self, new: NewTopic) -> list[list[int]]:
+        for what, number in (
+            ("replication factor", new.replication_factor),
+            ("numPartitions", new.partition_count),
+        ):
+            if number != -1:
+                raise KafkaError(
+                    ErrorCode.INVALID_REQUEST,
+                    f"A manual partition assignment was specified, but {what} was not set to -1.",
+                )
+        replicas: dict[int, list[int]] = {}
+        factor = None
+        for index, assigned in new.assignments:
+            if index in replicas:
+                raise KafkaError(
+                    ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                    f"Found multiple manual partition assignments for partition {index}",
+                )
+            self._check_assignment(index, assigned, factor)
+            factor = len(assigned)
+            replicas[index] = list(assigned)
+        if replicas.keys() != set(range(len(replicas))):
+            raise KafkaError(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                "partitions should be a consecutive 0-based integer sequence",
+            )
+        return [replicas[index] for index in range(len(replicas))]
+
+    def _check_assignment(self, index: int, assigned: Sequence[int], factor: int | None) -> None:
+        reason = check_manual_assignment(assigned, self._cluster.image.brokers.keys(), factor)
+        if reason is None and not any(node in self._cluster.alive for node in assigned):
+            reason = (
+                "All brokers specified in the manual partition assignment for partition "
+                f"{index} are fenced or in controlled shutdown."
+            )
+        if reason is not None:
+            raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, reason)
+
+    def _partition_record(
+        self, name: str, topic_id: UUID, index: int, replicas: Sequence[int]
+    ) -> PartitionRecord:
+        alive = self._cluster.alive
+        in_sync = [node for node in replicas if node in alive]
+        if not in_sync:
+            raise KafkaError(
+                ErrorCode.INVALID_REPLICATION_FACTOR,
+                f"Unable to replicate the partition {len(replicas)} time(s): All brokers are "
+                "currently fenced or in controlled shutdown.",
+            )
+        return PartitionRecord(
+            partition_id=index,
+            topic_id=topic_id,
+            replicas=list(replicas),
+            isr=in_sync,
+            leader=in_sync[0],
+            leader_epoch=0,
+            partition_epoch=0,
+            directories=[self._cluster.place_log(name, index)] * len(replicas),
+        )
+
+
+def check_manual_assignment(
+    assigned: Sequence[int], registered: Iterable[int], factor: int | None
+) -> str | None:
+    """What Kafka finds wrong with a list of replicas, or None."""
+    start = "The manual partition assignment includes "
+    if not assigned:
+        return f"{start}an empty replica list."
+    previous = None
+    for node in sorted(assigned):
+        if node not in set(registered):
+            return f"{start}broker {node}, but no such broker is registered."
+        if node == previous:
+            return f"{start}the broker {node} more than once."
+        previous = node
+    if factor is not None and len(assigned) != factor:
+        return (
+            f"{start}a partition with {len(assigned)} replica(s), but this is not consistent with "
+            f"previous partitions, which have {factor} replica(s)."
+        )
+    return None
+
+
+def internal_topic(config: BrokerConfig, name: str) -> NewTopic:
+    """An internal topic with the size and the configs that Kafka gives it."""
+    prefix, factor, minimum, configs = _INTERNAL_CONFIGS[name]
+    overrides: dict[str, str | None] = {
+        **configs,
+        "segment.bytes": str(config.integer(f"{prefix}.segment.bytes")),
+    }
+    if minimum:
+        overrides["min.insync.replicas"] = str(config.integer(minimum))
+    return NewTopic(
+        name,
+        config.integer(f"{prefix}.num.partitions"),
+        config.integer(factor),
+        configs=overrides,
+    )
+
+
+# name: (prefix of its configs, its replication factor, its min.insync.replicas, further configs)
+_INTERNAL_CONFIGS: Final[Mapping[str, tuple[str, str, str | None, Mapping[str, str]]]] = {
+    OFFSETS_TOPIC: (
+        "offsets.topic",
+        "offsets.topic.replication.factor",
+        None,
+        {"cleanup.policy": "compact", "compression.type": "producer"},
+    ),
+    TRANSACTIONS_TOPIC: (
+        "transaction.state.log",
+        "transaction.state.log.replication.factor",
+        "transaction.state.log.min.isr",
+        {
+            "cleanup.policy": "compact",
+            "compression.type": "uncompressed",
+            "unclean.leader.election.enable": "false",
+        },
+    ),
+    SHARE_STATE_TOPIC: (
+        "share.coordinator.state.topic",
+        "share.coordinator.state.topic.replication.factor",
+        "share.coordinator.state.topic.min.isr",
+        {"cleanup.policy": "delete", "compression.type": "producer", "retention.ms": "-1"},
+    ),
+}

@@ -1,0 +1,1 @@
+"""Group and transaction coordinators, fitted to logs of this broker."""

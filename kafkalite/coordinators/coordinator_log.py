@@ -1,0 +1,158 @@
+"""The coordinators' topics as the coordinators see them: append a batch, read all back.
+
+A coordinator's state is a compacted internal topic, and each of its partitions is one coordinator's.
+Here `__consumer_offsets` is given to the group coordinator in the form it asks for (its OffsetLog).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from kafkalite.cluster.internal_topics import OFFSETS_TOPIC
+from kafkalite.group_coordinator.state_log import (
+    ReplayedMarker,
+    ReplayedRecord,
+    StateRecord,
+)
+from kafkalite.log.producer_state import AppendOrigin
+from kafkalite.wire.control_records import ControlRecordType, read_end_transaction_marker
+from kafkalite.wire.errors import ErrorCode, KafkaError, ProtocolViolation
+from kafkalite.wire.record_batch import (
+    NO_PRODUCER_ID,
+    NO_SEQUENCE,
+    Record,
+    RecordBatch,
+    build_batch,
+    iterate_batches,
+    iterate_records,
+)
+
+if TYPE_CHECKING:
+    from kafkalite.log.log import Log
+    from kafkalite.replica.partition import Partition
+    from kafkalite.replica.topics import Topics
+
+logger = logging.getLogger(__name__)
+
+_READ_BYTES: Final = 1 << 20
+
+# What a failed append of the coordinator's means to those who asked the coordinator (Kafka's
+# CoordinatorOperationExceptionHelper).
+_AS_ANSWERED: Final[Mapping[ErrorCode, ErrorCode]] = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+}
+
+
+class ConsumerOffsetsLog:
+    """`__consumer_offsets`. `now_ms` stamps the records."""
+
+    def __init__(self, topics: Topics, now_ms: Callable[[], int]) -> None:
+        self._topics = topics
+        self._now_ms = now_ms
+
+    @property
+    def partition_count(self) -> int:
+        """0 while the topic does not exist."""
+        topic = self._topics.get(OFFSETS_TOPIC)
+        return 0 if topic is None else len(topic.partitions)
+
+    def leader_id(self, partition: int) -> int | None:
+        """The node that leads the partition, and so coordinates its groups; None if none does."""
+        leader_id = self._partition(partition).coordinator_id
+        return leader_id if leader_id >= 0 else None
+
+    def end_offset(self, partition: int) -> int:
+        """Where the next record of the partition will stand."""
+        return self._partition(partition).log.log_end_offset
+
+    def append(
+        self,
+        partition: int,
+        records: Sequence[StateRecord],
+        *,
+        producer_id: int = NO_PRODUCER_ID,
+        producer_epoch: int = -1,
+    ) -> int:
+        """Append the records as one batch; the first one's offset. Raises KafkaError."""
+        now_ms = self._now_ms()
+        try:
+            target = self._partition(partition)
+            if producer_id == NO_PRODUCER_ID:
+                return target.append_own(records, now_ms)
+            batch = build_batch(
+                [Record(timestamp=now_ms, key=key, value=value) for key, value in records],
+                producer_id=producer_id,
+                producer_epoch=producer_epoch,
+                is_transactional=True,
+            )
+            # Verified before it was asked for (apis/txn_offset_commit.py).
+            guard = target.log.start_verification(
+                producer_id, NO_SEQUENCE, producer_epoch, supports_epoch_bump=False
+            )
+            info = target.append(batch, origin=AppendOrigin.COORDINATOR, verification_guard=guard)
+        except KafkaError as error:
+            raise KafkaError(_AS_ANSWERED.get(error.code, error.code), error.message) from error
+        return info.base_offset
+
+    def replay(self, partition: int) -> Iterator[ReplayedRecord | ReplayedMarker]:
+        """All records and transaction markers, in order, up to one that is damaged."""
+        log = self._partition(partition).log
+        with offline_if_damaged(log):
+            for batch in batches_of(log):
+                yield from _replayed(batch)
+
+    def _partition(self, partition: int) -> Partition:
+        topic = self._topics.get(OFFSETS_TOPIC)
+        if topic is None or partition >= len(topic.partitions):
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        return topic.partitions[partition]
+
+
+@contextmanager
+def offline_if_damaged(log: Log) -> Generator[None]:
+    """What cannot be read back is not made up: nobody coordinates what such a log holds."""
+    try:
+        yield
+    except (KafkaError, ProtocolViolation) as error:
+        log.offline_reason = f"it cannot be read back: {error}"
+        logger.error("partition %s is offline: %s", log.name, log.offline_reason)
+
+
+def batches_of(log: Log) -> Iterator[RecordBatch]:
+    """All batches of a coordinator's log, in order. Raises KafkaError for a damaged one."""
+    offset = log.log_start_offset
+    while offset < log.log_end_offset:
+        records = log.read(offset, _READ_BYTES, upper_bound=log.log_end_offset).records
+        if isinstance(records, bytes):
+            data = records
+        else:
+            with records:
+                data = records.read()
+        if not data:
+            return
+        for batch in iterate_batches(data):
+            batch.ensure_valid()
+            offset = batch.next_offset
+            yield batch
+
+
+def _replayed(batch: RecordBatch) -> Iterator[ReplayedRecord | ReplayedMarker]:
+    if batch.is_control:
+        marker = read_end_transaction_marker(batch)
+        if marker is not None:
+            committed = marker.control_type is ControlRecordType.COMMIT
+            yield ReplayedMarker(batch.producer_id, committed)
+        return
+    producer_id = batch.producer_id if batch.is_transactional else NO_PRODUCER_ID
+    for record in iterate_records(batch):
+        if record.key is not None:
+            yield ReplayedRecord(record.offset, record.key, record.value, producer_id)

@@ -1,0 +1,157 @@
+"""How transactions are fitted into the broker: what the coordinator is made of, and what Produce asks.
+
+The first batch of a transaction in a partition makes sure that the coordinator knows of the partition,
+so that it will get a marker: clients of transactions v1 must have said so before, for those of v2 it is
+added then and there (KIP-890). Any later batch finds the transaction open in the log, and asks nobody.
+While the producer's last transaction is not complete, for want of a leader that writes a marker, a
+Produce waits for a moment, so that the client need not ask again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+import trio
+
+from kafkalite.coordinators.transaction_coordinator.coordinator import (
+    TransactionConfig,
+    TransactionCoordinator,
+)
+from kafkalite.coordinators.transaction_coordinator.markers import MarkerWriter
+from kafkalite.coordinators.transaction_coordinator.state_log import TransactionLog
+from kafkalite.requests.purgatory import wait_until
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.record_batch import (
+    ATTRIBUTES_POSITION,
+    CONTROL_FLAG,
+    HEADER_BYTES,
+    TRANSACTIONAL_FLAG,
+    RecordBatch,
+)
+
+if TYPE_CHECKING:
+    from kafkalite.cluster.cluster import Cluster
+    from kafkalite.config import BrokerConfig
+    from kafkalite.group_coordinator.coordinator import GroupCoordinator
+    from kafkalite.log.producer_state import VerificationGuard
+    from kafkalite.replica.partition import Partition
+    from kafkalite.replica.topics import Topics
+    from kafkalite.requests.context import RequestContext
+    from kafkalite.wire.fields import InMemory
+    from kafkalite.wire.messages.produce import ProduceRequest
+
+# Versions of Produce: from here the client knows TRANSACTION_ABORTABLE, and is one of transactions v2.
+_ABORTABLE_SINCE: Final = 11
+_SECOND_GENERATION_SINCE: Final = 12
+_TRY_LATER: Final = frozenset({ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR})
+
+
+def open_transaction_coordinator(
+    config: BrokerConfig,
+    cluster: Cluster,
+    topics: Topics,
+    groups: GroupCoordinator,
+    now_ms: Callable[[], int],
+) -> TransactionCoordinator:
+    """The coordinator of all transactional ids of this process. It works once its `run` does."""
+    integer = config.integer
+    timeouts = TransactionConfig(
+        transaction_max_timeout_ms=integer("transaction.max.timeout.ms"),
+        transactional_id_expiration_ms=integer("transactional.id.expiration.ms"),
+        transaction_abort_timed_out_transaction_cleanup_interval_ms=integer(
+            "transaction.abort.timed.out.transaction.cleanup.interval.ms"
+        ),
+        transaction_remove_expired_transaction_cleanup_interval_ms=integer(
+            "transaction.remove.expired.transaction.cleanup.interval.ms"
+        ),
+    )
+
+    def server_version() -> int:
+        return cluster.features.get("transaction.version", 0)
+
+    return TransactionCoordinator(
+        timeouts,
+        TransactionLog(topics, now_ms, server_version),
+        MarkerWriter(topics, groups, now_ms),
+        now_ms=now_ms,
+        new_producer_id=cluster.allocate_producer_id,
+        server_version=server_version,
+    )
+
+
+async def await_previous_transaction(
+    coordinator: TransactionCoordinator,
+    config: BrokerConfig,
+    context: RequestContext,
+    transactional_id: str,
+) -> None:
+    """Wait until the id's last transaction is complete, but not for long.
+
+    Source: ReplicaManager.handleProduceAppend, which looks every 20 ms; we are told.
+    """
+    if not coordinator.is_ending(transactional_id):
+        return
+    await context.connection.own_task()
+    patience_ms = config.integer("add.partitions.to.txn.retry.backoff.max.ms")
+    await wait_until(
+        lambda: not coordinator.is_ending(transactional_id),
+        [coordinator.completions],
+        trio.current_time() + patience_ms / 1000,
+    )
+
+
+class NotInTransaction(KafkaError):
+    """A batch is refused before the log was looked at: the answer has no log start offset."""
+
+
+def is_transactional(records: InMemory) -> bool:
+    """Whether a batch says that it belongs to a transaction. One cut short is left to the log."""
+    if len(records) < HEADER_BYTES:
+        return False
+    flags = records[ATTRIBUTES_POSITION + 1]
+    return bool(flags & TRANSACTIONAL_FLAG) and not flags & CONTROL_FLAG
+
+
+def begin_transaction(
+    coordinator: TransactionCoordinator,
+    config: BrokerConfig,
+    context: RequestContext,
+    request: ProduceRequest,
+    partition: Partition,
+    records: InMemory,
+) -> VerificationGuard | None:
+    """See to it that a partition is in the transaction of a batch; the guard goes with the append.
+
+    Raises NotInTransaction, with the codes that the client's version knows (ReplicaManager,
+    AddPartitionsToTxnManager).
+    """
+    batch = RecordBatch(records)
+    if not batch.has_producer_id:
+        return None  # the log says what is wrong with it
+    if request.transactional_id is None:
+        raise NotInTransaction(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    adds = context.api_version >= _SECOND_GENERATION_SINCE
+    name = "transaction.partition.verification.enable"
+    if not adds and not config.boolean(name, context.node_id):
+        return None
+    try:
+        return coordinator.begin_in_partition(partition, request.transactional_id, batch, adds=adds)
+    except KafkaError as error:
+        raise _as_answered(error, context.api_version) from error
+
+
+def _as_answered(error: KafkaError, version: int) -> NotInTransaction:
+    is_concurrent = error.code is ErrorCode.CONCURRENT_TRANSACTIONS
+    if error.code in _TRY_LATER or (is_concurrent and version < _SECOND_GENERATION_SINCE):
+        # Not every client would retry on the code itself.
+        return NotInTransaction(
+            ErrorCode.NOT_ENOUGH_REPLICAS,
+            "Unable to verify the partition has been added to the transaction. Underlying error: "
+            f"{error.code.name}",
+        )
+    if error.code is ErrorCode.TRANSACTION_ABORTABLE and version < _ABORTABLE_SINCE:
+        return NotInTransaction(
+            ErrorCode.INVALID_TXN_STATE, "Partition was not added to the transaction"
+        )
+    return NotInTransaction(error.code, error.message)

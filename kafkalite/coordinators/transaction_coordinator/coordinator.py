@@ -1,0 +1,382 @@
+"""TransactionCoordinator: all transactional ids of this process, for each of its nodes.
+
+Every request is decided, written and adopted in one plain function, and the markers of a transaction
+that ends are written in it too, since every partition is in this process: the next request finds the
+transaction complete. What hinders a marker (a partition without a leader) is tried again; until then
+the producer is told CONCURRENT_TRANSACTIONS, as by Kafka.
+
+A node coordinates the ids whose partition of `__transaction_state` it leads; when that changes, the
+state needs no loading, for the nodes share it. Source: Kafka's TransactionCoordinator,
+TransactionStateManager, AddPartitionsToTxnManager.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import trio
+
+from kafkalite.coordinators.transaction_coordinator.end import completed, ended, fenced
+from kafkalite.coordinators.transaction_coordinator.markers import MarkerWriter
+from kafkalite.coordinators.transaction_coordinator.state_log import TransactionLog
+from kafkalite.coordinators.transaction_coordinator.transaction import (
+    ENDING,
+    NO_EPOCH,
+    VERSION_2,
+    TopicPartition,
+    Transaction,
+    TransactionState,
+    check_expected,
+    check_not_ending,
+    check_producer,
+    initialized,
+    with_partitions,
+)
+from kafkalite.requests.purgatory import Watchers
+from kafkalite.wire.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from kafkalite.log.producer_state import VerificationGuard
+    from kafkalite.replica.partition import Partition
+    from kafkalite.wire.record_batch import RecordBatch
+
+logger = logging.getLogger(__name__)
+
+# How long a marker that could not be written waits for the next try (Kafka's request retry backoff).
+_RETRY_SECONDS: Final = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionConfig:
+    """What the broker's configuration says of transactions; field names are the configs'."""
+
+    transaction_max_timeout_ms: int
+    transactional_id_expiration_ms: int
+    transaction_abort_timed_out_transaction_cleanup_interval_ms: int
+    transaction_remove_expired_transaction_cleanup_interval_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Producer:
+    """Who a transactional request says it is."""
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+
+
+class TransactionCoordinator:
+    """`server_version` gives the level of transaction.version; `new_producer_id` takes a node id."""
+
+    def __init__(
+        self,
+        config: TransactionConfig,
+        log: TransactionLog,
+        markers: MarkerWriter,
+        *,
+        now_ms: Callable[[], int],
+        new_producer_id: Callable[[int], int],
+        server_version: Callable[[], int],
+    ) -> None:
+        self.config = config
+        self._log = log
+        self._markers = markers
+        self._now_ms = now_ms
+        self._new_producer_id = new_producer_id
+        self._server_version = server_version
+        self._transactions: dict[str, Transaction] = {}
+        # Partitions that have no marker yet, of transactions whose end is decided.
+        self._unmarked: dict[str, set[TopicPartition]] = {}
+        self._must_retry = trio.Event()
+        # Notified when a transaction is complete.
+        self.completions = Watchers()
+
+    # Life
+
+    def load(self) -> None:
+        """Read back what was written, and finish what was being ended."""
+        for index in range(self._log.partition_count):
+            self._transactions.update(self._log.replay(index))
+        for transaction in list(self._transactions.values()):
+            if transaction.state in ENDING:
+                logger.info(
+                    "%s: finishing its transaction, which is %s",
+                    transaction.transactional_id,
+                    transaction.state.title,
+                )
+                self._write_markers(transaction)
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Load, then see to timeouts, expiry, and markers that could not be written."""
+        self.load()
+        config = self.config
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(
+                _every,
+                config.transaction_abort_timed_out_transaction_cleanup_interval_ms,
+                self.abort_timed_out,
+            )
+            nursery.start_soon(
+                _every,
+                config.transaction_remove_expired_transaction_cleanup_interval_ms,
+                self.remove_expired,
+            )
+            nursery.start_soon(self._retry_markers)
+            task_status.started()
+
+    async def _retry_markers(self) -> None:
+        while True:
+            await self._must_retry.wait()
+            self._must_retry = trio.Event()
+            await trio.sleep(_RETRY_SECONDS)
+            self.retry_markers()
+
+    def retry_markers(self) -> None:
+        """Try again to write the markers that are missing."""
+        for transactional_id in list(self._unmarked):
+            self._write_markers(self._transactions[transactional_id])
+
+    # What producers ask
+
+    def init_producer_id(
+        self,
+        transactional_id: str,
+        node_id: int,
+        *,
+        timeout_ms: int,
+        expected: tuple[int, int] | None,
+    ) -> tuple[int, int]:
+        """The producer id and epoch for a transactional id; whoever had it before is fenced.
+
+        Raises KafkaError: INVALID_TRANSACTION_TIMEOUT, PRODUCER_FENCED, CONCURRENT_TRANSACTIONS
+        (ask again: the open transaction is being aborted), and what `find` and writing raise.
+        """
+        if not transactional_id:
+            raise KafkaError(ErrorCode.INVALID_REQUEST)
+        if not 0 < timeout_ms <= self.config.transaction_max_timeout_ms:
+            raise KafkaError(ErrorCode.INVALID_TRANSACTION_TIMEOUT)
+        transaction = self._find(transactional_id, node_id)
+        if transaction is None:
+            producer_id = self._new_producer_id(node_id)
+            transaction = Transaction(transactional_id, producer_id, NO_EPOCH, timeout_ms)
+        if transaction.state is TransactionState.ONGOING:
+            check_expected(transaction, expected)
+            # Its epoch is never given to anybody: asking again bumps it once more.
+            self._fence(transaction, node_id)
+            raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
+        transaction = initialized(
+            transaction,
+            timeout_ms=timeout_ms,
+            expected=expected,
+            new_producer_id=lambda: self._new_producer_id(node_id),
+            now_ms=self._now_ms(),
+        )
+        self._adopt(transaction)
+        return transaction.producer_id, transaction.producer_epoch
+
+    def add_partitions(
+        self,
+        producer: Producer,
+        node_id: int,
+        partitions: frozenset[TopicPartition],
+        *,
+        client_version: int,
+    ) -> None:
+        """AddPartitionsToTxn and AddOffsetsToTxn. Raises KafkaError."""
+        transaction = self._existing(producer.transactional_id, node_id)
+        check_not_ending(transaction)
+        check_producer(transaction, producer.producer_id, producer.producer_epoch)
+        added = with_partitions(
+            transaction, partitions, client_version=client_version, now_ms=self._now_ms()
+        )
+        if added is not transaction:
+            self._check_generation(added)
+            self._adopt(added)
+
+    def verify_partition(self, producer: Producer, node_id: int, where: TopicPartition) -> None:
+        """Whether a partition was added. Raises KafkaError: TRANSACTION_ABORTABLE if not."""
+        transaction = self._existing(producer.transactional_id, node_id)
+        check_producer(transaction, producer.producer_id, producer.producer_epoch)
+        check_not_ending(transaction)
+        if where not in transaction.partitions:
+            raise KafkaError(ErrorCode.TRANSACTION_ABORTABLE)
+
+    def end(
+        self, producer: Producer, node_id: int, *, commit: bool, client_version: int
+    ) -> tuple[int, int]:
+        """EndTxn: the producer id and epoch to go on with. Raises KafkaError."""
+        transaction = self._existing(producer.transactional_id, node_id)
+        prepared = ended(
+            transaction,
+            producer.producer_id,
+            producer.producer_epoch,
+            commit=commit,
+            client_version=client_version,
+            new_producer_id=lambda: self._new_producer_id(node_id),
+            now_ms=self._now_ms(),
+        )
+        if prepared is None:
+            return transaction.producer_id, transaction.producer_epoch
+        self._check_generation(prepared)
+        self._adopt(prepared)
+        self._write_markers(prepared)
+        # What completing will make of it, whether or not that was possible by now.
+        after = completed(prepared, prepared.last_update_timestamp_ms)
+        return after.producer_id, after.producer_epoch
+
+    # What partitions ask, before the first batch of a transaction
+
+    def is_ending(self, transactional_id: str) -> bool:
+        """Whether the last transaction's markers are not all written yet."""
+        return transactional_id in self._unmarked
+
+    def begin_in_partition(
+        self, partition: Partition, transactional_id: str, batch: RecordBatch, *, adds: bool
+    ) -> VerificationGuard | None:
+        """Make sure that a partition is in the transaction of a batch: it is added, or was.
+
+        `adds` is whether the client leaves the adding to us (V2). The guard goes with the append.
+        Raises KafkaError: TRANSACTION_ABORTABLE when it was not added, INVALID_PRODUCER_EPOCH,
+        INVALID_PRODUCER_ID_MAPPING, CONCURRENT_TRANSACTIONS.
+        """
+        guard = partition.log.start_verification(
+            batch.producer_id, batch.base_sequence, batch.producer_epoch, supports_epoch_bump=adds
+        )
+        if guard is not None:
+            self.join(
+                Producer(transactional_id, batch.producer_id, batch.producer_epoch),
+                TopicPartition(partition.topic, partition.index),
+                adds=adds,
+            )
+        return guard
+
+    def join(self, producer: Producer, where: TopicPartition, *, adds: bool) -> None:
+        """The same without a batch: whoever leads a partition may ask any coordinator."""
+        try:
+            node_id = self._log.partition_of(producer.transactional_id).leader_id
+            if adds:
+                self.add_partitions(producer, node_id, frozenset({where}), client_version=2)
+            else:
+                self.verify_partition(producer, node_id, where)
+        except KafkaError as error:
+            if error.code is ErrorCode.PRODUCER_FENCED:
+                raise KafkaError(ErrorCode.INVALID_PRODUCER_EPOCH) from error
+            raise
+
+    # Administration
+
+    def describe(self, transactional_id: str, node_id: int) -> Transaction:
+        """Raises KafkaError: INVALID_REQUEST, NOT_COORDINATOR, TRANSACTIONAL_ID_NOT_FOUND."""
+        if not transactional_id:
+            raise KafkaError(ErrorCode.INVALID_REQUEST)
+        transaction = self._find(transactional_id, node_id)
+        if transaction is None:
+            raise KafkaError(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
+        return transaction
+
+    def of_node(self, node_id: int) -> Iterator[Transaction]:
+        """All that a node coordinates."""
+        return (
+            transaction
+            for transaction in self._transactions.values()
+            if self._log.partition_of(transaction.transactional_id).leader_id == node_id
+        )
+
+    # What time does
+
+    def abort_timed_out(self) -> None:
+        """Abort the transactions whose producer took longer than its timeout, and fence it."""
+        now_ms = self._now_ms()
+        for transaction in list(self._transactions.values()):
+            if not transaction.is_timed_out(now_ms):
+                continue
+            try:
+                leader_id = self._log.partition_of(transaction.transactional_id).leader_id
+                self._fence(transaction, leader_id)
+            except KafkaError as error:
+                logger.warning("%s: not aborted: %s", transaction.transactional_id, error)
+            else:
+                logger.info("%s: its transaction timed out", transaction.transactional_id)
+
+    def remove_expired(self) -> None:
+        """Forget the transactional ids that were idle for transactional.id.expiration.ms."""
+        now_ms = self._now_ms()
+        for transactional_id, transaction in list(self._transactions.items()):
+            if transaction.is_expired(now_ms, self.config.transactional_id_expiration_ms):
+                try:
+                    self._log.forget(transactional_id)
+                except KafkaError as error:
+                    logger.warning("%s: not forgotten: %s", transactional_id, error)
+                else:
+                    del self._transactions[transactional_id]
+
+    # Inside
+
+    def _find(self, transactional_id: str, node_id: int) -> Transaction | None:
+        if self._log.partition_of(transactional_id).coordinator_id != node_id:
+            raise KafkaError(ErrorCode.NOT_COORDINATOR)
+        return self._transactions.get(transactional_id)
+
+    def _existing(self, transactional_id: str, node_id: int) -> Transaction:
+        if not transactional_id:
+            raise KafkaError(ErrorCode.INVALID_REQUEST)
+        transaction = self._find(transactional_id, node_id)
+        if transaction is None:
+            raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+        return transaction
+
+    def _check_generation(self, transaction: Transaction) -> None:
+        """Records of version 0 cannot tell of the second generation. Raises KafkaError."""
+        if transaction.client_version >= VERSION_2 and self._server_version() < 1:
+            raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
+
+    def _fence(self, transaction: Transaction, node_id: int) -> None:
+        prepared = fenced(
+            transaction,
+            lambda: self._new_producer_id(node_id),
+            server_version=self._server_version(),
+            now_ms=self._now_ms(),
+        )
+        self._adopt(prepared)
+        self._write_markers(prepared)
+
+    def _adopt(self, transaction: Transaction) -> None:
+        """Written first: what is not in the log never was."""
+        self._log.write(transaction)
+        self._transactions[transaction.transactional_id] = transaction
+
+    def _write_markers(self, transaction: Transaction) -> None:
+        """Write what markers can be written; once all are, the transaction is complete."""
+        transactional_id = transaction.transactional_id
+        unmarked = self._unmarked.setdefault(transactional_id, set(transaction.partitions))
+        coordinator_epoch = self._log.partition_of(transactional_id).leader_epoch
+        commit = transaction.state is TransactionState.PREPARE_COMMIT
+        for where in sorted(unmarked):
+            if self._markers.write_if_needed(
+                where,
+                transaction.producer_id,
+                transaction.producer_epoch,
+                commit=commit,
+                coordinator_epoch=coordinator_epoch,
+                transaction_version=transaction.client_version,
+            ):
+                unmarked.discard(where)
+        if not unmarked:
+            try:
+                self._adopt(completed(transaction, self._now_ms()))
+            except KafkaError as error:
+                logger.warning("%s: not yet complete: %s", transactional_id, error)
+            else:
+                del self._unmarked[transactional_id]
+                self.completions.notify()
+                return
+        self._must_retry.set()
+
+
+async def _every(interval_ms: int, work: Callable[[], None]) -> None:
+    while True:
+        await trio.sleep(interval_ms / 1000)
+        work()

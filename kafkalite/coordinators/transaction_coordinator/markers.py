@@ -1,0 +1,98 @@
+"""Markers: how the partitions of a transaction are told that it ended, and how.
+
+All nodes of this process share their logs, so a marker is an append, not a request to another node.
+A partition without a leader is waited for. Apache Kafka 4.3.1 takes it for deleted and calls the
+transaction complete without its marker (KAFKA-20734), so that it hangs once the leader is back.
+Kafka's TransactionMarkerChannelManager, KafkaApis.handleWriteTxnMarkersRequest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from kafkalite.cluster.internal_topics import OFFSETS_TOPIC
+from kafkalite.log.producer_state import AppendOrigin
+from kafkalite.wire.control_records import build_end_transaction_marker
+from kafkalite.wire.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from kafkalite.coordinators.transaction_coordinator.transaction import TopicPartition
+    from kafkalite.group_coordinator.coordinator import GroupCoordinator
+    from kafkalite.replica.topics import Topics
+
+# The topic is gone; or the partition has seen a later epoch of this producer, which no marker of ours
+# can have preceded: neither has anything of this transaction that is undecided.
+_NOTHING_TO_END: Final = frozenset(
+    {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_PRODUCER_EPOCH}
+)
+
+
+class MarkerWriter:
+    """Writes markers into partitions, and tells the group coordinator of those in its own."""
+
+    def __init__(self, topics: Topics, groups: GroupCoordinator, now_ms: Callable[[], int]) -> None:
+        self._topics = topics
+        self._groups = groups
+        self._now_ms = now_ms
+
+    def write(
+        self,
+        where: TopicPartition,
+        producer_id: int,
+        producer_epoch: int,
+        *,
+        commit: bool,
+        coordinator_epoch: int,
+        transaction_version: int,
+        node_id: int | None = None,
+    ) -> None:
+        """Write one marker; `node_id` must lead the partition, unless it is None.
+
+        Raises KafkaError: UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER and what appending
+        raises (INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED, NOT_ENOUGH_REPLICAS).
+        """
+        topic = self._topics.get(where.topic)
+        if topic is None or not 0 <= where.partition < len(topic.partitions):
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        partition = topic.partitions[where.partition]
+        leader_id = partition.leader_id if node_id is None else node_id
+        if leader_id < 0:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        partition.check_leader(leader_id, -1, leader_only=True)
+        marker = build_end_transaction_marker(
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            commit=commit,
+            coordinator_epoch=coordinator_epoch,
+            timestamp=self._now_ms(),
+        )
+        partition.append(
+            marker, origin=AppendOrigin.COORDINATOR, transaction_version=transaction_version
+        )
+        if where.topic == OFFSETS_TOPIC:
+            self._groups.transaction_ended(where.partition, producer_id, committed=commit)
+
+    def write_if_needed(
+        self,
+        where: TopicPartition,
+        producer_id: int,
+        producer_epoch: int,
+        *,
+        commit: bool,
+        coordinator_epoch: int,
+        transaction_version: int,
+    ) -> bool:
+        """The same for the coordinator: whether the partition is done; if not, try again later."""
+        try:
+            self.write(
+                where,
+                producer_id,
+                producer_epoch,
+                commit=commit,
+                coordinator_epoch=coordinator_epoch,
+                transaction_version=transaction_version,
+            )
+        except KafkaError as error:
+            return error.code in _NOTHING_TO_END
+        return True

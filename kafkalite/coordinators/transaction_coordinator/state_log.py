@@ -1,0 +1,156 @@
+"""`__transaction_state`: what survives the coordinator, in Kafka's schema.
+
+The last record of a transactional id says all that is known of it; a tombstone forgets it. A record is
+written before it is acted upon, so what a crash leaves is a transaction that is ongoing (it goes on),
+or one whose end was decided (it is finished at the start), or one that is complete.
+Source: Kafka's TransactionLog, TransactionLogValue; KIP-98, KIP-915.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from kafkalite.cluster.internal_topics import TRANSACTIONS_TOPIC
+from kafkalite.coordinators.coordinator_log import batches_of, offline_if_damaged
+from kafkalite.coordinators.transaction_coordinator.transaction import (
+    TopicPartition,
+    Transaction,
+    TransactionState,
+)
+from kafkalite.group_coordinator.java_hash import java_hash
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.messages.stored import TRANSACTION_STATE, decode, decode_key, encode
+from kafkalite.wire.messages.stored.transaction_log import (
+    PartitionsSchema,
+    TransactionLogKey,
+    TransactionLogValue,
+)
+from kafkalite.wire.record_batch import iterate_records
+
+if TYPE_CHECKING:
+    from kafkalite.replica.partition import Partition
+    from kafkalite.replica.topics import Topics
+
+# What a failed append means to those who asked the coordinator (TransactionStateManager).
+_AS_ANSWERED: Final = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+}
+
+
+class TransactionLog:
+    """The topic `__transaction_state`. `now_ms` stamps the records.
+
+    `server_version` is the level of the feature transaction.version: 0 stands for a cluster with older
+    Kafkas, which read records of version 0 only. Those of version 1 have tagged fields.
+    """
+
+    def __init__(
+        self, topics: Topics, now_ms: Callable[[], int], server_version: Callable[[], int]
+    ) -> None:
+        self._topics = topics
+        self._now_ms = now_ms
+        self._server_version = server_version
+
+    @property
+    def partition_count(self) -> int:
+        """0 while the topic does not exist."""
+        topic = self._topics.get(TRANSACTIONS_TOPIC)
+        return 0 if topic is None else len(topic.partitions)
+
+    def partition_of(self, transactional_id: str) -> Partition:
+        """Whose leader coordinates the id. Raises KafkaError(NOT_COORDINATOR) before there is one."""
+        topic = self._topics.get(TRANSACTIONS_TOPIC)
+        if topic is None:
+            raise KafkaError(ErrorCode.NOT_COORDINATOR)
+        return topic.partitions[java_hash(transactional_id) % len(topic.partitions)]
+
+    def write(self, transaction: Transaction) -> None:
+        """Raises KafkaError with the code the client gets; nothing has changed then."""
+        version = min(self._server_version(), 1)
+        self._append(transaction.transactional_id, value_of(transaction, version))
+
+    def forget(self, transactional_id: str) -> None:
+        """Write a tombstone. Raises KafkaError."""
+        self._append(transactional_id, None)
+
+    def _append(self, transactional_id: str, value: bytes | None) -> None:
+        key = encode(TransactionLogKey(transactional_id=transactional_id))
+        try:
+            self.partition_of(transactional_id).append_own([(key, value)], self._now_ms())
+        except KafkaError as error:
+            raise KafkaError(_AS_ANSWERED.get(error.code, error.code), error.message) from error
+
+    def replay(self, index: int) -> dict[str, Transaction]:
+        """What one partition says, by transactional id."""
+        topic = self._topics.get(TRANSACTIONS_TOPIC)
+        found: dict[str, Transaction] = {}
+        if topic is None:
+            return found
+        log = topic.partitions[index].log
+        with offline_if_damaged(log):
+            for batch in batches_of(log):
+                for record in () if batch.is_control else iterate_records(batch):
+                    key = None if record.key is None else decode_key(record.key, TRANSACTION_STATE)
+                    if not isinstance(key, TransactionLogKey):
+                        continue
+                    transactional_id = key.transactional_id
+                    if record.value is None:
+                        found.pop(transactional_id, None)
+                    else:
+                        found[transactional_id] = transaction_of(transactional_id, record.value)
+        return found
+
+
+def value_of(transaction: Transaction, version: int = 1) -> bytes:
+    """The record's value; version 0 says nothing of what the second generation needs."""
+    by_topic: dict[str, list[int]] = {}
+    for topic, partition in sorted(transaction.partitions):
+        by_topic.setdefault(topic, []).append(partition)
+    value = TransactionLogValue(
+        producer_id=transaction.producer_id,
+        producer_epoch=transaction.producer_epoch,
+        transaction_timeout_ms=transaction.timeout_ms,
+        transaction_status=transaction.state,
+        transaction_partitions=None
+        if transaction.state is TransactionState.EMPTY
+        else [
+            PartitionsSchema(topic=topic, partition_ids=indexes)
+            for topic, indexes in by_topic.items()
+        ],
+        transaction_last_update_timestamp_ms=transaction.last_update_timestamp_ms,
+        transaction_start_timestamp_ms=transaction.start_timestamp_ms,
+    )
+    if version >= 1:
+        value.previous_producer_id = transaction.previous_producer_id
+        value.next_producer_id = transaction.next_producer_id
+        value.client_transaction_version = transaction.client_version
+    return encode(value, version)
+
+
+def transaction_of(transactional_id: str, data: bytes) -> Transaction:
+    """What a record's value says; raises ProtocolViolation for a version that is not known."""
+    value = decode(TransactionLogValue, data)
+    return Transaction(
+        transactional_id,
+        value.producer_id,
+        value.producer_epoch,
+        value.transaction_timeout_ms,
+        state=TransactionState(value.transaction_status),
+        partitions=frozenset(
+            TopicPartition(each.topic, partition)
+            for each in value.transaction_partitions or ()
+            for partition in each.partition_ids
+        ),
+        start_timestamp_ms=value.transaction_start_timestamp_ms,
+        last_update_timestamp_ms=value.transaction_last_update_timestamp_ms,
+        previous_producer_id=value.previous_producer_id,
+        next_producer_id=value.next_producer_id,
+        client_version=value.client_transaction_version,
+    )

@@ -1,0 +1,1 @@
+"""Partitions, their logs, and reads from them: Kafka's ReplicaManager."""

@@ -1,0 +1,286 @@
+"""One partition as its leader sees it: a log, a high watermark, a leader epoch, and who waits.
+
+Everything a client does to records goes through here, in plain functions that never wait, and hence
+are atomic among the broker's tasks. The one thing that takes time, waiting for an append, is done by
+watching: whoever waits adds itself to `watchers`, and every append tells them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+from uuid import UUID
+
+from kafkalite.log.log import AppendInfo, AppendOrigin, Log, ReadResult
+from kafkalite.log.own_append import Pair, append_own
+from kafkalite.log.plain_append import NOT_PLAIN, append_plain
+from kafkalite.log.producer_state import VerificationGuard
+from kafkalite.requests.purgatory import Watchers
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.record_batch import Record, build_batch
+
+ALL_IN_SYNC: int = -1  # required acks
+
+# DeleteRecords' offset for everything there is.
+_UP_TO_HIGH_WATERMARK: Final = -1
+
+
+class Partition:
+    """A partition's log with what the cluster knows about it.
+
+    `leader_id`, `leader_epoch`, `replicas` and `in_sync_replicas` are the metadata image's, set by
+    whoever changes it, who calls `metadata_changed` after that.
+    """
+
+    __slots__ = (
+        "_epoch_start_offset",
+        "_known_epoch",
+        "in_sync_replicas",
+        "index",
+        "is_deleted",
+        "leader_epoch",
+        "leader_id",
+        "log",
+        "replicas",
+        "topic",
+        "topic_id",
+        "watchers",
+    )
+
+    def __init__(
+        self,
+        topic: str,
+        topic_id: UUID,
+        index: int,
+        log: Log,
+        *,
+        leader_id: int,
+        leader_epoch: int,
+        replicas: list[int],
+        in_sync_replicas: list[int],
+    ) -> None:
+        self.topic = topic
+        self.topic_id = topic_id
+        self.index = index
+        self.log = log
+        self.leader_id = leader_id
+        self.leader_epoch = leader_epoch
+        self.replicas = replicas
+        self.in_sync_replicas = in_sync_replicas
+        self.is_deleted = False
+        self.watchers = Watchers()
+        self._known_epoch = leader_epoch
+        self._epoch_start_offset = self._find_epoch_start()
+        self._advance_high_watermark()
+        self._watch_flushes()
+
+    def __repr__(self) -> str:
+        return f"<Partition {self.topic}-{self.index}>"
+
+    def _watch_flushes(self) -> None:
+        if self.log.config.visible_after_flush:
+            self.log.on_flushed = self._flushed
+
+    def log_moved(self, log: Log) -> None:
+        """The log lies in another data directory now; it is the same in all else."""
+        self.log = log
+        self._watch_flushes()
+        self._advance_high_watermark()
+        self.watchers.notify()
+
+    @property
+    def coordinator_id(self) -> int:
+        """Who coordinates the groups or transactions kept here: the leader, -1 if the log is offline."""
+        return self.leader_id if self.log.offline_reason is None else -1
+
+    @property
+    def high_watermark(self) -> int:
+        """Up to where consumers may read."""
+        return self.log.high_watermark
+
+    @property
+    def last_stable_offset(self) -> int:
+        """Up to where READ_COMMITTED consumers may read: the first open transaction's begin."""
+        return self.log.last_stable_offset
+
+    def _advance_high_watermark(self) -> None:
+        # The minimum over the in-sync replicas: they all share this one log.
+        self.log.advance_high_watermark(self.log.visible_end_offset)
+
+    def _flushed(self) -> None:
+        """More is on the disk, and may be seen (kafkalite.visible.after.flush)."""
+        self._advance_high_watermark()
+        self.watchers.notify()
+
+    def _find_epoch_start(self) -> int:
+        epochs = self.log.leader_epochs.entries
+        if epochs and epochs[-1][0] == self.leader_epoch:
+            return epochs[-1][1]
+        return self.log.log_end_offset
+
+    def check_leader(self, node_id: int, current_leader_epoch: int, *, leader_only: bool) -> None:
+        """Refuse a request that `node_id` cannot answer, or that was meant for another epoch.
+
+        A negative epoch skips that check (KIP-320). A replica that does not lead may be read from where
+        `leader_only` is false (KIP-392). Raises KafkaError with FENCED_LEADER_EPOCH,
+        UNKNOWN_LEADER_EPOCH or NOT_LEADER_OR_FOLLOWER; a node without a replica knows no epoch
+        (ReplicaManager.getPartitionOrError, Partition.getLocalLog).
+        """
+        if node_id != self.leader_id and node_id not in self.replicas:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        if 0 <= current_leader_epoch != self.leader_epoch:
+            if current_leader_epoch < self.leader_epoch:
+                raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH)
+            raise KafkaError(ErrorCode.UNKNOWN_LEADER_EPOCH)
+        if leader_only and node_id != self.leader_id:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+    def append(
+        self,
+        records: bytes | bytearray | memoryview,
+        *,
+        required_acks: int = ALL_IN_SYNC,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+        verification_guard: VerificationGuard | None = None,
+        transaction_version: int = 0,
+    ) -> AppendInfo:
+        """Append one batch, move the high watermark and wake whoever waits for it.
+
+        Raises KafkaError: NOT_ENOUGH_REPLICAS when all in-sync replicas are asked for and they are
+        fewer than min.insync.replicas, and whatever `Log.append` finds wrong with the batch.
+        """
+        log = self.log
+        if required_acks == ALL_IN_SYNC:
+            needed = min(log.config.min_insync_replicas, len(self.replicas))
+            if len(self.in_sync_replicas) < needed:
+                raise KafkaError(
+                    ErrorCode.NOT_ENOUGH_REPLICAS,
+                    f"{len(self.in_sync_replicas)} replicas of {self.topic}-{self.index} are in "
+                    f"sync, min.insync.replicas asks for {needed}",
+                )
+        info = log.append(
+            records,
+            leader_epoch=self.leader_epoch,
+            origin=origin,
+            verification_guard=verification_guard,
+            transaction_version=transaction_version,
+        )
+        self._advance_high_watermark()
+        self.watchers.notify()
+        return info
+
+    def append_plain(
+        self, records: bytes | bytearray | memoryview, required_acks: int = ALL_IN_SYNC
+    ) -> int:
+        """`append` of a client's batch for which the short way is enough (log/plain_append.py).
+
+        Its base offset, or NOT_PLAIN: then nothing was done. Raises KafkaError(KAFKA_STORAGE_ERROR).
+        """
+        log = self.log
+        in_sync = len(self.in_sync_replicas)
+        if (
+            in_sync < log.config.min_insync_replicas
+            and in_sync < len(self.replicas)
+            and required_acks == ALL_IN_SYNC
+        ):
+            return NOT_PLAIN
+        base_offset = append_plain(log, records, self.leader_epoch)
+        if base_offset != NOT_PLAIN:
+            log.advance_high_watermark(log.log_end_offset)
+            self.watchers.notify()
+        return base_offset
+
+    def append_own(self, pairs: Sequence[Pair], timestamp: int) -> int:
+        """`append` of a coordinator's keys and values, in no transaction, as one batch; its base offset.
+
+        Raises KafkaError as `append` does.
+        """
+        log = self.log
+        in_sync = len(self.in_sync_replicas)
+        if in_sync >= log.config.min_insync_replicas or in_sync >= len(self.replicas):
+            base_offset = append_own(log, pairs, timestamp, self.leader_epoch)
+            if base_offset != NOT_PLAIN:
+                log.advance_high_watermark(log.log_end_offset)
+                self.watchers.notify()
+                return base_offset
+        batch = build_batch([Record(timestamp=timestamp, key=k, value=v) for k, v in pairs])
+        return self.append(batch, origin=AppendOrigin.COORDINATOR).base_offset
+
+    def read_limit(self, *, committed_only: bool) -> int:
+        """The offset before which a consumer's read ends."""
+        return self.log.last_stable_offset if committed_only else self.log.high_watermark
+
+    def read(
+        self,
+        offset: int,
+        max_bytes: int,
+        *,
+        committed_only: bool = False,
+        minimum_one_batch: bool = True,
+    ) -> ReadResult:
+        """Read from `offset` on, for a consumer. The records are to be closed by the caller.
+
+        Raises KafkaError (OFFSET_OUT_OF_RANGE).
+        """
+        return self.log.read(
+            offset,
+            max_bytes,
+            upper_bound=self.read_limit(committed_only=committed_only),
+            minimum_one_batch=minimum_one_batch,
+            with_aborted_transactions=committed_only,
+        )
+
+    def delete_records_before(self, offset: int) -> int:
+        """Move the log start up to `offset`, -1 for the high watermark; the log start after that.
+
+        Raises KafkaError: POLICY_VIOLATION for a log that is compacted only, OFFSET_OUT_OF_RANGE.
+        """
+        if not self.log.config.delete:
+            raise KafkaError(
+                ErrorCode.POLICY_VIOLATION,
+                f"Records of partition {self.topic}-{self.index} can not be deleted due to the "
+                "configured policy",
+            )
+        if offset == _UP_TO_HIGH_WATERMARK:
+            offset = self.high_watermark
+        if offset < 0:
+            raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
+        log_start_offset = self.log.delete_records_before(offset)
+        self.watchers.notify()
+        return log_start_offset
+
+    def metadata_changed(self) -> None:
+        """Leader, epoch or replicas are others now: whoever waits here has to look again."""
+        if self._known_epoch != self.leader_epoch:
+            self._known_epoch = self.leader_epoch
+            self._epoch_start_offset = self._find_epoch_start()
+        self.watchers.notify()
+
+    def deleted(self) -> None:
+        """The topic is gone: whoever waits here has to be told."""
+        self.is_deleted = True
+        self.watchers.notify()
+
+    def epoch_of(self, offset: int) -> int:
+        """The leader epoch in which `offset` was or will be written; -1 if that is forgotten."""
+        if offset >= self._epoch_start_offset:
+            return self.leader_epoch
+        return self.log.leader_epochs.epoch_of(offset)
+
+    def end_offset_for_epoch(self, leader_epoch: int) -> tuple[int, int]:
+        """(epoch, its end offset) for the largest epoch not above `leader_epoch`; (-1, -1) if none.
+
+        Our own epoch counts even before its first batch: Kafka notes it when a leader is elected,
+        we when something is appended in it (LeaderEpochFileCache.endOffsetFor).
+        """
+        log = self.log
+        if leader_epoch == self.leader_epoch:
+            return leader_epoch, log.log_end_offset
+        if leader_epoch == -1 or leader_epoch > self.leader_epoch:
+            return -1, -1
+        latest = log.leader_epochs.latest
+        if latest == -1:
+            return leader_epoch, self._epoch_start_offset
+        if leader_epoch > latest:
+            return latest, self._epoch_start_offset
+        return log.end_offset_for_epoch(leader_epoch)

@@ -1,0 +1,160 @@
+"""The logs of all partitions: where `Topics` asks for one, and never sees a path."""
+
+from __future__ import annotations
+
+import logging
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+from kafkalite.cluster.metadata_log import METADATA_TOPIC
+from kafkalite.log.config import LogConfig
+from kafkalite.log.directory import LogDirectory
+from kafkalite.log.log import Log
+from kafkalite.log.manager import LogManager
+from kafkalite.log.offline import offline_log
+from kafkalite.log.open_files import OpenFiles
+from kafkalite.wire.errors import KafkaError
+
+if TYPE_CHECKING:
+    from kafkalite.cluster.image import MetadataImage
+    from kafkalite.config import BrokerConfig
+
+logger = logging.getLogger(__name__)
+
+# Below are ids that say something else: not assigned, lost, to be found out (Kafka's DirectoryId).
+_FIRST_DIRECTORY_ID: Final = 100
+
+
+class PartitionLogs:
+    """Every log of this process' data directories, which are locked until `close`.
+
+    A directory that cannot be opened is left out, and its partitions are offline; the first one holds
+    the metadata, and must work.
+
+    Raises OSError, and DataDirectoryInUse or InconsistentDataDirectory of `log.errors`.
+    """
+
+    def __init__(self, config: BrokerConfig, now_ms: Callable[[], int]) -> None:
+        self._config = config
+        self._now_ms = now_ms
+        self._open_files = OpenFiles()
+        directories: list[LogDirectory] = []
+        failed: dict[Path, OSError] = {}
+        cluster_id = config.string("kafkalite.cluster.id")
+        try:
+            for path in config.log_dirs:
+                try:
+                    directory = LogDirectory.open(
+                        Path(path),
+                        cluster_id=cluster_id,
+                        node_id=config.node_id,
+                        now_ms=now_ms,
+                        open_files=self._open_files,
+                    )
+                except OSError as error:
+                    if not directories:
+                        raise
+                    logger.error("%s: offline: %s", path, error)
+                    failed[Path(path).absolute()] = error
+                    continue
+                cluster_id = directory.cluster_id
+                directories.append(directory)
+        except BaseException:
+            LogManager(directories).close()
+            raise
+        self.manager = LogManager(directories, failed)
+        self.cluster_id = directories[0].cluster_id
+        self.directory_ids = [_as_uuid(directory.directory_id) for directory in directories]
+
+    def open_metadata(self) -> Log:
+        """The log of the cluster's metadata, beside the partitions. Raises KafkaError.
+
+        It keeps everything, until snapshots say what may go.
+        """
+        smaller = self._config["internal.metadata.log.segment.bytes"]
+        size = smaller or self._config["metadata.log.segment.bytes"]
+        assert isinstance(size, int)
+        config = LogConfig(
+            retention_ms=-1,
+            retention_bytes=-1,
+            max_message_bytes=2**31 - 1,
+            segment_bytes=size,
+            segment_ms=self._config.integer("metadata.log.segment.ms"),
+        )
+        first = self.manager.directories[0]
+        return self.manager.open_log(METADATA_TOPIC, 0, config, assigned=[first.directory_id])
+
+    def remove_strays(self, image: MetadataImage) -> None:
+        """Remove the logs of partitions that do not exist: a deletion that a crash cut short.
+
+        Raises OSError.
+        """
+        for stored in self.manager.stored_partitions():
+            if stored.topic == METADATA_TOPIC:
+                continue
+            topic = image.topics.get(stored.topic)
+            if (
+                topic is None
+                or stored.partition >= len(topic.partitions)
+                or stored.topic_id not in (None, topic.topic_id)
+            ):
+                logger.warning("%s: belongs to no topic, removed", stored.path)
+                self.manager.discard(stored)
+        self.manager.unlink_deleted()
+
+    def place(self, topic: str, index: int) -> UUID:
+        """The id of the directory in which a new partition's log will lie. Raises KafkaError."""
+        cordoned = self._config.is_cordoned
+        avoided = [each for each in self.manager.directories if cordoned(each.path)]
+        return _as_uuid(self.manager.place(topic, index, avoided).directory_id)
+
+    def all_placed(self) -> None:
+        """Partitions that were given a directory are open now, or will never be."""
+        self.manager.all_placed()
+
+    def open(
+        self,
+        topic: str,
+        topic_id: UUID,
+        index: int,
+        config: LogConfig,
+        assigned: Collection[UUID] = (),
+    ) -> Log:
+        """The log of a partition, new or as it was; an offline one if it cannot be opened."""
+        directory_ids = [_as_text(each) for each in assigned if each.int >= _FIRST_DIRECTORY_ID]
+        try:
+            return self.manager.open_log(
+                topic, index, config, topic_id=topic_id, assigned=directory_ids
+            )
+        except KafkaError as error:
+            logger.error("partition %s-%d is offline: %s", topic, index, error.message)
+            return offline_log(
+                (self.manager.directory_of(topic, index) or Path()) / f"{topic}-{index}",
+                config,
+                error.message or error.code.name,
+                now_ms=self._now_ms,
+                open_files=self._open_files,
+            )
+
+    def delete(self, topic: str, index: int, log: Log) -> None:
+        """Its partition is gone: so is the log, and after file.delete.delay.ms so are its files."""
+        try:
+            self.manager.delete_log(topic, index)
+        except KafkaError as error:
+            logger.error("the log of %s-%d is left behind: %s", topic, index, error)
+
+    def close(self) -> None:
+        """Close all logs, and give the directories back."""
+        self.manager.close()
+
+
+# As meta.properties has it, a directory's id is 22 characters of base64: 16 bytes.
+def _as_uuid(directory_id: str) -> UUID:
+    return UUID(bytes=urlsafe_b64decode(directory_id + "=="))
+
+
+def _as_text(directory_id: UUID) -> str:
+    return urlsafe_b64encode(directory_id.bytes).decode().rstrip("=")

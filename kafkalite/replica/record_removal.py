@@ -1,0 +1,54 @@
+"""Records taken out of the middle of a log, as if compaction had found them outdated: for tests.
+
+Offsets, batches' ends and all other records stay, as after any compaction; what reads the log meets
+a gap. The batch at a segment's end stays even when it is emptied, so that consumers can go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from kafkalite.log.compaction import Compaction, Step, run_steps
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.record_batch import Record
+
+if TYPE_CHECKING:
+    from kafkalite.log.log import Log
+
+
+def remove_records(log: Log, first_offset: int, end_offset: int) -> None:
+    """Remove the records from `first_offset` up to, not including, `end_offset`.
+
+    Raises:
+        KafkaError: OFFSET_OUT_OF_RANGE, the log has (decided) records only in part of the range;
+            KAFKA_STORAGE_ERROR.
+        OSError: the disk is at fault; the log is as it was.
+    """
+    log.check_online()
+    if not log.log_start_offset <= first_offset < end_offset <= log.last_stable_offset:
+        raise KafkaError(
+            ErrorCode.OFFSET_OUT_OF_RANGE,
+            f"no records [{first_offset}, {end_offset}) to remove from {log.name}: it has "
+            f"[{log.log_start_offset}, {log.last_stable_offset})",
+        )
+    if end_offset > log.segments.active.base_offset:
+        log.roll()
+    log.cleaning = None  # a round that is under way stops
+    run_steps(_Removal(log, first_offset, end_offset).run())
+
+
+class _Removal(Compaction):
+    """A round of compaction that goes by offsets, not by keys."""
+
+    def __init__(self, log: Log, first_offset: int, end_offset: int) -> None:
+        super().__init__(log, first_offset, log.segments.active.base_offset, max_keys=1)
+        self._range = range(first_offset, end_offset)
+
+    def _build_map(self) -> Iterator[Step]:
+        # Segments before this offset are gone through.
+        self._map.latest_offset = self._range.stop - 1
+        return iter(())
+
+    def _is_kept(self, record: Record, horizon_ms: int | None) -> bool:
+        return record.offset not in self._range

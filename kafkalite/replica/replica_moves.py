@@ -1,0 +1,178 @@
+"""Moves of partitions between data directories (KIP-113): asked for, carried on in the background, ended.
+
+The log side is log/future_log.py. Here is who may ask for what (Kafka's ReplicaManager.alterReplicaLogDirs),
+the task that copies in slices within `replica.alter.log.dirs.io.max.bytes.per.second`, and the note in
+the metadata of where a partition lies now.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from base64 import urlsafe_b64decode
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+import trio
+
+from kafkalite.log.cleaner import Throttle
+from kafkalite.log.files import LONGEST_NAME, future_directory
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.messages.stored.partition_change_record import PartitionChangeRecord
+
+if TYPE_CHECKING:
+    from kafkalite.cluster.cluster import Cluster
+    from kafkalite.config import BrokerConfig
+    from kafkalite.log.directory import LogDirectory
+    from kafkalite.log.future_log import LogMove
+    from kafkalite.replica.partition_logs import PartitionLogs
+    from kafkalite.replica.topics import Topics
+
+logger = logging.getLogger(__name__)
+
+# Requests wait at most about this long for a slice.
+_SLICE_SECONDS: Final = 0.01
+# A disk that is full, say: the copy waits for room.
+_RETRY_SECONDS: Final = 5.0
+
+
+class ReplicaMoves:
+    """All moves of one broker. Goes on with those that a restart found."""
+
+    def __init__(
+        self, config: BrokerConfig, cluster: Cluster, topics: Topics, logs: PartitionLogs
+    ) -> None:
+        self._config = config
+        self._cluster = cluster
+        self._topics = topics
+        self._manager = logs.manager
+        self._begun = trio.Event()
+        self._manager.resume_moves()
+
+    def request(self, node_id: int, topic: str, index: int, path: str) -> None:
+        """Let a replica lie in the data directory at `path`; back where it is, if it is moving.
+
+        Raises KafkaError: INVALID_TOPIC_EXCEPTION (the name leaves no room for a suffix),
+        LOG_DIR_NOT_FOUND, KAFKA_STORAGE_ERROR, UNKNOWN_TOPIC_OR_PARTITION, REPLICA_NOT_AVAILABLE.
+        """
+        if len(future_directory(topic, index)) > LONGEST_NAME:
+            raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, "The topic name is too long.")
+        target = self._online_directory(path)
+        found = self._topics.get(topic)
+        partition = (
+            found.partitions[index] if found and 0 <= index < len(found.partitions) else None
+        )
+        if partition is not None and partition.log.offline_reason is not None:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, partition.log.offline_reason)
+        move = self._manager.moves.get((topic, index))
+        if move is not None and move.target_directory is not target:
+            self._manager.cancel_move(topic, index)
+            move = None
+        if partition is None:
+            self._manager.prefer(topic, index, target)
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        if node_id not in partition.replicas:
+            raise KafkaError(ErrorCode.REPLICA_NOT_AVAILABLE)
+        if move is not None or self._manager.directory_of(topic, index) == target.path:
+            return
+        if self._config.is_cordoned(target.path, node_id):
+            raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"{target.path} is cordoned")
+        if self._manager.has_failed:
+            # As Kafka: nobody knows whether a copy lies in the directory that does not work.
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "a data directory is offline")
+        move = self._manager.begin_move(topic, index, target)
+        logger.info("%r begins", move)
+        self._begun.set()
+
+    def _online_directory(self, path: str) -> LogDirectory:
+        directory = self._manager.directory_at(path)
+        if directory is None and path not in map(str, self._manager.failed):
+            raise KafkaError(
+                ErrorCode.LOG_DIR_NOT_FOUND, f"Log dir {path} is not found in the config."
+            )
+        if directory is None or directory.failure is not None:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"Log directory {path} is offline")
+        return directory
+
+    async def run(self) -> None:
+        """Carry moves on, one after the other, whenever there are any."""
+        while True:
+            while self._manager.moves:
+                move = next(iter(self._manager.moves.values()))
+                try:
+                    await self._carry(move)
+                except KafkaError as error:
+                    await self._failed(move, error)
+            self._begun = trio.Event()
+            await self._begun.wait()
+
+    async def _carry(self, move: LogMove) -> None:
+        """Copy until the move is at its end, or is not wanted any more. Raises KafkaError."""
+        # A long copy is flushed as it goes, in a thread, so that there is little left at the end.
+        while self._is_wanted(move) and not await self._copy(move):
+            flush = move.begin_flush()
+            if flush is None:
+                continue
+            try:
+                await trio.to_thread.run_sync(flush.run)
+            except OSError as error:
+                raise flush.fail(error) from error
+            flush.complete()
+
+    async def _copy(self, move: LogMove) -> bool:
+        """Copy all that is there now; True when the log has moved. Raises KafkaError."""
+        throttle = Throttle(
+            max(1, self._config.integer("replica.alter.log.dirs.io.max.bytes.per.second")),
+            trio.current_time(),
+        )
+        began = time.perf_counter()
+        while self._is_wanted(move):
+            size = move.step()
+            if move.is_caught_up:
+                if move.is_flushed:
+                    self._finish(move)
+                    return True
+                return False
+            wait = throttle.wait_s(size, trio.current_time())
+            if wait or time.perf_counter() - began > _SLICE_SECONDS:
+                await trio.sleep(wait)
+                began = time.perf_counter()
+        return False
+
+    def _is_wanted(self, move: LogMove) -> bool:
+        return self._manager.moves.get(move.key) is move
+
+    def _finish(self, move: LogMove) -> None:
+        """The last act, without a pause in it: the future log is the partition's log now."""
+        name, index = move.key
+        topic = self._topics.get(name)
+        assert topic is not None, "a topic's deletion ends its moves"
+        partition = topic.partitions[index]
+
+        def assign(directory: LogDirectory) -> None:
+            directory_id = UUID(bytes=urlsafe_b64decode(directory.directory_id + "=="))
+            self._cluster.write(
+                [
+                    PartitionChangeRecord(
+                        partition_id=index,
+                        topic_id=topic.topic_id,
+                        directories=[directory_id] * len(partition.replicas),
+                    )
+                ]
+            )
+
+        partition.log_moved(self._manager.finish_move(move, assign))
+        logger.info("%r is done", move)
+
+    async def _failed(self, move: LogMove, error: KafkaError) -> None:
+        if not self._is_wanted(move):
+            return
+        is_broken = move.future.offline_reason or move.source.offline_reason
+        if error.code is ErrorCode.KAFKA_STORAGE_ERROR and not is_broken:
+            await trio.sleep(_RETRY_SECONDS)
+            return
+        logger.error("%r ends: %s", move, error)
+        try:
+            self._manager.cancel_move(*move.key)
+        except KafkaError as another:
+            logger.error("%r is not cleared away: %s", move, another)

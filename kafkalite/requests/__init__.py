@@ -1,0 +1,1 @@
+"""A request while it is handled: its context, and how it waits."""

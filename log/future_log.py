@@ -1,0 +1,191 @@
+"""Moving a log to another data directory while it is in use (KIP-113).
+
+The copy, the future log, grows in `topic-partition.<unique>-future` under the other directory, batch by
+batch as a follower's would, until it ends where the log ends. Then, with nobody in between, it takes the
+log's place: its directory takes the name `topic-partition`, and the old one's becomes `...-delete`.
+
+A crash leaves the log where it was, or where it is to be, or (between the two renames) in both. Then the
+directory that the metadata name counts; the caller writes that before the first rename. A future log
+found at a start is cut to where it agrees with the log (by leader epochs, KIP-101), and goes on.
+Source: Kafka's ReplicaAlterLogDirsThread, LogManager.replaceCurrentWithFutureLog.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kafkalite.log.retention import truncate_fully
+from kafkalite.wire.errors import KafkaError
+from kafkalite.wire.record_batch import iterate_batches
+
+if TYPE_CHECKING:
+    from kafkalite.log.checkpoints import TopicPartition
+    from kafkalite.log.directory import LogDirectory
+    from kafkalite.log.flushing import Flush
+    from kafkalite.log.log import Log
+
+# Of the smallest batches that is about 10 ms.
+_STEP_BYTES = 64 << 10
+# As much may be left for the last act to flush.
+_UNFLUSHED_BYTES = 1 << 20
+
+
+class LogMove:
+    """One log on its way. `source_directory` and `target_directory` hold the log and the future one.
+
+    While it is on its way the log is neither cleaned nor retained, as by Kafka: its segments are read.
+    """
+
+    def __init__(
+        self,
+        source: Log,
+        source_directory: LogDirectory,
+        target_directory: LogDirectory,
+        future: Log,
+    ) -> None:
+        self.source = source
+        self.source_directory = source_directory
+        self.target_directory = target_directory
+        self.future = future
+        self._unflushed_bytes = future.size_bytes
+        source.cleaning = self
+        self._cut_to_agree()
+
+    def __repr__(self) -> str:
+        return f"<{self.source.name} from {self.source_directory.path} to {self.target_directory.path}>"
+
+    @property
+    def key(self) -> TopicPartition:
+        return self.source.topic, self.source.partition
+
+    @property
+    def is_flushed(self) -> bool:
+        """Whether a flush of what was copied takes no time to speak of."""
+        return self._unflushed_bytes <= _UNFLUSHED_BYTES
+
+    @property
+    def is_caught_up(self) -> bool:
+        return self.future.log_end_offset == self.source.log_end_offset
+
+    @property
+    def lag(self) -> int:
+        """How many offsets are still to be copied."""
+        return self.source.log_end_offset - self.future.log_end_offset
+
+    def _cut_to_agree(self) -> None:
+        """Shorten a future log that was begun before to what the log has, too."""
+        source, future = self.source, self.future
+        while future.leader_epochs.latest >= 0:
+            latest = future.leader_epochs.latest
+            epoch, end = source.end_offset_for_epoch(latest)
+            if epoch < 0:
+                future.truncate_to(future.segments.first.base_offset)
+                return
+            future.truncate_to(min(end, source.log_end_offset))
+            if epoch == latest or future.leader_epochs.latest == latest:
+                return
+
+    def step(self) -> int:
+        """Copy a little; the bytes copied, 0 when the future log has all there is.
+
+        Raises:
+            KafkaError: KAFKA_STORAGE_ERROR, of either log; CORRUPT_MESSAGE, the log has a bad batch.
+        """
+        source, future = self.source, self.future
+        if future.log_end_offset < source.log_start_offset:
+            first_offset = self._first_offset()
+            if future.log_end_offset < first_offset:
+                truncate_fully(future, first_offset, future.now_ms())
+        size = 0
+        if not self.is_caught_up:
+            offset = max(future.log_end_offset, source.log_start_offset)
+            data = _read(source, offset)
+            size = len(data)
+            future.append_as_follower(data)
+            self._unflushed_bytes += size
+        future.advance_high_watermark(source.high_watermark)
+        if future.log_start_offset < source.log_start_offset <= future.high_watermark:
+            future.delete_records_before(source.log_start_offset)
+        return size
+
+    def _first_offset(self) -> int:
+        """Where the first batch begins: the log's start may lie inside of it."""
+        source = self.source
+        for batch in iterate_batches(_read(source, source.log_start_offset)):
+            return min(batch.base_offset, source.log_start_offset)
+        return source.log_start_offset
+
+    def begin_flush(self) -> Flush | None:
+        """A flush of what was copied; None if all of it is on the disk. Raises KafkaError."""
+        self._unflushed_bytes = 0
+        return self.future.begin_flush()
+
+    def finish(self, assign: Callable[[LogDirectory], None]) -> Log:
+        """Let the future log take the log's place, and return it. It must have caught up.
+
+        `assign` writes down for good which of two directories counts after a crash.
+
+        Raises:
+            KafkaError(KAFKA_STORAGE_ERROR): the log is where it was.
+        """
+        source, future = self.source, self.future
+        assert self.is_caught_up
+        if future.recovery_point < source.recovery_point:
+            future.flush()  # what is safe stays safe
+        self._note_producers()
+        assign(self.target_directory)
+        key = self.key
+        try:
+            _rename(future, self.target_directory.path / source.name)
+        except OSError as error:
+            assign(self.source_directory)
+            raise future.storage_error(error) from error
+        del self.target_directory.future_logs[key]
+        self.target_directory.logs[key] = future
+        future.producer_state = source.producer_state
+        future.advance_high_watermark(source.high_watermark)
+        future.update_first_unstable()
+        # What cannot be deleted was said where it failed; at a start the one that is not assigned goes.
+        with suppress(KafkaError):
+            self.source_directory.delete_log(*key)
+        return future
+
+    def _note_producers(self) -> None:
+        """All that is known of producers onto the disk, also of those whose records are gone."""
+        future, state = self.future, self.source.producer_state
+        state.end_offset = future.log_end_offset
+        try:
+            future.snapshots.remove_at(state.end_offset)
+            future.snapshots.take(state, sync=True)
+        except OSError as error:
+            raise future.storage_error(error) from error
+
+    def cancel(self) -> None:
+        """Stop, and delete what was copied, unless its log is broken or the disk of either."""
+        if self.source.cleaning is self:
+            self.source.cleaning = None
+        if self.source.offline_reason is None and self.target_directory.failure is None:
+            self.target_directory.delete_future(*self.key)
+
+
+def _read(log: Log, offset: int) -> bytes:
+    records = log.read(offset, _STEP_BYTES, upper_bound=log.log_end_offset).records
+    if isinstance(records, bytes):
+        return records
+    with records:
+        return records.read()
+
+
+def _rename(log: Log, target: Path) -> None:
+    """Give a log's directory another name. Raises OSError."""
+    log.files.rename(log.directory, target)
+    log.directory = target
+    for segment in (*log.segments, *(segment for _, segment in log.deleted_segments)):
+        for file in (segment.file, *segment.indexes):
+            file.path = target / file.path.name
+    log.leader_epochs.moved_to(target)
+    log.snapshots.moved_to(target)
+    log.files.sync_directory(target.parent)

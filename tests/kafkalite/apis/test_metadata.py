@@ -1,0 +1,288 @@
+"""Metadata, DescribeCluster and DescribeTopicPartitions: nodes, topics, leaders."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from kafkalite.replica.topics import NewTopic
+from kafkalite.testing import broker as test_broker
+from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.messages.describe_cluster import DescribeClusterRequest
+from kafkalite.wire.messages.describe_topic_partitions import (
+    Cursor,
+    DescribeTopicPartitionsRequest,
+    TopicRequest,
+)
+from kafkalite.wire.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
+
+NO_OPERATIONS = -0x80000000
+TOPIC_OPERATIONS = 3576
+CLUSTER_OPERATIONS = 8096
+
+
+def ask_for(*names: str | UUID | None, **fields: Any) -> MetadataRequest:
+    return MetadataRequest(
+        topics=[
+            MetadataRequestTopic(name=None, topic_id=name)
+            if isinstance(name, UUID)
+            else MetadataRequestTopic(name=name)
+            for name in names
+        ],
+        **fields,
+    )
+
+
+def codes(answer: MetadataResponse) -> dict[str | None, int]:
+    return {topic.name: topic.error_code for topic in answer.topics}
+
+
+@pytest.mark.parametrize("version", range(14))
+async def test_every_version_tells_what_it_knows(
+    broker: test_broker, client: Any, version: int
+) -> None:
+    broker.create_topic("t", 2)
+    answer = await client.ask(ask_for("t"), version)
+    host, _, port = broker.bootstrap.rpartition(":")
+    (node,) = answer.brokers
+    assert (node.node_id, node.host, node.port, node.rack) == (1, host, int(port), None)
+    (topic,) = answer.topics
+    assert (topic.error_code, topic.name, topic.is_internal) == (0, "t", False)
+    for index, partition in enumerate(topic.partitions):
+        assert (partition.error_code, partition.partition_index) == (0, index)
+        assert (partition.leader_id, partition.replica_nodes, partition.isr_nodes) == (1, [1], [1])
+        assert partition.leader_epoch == (0 if version >= 7 else -1)
+    if version >= 1:
+        assert answer.controller_id == 1
+    if version >= 2:
+        assert answer.cluster_id == broker.cluster_id
+    if version >= 10:
+        assert topic.topic_id == broker.topic_id("t")
+    assert topic.topic_authorized_operations == NO_OPERATIONS
+    assert answer.cluster_authorized_operations == NO_OPERATIONS
+
+
+async def test_all_topics_and_none(broker: test_broker, client: Any) -> None:
+    broker.create_topic("a")
+    broker.create_topic("b")
+    assert codes(await client.ask(MetadataRequest(topics=[]), 0)) == {"a": 0, "b": 0}
+    assert codes(await client.ask(MetadataRequest(topics=[]), 1)) == {}
+    for version in (1, 13):
+        assert codes(await client.ask(MetadataRequest(topics=None), version)) == {"a": 0, "b": 0}
+
+
+@pytest.mark.parametrize("version", [0, 3, 4, 13])
+async def test_asking_creates_and_the_next_answer_has_it(
+    broker: test_broker, client: Any, version: int
+) -> None:
+    request = ask_for("new", "no good")
+    expected = {"new": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "no good": 17}
+    assert codes(await client.ask(request, version)) == expected
+    assert codes(await client.ask(request, version)) == expected | {"new": 0}
+    topic = broker._running.services.topics.get("new")
+    assert topic is not None
+    assert len(topic.partitions) == 1
+
+
+async def test_asking_does_not_create_when_client_or_broker_forbid(
+    broker: test_broker, client: Any
+) -> None:
+    quiet = ask_for("new", allow_auto_topic_creation=False)
+    for _ in range(2):
+        assert codes(await client.ask(quiet)) == {"new": 3}
+    broker._running.config.set_dynamic(None, {"auto.create.topics.enable": "false"})
+    for _ in range(2):
+        assert codes(await client.ask(ask_for("new", "no good"))) == {"new": 3, "no good": 17}
+
+
+async def test_a_colliding_name_is_not_created(broker: test_broker, client: Any) -> None:
+    broker.create_topic("a.b")
+    assert codes(await client.ask(ask_for("a_b"))) == {"a_b": 17}
+
+
+async def test_internal_topics_are_created_as_kafka_makes_them(client: Any, broker: Any) -> None:
+    assert codes(await client.ask(ask_for("__consumer_offsets"))) == {"__consumer_offsets": 3}
+    answer = await client.ask(ask_for("__consumer_offsets"))
+    (topic,) = answer.topics
+    assert (len(topic.partitions), topic.is_internal) == (50, True)
+    made = broker._running.services.topics.get("__consumer_offsets")
+    assert made is not None
+    assert made.configs == {
+        "cleanup.policy": "compact",
+        "compression.type": "producer",
+        "segment.bytes": "104857600",
+    }
+
+
+async def test_by_id(broker: test_broker, client: Any) -> None:
+    broker.create_topic("t")
+    unknown = UUID(int=9)
+    for version in (12, 13):
+        answer = await client.ask(ask_for(broker.topic_id("t"), unknown, "ignored"), version)
+        told = {(topic.name, topic.topic_id): topic.error_code for topic in answer.topics}
+        assert told == {("t", broker.topic_id("t")): 0, (None, unknown): 100}
+    for version in (10, 11):
+        request = MetadataRequest(
+            topics=[MetadataRequestTopic(name="t", topic_id=broker.topic_id("t"))]
+        )
+        assert codes(await client.ask(request, version)) == {"t": 42}
+        assert codes(await client.ask(ask_for(None), version)) == {"": 42}
+
+
+async def test_each_topic_is_told_once(broker: test_broker, client: Any) -> None:
+    broker.create_topic("t")
+    answer = await client.ask(ask_for("t", "t"))
+    assert len(answer.topics) == 1
+
+
+async def test_operations_on_request(broker: test_broker, client: Any) -> None:
+    broker.create_topic("t")
+    for version in (8, 10):
+        request = ask_for(
+            "t",
+            include_cluster_authorized_operations=True,
+            include_topic_authorized_operations=True,
+        )
+        answer = await client.ask(request, version)
+        assert answer.cluster_authorized_operations == CLUSTER_OPERATIONS
+        assert answer.topics[0].topic_authorized_operations == TOPIC_OPERATIONS
+    answer = await client.ask(ask_for("t"))
+    assert answer.topics[0].topic_authorized_operations == NO_OPERATIONS
+
+
+async def test_a_change_is_seen_at_once(broker: test_broker, client: Any) -> None:
+    broker.create_topic("t")
+    assert len((await client.ask(ask_for("t"))).topics[0].partitions) == 1
+    broker._running.services.topics.add_partitions("t", 2)
+    assert len((await client.ask(ask_for("t"))).topics[0].partitions) == 2
+    broker.delete_topic("t")
+    quiet = ask_for("t", allow_auto_topic_creation=False)
+    assert codes(await client.ask(quiet)) == {"t": 3}
+
+
+async def test_nodes_that_are_down(connect: Any) -> None:
+    async with test_broker({"kafkalite.racks": "a,b"}, nodes=3) as b:
+        client = await connect(b)
+        topics, cluster = b._running.services.topics, b._running.services.cluster
+        topics.create(NewTopic("t", assignments=[(0, [2, 3])]))
+        topics.create(NewTopic("u", assignments=[(0, [2])]))
+        answer = await client.ask(ask_for("t", "u"))
+        assert [node.rack for node in answer.brokers] == ["a", "b", "a"]
+        cluster.fence(2)
+        answer = await client.ask(ask_for("t", "u"))
+        assert [node.node_id for node in answer.brokers] == [1, 3]
+        (first,), (second,) = (topic.partitions for topic in answer.topics)
+        assert (first.error_code, first.leader_id, first.isr_nodes) == (0, 3, [3])
+        assert (first.replica_nodes, first.offline_replicas) == ([2, 3], [2])
+        assert (second.error_code, second.leader_id) == (ErrorCode.LEADER_NOT_AVAILABLE, -1)
+        old = await client.ask(ask_for("t", "u"), 0)
+        first = old.topics[0].partitions[0]
+        assert first.error_code == ErrorCode.REPLICA_NOT_AVAILABLE
+        assert first.replica_nodes == [3]
+        described = await client.ask(DescribeClusterRequest(include_fenced_brokers=True))
+        assert {node.broker_id: node.is_fenced for node in described.brokers} == {
+            1: False,
+            2: True,
+            3: False,
+        }
+        described = await client.ask(DescribeClusterRequest())
+        assert [node.broker_id for node in described.brokers] == [1, 3]
+        page = await client.ask(DescribeTopicPartitionsRequest(topics=[TopicRequest(name="u")]))
+        second = page.topics[0].partitions[0]
+        assert (second.leader_id, second.eligible_leader_replicas) == (-1, [2])
+        cluster.unfence(2)
+        answer = await client.ask(ask_for("t", "u"))
+        assert [topic.partitions[0].leader_id for topic in answer.topics] == [3, 2]
+
+
+@pytest.mark.parametrize("version", range(3))
+async def test_describe_cluster(broker: test_broker, client: Any, version: int) -> None:
+    request = DescribeClusterRequest(include_cluster_authorized_operations=True)
+    answer = await client.ask(request, version)
+    assert (answer.error_code, answer.error_message) == (0, None)
+    assert (answer.cluster_id, answer.controller_id) == (broker.cluster_id, 1)
+    assert answer.cluster_authorized_operations == CLUSTER_OPERATIONS
+    (node,) = answer.brokers
+    assert f"{node.host}:{node.port}" == broker.bootstrap
+
+
+@pytest.mark.parametrize(
+    ("endpoint_type", "code", "message"),
+    [
+        (
+            2,
+            114,
+            (
+                "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of "
+                "type CONTROLLER"
+            ),
+        ),
+        (3, 115, "Unsupported endpoint type 3"),
+        (0, 115, "Unsupported endpoint type 0"),
+    ],
+)
+async def test_describe_cluster_of_something_else(
+    client: Any, endpoint_type: int, code: int, message: str
+) -> None:
+    answer = await client.ask(DescribeClusterRequest(endpoint_type=endpoint_type))
+    assert (answer.error_code, answer.error_message) == (code, message)
+
+
+async def pages(client: Any, limit: int, *names: str) -> list[list[tuple[str, int]]]:
+    """All pages of a description, as (topic, partition)."""
+    found: list[list[tuple[str, int]]] = []
+    cursor = None
+    while True:
+        request = DescribeTopicPartitionsRequest(
+            topics=[TopicRequest(name=name) for name in names],
+            response_partition_limit=limit,
+            cursor=cursor,
+        )
+        answer = await client.ask(request)
+        found.append(
+            [
+                (topic.name, partition.partition_index)
+                for topic in answer.topics
+                for partition in topic.partitions
+            ]
+        )
+        cursor = answer.next_cursor
+        if cursor is None:
+            return found
+
+
+async def test_topics_in_pages(broker: test_broker, client: Any) -> None:
+    broker.create_topic("b", 3)
+    broker.create_topic("a", 2)
+    a0, a1, b0, b1, b2 = ("a", 0), ("a", 1), ("b", 0), ("b", 1), ("b", 2)
+    assert await pages(client, 2000) == [[a0, a1, b0, b1, b2]]
+    assert await pages(client, 2) == [[a0, a1], [b0, b1], [b2]]
+    assert await pages(client, 3) == [[a0, a1, b0], [b1, b2]]
+    assert await pages(client, 1, "b") == [[b0], [b1], [b2]]
+    assert await pages(client, 0, "b") == [[b0], [b1], [b2]]
+    broker._running.config.set_dynamic(None, {"max.request.partition.size.limit": "4"})
+    assert await pages(client, 2000) == [[a0, a1, b0, b1], [b2]]
+
+
+async def test_topics_that_cannot_be_described(broker: test_broker, client: Any) -> None:
+    broker.create_topic("t")
+    request = DescribeTopicPartitionsRequest(
+        topics=[TopicRequest(name=name) for name in ("t", "nosuch", "no good")]
+    )
+    answer = await client.ask(request)
+    told = {topic.name: topic.error_code for topic in answer.topics}
+    assert told == {"t": 0, "nosuch": 3, "no good": 17}
+    assert broker._running.services.topics.get("nosuch") is None
+    for cursor in (
+        Cursor(topic_name="t", partition_index=-1),
+        Cursor(topic_name="x", partition_index=0),
+    ):
+        request.cursor = cursor
+        answer = await client.ask(request)
+        assert {topic.error_code for topic in answer.topics} == {42}

@@ -1,0 +1,236 @@
+"""Fetch sessions as KIP-227 has them."""
+
+from uuid import UUID
+
+import pytest
+
+from kafkalite.replica.fetch_sessions import (
+    EVICTION_SECONDS,
+    FINAL_EPOCH,
+    FIRST_EPOCH,
+    NO_SESSION_ID,
+    FetchContext,
+    FetchSessionCache,
+    FetchTarget,
+    IncrementalFetch,
+)
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.messages.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchTopic,
+    ForgottenTopic,
+    PartitionData,
+)
+
+NAMES = 12  # the last version with topic names
+IDS = 13  # the first with topic ids
+TOPIC_ID = UUID(int=7)
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def cache(clock: Clock) -> FetchSessionCache:
+    return FetchSessionCache(2, clock)
+
+
+def fetch(
+    session_id: int = 0,
+    epoch: int = FIRST_EPOCH,
+    wanted: dict[int, int] | None = None,
+    forget: list[int] | None = None,
+) -> FetchRequest:
+    """A request for partitions of topic t: {partition: offset}."""
+    request = FetchRequest(session_id=session_id, session_epoch=epoch)
+    if wanted:
+        request.topics = [
+            FetchTopic(
+                topic="t",
+                topic_id=TOPIC_ID,
+                partitions=[
+                    FetchPartition(partition=index, fetch_offset=offset)
+                    for index, offset in wanted.items()
+                ],
+            )
+        ]
+    if forget:
+        request.forgotten_topics_data = [
+            ForgottenTopic(topic="t", topic_id=TOPIC_ID, partitions=forget)
+        ]
+    return request
+
+
+def answer(
+    context: FetchContext,
+    records: dict[int, bytes] | None = None,
+    errors: dict[int, ErrorCode] | None = None,
+    high_watermark: int = 10,
+) -> tuple[int, list[int]]:
+    """Answer every target; the session id and the partitions mentioned."""
+    answers: list[tuple[FetchTarget, PartitionData]] = [
+        (
+            target,
+            PartitionData(
+                partition_index=target.index,
+                error_code=(errors or {}).get(target.index, ErrorCode.NONE),
+                high_watermark=high_watermark,
+                log_start_offset=0,
+                records=(records or {}).get(target.index, b""),
+            ),
+        )
+        for target in context.targets
+    ]
+    session_id, told = context.finish(answers)
+    return session_id, [target.index for target, _ in told]
+
+
+def opened(cache: FetchSessionCache, wanted: dict[int, int]) -> int:
+    session_id, _ = answer(cache.begin(fetch(wanted=wanted), IDS))
+    return session_id
+
+
+def refused(cache: FetchSessionCache, request: FetchRequest, version: int = IDS) -> ErrorCode:
+    with pytest.raises(KafkaError) as caught:
+        cache.begin(request, version)
+    return caught.value.code
+
+
+def test_a_full_fetch_opens_a_session_and_is_answered_whole(cache: FetchSessionCache) -> None:
+    session_id, told = answer(cache.begin(fetch(wanted={0: 5, 1: 6}), IDS))
+    assert session_id != NO_SESSION_ID
+    assert told == [0, 1]
+    assert len(cache) == 1
+
+
+def test_a_sessionless_fetch_opens_none_and_closes_the_one_named(cache: FetchSessionCache) -> None:
+    session_id = opened(cache, {0: 0})
+    context = cache.begin(fetch(session_id, FINAL_EPOCH, {0: 0, 1: 0}), IDS)
+    assert answer(context) == (NO_SESSION_ID, [0, 1])
+    assert len(cache) == 0
+
+
+def test_a_full_fetch_replaces_the_session_named(cache: FetchSessionCache) -> None:
+    first = opened(cache, {0: 0})
+    second, _ = answer(cache.begin(fetch(first, FIRST_EPOCH, {1: 0}), IDS))
+    assert second not in (first, NO_SESSION_ID)
+    assert len(cache) == 1
+    assert refused(cache, fetch(first, 1)) == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+
+
+def test_an_incremental_answer_mentions_only_news(cache: FetchSessionCache) -> None:
+    session_id = opened(cache, {0: 0, 1: 0, 2: 0})
+    context = cache.begin(fetch(session_id, 1), IDS)
+    assert answer(context) == (session_id, [])
+    context = cache.begin(fetch(session_id, 2), IDS)
+    assert answer(context, records={1: b"batch"}) == (session_id, [1])
+    context = cache.begin(fetch(session_id, 3), IDS)
+    assert sorted(answer(context, high_watermark=11)[1]) == [0, 1, 2]
+    context = cache.begin(fetch(session_id, 4), IDS)
+    assert answer(context, high_watermark=11)[1] == []
+
+
+def test_an_error_is_repeated_and_its_end_is_told(cache: FetchSessionCache) -> None:
+    session_id = opened(cache, {0: 0, 1: 0})
+    errors = {0: ErrorCode.NOT_LEADER_OR_FOLLOWER}
+    for epoch in (1, 2):
+        assert answer(cache.begin(fetch(session_id, epoch), IDS), errors=errors)[1] == [0]
+    assert answer(cache.begin(fetch(session_id, 3), IDS))[1] == [0]
+    assert answer(cache.begin(fetch(session_id, 4), IDS))[1] == []
+
+
+def test_a_partition_with_records_goes_to_the_end_of_the_line(cache: FetchSessionCache) -> None:
+    session_id = opened(cache, {0: 0, 1: 0, 2: 0})
+    answer(cache.begin(fetch(session_id, 1), IDS), records={0: b"batch"})
+    context = cache.begin(fetch(session_id, 2), IDS)
+    assert [target.index for target in context.targets] == [1, 2, 0]
+
+
+def test_partitions_are_added_changed_and_forgotten(cache: FetchSessionCache) -> None:
+    session_id = opened(cache, {0: 5, 1: 5})
+    context = cache.begin(fetch(session_id, 1, {1: 9, 2: 3}, forget=[0]), IDS)
+    offsets = {target.index: target.wanted.fetch_offset for target in context.targets}
+    assert offsets == {1: 9, 2: 3}
+    assert answer(context)[1] == [2]  # only the new one is news
+
+
+@pytest.mark.parametrize("version", [NAMES, IDS])
+def test_forgetting_everything_closes_the_session(cache: FetchSessionCache, version: int) -> None:
+    session_id, _ = answer(cache.begin(fetch(wanted={0: 5}), version))
+    context = cache.begin(fetch(session_id, 1, forget=[0]), version)
+    assert answer(context) == (NO_SESSION_ID, [])
+    assert len(cache) == 0
+
+
+def test_what_is_wanted_and_forgotten_at_once_is_answered_once_more(
+    cache: FetchSessionCache,
+) -> None:
+    session_id = opened(cache, {0: 5})
+    context = cache.begin(fetch(session_id, 1, wanted={0: 6}, forget=[0]), IDS)
+    assert [target.wanted.fetch_offset for target in context.targets] == [6]
+    assert len(cache) == 0
+
+
+def test_what_is_refused(cache: FetchSessionCache) -> None:
+    session_id = opened(cache, {0: 0})
+    assert refused(cache, fetch(session_id + 1, 1)) == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    assert refused(cache, fetch(session_id, 2)) == ErrorCode.INVALID_FETCH_SESSION_EPOCH
+    assert refused(cache, fetch(session_id, 1), NAMES) == ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
+    assert answer(cache.begin(fetch(session_id, 1), IDS))[0] == session_id
+
+
+def test_an_answer_overtaken_by_another_is_refused(cache: FetchSessionCache) -> None:
+    session_id = opened(cache, {0: 0})
+    parked = cache.begin(fetch(session_id, 1), IDS)
+    answer(cache.begin(fetch(session_id, 2), IDS))
+    with pytest.raises(KafkaError) as caught:
+        parked.finish([])
+    assert caught.value.code == ErrorCode.INVALID_FETCH_SESSION_EPOCH
+
+
+def test_the_epoch_after_the_last_is_1(cache: FetchSessionCache) -> None:
+    session_id = opened(cache, {0: 0})
+    context = cache.begin(fetch(session_id, 1), IDS)
+    assert isinstance(context, IncrementalFetch)
+    context.session.epoch = 2**31 - 1
+    cache.begin(fetch(session_id, 2**31 - 1), IDS)
+    cache.begin(fetch(session_id, 1), IDS)
+
+
+def test_a_full_cache_opens_no_session_for_a_newcomer(cache: FetchSessionCache) -> None:
+    assert opened(cache, {0: 0})
+    assert opened(cache, {0: 0})
+    assert answer(cache.begin(fetch(wanted={0: 0}), IDS)) == (NO_SESSION_ID, [0])
+    assert len(cache) == 2
+
+
+def test_an_unused_session_gives_way(cache: FetchSessionCache, clock: Clock) -> None:
+    unused, used = opened(cache, {0: 0}), opened(cache, {0: 0})
+    clock.now = EVICTION_SECONDS
+    answer(cache.begin(fetch(used, 1), IDS))
+    clock.now = EVICTION_SECONDS + 1
+    assert opened(cache, {0: 0}) != NO_SESSION_ID
+    assert refused(cache, fetch(unused, 1)) == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    assert answer(cache.begin(fetch(used, 2), IDS))[0] == used
+
+
+def test_an_old_session_gives_way_to_a_larger_one_only(
+    cache: FetchSessionCache, clock: Clock
+) -> None:
+    small, large = opened(cache, {0: 0, 1: 0}), opened(cache, {0: 0, 1: 0, 2: 0})
+    clock.now = EVICTION_SECONDS + 1
+    answer(cache.begin(fetch(small, 1), IDS))
+    answer(cache.begin(fetch(large, 1), IDS))
+    assert opened(cache, {0: 0}) == NO_SESSION_ID
+    assert opened(cache, {0: 0, 1: 0, 2: 0}) != NO_SESSION_ID
+    assert refused(cache, fetch(small, 2)) == ErrorCode.FETCH_SESSION_ID_NOT_FOUND

@@ -1,0 +1,87 @@
+"""Frames are cut the same, however the bytes happen to come in."""
+
+import struct
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafkalite.server.frame_reader import RECEIVE_BYTES, FrameReader
+from kafkalite.wire.errors import ProtocolViolation
+
+
+def framed(*bodies: bytes) -> bytes:
+    return b"".join(struct.pack(">i", len(body)) + body for body in bodies)
+
+
+def receive(reader: FrameReader, data: bytes, sizes: list[int]) -> list[bytes]:
+    """Give `data` to the reader as a socket would, in pieces of at most those sizes, in turn."""
+    frames: list[bytes] = []
+    position, turn = 0, 0
+    while position < len(data):
+        room = reader.room()
+        most = RECEIVE_BYTES if room is None else len(room)
+        piece = data[position : position + min(most, sizes[turn % len(sizes)])]
+        if room is None:
+            reader.feed(piece)
+        else:
+            room[: len(piece)] = piece
+            reader.filled(len(piece))
+        position += len(piece)
+        turn += 1
+        while (frame := reader.next_frame()) is not None:
+            frames.append(bytes(frame))
+    return frames
+
+
+def test_many_small_frames_in_one_piece() -> None:
+    reader = FrameReader(1000)
+    assert receive(reader, framed(b"a", b"", b"bcd"), [4096]) == [b"a", b"", b"bcd"]
+    assert not reader.has_input
+
+
+@given(
+    st.lists(st.integers(0, 3 * RECEIVE_BYTES), min_size=1, max_size=6),
+    st.lists(st.integers(1, 2 * RECEIVE_BYTES), min_size=1, max_size=4),
+)
+@settings(max_examples=60, deadline=None)
+def test_any_frames_in_any_pieces(sizes: list[int], pieces: list[int]) -> None:
+    if max(pieces) < 100:
+        pieces.append(5000)  # or a long frame takes for ever
+    bodies = [bytes([index + 1]) * size for index, size in enumerate(sizes)]
+    reader = FrameReader(4 * RECEIVE_BYTES)
+    assert receive(reader, framed(*bodies), pieces) == bodies
+    assert not reader.has_input
+
+
+@pytest.mark.parametrize("size", [-1, -(2**31), 1001, 2**31 - 1])
+def test_a_size_out_of_bounds_is_refused(size: int) -> None:
+    reader = FrameReader(1000)
+    reader.feed(struct.pack(">i", size))
+    with pytest.raises(ProtocolViolation, match=str(size)):
+        reader.next_frame()
+
+
+def test_a_large_announcement_takes_memory_only_as_bytes_come_in() -> None:
+    reader = FrameReader(100 * 1024 * 1024)
+    reader.feed(struct.pack(">i", 100 * 1024 * 1024) + b"x")
+    assert reader.next_frame() is None
+    room = reader.room()
+    assert room is not None
+    assert len(room) < 5 * 1024 * 1024
+
+
+def test_what_follows_a_frame_is_seen() -> None:
+    reader = FrameReader(1000)
+    reader.feed(framed(b"first") + b"\0\0")
+    assert reader.next_frame() == b"first"
+    assert reader.has_input
+
+
+def test_a_small_frame_stays_readable_after_the_next_was_received() -> None:
+    reader = FrameReader(1000)
+    reader.feed(framed(b"first"))
+    first = reader.next_frame()
+    reader.feed(framed(b"second"))
+    assert reader.next_frame() == b"second"
+    assert first == b"first"

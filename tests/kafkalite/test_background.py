@@ -1,0 +1,79 @@
+"""The work in the background of a broker that runs: compaction, flushes, what is seen after them."""
+
+from collections.abc import Callable
+
+import trio
+
+from kafkalite.replica.partition import Partition
+from kafkalite.testing import broker
+from kafkalite.wire.record_batch import Record, build_batch
+
+NOW_MS = 1_700_000_000_000
+
+
+def partition_of(running: broker, topic: str) -> Partition:
+    found = running._running.services.topics.get(topic)
+    assert found is not None
+    return found.partitions[0]
+
+
+def append(partition: Partition, key: bytes, value: bytes) -> None:
+    record = Record(timestamp=NOW_MS, key=key, value=value)
+    partition.append(build_batch([record]))
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    with trio.fail_after(20):
+        while not condition():  # noqa: ASYNC110 - nothing tells when the background is done
+            await trio.sleep(0.01)
+
+
+async def test_compacted_topics_are_compacted() -> None:
+    config = {"log.cleaner.backoff.ms": 10, "log.initial.task.delay.ms": 0}
+    async with broker(config) as running:
+        running.create_topic(
+            "table",
+            1,
+            configs={
+                "cleanup.policy": "compact",
+                "internal.segment.bytes": 500,
+                "min.cleanable.dirty.ratio": 0.01,
+            },
+        )
+        partition = partition_of(running, "table")
+        for i in range(200):
+            append(partition, b"key-%d" % (i % 3), b"%d" % i)
+        size = partition.log.size_bytes
+        await until(lambda: partition.log.size_bytes < size / 4)
+        assert partition.log.log_end_offset == 200
+
+
+async def test_a_segment_that_rolled_is_flushed() -> None:
+    config = {"log.flush.scheduler.interval.ms": 10, "log.flush.interval.ms": 10**12}
+    async with broker(config) as running:
+        running.create_topic("t", 1, configs={"internal.segment.bytes": 500})
+        partition = partition_of(running, "t")
+        for i in range(20):
+            append(partition, b"", b"%d" % i)
+        active = partition.log.segments.active.base_offset
+        assert active > 0
+        await until(lambda: partition.log.recovery_point == active)
+
+
+async def test_what_is_not_flushed_is_not_seen_where_that_is_asked_for() -> None:
+    config = {
+        "kafkalite.visible.after.flush": "true",
+        "log.flush.scheduler.interval.ms": 10,
+    }
+    async with broker(config) as running:
+        running.create_topic("by-count", 1, configs={"flush.messages": 3})
+        partition = partition_of(running, "by-count")
+        for i in range(8):
+            append(partition, b"", b"%d" % i)
+        assert (partition.high_watermark, partition.log.log_end_offset) == (6, 8)
+
+        running.create_topic("by-time", 1, configs={"flush.ms": 50})
+        partition = partition_of(running, "by-time")
+        append(partition, b"", b"x")
+        assert partition.high_watermark == 0
+        await until(lambda: partition.high_watermark == 1)

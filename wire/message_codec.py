@@ -1,0 +1,79 @@
+"""Any declared message to and from bytes: the fast way first, the declared one when that meets anything odd."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar, cast
+
+from kafkalite.wire.compile_build import BUILD_ODDITIES, Builder, compile_builder
+from kafkalite.wire.compile_parse import PARSE_ODDITIES, Parser, compile_parser
+from kafkalite.wire.errors import InvalidMessage
+from kafkalite.wire.fields import InMemory, Records
+from kafkalite.wire.schema import message_of
+
+T = TypeVar("T")
+
+
+_parsers: dict[tuple[type[Any], int, bool], Parser] = {}
+_builders: dict[tuple[type[Any], int], Builder] = {}
+
+
+def parser_of(class_: type[Any], version: int, in_memoryview: bool = False) -> Parser:
+    """The generated parser, made at first use."""
+    found = _parsers.get((class_, version, in_memoryview))
+    if found is None:
+        flexible = message_of(class_).is_flexible(version)
+        found = compile_parser(class_, version, flexible=flexible, in_memoryview=in_memoryview)
+        _parsers[class_, version, in_memoryview] = found
+    return found
+
+
+def builder_of(class_: type[Any], version: int) -> Builder:
+    """The generated builder, made at first use."""
+    found = _builders.get((class_, version))
+    if found is None:
+        found = compile_builder(class_, version, flexible=message_of(class_).is_flexible(version))
+        _builders[class_, version] = found
+    return found
+
+
+def parse_body(class_: type[T], version: int, buffer: InMemory, position: int = 0) -> T:
+    """What fills the buffer from `position` to its end; raises ProtocolViolation."""
+    parse = parser_of(class_, version, type(buffer) is not bytes)
+    try:
+        body: T = parse(buffer, position, len(buffer))
+    except PARSE_ODDITIES:
+        pass  # not here: the exception would keep what was parsed so far
+    else:
+        return body
+    # Here, as construct takes longer to import than all else: most runs never meet anything odd.
+    from kafkalite.wire.reference_codec import parse_declared
+
+    return parse_declared(class_, version, buffer, position)[0]
+
+
+def build_body(value: object, version: int) -> list[Records]:
+    """The chunks of an encoded message; raises InvalidMessage."""
+    parts: list[bytes] = []
+    chunks: list[Records] = []
+    try:
+        builder_of(type(value), version)(value, parts, chunks)
+        chunks.append(b"".join(parts))
+    except BUILD_ODDITIES:
+        pass
+    else:
+        return chunks
+    from kafkalite.wire.reference_codec import build_declared
+
+    return build_declared(value, version)
+
+
+def join(chunks: list[Records]) -> bytes:
+    """One piece of bytes, for messages whose records are in memory."""
+    if len(chunks) == 1 and isinstance(chunks[0], bytes):
+        return chunks[0]
+    buffers: list[InMemory] = []
+    for chunk in chunks:
+        if not isinstance(chunk, (bytes, memoryview)):
+            raise InvalidMessage(f"{chunk!r} is not in memory")
+        buffers.append(cast(InMemory, chunk))
+    return b"".join(buffers)

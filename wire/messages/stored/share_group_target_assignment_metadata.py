@@ -1,0 +1,18 @@
+"""ShareGroupTargetAssignmentMetadata (record type 12 of __consumer_offsets), version 0, flexible since 0.
+
+The epoch at which targets were assigned (KIP-932).
+"""
+
+from kafkalite.wire.fields import int32, int64, string
+from kafkalite.wire.schema import field, record_key, record_value
+
+
+@record_key(12)
+class ShareGroupTargetAssignmentMetadataKey:
+    group_id: str = field(string)
+
+
+@record_value(12, versions=(0, 0), flexible=0)
+class ShareGroupTargetAssignmentMetadataValue:
+    assignment_epoch: int = field(int32)
+    assignment_timestamp: int = field(int64, tag=0)
