@@ -14,11 +14,11 @@ from enum import Enum
 from typing import Any, Final
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.message_codec import join
 from kafkalite.wire.codec import decode_response, encode_request
-from kafkalite.wire.schema import message_of
 from kafkalite.wire.errors import ProtocolViolation
+from kafkalite.wire.message_codec import join
 from kafkalite.wire.messages.api_versions import ApiVersionsRequest
+from kafkalite.wire.schema import message_of
 
 _LENGTH_BYTES: Final = 4
 # A Fetch answer of 10 MiB is the largest that is asked for, and one batch may exceed that.

@@ -4,8 +4,8 @@ A broker asks the active controller for a block of producer ids (KIP-730).
 """
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.schema import field, request, response
 from kafkalite.wire.fields import int16, int32, int64
+from kafkalite.wire.schema import field, request, response
 
 
 @request(ApiKey.ALLOCATE_PRODUCER_IDS, versions=(0, 0), flexible=0)

@@ -9,8 +9,8 @@ A leader proposes who is in sync with it (KIP-497).
 from uuid import UUID
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.schema import array, field, request, response, struct
 from kafkalite.wire.fields import int8, int16, int32, int64, uuid
+from kafkalite.wire.schema import array, field, request, response, struct
 
 
 @struct

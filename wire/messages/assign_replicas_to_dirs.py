@@ -6,8 +6,8 @@ A broker tells the active controller in which of its log directories its replica
 from uuid import UUID
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.schema import array, field, request, response, struct
 from kafkalite.wire.fields import int16, int32, int64, uuid
+from kafkalite.wire.schema import array, field, request, response, struct
 
 
 @struct

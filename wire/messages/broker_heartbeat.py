@@ -9,8 +9,8 @@ A broker keeps its session with the active controller, and asks to be unfenced o
 from uuid import UUID
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.schema import array, field, nullable_array, request, response
 from kafkalite.wire.fields import boolean, int16, int32, int64, uuid
+from kafkalite.wire.schema import array, field, nullable_array, request, response
 
 
 @request(ApiKey.BROKER_HEARTBEAT, versions=(0, 2), flexible=0)

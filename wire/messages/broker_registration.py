@@ -12,7 +12,6 @@ offset of the record that the controller wrote.
 from uuid import UUID
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.schema import array, field, request, response, struct
 from kafkalite.wire.fields import (
     boolean,
     int16,
@@ -23,6 +22,7 @@ from kafkalite.wire.fields import (
     uint16,
     uuid,
 )
+from kafkalite.wire.schema import array, field, request, response, struct
 
 
 @struct

@@ -5,8 +5,8 @@ The principal is a DefaultPrincipalData with its version before it; the address 
 """
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.schema import field, request, response
 from kafkalite.wire.fields import bytes_, int16, nullable_bytes
+from kafkalite.wire.schema import field, request, response
 
 
 @request(ApiKey.ENVELOPE, versions=(0, 0), flexible=0)

@@ -8,7 +8,6 @@ Reads a snapshot of the metadata log, a slice at a time (KIP-630). Slices do not
 from uuid import UUID
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.schema import array, field, nested, request, response, struct
 from kafkalite.wire.fields import (
     Records,
     int16,
@@ -20,6 +19,7 @@ from kafkalite.wire.fields import (
     uint16,
     uuid,
 )
+from kafkalite.wire.schema import array, field, nested, request, response, struct
 
 
 @struct

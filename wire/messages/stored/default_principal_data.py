@@ -3,8 +3,8 @@
 An int16 version stands before it (Kafka's DefaultKafkaPrincipalBuilder).
 """
 
-from kafkalite.wire.schema import data, field
 from kafkalite.wire.fields import boolean, string
+from kafkalite.wire.schema import data, field
 
 
 @data(versions=(0, 0), flexible=0)
