@@ -402,10 +402,7 @@ class Log(LogReader):
             raise self.storage_error(error) from error
 
     def start_over_at(self, offset: int) -> None:
-        """Drop everything; the log is empty and begins at `offset` (a follower's).
-
-        Raises KafkaError(KAFKA_STORAGE_ERROR).
-        """
+        """Drop everything; the log is empty and begins at `offset` (a follower's)."""
         self.check_online()
         try:
             retention.truncate_fully(self, offset, self.now_ms())

@@ -149,9 +149,7 @@ class Controller:
         }.get(type(request.body))
         answer: Any = versions_of(SERVED) if handle is None else await handle(request.body)
         return join(
-            encode_response(
-                request.api_key, request.api_version, request.correlation_id, answer
-            )
+            encode_response(request.api_key, request.api_version, request.correlation_id, answer)
         )
 
     async def fetch(self, request: fetch.FetchRequest) -> fetch.FetchResponse:
@@ -313,9 +311,7 @@ class Controller:
 
     def elect(self, state: State) -> None:
         candidates = state.isr or state.elr or [state.last_known]
-        chosen = [
-            each for each in state.replicas if each in candidates and self.is_active(each)
-        ]
+        chosen = [each for each in state.replicas if each in candidates and self.is_active(each)]
         leader = chosen[0] if chosen else -1
         if leader != state.leader:
             state.leader_epoch += 1

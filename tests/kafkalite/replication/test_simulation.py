@@ -1,6 +1,6 @@
 """Three brokers under faults in virtual time; and faults planted in the rules, which must be seen.
 
-    KAFKALITE_STEPS=1000000 pytest tests/kafkalite/replication/test_simulation.py
+KAFKALITE_STEPS=1000000 pytest tests/kafkalite/replication/test_simulation.py
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from kafkalite.replication.leading import Leading
 from kafkalite.wire.messages.fetch import PartitionData
 from tests.kafkalite.replication.simulation import Simulation, Violation
 
-STEPS = int(os.environ.get("KAFKALITE_STEPS", "10000"))
-STEPS_PER_SEED = 2500
+STEPS = int(os.environ.get("KAFKALITE_STEPS", "3000"))
+STEPS_PER_SEED = 1500
 MUTANT_SEEDS = 12
 
 Mutant = Callable[[pytest.MonkeyPatch], None]
@@ -49,7 +49,9 @@ def nothing_is_cut(patch: pytest.MonkeyPatch) -> None:
 
 
 def only_the_proposed_set_counts(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(InSyncReplicas, "maximal", property(lambda self: {*(self.proposed or self.committed)}))
+    patch.setattr(
+        InSyncReplicas, "maximal", property(lambda self: {*(self.proposed or self.committed)})
+    )
 
 
 def uncommitted_metadata_are_taken(patch: pytest.MonkeyPatch) -> None:

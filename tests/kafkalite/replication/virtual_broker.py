@@ -135,6 +135,7 @@ class VirtualBroker:
         self.has_begun = False
         self.changed = trio.Event()
         self.is_alive = True
+        self.gone = trio.Event()
         connect = self.network.connect_from(self.node_id)
         observer = Observer(self.node_id, "cluster", UUID(int=1000 + self.node_id))
         self.applied = -1
@@ -181,6 +182,7 @@ class VirtualBroker:
                     nursery.cancel_scope.cancel()
         finally:
             self.is_alive = False
+            self.gone.set()
             self.network.stop(self.node_id)
             self.files.die()
 
@@ -317,7 +319,9 @@ class VirtualBroker:
             partition.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
         else:
             log = replica.log
-            partition.offset = log.log_end_offset if wanted.timestamp == -1 else log.log_start_offset
+            partition.offset = (
+                log.log_end_offset if wanted.timestamp == -1 else log.log_start_offset
+            )
         return list_offsets.ListOffsetsResponse(
             topics=[list_offsets.ListOffsetsTopicResponse(name=TOPIC, partitions=[partition])]
         )
