@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Protocol
 
-from kafkalite.security.principal import USER_TYPE, Principal
+from kafkalite.requests.principal import USER_TYPE, Principal
 from kafkalite.security.sasl.mechanism import BadCredentials, SaslFailure, SaslServer
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.codec import Request, decode_request, encode_response

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 from uuid import UUID
 
+from kafkalite.requests.principal import Principal, parse_principal
 from kafkalite.security.acls import (
     WILDCARD,
     WILDCARD_PRINCIPAL,
@@ -28,7 +29,6 @@ from kafkalite.security.acls import (
     Permission,
     ResourceType,
 )
-from kafkalite.security.principal import Principal, parse_principal
 
 STANDARD_AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 from uuid import uuid4
 
-from kafkalite.security.principal import USER_TYPE, Principal, parse_principal
+from kafkalite.requests.principal import USER_TYPE, Principal, parse_principal
 from kafkalite.security.sasl.scram import (
     MIN_ITERATIONS,
     ScramMechanism,
@@ -24,6 +24,7 @@ from kafkalite.security.sasl.scram import (
     make_credential,
 )
 from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.messages.create_delegation_token import CreateDelegationTokenRequest
 from kafkalite.wire.messages.stored.delegation_token_record import DelegationTokenRecord
 from kafkalite.wire.messages.stored.remove_delegation_token_record import (
     RemoveDelegationTokenRecord,
@@ -187,6 +188,13 @@ class DelegationTokens:
         if found is None:
             raise KafkaError(ErrorCode.DELEGATION_TOKEN_NOT_FOUND)
         return found
+
+
+def owner_of(request: CreateDelegationTokenRequest, requester: Principal) -> Principal:
+    """Whose token a request is for: the requester's own unless it names another."""
+    if not request.owner_principal_name:
+        return requester
+    return Principal(request.owner_principal_type or "", request.owner_principal_name)
 
 
 def is_owner_or_renewer(token: DelegationTokenRecord, principal: Principal) -> bool:

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from kafkalite.security.principal import ANONYMOUS, USER_TYPE, Principal
+from kafkalite.requests.principal import ANONYMOUS, USER_TYPE, Principal
 
 _RULE: Final = r"(DEFAULT)|RULE:((\\.|[^\\/])*)/((\\.|[^\\/])*)/([LU]?).*?|(.*?)"
 _SPLIT: Final = re.compile(rf"\s*({_RULE})\s*(,\s*|$)")

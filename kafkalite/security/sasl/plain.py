@@ -39,9 +39,9 @@ class PlainServer:
 
     mechanism: Final = PLAIN
     token_authenticated: Final = False
-    credential_expiry_ms: Final[int | None] = None
 
     def __init__(self, is_password: PasswordCheck) -> None:
+        self.credential_expiry_ms: int | None = None
         self._is_password = is_password
         self.user = ""
         self.is_complete = False
