@@ -27,11 +27,11 @@ from kafkalite.wire.rows import default_row, default_value
 from kafkalite.wire.schema import Field, fields_of
 
 
-def _expression(value: Any) -> str:
+def _expression(value: object) -> str:
     """A default as Python source; a UUID's is `NO_UUID`."""
     if isinstance(value, tuple):
-        values = cast("tuple[Any, ...]", value)
-        return f"({' '.join(f'{_expression(each)},' for each in values)})"
+        items = cast("tuple[object, ...]", value)
+        return f"({' '.join(f'{_expression(each)},' for each in items)})"
     return "NO_UUID" if isinstance(value, UUID) else repr(value)
 
 

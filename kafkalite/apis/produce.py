@@ -46,6 +46,8 @@ _FIRST_LEADER_HINT_VERSION: Final = 10
 _FIRST_TOPIC_ID_VERSION: Final = 13
 
 
+_UNKNOWN: Final = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+_UNKNOWN_ID: Final = ErrorCode.UNKNOWN_TOPIC_ID
 _NO_OFFSET: Final = -1
 _NO_TIME: Final = -1
 # (leader id, leader epoch) where it is not told.
@@ -116,14 +118,9 @@ def _append(
         for index, records in partitions:
             partition: Partition | None = None
             try:
-                if topic is None:
-                    raise KafkaError(
-                        ErrorCode.UNKNOWN_TOPIC_ID
-                        if uses_topic_ids
-                        else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-                    )
-                if not 0 <= index < len(topic.partitions):
-                    raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+                if topic is None or not 0 <= index < len(topic.partitions):
+                    is_unknown_id = uses_topic_ids and topic is None
+                    raise KafkaError(_UNKNOWN_ID if is_unknown_id else _UNKNOWN)
                 if records is None or not batches.are_whole:
                     records = check_shape(records, context.api_version)
                 partition = topic.partitions[index]
