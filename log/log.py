@@ -13,10 +13,13 @@ below the last stable offset is decided. Source: Kafka's UnifiedLog and LocalLog
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from struct import Struct
+from typing import Final, NamedTuple
+
+from crc32c import crc32c
 
 from kafkalite.log import retention
 from kafkalite.log.config import LogConfig
@@ -29,17 +32,43 @@ from kafkalite.log.producer_state import (
     VerificationGuard,
 )
 from kafkalite.log.reading import LogReader, ReadResult
-from kafkalite.log.recovery import LoadedLog, LogLoader
+from kafkalite.log.recovery import LoadedLog, LogLoader, replay_producers
 from kafkalite.log.segment import LogSegment
 from kafkalite.log.transaction_index import AbortedTransaction
-from kafkalite.log.validation import Validated, validate
+from kafkalite.log.trusted_records import Pair, write_pairs
+from kafkalite.log.validation import validate
+from kafkalite.wire.compression import Compression
 from kafkalite.wire.control_records import EndTransactionMarker, read_end_transaction_marker
 from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.record_batch import NO_TIMESTAMP, RecordBatch, iterate_batches
+from kafkalite.wire.record_batch import (
+    ATTRIBUTES_POSITION,
+    HEADER_BYTES,
+    LOG_OVERHEAD,
+    MAGIC,
+    MAGIC_POSITION,
+    MIN_RECORD_BYTES,
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    NO_SEQUENCE,
+    NO_TIMESTAMP,
+    RecordBatch,
+    iterate_batches,
+    pack_batch,
+)
 
 __all__ = ["AppendInfo", "AppendOrigin", "Log", "ReadResult"]
 
 PRODUCER_ID_EXPIRATION_MS = 86_400_000
+
+# The header (wire/record_batch.py) without leader epoch and first timestamp.
+_unpack_header = Struct(">qi4xBIhi8xqqhii").unpack_from
+# What a leader writes anew, before the checksum: offset, length, leader epoch, magic.
+_pack_head = Struct(">qiib").pack
+_HEAD_BYTES: Final = MAGIC_POSITION + 1
+# The same with the checksum, and what is under it up to the records.
+_pack_head_and_crc = Struct(">qiibI").pack
+_pack_under_crc = Struct(">hiqqqhii").pack
+_NO_PRODUCER: Final = (NO_PRODUCER_ID, NO_PRODUCER_EPOCH, NO_SEQUENCE)
 
 
 class AppendInfo(NamedTuple):
@@ -142,20 +171,110 @@ class Log(LogReader):
     ) -> AppendInfo:
         """Append one batch as the leader; `records` is not kept and not changed.
 
+        One look at the header decides whether a client's batch goes into the file as it is. Every other
+        batch is explained or rewritten by validation.py first.
+
         Raises:
             KafkaError: INVALID_RECORD, CORRUPT_MESSAGE, INVALID_TIMESTAMP (InvalidRecordsError where
                 single records are at fault), MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE,
                 OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE,
                 TRANSACTION_COORDINATOR_FENCED, KAFKA_STORAGE_ERROR. Nothing was appended then.
         """
+        config = self.config
+        size = len(records)
+        if not (
+            HEADER_BYTES <= size <= config.max_batch_bytes
+            and config.keeps_batches
+            and not config.checks_records
+            and origin is AppendOrigin.CLIENT
+            and self.offline_reason is None
+        ):
+            return self._append_validated(
+                records, leader_epoch, origin, verification_guard, transaction_version
+            )
+        (
+            batch_offset,
+            length,
+            magic,
+            crc,
+            attributes,
+            last_delta,
+            max_timestamp,
+            producer_id,
+            producer_epoch,
+            base_sequence,
+            count,
+        ) = _unpack_header(records)
+        view = memoryview(records)
+        now_ms = self.now_ms()
+        producer = None
+        if not (
+            batch_offset == 0
+            and magic == MAGIC
+            and length + LOG_OVERHEAD == size
+            # No codec or one of the four, and none of the flags.
+            and 0 <= attributes <= Compression.ZSTD
+            and 0 < count == last_delta + 1
+            and (attributes or count * MIN_RECORD_BYTES <= size - HEADER_BYTES)
+            and max_timestamp <= now_ms + config.message_timestamp_after_max_ms
+            and (
+                producer_id == NO_PRODUCER_ID
+                or (
+                    producer := self.producer_state.expects(
+                        producer_id, producer_epoch, base_sequence
+                    )
+                )
+                is not None
+            )
+            and crc == crc32c(view[ATTRIBUTES_POSITION:])
+        ):
+            return self._append_validated(
+                records, leader_epoch, origin, verification_guard, transaction_version
+            )
+        base_offset = self.log_end_offset
+        last_offset = base_offset + last_delta
+        head = _pack_head(base_offset, length, leader_epoch, MAGIC)
+        self._commit(
+            (head, view[_HEAD_BYTES:]),
+            size,
+            base_offset,
+            last_offset,
+            max_timestamp,
+            leader_epoch,
+            now_ms,
+        )
+        if producer is not None:
+            producer.appended(base_sequence, last_delta, base_offset, max_timestamp)
+        if last_offset + 1 - self.recovery_point >= config.flush_messages:
+            self.flush()
+        return AppendInfo(
+            base_offset,
+            last_offset,
+            NO_TIMESTAMP,
+            self.log_start_offset,
+            max_timestamp,
+            count,
+            size,
+        )
+
+    def _append_validated(
+        self,
+        records: bytes | bytearray | memoryview,
+        leader_epoch: int,
+        origin: AppendOrigin,
+        verification_guard: VerificationGuard | None,
+        transaction_version: int,
+    ) -> AppendInfo:
+        """Append a batch that is to be refused, rewritten, or noted for its producer."""
         self.check_online()
         now_ms = self.now_ms()
+        base_offset = self.log_end_offset
         validated = validate(
             records,
             self.config,
             name=self.name,
             origin=origin,
-            base_offset=self.log_end_offset,
+            base_offset=base_offset,
             leader_epoch=leader_epoch,
             now_ms=now_ms,
         )
@@ -166,7 +285,6 @@ class Log(LogReader):
                 f"which exceeds the maximum configured segment size of {self.config.segment_bytes}.",
             )
         batch = validated.batch
-        base_offset = self.log_end_offset
         marker = None
         if batch.has_producer_id:
             if origin is AppendOrigin.CLIENT:
@@ -180,10 +298,17 @@ class Log(LogReader):
                         is_duplicate=True,
                     )
             marker = self._check_producer(batch, origin, verification_guard, transaction_version)
-        self._write(validated, base_offset, leader_epoch, now_ms)
+        self._commit(
+            validated.buffers,
+            validated.size,
+            base_offset,
+            validated.last_offset,
+            validated.max_timestamp,
+            leader_epoch,
+            now_ms,
+        )
         if batch.has_producer_id:
             self._update_producer(batch, marker, base_offset, validated.max_timestamp)
-        self.producer_state.end_offset = self.log_end_offset
         if self.log_end_offset - self.recovery_point >= self.config.flush_messages:
             self.flush()
         return AppendInfo(
@@ -195,6 +320,51 @@ class Log(LogReader):
             batch.record_count,
             validated.size,
         )
+
+    def append_trusted(self, pairs: Sequence[Pair], timestamp: int, leader_epoch: int) -> int:
+        """Append keys and values that this process made itself, as one batch; its base offset.
+
+        They never left this process, so they need no validation. Offset and leader epoch are known
+        before the checksum is computed. A log that stamps or compresses its batches validates them as
+        any others.
+
+        Args:
+            pairs: keys and values, at least one; a value of None is a tombstone.
+            timestamp: of every record, in milliseconds.
+
+        Raises:
+            KafkaError: MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE, KAFKA_STORAGE_ERROR.
+        """
+        self.check_online()
+        config = self.config
+        count = len(pairs)
+        assert count
+        data = write_pairs(pairs)
+        size = HEADER_BYTES + len(data)
+        if not config.keeps_batches or size > config.max_batch_bytes:
+            batch = pack_batch(
+                data,
+                base_offset=0,
+                last_offset_delta=count - 1,
+                record_count=count,
+                base_timestamp=timestamp,
+                max_timestamp=timestamp,
+            )
+            return self._append_validated(
+                batch, leader_epoch, AppendOrigin.COORDINATOR, None, 0
+            ).base_offset
+        base_offset = self.log_end_offset
+        last_offset = base_offset + count - 1
+        body = _pack_under_crc(0, count - 1, timestamp, timestamp, *_NO_PRODUCER, count) + data
+        head = _pack_head_and_crc(
+            base_offset, size - LOG_OVERHEAD, leader_epoch, MAGIC, crc32c(body)
+        )
+        self._commit(
+            (head, body), size, base_offset, last_offset, timestamp, leader_epoch, self.now_ms()
+        )
+        if last_offset + 1 - self.recovery_point >= config.flush_messages:
+            self.flush()
+        return base_offset
 
     def _check_producer(
         self,
@@ -282,36 +452,45 @@ class Log(LogReader):
                     f"Unexpected offset in append to {self.name}: {batch.base_offset} is less than the "
                     f"next offset {self.log_end_offset}",
                 )
-            validated = Validated(
-                batch,
+            self._commit(
                 (batch.buffer,),
                 batch.size_bytes,
+                batch.base_offset,
                 batch.last_offset,
                 batch.max_timestamp,
-                NO_TIMESTAMP,
+                batch.partition_leader_epoch,
+                now_ms,
             )
-            self._write(validated, batch.base_offset, batch.partition_leader_epoch, now_ms)
             completed = self.producer_state.replay(batch)
             if completed is not None:
                 self._complete_transaction(completed)
             self.update_first_unstable()
         return self.log_end_offset
 
-    def _write(
-        self, validated: Validated, base_offset: int, leader_epoch: int, now_ms: int
+    def _commit(
+        self,
+        buffers: tuple[bytes | memoryview, ...],
+        size: int,
+        base_offset: int,
+        last_offset: int,
+        max_timestamp: int,
+        leader_epoch: int,
+        now_ms: int,
     ) -> None:
-        """The batch into the active segment, rolled first if it is full; then the log is longer."""
-        last_offset = validated.last_offset
-        max_timestamp = validated.max_timestamp
+        """Write one batch of `size` bytes, index it, and move the log end offset behind it.
+
+        The active segment is rolled first if it is full. Raises KafkaError(KAFKA_STORAGE_ERROR): the
+        log is as it was.
+        """
         try:
             if leader_epoch != self.leader_epochs.latest and leader_epoch >= 0:
                 self.leader_epochs.assign(leader_epoch, base_offset)
             segment = self.segments.active
-            if self.must_roll(segment, validated.size, last_offset, max_timestamp, now_ms):
+            if self.must_roll(segment, size, last_offset, max_timestamp, now_ms):
                 segment = self.roll()
             segment.append(
-                validated.buffers,
-                validated.size,
+                buffers,
+                size,
                 base_offset=base_offset,
                 last_offset=last_offset,
                 max_timestamp=max_timestamp,
@@ -319,7 +498,7 @@ class Log(LogReader):
             )
         except OSError as error:
             raise self.storage_error(error) from error
-        self.log_end_offset = last_offset + 1
+        self.log_end_offset = self.producer_state.end_offset = last_offset + 1
 
     def must_roll(
         self, segment: LogSegment, size: int, last_offset: int, timestamp: int, now_ms: int
@@ -400,6 +579,21 @@ class Log(LogReader):
             retention.truncate(self, offset)
         except OSError as error:
             raise self.storage_error(error) from error
+
+    def ended_at(self, offset: int) -> None:
+        """The log was cut to end at `offset`: all that is known of it follows. Raises OSError."""
+        self.log_end_offset = offset
+        self.log_start_offset = min(self.log_start_offset, offset)
+        self.recovery_point = min(self.recovery_point, offset)
+        self.leader_epochs.truncate_from_end(offset)
+        self.leader_epochs.write()
+        self.producer_state.clear()
+        self.snapshots.remove_behind(offset)
+        self.snapshots.load_latest(self.producer_state, self.segments.first.base_offset)
+        replay_producers(self.segments, self.producer_state, offset)
+        self.producer_state.end_offset = offset
+        self.high_watermark = min(self.high_watermark, offset)
+        self.update_first_unstable()
 
     def remove_expired_producers(self, expiration_ms: int = PRODUCER_ID_EXPIRATION_MS) -> None:
         """Forget producers that were silent for long (producer.id.expiration.ms)."""

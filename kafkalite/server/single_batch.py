@@ -20,7 +20,7 @@ from struct import Struct
 from struct import error as StructError
 from typing import TYPE_CHECKING, Final
 
-from kafkalite.log.plain_append import NOT_PLAIN
+from kafkalite.replica.partition import NOT_PLAIN
 from kafkalite.wire.compile_parse import uuid_of
 from kafkalite.wire.errors import KafkaError
 
