@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from kafkalite.log.config import LogConfig
 from kafkalite.log.files import (
     LOG_SUFFIX,
     OFFSET_INDEX_SUFFIX,
@@ -72,6 +73,8 @@ class LogSegment:
         self._first_timestamp: int | None = None
         self._largest: TimestampAndOffset | None = None
         self._bytes_since_index_entry = 0
+        # Whether an index is full; None: to be found out, after each entry.
+        self._is_index_full: bool | None = None
         self._recent_offsets = array("q")
         self._recent_positions = array("q")
         self._recent_end = base_offset  # behind the last of them
@@ -142,7 +145,6 @@ class LogSegment:
         self,
         buffers: tuple[bytes | memoryview, ...],
         size: int,
-        *,
         base_offset: int,
         last_offset: int,
         max_timestamp: int,
@@ -154,7 +156,8 @@ class LogSegment:
             OSError: the disk is full, or worse.
         """
         position = self.size
-        self.ensure_file()
+        if not self._has_file:
+            self.ensure_file()
         try:
             self.file.write(buffers, size, position)
         except OSError:
@@ -183,12 +186,14 @@ class LogSegment:
         """Index a batch that is in the file at `position`: just appended, or found by recovery."""
         if position == 0:
             self._first_timestamp = max_timestamp
-        if max_timestamp > self.largest.timestamp:
+        largest = self._largest or self.largest
+        if max_timestamp > largest[0]:
             self._largest = TimestampAndOffset(max_timestamp, last_offset)
         if self._bytes_since_index_entry > index_interval_bytes:
             self.offset_index.append(last_offset, position)
             self.time_index.maybe_append(*self.largest)
             self._bytes_since_index_entry = 0
+            self._is_index_full = None
         self._bytes_since_index_entry += size
         if base_offset != self._recent_end:
             self._forget_recent()
@@ -218,11 +223,36 @@ class LogSegment:
             self._first_timestamp = NO_TIMESTAMP if first is None else first[1].max_timestamp
         return self._first_timestamp
 
-    def waited_for_roll_ms(self, now_ms: int, timestamp: int) -> int:
-        """How long this segment has been filled, by its records' timestamps if they have any."""
-        if self.size and self.first_timestamp >= 0:
-            return timestamp - self.first_timestamp
-        return now_ms - self.created_ms
+    def must_roll(
+        self,
+        size: int,
+        last_offset: int,
+        timestamp: int,
+        now_ms: int,
+        config: LogConfig,
+        roll_jitter_ms: int,
+    ) -> bool:
+        """Whether a batch needs a new segment: its size, last offset and largest timestamp are given.
+
+        How long a segment has been filled goes by its records' timestamps, if they have any. Source:
+        Kafka's LogSegment.shouldRoll. Raises OSError.
+        """
+        if self.size > config.segment_bytes - size:
+            return True
+        if not self.takes_offset(last_offset):
+            return True
+        if not self.size:
+            return False
+        first = self._first_timestamp
+        if first is None:
+            first = self.first_timestamp
+        waited_ms = timestamp - first if first >= 0 else now_ms - self.created_ms
+        if waited_ms > config.max_segment_ms - roll_jitter_ms:
+            return True
+        is_full = self._is_index_full
+        if is_full is None:
+            is_full = self._is_index_full = self.is_index_full(config.segment_index_bytes)
+        return is_full
 
     def modified_ms(self) -> int:
         """When the file was last written to; when the segment was made if it has none. Raises OSError."""
@@ -388,6 +418,7 @@ class LogSegment:
             index.reset()
         self._first_timestamp = None
         self._largest = TimestampAndOffset(NO_TIMESTAMP, self.base_offset)
+        self._is_index_full = None
         self._bytes_since_index_entry = 0
         self._forget_recent()
 
@@ -458,6 +489,7 @@ class LogSegment:
         self.transaction_index.write()
         self._forget_recent()
         self._first_timestamp = None
+        self._is_index_full = None
         self._bytes_since_index_entry = 0
         self._largest = None
         if self.size:

@@ -31,7 +31,7 @@ from kafkalite.wire.record_batch import (
 
 if TYPE_CHECKING:
     from kafkalite.broker import Broker
-    from kafkalite.log.producer_state import VerificationGuard
+    from kafkalite.log.verification import VerificationGuard
     from kafkalite.replica.partition import Partition
     from kafkalite.requests.context import RequestContext
     from kafkalite.wire.fields import InMemory

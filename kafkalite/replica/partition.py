@@ -12,8 +12,8 @@ from typing import Final
 from uuid import UUID
 
 from kafkalite.log.log import AppendInfo, AppendOrigin, Log, ReadResult
-from kafkalite.log.producer_state import VerificationGuard
 from kafkalite.log.trusted_records import Pair
+from kafkalite.log.verification import VerificationGuard
 from kafkalite.requests.purgatory import Watchers
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.record_batch import CONTROL_FLAG, HEADER_BYTES, TRANSACTIONAL_FLAG
