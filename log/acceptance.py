@@ -103,21 +103,17 @@ def accept(
         and crc == crc32c(view[ATTRIBUTES_POSITION:])
     ):
         return None
-    # As AcceptedBatch(...) does, but in C: a tenth of an append's time.
-    return tuple.__new__(
-        AcceptedBatch,
-        (
-            (view[UNCHANGED_POSITION:],),
-            size,
-            attributes,
-            last_offset_delta,
-            max_timestamp,
-            producer_id,
-            producer_epoch,
-            base_sequence,
-            count,
-            NO_TIMESTAMP,
-        ),
+    return AcceptedBatch(
+        (view[UNCHANGED_POSITION:],),
+        size,
+        attributes,
+        last_offset_delta,
+        max_timestamp,
+        producer_id,
+        producer_epoch,
+        base_sequence,
+        count,
+        NO_TIMESTAMP,
     )
 
 

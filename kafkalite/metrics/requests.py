@@ -1,8 +1,8 @@
 """What is counted while requests are answered.
 
-`measured` wraps the handler of an API when it is loaded, so that a broker without metrics runs the
-very code it would run if there were none. The counters are plain integers: everything happens in one
-event loop.
+`RequestMetrics.count` is a gate of the dispatcher (server/gates.py): a handler around the handler of
+each API. A broker without metrics has no such gate. The counters are plain integers: everything
+happens in one event loop.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from struct import Struct
+from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Final
 
 import trio
@@ -24,8 +25,8 @@ from kafkalite.wire.schema import Shape, fields_of
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from kafkalite.broker import Broker
     from kafkalite.replica.topics import Topics
+    from kafkalite.services import Services
     from kafkalite.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
     from kafkalite.wire.messages.fetch import FetchRequest, FetchResponse
     from kafkalite.wire.messages.produce import ProduceRequest, ProduceResponse
@@ -61,8 +62,8 @@ class RequestMetrics:
         self._traffic: dict[str, TopicTraffic] = {}
         self._ended: Counter[str] = Counter()
 
-    def measured(self, api: Api, handle: Handler) -> Handler:
-        """A handler that answers as `handle` does, and counts."""
+    def count(self, api: Api, handle: Handler) -> Handler:
+        """A handler that responds as `handle` does, and counts."""
         name = api_name(api.key)
         durations = self._durations[name] = Distribution()
         errors = self._errors[name] = Counter()
@@ -74,17 +75,31 @@ class RequestMetrics:
         count = counters.get(api.key, _count_errors)
         now = trio.current_time
 
-        async def measured(broker: Broker, context: RequestContext, request: Any) -> Any:
+        def counted(services: Services, context: RequestContext, request: Any) -> Any:
             try:
-                response = await handle(broker, context, request)
+                response = handle(services, context, request)
             except CloseConnection:
                 errors[_NO_ANSWER] += 1
                 raise
-            count(broker.topics, request, response, errors)
+            if isinstance(response, CoroutineType):
+                return counted_later(services, context, request, response)
+            count(services.topics, request, response, errors)
             durations.add(now() - context.received_at)
             return response
 
-        return measured
+        async def counted_later(
+            services: Services, context: RequestContext, request: Any, handling: Any
+        ) -> Any:
+            try:
+                response = await handling
+            except CloseConnection:
+                errors[_NO_ANSWER] += 1
+                raise
+            count(services.topics, request, response, errors)
+            durations.add(now() - context.received_at)
+            return response
+
+        return counted
 
     def _count_produced(
         self,
@@ -139,7 +154,7 @@ class RequestMetrics:
             traffic = self._traffic[name] = TopicTraffic()
         return traffic
 
-    def read(self, broker: Broker, readings: Readings) -> None:
+    def read(self, topics: Topics, readings: Readings) -> None:
         """Put down all counters; those of topics that are gone are forgotten."""
         for api, durations in self._durations.items():
             readings.put("kafkalite_requests_total", sum(durations.counts), api)
@@ -147,7 +162,7 @@ class RequestMetrics:
             for error, count in self._errors[api].items():
                 word = error if isinstance(error, str) else ErrorCode(error).name
                 readings.put("kafkalite_request_errors_total", count, api, word)
-        for topic in [name for name in self._traffic if broker.topics.get(name) is None]:
+        for topic in [name for name in self._traffic if topics.get(name) is None]:
             del self._traffic[topic]
         for topic, traffic in self._traffic.items():
             readings.put("kafkalite_topic_received_bytes_total", traffic.received_bytes, topic)

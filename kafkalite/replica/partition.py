@@ -86,7 +86,7 @@ class Partition:
         self.log = log
         self._watch_flushes()
         self._advance_high_watermark()
-        self.watchers.notify()
+        self.watchers.check_and_complete()
 
     @property
     def coordinator_id(self) -> int:
@@ -110,7 +110,7 @@ class Partition:
     def _flushed(self) -> None:
         """More is on the disk, and may be seen (kafkalite.visible.after.flush)."""
         self._advance_high_watermark()
-        self.watchers.notify()
+        self.watchers.check_and_complete()
 
     def _find_epoch_start(self) -> int:
         epochs = self.log.leader_epochs.entries
@@ -160,7 +160,7 @@ class Partition:
             transaction_version=transaction_version,
         )
         log.advance_high_watermark(log.visible_end_offset)
-        self.watchers.notify()
+        self.watchers.check_and_complete()
         return info
 
     def append_trusted(self, pairs: Sequence[Pair], timestamp: int) -> int:
@@ -172,7 +172,7 @@ class Partition:
         log = self.log
         base_offset = log.append_trusted(pairs, timestamp, self.leader_epoch)
         log.advance_high_watermark(log.visible_end_offset)
-        self.watchers.notify()
+        self.watchers.check_and_complete()
         return base_offset
 
     def _check_in_sync(self) -> None:
@@ -241,7 +241,7 @@ class Partition:
         if offset < 0:
             raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
         log_start_offset = self.log.delete_records_before(offset)
-        self.watchers.notify()
+        self.watchers.check_and_complete()
         return log_start_offset
 
     def metadata_changed(self) -> None:
@@ -249,12 +249,12 @@ class Partition:
         if self._known_epoch != self.leader_epoch:
             self._known_epoch = self.leader_epoch
             self._epoch_start_offset = self._find_epoch_start()
-        self.watchers.notify()
+        self.watchers.check_and_complete()
 
     def deleted(self) -> None:
         """The topic is gone: whoever waits here has to be told."""
         self.is_deleted = True
-        self.watchers.notify()
+        self.watchers.check_and_complete()
 
     def epoch_of(self, offset: int) -> int:
         """The leader epoch in which `offset` was or will be written; -1 if that is forgotten."""
