@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from kafkalite.cluster.internal_topics import OFFSETS_TOPIC
 from kafkalite.testing import broker as test_broker
+from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.find_coordinator import FindCoordinatorRequest
+from tests.kafkalite.group_requests import find
 
 
 async def test_coordinators_move(connect: Any) -> None:
@@ -27,3 +32,24 @@ async def test_coordinators_move(connect: Any) -> None:
         b.start_node(3)
         answer = await client.ask(request, 4)
         assert {found.key: found.node_id for found in answer.coordinators} == before
+
+
+async def test_the_first_question_creates_the_offsets_topic(clients: Any) -> None:
+    client = await clients.connect()
+    found = await find(client)
+    assert (found.error_code, found.node_id) == (ErrorCode.NONE, 1)
+    assert f"{found.host}:{found.port}" == clients.broker.bootstrap
+    assert clients.broker.topic_id(OFFSETS_TOPIC)
+
+
+@pytest.mark.parametrize("version", range(7))
+async def test_find_coordinator_in_every_version(clients: Any, version: int) -> None:
+    client = await clients.connect()
+    found = await find(client, version=version)
+    assert (found.error_code, found.node_id) == (ErrorCode.NONE, 1)
+
+
+@pytest.mark.parametrize("key_type", [2, 7])
+async def test_coordinators_of_unknown_kinds(clients: Any, key_type: int) -> None:
+    found = await find(await clients.connect(), key_type=key_type)
+    assert (found.error_code, found.node_id) == (ErrorCode.INVALID_REQUEST, -1)
