@@ -1,6 +1,6 @@
-"""OffsetCommit, OffsetFetch, OffsetDelete, expiry, and offsets inside transactions."""
+"""OffsetCommit, OffsetFetch, OffsetDelete, and expiry."""
 
-import uuid
+from __future__ import annotations
 
 import pytest
 import trio
@@ -11,12 +11,8 @@ from kafkalite.wire.messages.offset_delete import (
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
 )
-from kafkalite.wire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopics
-from kafkalite.wire.messages.txn_offset_commit import (
-    TxnOffsetCommitRequest,
-    TxnOffsetCommitRequestPartition,
-    TxnOffsetCommitRequestTopic,
-)
+from kafkalite.wire.messages.offset_fetch import OffsetFetchRequestGroup
+from tests.group_coordinator.transactional_offsets import txn_commit
 
 DAY = 24 * 60 * 60.0
 
@@ -38,35 +34,6 @@ async def delete(world, *keys, group_id="group"):
     return response.error_code, [p.error_code for t in response.topics for p in t.partitions]
 
 
-async def txn_commit(world, producer_id, topic, partition, offset, **request):
-    response = await world.coordinator.txn_offset_commit(
-        world.member().context,
-        TxnOffsetCommitRequest(
-            transactional_id="t",
-            producer_id=producer_id,
-            producer_epoch=0,
-            topics=[
-                TxnOffsetCommitRequestTopic(
-                    name=topic,
-                    partitions=[
-                        TxnOffsetCommitRequestPartition(
-                            partition_index=partition, committed_offset=offset
-                        )
-                    ],
-                )
-            ],
-            **{"group_id": "group"} | request,
-        ),
-    )
-    return response.topics[0].partitions[0].error_code
-
-
-def end_transaction(world, producer_id, *, committed):
-    partition = world.coordinator.partition_for("group")
-    world.log.end_transaction(partition, producer_id, committed)
-    world.coordinator.transaction_ended(partition, producer_id, committed=committed)
-
-
 async def test_what_is_committed_is_fetched(autojump_clock, world):
     assert await world.commit(("orders", 0, 7), ("payments", 1, 9)) == [0, 0]
     assert await world.committed("orders", 0) == 7
@@ -85,15 +52,6 @@ async def test_metadata_comes_back_verbatim(autojump_clock, world):
     assert await world.commit(("orders", 0, 7), partition_fields=commit) == [0]
     fetched = await world.fetch_one("orders", 0)
     assert (fetched.metadata, fetched.committed_leader_epoch) == ("söme text", 3)
-
-
-async def test_too_much_metadata_is_refused_for_that_partition(autojump_clock, world):
-    long = {"committed_metadata": "x" * 4097}
-    assert await world.commit(("orders", 0, 7), partition_fields=long) == [
-        ErrorCode.OFFSET_METADATA_TOO_LARGE
-    ]
-    just = {"committed_metadata": "x" * 4096}
-    assert await world.commit(("orders", 0, 7), partition_fields=just) == [0]
 
 
 async def test_a_group_of_whose_offsets_none_is_kept(autojump_clock, world):
@@ -118,29 +76,6 @@ async def test_a_commit_for_nothing_that_is_there_makes_no_group(autojump_clock,
     assert await world.commit(("orders", 99, 7), ("unknown", 0, 7)) == [3, 3]
     nobodys = {"generation_id_or_member_epoch": 0, "version": 8}
     assert await world.commit(("orders", 0, 7), **nobodys) == [ErrorCode.ILLEGAL_GENERATION]
-
-
-async def test_what_does_not_exist_cannot_be_committed(autojump_clock, world):
-    assert await world.commit(("orders", 0, 7), ("orders", 4, 7), ("nothing", 0, 7)) == [
-        ErrorCode.NONE,
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-    ]
-
-
-async def test_a_request_is_one_batch(autojump_clock, world):
-    await world.commit(("orders", 0, 7), ("orders", 1, 8), ("payments", 1, 9))
-    assert [len(batch) for batch in world.log.batches] == [3]
-
-
-async def test_a_commit_that_cannot_be_written_has_not_happened(autojump_clock, world):
-    await world.commit(("orders", 0, 7))
-    world.log.failure = ErrorCode.COORDINATOR_NOT_AVAILABLE
-    assert await world.commit(("orders", 0, 8)) == [ErrorCode.COORDINATOR_NOT_AVAILABLE]
-    assert await world.committed("orders", 0) == 7
-
-
-# Who may commit (B63)
 
 
 @pytest.mark.parametrize(
@@ -191,9 +126,6 @@ async def test_a_commit_is_a_sign_of_life(autojump_clock, world):
         assert await member.commit("orders", 0, offset) == ErrorCode.NONE
 
 
-# Fetching
-
-
 async def test_all_offsets_are_fetched_with_null_topics(autojump_clock, world):
     await world.commit(("orders", 0, 7), ("payments", 1, 9))
     response = await world.coordinator.offset_fetch(
@@ -206,68 +138,6 @@ async def test_all_offsets_are_fetched_with_null_topics(autojump_clock, world):
         for topic in response.topics
         for p in topic.partitions
     } == {("orders", 0): 7, ("payments", 1): 9}
-
-
-async def test_offsets_of_a_deleted_topic_are_not_those_of_its_successor(autojump_clock, world):
-    await world.commit(("orders", 0, 7))
-    request = OffsetFetchRequestTopics(name="orders", topic_id=uuid.uuid4(), partition_indexes=[0])
-    response = await world.coordinator.offset_fetch(
-        world.member().context,
-        OffsetFetchRequestGroup(group_id="group", topics=[request]),
-        require_stable=False,
-    )
-    assert response.topics[0].partitions[0].committed_offset == -1
-
-
-async def test_offsets_go_with_their_topic(autojump_clock, world):
-    await world.commit(("orders", 0, 7), ("payments", 0, 9))
-    topic_id = world.topics.topic_id("orders")
-    world.coordinator.topic_deleted("orders", topic_id)
-    assert await world.committed("orders", 0) == -1
-    assert await world.committed("payments", 0) == 9
-    await world.start()
-    assert await world.committed("orders", 0) == -1
-
-
-# Transactions (B64, B76)
-
-
-async def test_an_offset_in_a_transaction_is_seen_when_that_commits(autojump_clock, world):
-    await world.commit(("orders", 0, 7))
-    assert await txn_commit(world, 1, "orders", 0, 20) == ErrorCode.NONE
-    assert await world.committed("orders", 0) == 7
-    unstable = await world.fetch_one("orders", 0, require_stable=True)
-    assert unstable.error_code == ErrorCode.UNSTABLE_OFFSET_COMMIT
-    assert unstable.committed_offset == -1
-    end_transaction(world, 1, committed=True)
-    assert (await world.fetch_one("orders", 0, require_stable=True)).committed_offset == 20
-
-
-async def test_an_offset_in_an_aborted_transaction_is_never_seen(autojump_clock, world):
-    await world.commit(("orders", 0, 7))
-    await txn_commit(world, 1, "orders", 0, 20)
-    end_transaction(world, 1, committed=False)
-    assert (await world.fetch_one("orders", 0, require_stable=True)).committed_offset == 7
-
-
-async def test_a_later_commit_outlives_an_earlier_transaction(autojump_clock, world):
-    await txn_commit(world, 1, "orders", 0, 20)
-    await world.commit(("orders", 0, 7))
-    end_transaction(world, 1, committed=True)
-    assert await world.committed("orders", 0) == 7
-
-
-async def test_open_transactions_survive_a_restart(autojump_clock, world):
-    await txn_commit(world, 1, "orders", 0, 20)
-    await txn_commit(world, 2, "orders", 1, 30)
-    end_transaction(world, 1, committed=True)
-    await world.start()
-    assert await world.committed("orders", 0) == 20
-    assert await world.committed("orders", 1) == -1
-    unstable = await world.fetch_one("orders", 1, require_stable=True)
-    assert unstable.error_code == ErrorCode.UNSTABLE_OFFSET_COMMIT
-    end_transaction(world, 2, committed=True)
-    assert await world.committed("orders", 1) == 30
 
 
 async def test_who_may_commit_in_a_transaction(autojump_clock, world):
@@ -284,9 +154,6 @@ async def test_who_may_commit_in_a_transaction(autojump_clock, world):
     assert await txn_commit(world, 1, "orders", 0, 1, **stale) == ErrorCode.ILLEGAL_GENERATION
     stranger = ids | {"member_id": "x"}
     assert await txn_commit(world, 1, "orders", 0, 1, **stranger) == ErrorCode.UNKNOWN_MEMBER_ID
-
-
-# Expiry (B65)
 
 
 async def test_offsets_of_a_simple_group_expire_after_their_commit(autojump_clock, world):
@@ -335,9 +202,6 @@ async def test_an_old_client_chooses_its_own_retention(autojump_clock, world):
     assert await world.committed("orders", 0) == 7
     await trio.sleep(1_300)
     assert await world.committed("orders", 0) == -1
-
-
-# OffsetDelete (B66)
 
 
 async def test_offsets_are_deleted_unless_somebody_subscribes_to_the_topic(autojump_clock, world):

@@ -1,5 +1,7 @@
 """JoinGroup, SyncGroup, Heartbeat, LeaveGroup and every timeout of the classic protocol."""
 
+from __future__ import annotations
+
 import pytest
 import trio
 
@@ -16,23 +18,6 @@ async def test_two_members_share_one_generation(autojump_clock, world):
     assert second.assignment == second.member_id.encode()
     assert await world.state() == "Stable"
     assert await first.heartbeat() == ErrorCode.NONE
-
-
-async def test_the_leader_alone_learns_of_the_members(autojump_clock, world):
-    members = [world.member(protocols=[("range", name)]) for name in (b"a", b"b", b"c")]
-    for member in members:
-        assert (await member.join()).error_code == ErrorCode.MEMBER_ID_REQUIRED
-    joins = [await world.soon(member.join) for member in members]
-    responses = [await join.wait() for join in joins]
-    (leader,) = (r for r in responses if r.leader == r.member_id)
-    assert {(m.member_id, m.metadata) for m in leader.members} == {
-        (member.member_id, member.protocols[0][1]) for member in members
-    }
-    assert all(r.members == [] for r in responses if r is not leader)
-    assert {r.protocol_name for r in responses} == {"range"}
-
-
-# Admission (B56)
 
 
 async def test_a_dynamic_member_is_given_an_id_first(autojump_clock, world):
@@ -99,15 +84,6 @@ async def test_who_is_not_admitted_to_a_living_group(autojump_clock, world):
     assert (await stranger.join()).error_code == ErrorCode.UNKNOWN_MEMBER_ID
 
 
-async def test_a_group_has_a_greatest_size(autojump_clock, world):
-    await world.start(group_max_size=2)
-    first, second, third = world.member(), world.member(), world.member()
-    await world.join_all(first, second)
-    refused = await third.join()
-    assert (refused.error_code, refused.member_id) == (ErrorCode.GROUP_MAX_SIZE_REACHED, "")
-    assert (await first.rejoin()).error_code in (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS)
-
-
 async def test_the_protocol_with_most_votes_wins(autojump_clock, world):
     await world.join_all(
         world.member(protocols=[("range", b""), ("sticky", b"")]),
@@ -116,9 +92,6 @@ async def test_the_protocol_with_most_votes_wins(autojump_clock, world):
     )
     (described,) = await world.coordinator.describe_groups(world.member().context, ["group"])
     assert described.protocol_data == "sticky"
-
-
-# Timers (B57)
 
 
 async def test_an_empty_group_waits_for_companions_and_longer_while_they_come(
@@ -241,9 +214,6 @@ async def test_parked_members_need_not_heartbeat(autojump_clock, world):
     assert await follower.heartbeat() == ErrorCode.NONE
 
 
-# Rejoining (B58)
-
-
 async def test_a_follower_that_rejoins_unchanged_disturbs_nobody(autojump_clock, world):
     leader, follower = world.member(), world.member()
     await world.join_all(leader, follower)
@@ -288,9 +258,6 @@ async def test_joining_again_while_the_assignment_is_awaited(autojump_clock, wor
     leader.protocols = [("range", b"other topics")]
     await world.soon(leader.join)
     assert (await sync.wait()).error_code == ErrorCode.REBALANCE_IN_PROGRESS
-
-
-# SyncGroup (B59), Heartbeat (B60), LeaveGroup
 
 
 async def test_sync_is_refused(autojump_clock, world):
@@ -381,21 +348,3 @@ async def test_a_group_whose_last_member_leaves_waits_for_nobody_who_is_only_exp
     assert (await member.join()).error_code == ErrorCode.NONE
     await member.leave()
     assert await world.state() == "Empty"
-
-
-async def test_a_group_nobody_knows_has_no_members_to_leave(autojump_clock, world):
-    assert (await world.member(member_id="x").leave()).error_code == ErrorCode.UNKNOWN_MEMBER_ID
-
-
-async def test_another_node_does_not_answer(autojump_clock, world):
-    world.log.leaders = dict.fromkeys(range(4), 2)
-    member = world.member()
-    assert (await member.join()).error_code == ErrorCode.NOT_COORDINATOR
-    assert await member.heartbeat() == ErrorCode.NOT_COORDINATOR
-
-
-async def test_a_new_coordinator_sends_parked_members_away(autojump_clock, world):
-    join = await world.soon(world.member(version=3, group_id="group").join)
-    for partition in range(4):
-        world.coordinator.resigned(partition)
-    assert (await join.wait()).error_code == ErrorCode.NOT_COORDINATOR
