@@ -31,7 +31,7 @@ conformance: $(VENV)/.installed-test java-if-any ## real clients against a start
 	$(BIN)/python -m pytest -q -n 2 --dist loadgroup --no-loadscope-reorder conformance
 
 pipelines: $(SPARK_VENV)/.installed-test java-if-any ## kafkalite.spark: the source, the sink, the pipelines
-	ROWS=$(ROWS) $(SPARK_BIN)/python -m pytest -q $(if $(ROWS),-o faulthandler_timeout=0) -n 2 --dist loadfile tests/spark conformance/pipelines
+	ROWS=$(ROWS) $(SPARK_BIN)/python -m pytest -q $(if $(ROWS),-o faulthandler_timeout=0) -n 2 --dist loadfile tests/kafkalite/spark conformance/pipelines
 
 prove: $(VENV)/.installed-test java ## exactly once, whatever is killed, for SECONDS=1200
 	$(BIN)/python -m conformance.exactly_once_soak --seconds $(or $(SECONDS),1200)

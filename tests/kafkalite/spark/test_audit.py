@@ -18,7 +18,7 @@ from kafkalite.spark.audit.report import write_report
 from kafkalite.spark.pipelines.errors import PipelineError
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.record_batch import Record, build_batch
-from tests.spark.sound_directory import (
+from tests.kafkalite.spark.sound_directory import (
     ORDERS,
     PAYMENTS,
     STAMPED,

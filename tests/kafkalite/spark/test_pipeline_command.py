@@ -10,7 +10,7 @@ import pytest
 
 from kafkalite.__main__ import main
 from kafkalite.testing import broker as test_broker
-from tests.spark.sound_directory import append, records
+from tests.kafkalite.spark.sound_directory import append, records
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:

@@ -36,8 +36,8 @@ from kafkalite.spark.pipelines.sinks import DataDirectorySink
 from kafkalite.spark.pipelines.stored import DirectoryReader
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.record_batch import iterate_records
-from tests.spark.local_spark import LocalSpark
-from tests.spark.sound_directory import append, make_sound_directory, records
+from tests.kafkalite.spark.local_spark import LocalSpark
+from tests.kafkalite.spark.sound_directory import append, make_sound_directory, records
 
 SPARK = LocalSpark()
 COLUMNS = Columns(value="value", key="key", timestamp="timestamp", timestamp_ms=10**12)

@@ -37,7 +37,7 @@ from kafkalite.wire.record_batch import (
     iterate_batches,
     iterate_records,
 )
-from tests.spark.conftest import TOPIC, DataDirectory, batch_of
+from tests.kafkalite.spark.conftest import TOPIC, DataDirectory, batch_of
 
 Make = Callable[..., DataDirectory]
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

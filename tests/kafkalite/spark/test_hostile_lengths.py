@@ -19,7 +19,7 @@ from kafkalite.spark.segment_files import list_segments
 from kafkalite.spark.segment_reader import read_partition
 from kafkalite.wire.compression import Compression
 from kafkalite.wire.record_batch import HEADER_BYTES, Record, build_batch
-from tests.spark.conftest import TOPIC, DataDirectory
+from tests.kafkalite.spark.conftest import TOPIC, DataDirectory
 
 LARGE = (1 << 31) - 1
 HUGE = 1 << 40
