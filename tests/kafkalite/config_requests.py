@@ -41,6 +41,6 @@ async def alter(
 
 
 def configs_of(broker: test_broker, topic: str = "t") -> dict[str, str]:
-    found = broker._running.topics.get(topic)
+    found = broker._running.services.topics.get(topic)
     assert found is not None
     return dict(found.configs)

@@ -28,19 +28,19 @@ def core(broker: test_broker) -> Broker:
 
 
 def partition_of(broker: test_broker, topic: str, index: int = 0) -> Partition:
-    found = core(broker).topics.get(topic)
+    found = core(broker).services.topics.get(topic)
     assert found is not None
     return found.partitions[index]
 
 
 def directory_of(broker: test_broker, topic: str, index: int = 0) -> Path:
-    found = core(broker).logs.manager.directory_of(topic, index)
+    found = core(broker).services.logs.manager.directory_of(topic, index)
     assert found is not None
     return found
 
 
 def other(broker: test_broker, path: Path) -> Path:
-    (found,) = {each.path for each in core(broker).logs.manager.directories} - {path}
+    (found,) = {each.path for each in core(broker).services.logs.manager.directories} - {path}
     return found
 
 

@@ -9,7 +9,7 @@ from kafkalite.wire.record_batch import Record, build_batch
 
 
 def fill(broker: test_broker, topic: str, index: int = 0, count: int = 10) -> Any:
-    found = broker._running.topics.get(topic)
+    found = broker._running.services.topics.get(topic)
     assert found is not None
     partition = found.partitions[index]
     for _ in range(count):

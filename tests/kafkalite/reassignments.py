@@ -19,13 +19,13 @@ from kafkalite.wire.messages.list_partition_reassignments import (
 
 
 def state_of(broker: test_broker, index: int = 0, topic: str = "t") -> PartitionState:
-    found = broker._running.topics.get(topic)
+    found = broker._running.services.topics.get(topic)
     assert found is not None
     return found.states[index]
 
 
 def make(broker: test_broker, *replicas: list[int], name: str = "t") -> None:
-    broker._running.topics.create(NewTopic(name, assignments=list(enumerate(replicas))))
+    broker._running.services.topics.create(NewTopic(name, assignments=list(enumerate(replicas))))
 
 
 async def reassign(

@@ -28,7 +28,7 @@ async def leader_of(client: Any) -> int:
 
 async def test_a_node_goes_and_another_leads(connect: Any) -> None:
     async with test_broker(nodes=3) as b:
-        b._running.topics.create(NewTopic("t", assignments=[(0, [2, 3])]))
+        b._running.services.topics.create(NewTopic("t", assignments=[(0, [2, 3])]))
         first, second, third = [await connect(b, node_id) for node_id in (1, 2, 3)]
         assert [await produced(node) for node in (second, third)] == [0, 6]
         b.stop_node(2)
@@ -41,14 +41,14 @@ async def test_a_node_goes_and_another_leads(connect: Any) -> None:
         second = await connect(b, 2)
         assert await leader_of(second) == 3
         assert [await produced(node) for node in (second, third)] == [6, 0]
-        topic = b._running.topics.get("t")
+        topic = b._running.services.topics.get("t")
         assert topic is not None
         assert topic.partitions[0].high_watermark == 3
 
 
 async def test_too_few_replicas_in_sync(connect: Any) -> None:
     async with test_broker(nodes=3) as b:
-        b._running.topics.create(
+        b._running.services.topics.create(
             NewTopic("t", assignments=[(0, [1, 2])], configs={"min.insync.replicas": "2"})
         )
         client = await connect(b, 1)
@@ -60,6 +60,21 @@ async def test_too_few_replicas_in_sync(connect: Any) -> None:
         assert await produced(client) == 0
 
 
+@pytest.mark.parametrize(("nodes", "replicas"), [(1, 1), (2, 2), (3, 3), (5, 3)])
+async def test_internal_topics_survive_the_loss_of_a_node(nodes: int, replicas: int) -> None:
+    """Kafka's three replicas where there are three nodes, else one on each node."""
+    async with test_broker(nodes=nodes) as b:
+        services = b._running.services
+        for name in ("__consumer_offsets", "__transaction_state"):
+            services.topics.create_internal(name)
+            for state in services.cluster.image.topics[name].partitions:
+                assert len(state.replicas) == replicas
+        if nodes > 1:
+            b.stop_node(2)
+            for state in services.cluster.image.topics["__transaction_state"].partitions:
+                assert state.leader_id in set(range(1, nodes + 1)) - {2}
+
+
 async def nodes_seen(client: Any) -> list[int]:
     answer = await client.ask(MetadataRequest(topics=[]))
     return [node.node_id for node in answer.brokers]
@@ -67,7 +82,7 @@ async def nodes_seen(client: Any) -> list[int]:
 
 async def test_nodes_come_and_go_for_good(connect: Any) -> None:
     async with test_broker(nodes=2) as b:
-        b._running.topics.create(NewTopic("t", assignments=[(0, [2, 1])]))
+        b._running.services.topics.create(NewTopic("t", assignments=[(0, [2, 1])]))
         first = await connect(b, 1)
         assert b.add_node() == 3
         assert await nodes_seen(first) == [1, 2, 3]
@@ -109,7 +124,7 @@ async def test_a_node_added_has_its_port_from_the_configuration() -> None:
 async def test_who_leads_instead_is_told_with_its_address(connect: Any) -> None:
     """KIP-951, in Produce since version 10, in Fetch since version 16."""
     async with test_broker(nodes=3) as b:
-        b._running.topics.create(NewTopic("t", assignments=[(0, [2, 3])]))
+        b._running.services.topics.create(NewTopic("t", assignments=[(0, [2, 3])]))
         b.stop_node(2)
         b.start_node(2)
         client = await connect(b, 1)
@@ -150,7 +165,7 @@ def test_an_ordinary_client_goes_on() -> None:
     It has its first record before that: while it joins, librdkafka 2.16 loses what it asks of a node that
     goes (OffsetFetch answered NOT_COORDINATOR, Metadata of a node that is no longer listed), on any broker.
     """
-    with test_broker({"offsets.topic.replication.factor": 3}, nodes=3) as b:
+    with test_broker(nodes=3) as b:
         b.create_topic("t", 1, 3)
         settings = {"bootstrap.servers": b.bootstrap}
         producer = Producer({**settings, "enable.idempotence": True})

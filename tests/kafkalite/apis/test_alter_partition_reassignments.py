@@ -28,7 +28,7 @@ async def test_a_move_may_be_cancelled(three: test_broker, connect: Any) -> None
     make(three, [1, 2])
     client = await connect(three)
     assert await reassign(client, 0, None) == (85, None)
-    three._running.cluster.fence(3)
+    three._running.services.cluster.fence(3)
     await reassign(client, 0, [3])
     assert await moving(client) == [(0, [3, 1, 2], [3], [1, 2])]
     assert await reassign(client, 0, None) == (0, None)
@@ -40,7 +40,7 @@ async def test_a_move_may_be_cancelled(three: test_broker, connect: Any) -> None
 async def test_a_move_goes_on_after_a_restart(tmp_path: Path, connect: Any) -> None:
     async with test_broker(nodes=3, data_dir=tmp_path) as b:
         make(b, [1, 2])
-        b._running.cluster.fence(3)
+        b._running.services.cluster.fence(3)
         await reassign(await connect(b), 0, [3, 2])
     async with test_broker(nodes=3, data_dir=tmp_path) as b:
         assert (state_of(b).replicas, state_of(b).leader_id) == ([3, 2], 3)

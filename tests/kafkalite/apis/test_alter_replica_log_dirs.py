@@ -28,7 +28,7 @@ async def test_what_kafka_refuses_is_refused(tmp_path: Path, connect: Any) -> No
             broker.create_topic(name)
             assert directory_of(broker, name) == path
         # A directory that breaks: nothing goes there, and nothing goes anywhere.
-        broken = core(broker).logs.manager.directory_at(str(there))
+        broken = core(broker).services.logs.manager.directory_at(str(there))
         assert broken is not None
         broken.failed(OSError(5, "sick"))
         assert await ask(client, there, "t", 0) == [ErrorCode.KAFKA_STORAGE_ERROR]

@@ -38,7 +38,7 @@ async def test_a_topic_grows(broker: test_broker, client: Any, version: int) -> 
     broker.create_topic("t", 1)
     assert await grow(client, version, t=(3, None)) == {"t": (0, None)}
     assert await grow(client, version, t=(5, [[1], [1]])) == {"t": (0, None)}
-    topic = broker._running.topics.get("t")
+    topic = broker._running.services.topics.get("t")
     assert topic is not None
     assert len(topic.partitions) == 5
     assert [partition.index for partition in topic.partitions] == [0, 1, 2, 3, 4]
@@ -87,7 +87,7 @@ async def test_growing_may_be_only_checked_and_not_asked_twice(
     assert (result.error_code, result.error_message) == (42, "Duplicate topic name.")
     answer = await client.ask(CreatePartitionsRequest(topics=[twice], validate_only=True))
     assert answer.results[0].error_code == 0
-    topic = broker._running.topics.get("t")
+    topic = broker._running.services.topics.get("t")
     assert topic is not None
     assert len(topic.partitions) == 1
 
@@ -95,11 +95,11 @@ async def test_growing_may_be_only_checked_and_not_asked_twice(
 async def test_partitions_added_are_there_after_a_restart(tmp_path: Path) -> None:
     async with test_broker(data_dir=tmp_path, nodes=3) as b:
         b.create_topic("t", 1, 2)
-        b._running.topics.add_partitions("t", 4)
+        b._running.services.topics.add_partitions("t", 4)
     async with test_broker(data_dir=tmp_path, nodes=3) as b:
-        topic = b._running.topics.get("t")
+        topic = b._running.services.topics.get("t")
         assert topic is not None
         assert {len(partition.replicas) for partition in topic.partitions} == {2}
         assert len(topic.partitions) == 4
         with pytest.raises(KafkaError, match="already has 4"):
-            b._running.topics.add_partitions("t", 4)
+            b._running.services.topics.add_partitions("t", 4)

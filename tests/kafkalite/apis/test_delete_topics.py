@@ -23,7 +23,7 @@ async def test_by_name(broker: test_broker, client: Any, version: int) -> None:
     answer = await client.ask(request, version)
     codes = {result.name: result.error_code for result in answer.responses}
     assert codes == {"a": ErrorCode.NONE, "nosuch": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
-    assert [topic.name for topic in broker._running.topics.all()] == ["b"]
+    assert [topic.name for topic in broker._running.services.topics.all()] == ["b"]
 
 
 async def test_by_name_or_by_id_and_not_by_both(broker: test_broker, client: Any) -> None:
@@ -56,7 +56,7 @@ async def test_by_name_or_by_id_and_not_by_both(broker: test_broker, client: Any
         ("d", NO_ID): (42, "Duplicate topic name."),
         ("e", ids["e"]): (42, "The provided topic name maps to an ID that was already supplied."),
     }
-    assert [topic.name for topic in broker._running.topics.all()] == ["c", "d", "e"]
+    assert [topic.name for topic in broker._running.services.topics.all()] == ["c", "d", "e"]
 
 
 @pytest.mark.parametrize(("version", "code"), [(1, 42), (2, 42), (3, 73), (6, 73)])
@@ -80,12 +80,12 @@ async def test_the_name_is_free_at_once_and_the_new_topic_is_another(
 ) -> None:
     broker.create_topic("t", 2)
     first = broker.topic_id("t")
-    partition = broker._running.topics._by_name["t"].partitions[0]
+    partition = broker._running.services.topics._by_name["t"].partitions[0]
     broker.delete_topic("t")
     assert partition.is_deleted
     broker.create_topic("t")
     second = broker.topic_id("t")
     assert first != second
-    assert broker._running.topics.by_id(first) is None
+    assert broker._running.services.topics.by_id(first) is None
     with pytest.raises(KeyError):
         broker.delete_topic("nosuch")

@@ -11,7 +11,7 @@ from kafkalite.wire.messages.describe_producers import DescribeProducersRequest,
 
 async def test_every_replica_tells_of_producers(connect: Any) -> None:
     async with test_broker(nodes=3) as b:
-        b._running.topics.create(NewTopic("t", assignments=[(0, [2, 3])]))
+        b._running.services.topics.create(NewTopic("t", assignments=[(0, [2, 3])]))
         request = DescribeProducersRequest(topics=[TopicRequest(name="t", partition_indexes=[0])])
         answers = [await (await connect(b, node_id)).ask(request) for node_id in (1, 2, 3)]
         assert [answer.topics[0].partitions[0].error_code for answer in answers] == [6, 0, 0]

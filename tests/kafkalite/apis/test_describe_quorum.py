@@ -23,6 +23,6 @@ async def test_the_quorum(three: test_broker, connect: Any, version: int) -> Non
     answer = await client.ask(DescribeQuorumRequest(topics=[topic]), version)
     (quorum,) = answer.topics[0].partitions
     assert (quorum.error_code, quorum.leader_id, quorum.leader_epoch) == (0, 1, 1)
-    assert quorum.high_watermark == three._running.cluster.epoch + 1
+    assert quorum.high_watermark == three._running.services.cluster.epoch + 1
     assert [voter.replica_id for voter in quorum.current_voters] == [1, 2, 3]
     assert [node.node_id for node in answer.nodes] == ([1, 2, 3] if version == 2 else [])

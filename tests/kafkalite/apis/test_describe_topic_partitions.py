@@ -56,7 +56,7 @@ async def test_topics_that_cannot_be_described(broker: test_broker, client: Any)
     answer = await client.ask(request)
     told = {topic.name: topic.error_code for topic in answer.topics}
     assert told == {"t": 0, "nosuch": 3, "no good": 17}
-    assert broker._running.topics.get("nosuch") is None
+    assert broker._running.services.topics.get("nosuch") is None
     for cursor in (
         Cursor(topic_name="t", partition_index=-1),
         Cursor(topic_name="x", partition_index=0),

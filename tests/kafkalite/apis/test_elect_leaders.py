@@ -33,14 +33,14 @@ async def test_the_preferred_replica_leads_again(
 ) -> None:
     make(three, [2, 1], [1, 2])
     client = await connect(three)
-    three._running.cluster.fence(2)
+    three._running.services.cluster.fence(2)
     assert await elect(client, PREFERRED, 0, version=version) == [(0, 80)]
-    three._running.cluster.unfence(2)
+    three._running.services.cluster.unfence(2)
     assert state_of(three).leader_id == 1
     epoch = state_of(three).leader_epoch
     assert await elect(client, PREFERRED, 0, 1, 7, version=version) == [(0, 0), (1, 84), (7, 3)]
     assert (state_of(three).leader_id, state_of(three).leader_epoch) == (2, epoch + 1)
-    topic = three._running.topics.get("t")
+    topic = three._running.services.topics.get("t")
     assert topic is not None
     assert topic.partitions[0].leader_id == 2
     assert await elect(client, PREFERRED, version=version) == []
@@ -49,7 +49,7 @@ async def test_the_preferred_replica_leads_again(
 async def test_any_living_replica_may_lead_when_asked_to(three: test_broker, connect: Any) -> None:
     make(three, [2, 3])
     client = await connect(three)
-    cluster = three._running.cluster
+    cluster = three._running.services.cluster
     cluster.fence(2)
     cluster.fence(3)
     assert state_of(three).leader_id == -1

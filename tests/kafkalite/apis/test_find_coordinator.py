@@ -13,11 +13,23 @@ from kafkalite.wire.messages.find_coordinator import FindCoordinatorRequest
 from tests.kafkalite.group_requests import find
 
 
-async def test_coordinators_move(connect: Any) -> None:
+async def test_a_stopped_coordinator_is_replaced(connect: Any) -> None:
     async with test_broker(nodes=3) as b:
         client = await connect(b, 1)
-        b._running.topics.create_internal("__consumer_offsets")
-        for state in b._running.cluster.image.topics["__consumer_offsets"].partitions:
+        b._running.services.topics.create_internal("__consumer_offsets")
+        names = [f"group-{index}" for index in range(20)]
+        request = FindCoordinatorRequest(key_type=0, coordinator_keys=names)
+        b.stop_node(3)
+        answer = await client.ask(request, 4)
+        assert {found.error_code for found in answer.coordinators} == {0}
+        assert {found.node_id for found in answer.coordinators} == {1, 2}
+
+
+async def test_a_coordinator_without_other_replicas_is_waited_for(connect: Any) -> None:
+    async with test_broker({"offsets.topic.replication.factor": 1}, nodes=3) as b:
+        client = await connect(b, 1)
+        b._running.services.topics.create_internal("__consumer_offsets")
+        for state in b._running.services.cluster.image.topics["__consumer_offsets"].partitions:
             assert len(state.replicas) == 1
         names = [f"group-{index}" for index in range(20)]
         request = FindCoordinatorRequest(key_type=0, coordinator_keys=names)

@@ -38,7 +38,7 @@ async def test_where_an_epoch_ended(client, timed_topic: str, version: int) -> N
 async def test_a_node_without_a_replica_knows_no_epoch(connect: Any) -> None:
     """It says who leads instead, whatever epoch was asked for; a follower knows its own."""
     async with test_broker(nodes=3) as b:
-        b._running.topics.create(NewTopic("t", assignments=[(0, [2, 3])]))
+        b._running.services.topics.create(NewTopic("t", assignments=[(0, [2, 3])]))
         nodes = [await connect(b, node_id) for node_id in (1, 2, 3)]
         codes: dict[int, list[int]] = {}
         for epoch in (0, 7):

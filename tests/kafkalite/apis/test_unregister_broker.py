@@ -14,7 +14,7 @@ async def test_a_node_is_forgotten(three: test_broker, connect: Any) -> None:
     client = await connect(three)
     answer = await client.ask(UnregisterBrokerRequest(broker_id=3))
     assert (answer.error_code, answer.error_message) == (0, None)
-    assert sorted(three._running.cluster.image.brokers) == [1, 2]
+    assert sorted(three._running.services.cluster.image.brokers) == [1, 2]
     assert state_of(three).leader_id == 2
     answer = await client.ask(UnregisterBrokerRequest(broker_id=3))
     assert answer.error_code == 102

@@ -29,19 +29,19 @@ async def test_features(client: Any) -> None:
             ApiVersionsRequest(client_software_name="a", client_software_version="1")
         )
         levels = {item.name: item.max_version_level for item in answer.finalized_features}
-        return levels.get("share.version")
+        return levels.get("group.version")
 
     assert await level() == 1
-    assert await update(client, "share.version", 0, 1) == 95
-    assert await update(client, "share.version", 0, 2, validate_only=True) == 0
+    assert await update(client, "group.version", 0, 1) == 95
+    assert await update(client, "group.version", 0, 2, validate_only=True) == 0
     assert await level() == 1
-    assert await update(client, "share.version", 0, 2) == 0
+    assert await update(client, "group.version", 0, 2) == 0
     assert await level() is None
-    assert await update(client, "share.version", 1, 2) == 95
-    assert await update(client, "share.version", 1, 1) == 0
+    assert await update(client, "group.version", 1, 2) == 95
+    assert await update(client, "group.version", 1, 1) == 0
     assert await level() == 1
     # Kafka's brokers pass v0 on to the controller in a version without allow_downgrade.
-    assert await update(client, "share.version", 0, 1, version=0, allow_downgrade=True) == 95
-    assert await update(client, "share.version", 2, 1) == 95
+    assert await update(client, "group.version", 0, 1, version=0, allow_downgrade=True) == 95
+    assert await update(client, "group.version", 2, 1) == 95
     assert await update(client, "nosuch", 1, 1) == 95
     assert await update(client, "metadata.version", 29, 2) == 95

@@ -33,7 +33,7 @@ async def test_consumers_are_sent_to_the_replica_in_their_rack(connect: Any) -> 
     selector = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
     config = {"kafkalite.racks": "a,b,c", "replica.selector.class": selector}
     async with test_broker(config, nodes=3) as b:
-        b._running.topics.create(NewTopic("t", assignments=[(0, [1, 2])]))
+        b._running.services.topics.create(NewTopic("t", assignments=[(0, [1, 2])]))
         leader, follower = await connect(b, 1), await connect(b, 2)
         assert await produced(leader) == 0
         assert await fetched(leader, "b") == (2, 0)
@@ -49,7 +49,7 @@ async def test_consumers_are_sent_to_the_replica_in_their_rack(connect: Any) -> 
 
 async def test_without_a_selector_the_leader_serves_everyone(connect: Any) -> None:
     async with test_broker({"kafkalite.racks": "a,b"}, nodes=2) as b:
-        b._running.topics.create(NewTopic("t", assignments=[(0, [1, 2])]))
+        b._running.services.topics.create(NewTopic("t", assignments=[(0, [1, 2])]))
         leader = await connect(b, 1)
         assert await produced(leader) == 0
         told, size = await fetched(leader, "b")

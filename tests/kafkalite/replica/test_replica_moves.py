@@ -63,12 +63,12 @@ async def test_a_partition_moves_while_it_is_written(tmp_path: Path, connect: An
         assert partition.log.directory == target / "t-0"
         append(partition, b"last")
         assert values(partition) == [*written, b"last"]
-        state = core(broker).cluster.image.topics["t"].partitions[0]
+        state = core(broker).services.cluster.image.topics["t"].partitions[0]
         assert state.directories == [
-            core(broker).logs.directory_ids[1 if target.name == "b" else 0]
+            core(broker).services.logs.directory_ids[1 if target.name == "b" else 0]
         ]
         assert await ask(client, target, "t", 0) == [0]  # there it is
-        assert core(broker).logs.manager.moves == {}
+        assert core(broker).services.logs.manager.moves == {}
     async with running(tmp_path) as broker:
         assert directory_of(broker, "t") == target
         assert values(partition_of(broker, "t")) == [*written, b"last"]

@@ -86,7 +86,7 @@ async def test_a_zombie_is_fenced_wherever_it_comes(writer: Transactional, clien
 async def test_a_transaction_that_takes_too_long_is_aborted(
     writer: Transactional, broker: a_broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    coordinator = broker._running.transaction_coordinator
+    coordinator = broker._running.services.transaction_coordinator
     assert await writer.init(timeout_ms=1000) is NONE
     assert await writer.produce(b"slow") is NONE
     now_ms = broker._running.now_ms()
@@ -109,7 +109,7 @@ async def test_a_transaction_that_takes_too_long_is_aborted(
 async def test_a_transactional_id_that_rests_is_forgotten(
     writer: Transactional, broker: a_broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    coordinator = broker._running.transaction_coordinator
+    coordinator = broker._running.services.transaction_coordinator
     later = broker._running.now_ms() + coordinator.config.transactional_id_expiration_ms
     assert await writer.produce(b"open") is NONE
     monkeypatch.setattr(coordinator, "_now_ms", lambda: later + 1000)

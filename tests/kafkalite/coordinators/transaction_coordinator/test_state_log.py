@@ -32,7 +32,7 @@ async def test_a_cluster_that_older_brokers_may_read(
     assert await writer.end(commit=True) is ErrorCode.UNSUPPORTED_VERSION
     assert await writer.end(commit=True, version=4) is NONE
     assert await read_committed(writer.client) == [b"a"]
-    log = broker._running.transaction_coordinator._log.partition_of(writer.id).log
+    log = broker._running.services.transaction_coordinator._log.partition_of(writer.id).log
     last = [record for batch in batches_of(log) for record in iterate_records(batch)][-1]
     assert last.value is not None
     assert last.value[:2] == b"\0\0"
