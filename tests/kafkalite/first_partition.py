@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from kafkalite.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -12,7 +13,8 @@ from kafkalite.wire.messages.produce import (
 )
 from kafkalite.wire.record_batch import Record, build_batch, iterate_batches, iterate_records
 
-NOW_MS = 1_700_000_000_000
+# The broker runs on the real clock: older records would fall to retention after thirty seconds.
+NOW_MS = int(time.time() * 1000)
 
 
 def produce(value: bytes, *indexes: int) -> ProduceRequest:
