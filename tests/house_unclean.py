@@ -10,7 +10,7 @@ import sys
 # room: {ban: offences left}
 UNCLEAN: dict[str, dict[str, int]] = {
     "kafkalite": {"openings": 4, "columns": 12, "words": 4},
-    "kafkalite/apis": {"openings": 10, "columns": 40, "semicolons": 4, "words": 10, "lines": 1},
+    "kafkalite/apis": {"openings": 10, "stale": 1, "columns": 40, "semicolons": 4, "words": 10, "lines": 1},
     "kafkalite/cluster": {"openings": 24, "columns": 14, "semicolons": 1, "words": 6, "lines": 1},
     "kafkalite/config": {"openings": 13, "columns": 3, "semicolons": 1},
     "kafkalite/control": {"openings": 30, "columns": 60, "semicolons": 5, "words": 15, "lines": 2},

@@ -68,6 +68,7 @@ def declared_way(log: Log, pairs: Pairs, timestamp: int, epoch: int) -> Any:
         return error.code, error.message.replace(log.name, "")
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=120)
 @given(CONFIGS, STEPS)
 def test_it_is_equal_to_append(config: LogConfig, steps: list[Any]) -> None:

@@ -125,6 +125,7 @@ class PromptFiles(Files):
         return
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=120)
 @given(CONFIGS, STEPS)
 def test_it_is_equal_to_append(config: LogConfig, steps: list[Any]) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 import trio
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -23,6 +24,7 @@ from tests.kafkalite.processes import started
 PARTITIONS = 10_000
 
 
+@pytest.mark.slow
 async def test_ten_thousand_partitions_with_few_descriptors(tmp_path: Path, connect: Any) -> None:
     ready = tmp_path / "ready.json"
     arguments = ("--port", "0", "--data-dir", str(tmp_path / "data"), "--ready-file", str(ready))
