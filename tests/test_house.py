@@ -33,7 +33,20 @@ TESTED_TOGETHER = {
     "kafkalite/spark/proof": "tests/kafkalite/spark/test_proof.py",
 }
 # Rooms that do not have a test for every module yet.
-UNFINISHED = ("wire", "log", "kafkalite/server", "kafkalite/spark", "kafkalite/share")
+UNFINISHED = (
+    "wire",
+    "log",
+    "kafkalite/cluster/observed_cluster.py",
+    "kafkalite/control",
+    "kafkalite/peers",
+    "kafkalite/quorum",
+    "kafkalite/replication",
+    "kafkalite/requests/principal.py",
+    "kafkalite/security",
+    "kafkalite/server",
+    "kafkalite/share",
+    "kafkalite/spark",
+)
 
 
 def package_folders() -> dict[str, str]:

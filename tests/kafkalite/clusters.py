@@ -9,6 +9,7 @@ from uuid import UUID
 
 from kafkalite.cluster.cluster import Cluster, Endpoint
 from kafkalite.cluster.metadata_log import MetadataLog
+from kafkalite.cluster.sole_controller import SoleController
 from kafkalite.cluster.topic_creation import NewTopic, TopicCreation
 from kafkalite.config import BrokerConfig
 from kafkalite.log.config import LogConfig
@@ -26,7 +27,7 @@ def open_cluster(
         {"kafkalite.nodes": str(nodes)}
         | {name.replace("_", "."): value for name, value in configs.items()}
     )
-    cluster = Cluster(
+    cluster = SoleController(
         MetadataLog(log, lambda: 1), config, cluster_id="c", directory_ids=[UUID(int=7)]
     )
     if start:
