@@ -41,6 +41,7 @@ from kafkalite.server.listener import (
     open_listeners,
     open_node_listeners,
 )
+from kafkalite.server.loop import Loop
 from kafkalite.wire.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -75,11 +76,11 @@ class Broker:
         config: BrokerConfig,
         *,
         now_ms: Callable[[], int] = wall_clock_ms,
-        owns_loop: bool = False,
+        loop: Loop | None = None,
     ) -> None:
-        """`owns_loop`: nothing else runs in this trio, so that its turns may be stretched (poller.py)."""
+        """`loop` serves the connections, if this trio is its host's guest; else a task does."""
         self.config = config
-        self._owns_loop = owns_loop
+        self._loop = loop
         self.now_ms = now_ms
         self.visible_after_flush = config.boolean("kafkalite.visible.after.flush")
         self.listeners: list[Listener] = []
@@ -105,6 +106,11 @@ class Broker:
         for listener in self.listeners:
             first.setdefault(listener.node_id, listener)
         return ",".join(listener.advertised_address for listener in first.values())
+
+    @property
+    def loop(self) -> Loop:
+        """What serves the connections."""
+        return self._connections.loop
 
     @property
     def connection_count(self) -> int:
@@ -139,9 +145,11 @@ class Broker:
         stack.callback(self._close_listeners)
         self._open_metrics(stack)
         measured = None if self.metrics is None else self.metrics.requests.measured
-        self._connections = Connections(
-            Dispatcher(self, measured), self.config, owns_loop=self._owns_loop
-        )
+        loop = self._loop
+        if loop is None:
+            loop = Loop()
+            stack.callback(loop.close)
+        self._connections = Connections(Dispatcher(self, measured), self.config, loop)
         self.cluster = Cluster(
             self._open_metadata(),
             self.config,

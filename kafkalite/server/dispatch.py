@@ -20,7 +20,10 @@ from kafkalite.wire.fields import InMemory, Records
 
 if TYPE_CHECKING:
     from kafkalite.broker import Broker
+    from kafkalite.requests.suspension import ResponseCoroutine
     from kafkalite.server.connection import Connection
+
+_STRAIGHT = frozenset((ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.OFFSET_COMMIT, ApiKey.METADATA))
 
 
 class Dispatcher:
@@ -31,6 +34,22 @@ class Dispatcher:
         self._broker = broker
         self._measured = measured
         self._handlers: dict[int, Handler] = {}
+
+    def respond(self, connection: Connection, frame: InMemory) -> list[Records] | ResponseCoroutine:
+        """The response's chunks, or a coroutine that makes them."""
+        key = int.from_bytes(frame[:2])
+        if key in _STRAIGHT:
+            chunks = self.straight(connection, frame)
+            if chunks is not None:
+                return chunks if isinstance(chunks, list) else [chunks]
+        api = APIS.get(key)
+        if api is not None and not api.immediate:
+            return self._answer_in_task(connection, frame)
+        return self.answer(connection, frame)
+
+    async def _answer_in_task(self, connection: Connection, frame: InMemory) -> list[Records]:
+        await connection.move_to_task()
+        return await self.answer(connection, frame)
 
     def straight(self, connection: Connection, frame: InMemory) -> bytes | list[Records] | None:
         """The answer to a request for which a short way is enough; None: ask `answer`."""
