@@ -26,7 +26,7 @@ class Api:
     """One API: its key, the versions served, and where advertising starts if that is lower.
 
     `immediate`: the handler never waits for anything, or awaits `Connection.move_to_task` first; so the
-    poller's task may call it itself, and its answer be sent with the next.
+    loop may step it itself, and its response be sent with the next.
     """
 
     key: ApiKey

@@ -4,8 +4,7 @@ The loop calls `ready` when there is input, or room for output, and `resume` whe
 wait any longer. Both only note responses; `send_responses` sends them, after others were answered.
 What the loop tells a connection is a function of its channel's state: INTEREST.
 
-A task exists only while a request needs one: it sends what comes before, makes the response, sends
-it, and ends. Meanwhile the loop leaves the connection alone.
+A request that needs a task gets one (connection_task.py).
 
 Two things go beyond the plain way of requests:
 
@@ -24,14 +23,15 @@ from typing import TYPE_CHECKING, Final, Protocol
 import trio
 
 from kafkalite.group_coordinator.timers import Timer
-from kafkalite.requests import purgatory, suspension
+from kafkalite.requests import suspension
 from kafkalite.requests.context import CloseConnection
 from kafkalite.requests.purgatory import WakeReason, Watchers
-from kafkalite.requests.suspension import ResponseCoroutine, SuspendedRequest, continued
+from kafkalite.requests.suspension import ResponseCoroutine, SuspendedRequest
 from kafkalite.server.channel import Channel, ChannelEvent, ChannelState
+from kafkalite.server.connection_task import ConnectionTask
 from kafkalite.server.frame_reader import RECEIVE_BYTES
 from kafkalite.server.loop import Interest
-from kafkalite.server.sendfile import send_at_once, send_chunks
+from kafkalite.server.sendfile import send_at_once
 from kafkalite.wire.errors import ProtocolViolation
 from kafkalite.wire.fields import InMemory, Records
 
@@ -79,9 +79,8 @@ class Connection:
         "_closed",
         "_interest",
         "_loop",
-        "_nap",
-        "_scope",
         "_spawn",
+        "_task",
         "_timer",
         "_transport",
         "client_host",
@@ -118,9 +117,7 @@ class Connection:
         self._closed: Callable[[Connection], None] | None = closed
         # The deadline of a request that waits, or of a throttled client.
         self._timer: Timer | None = None
-        # The task, and in it the wait that more input, or stopping, ends.
-        self._scope: trio.CancelScope | None = None
-        self._nap: trio.CancelScope | None = None
+        self._task: ConnectionTask | None = None
         self._settle()
 
     def __str__(self) -> str:
@@ -153,8 +150,8 @@ class Connection:
                 self._answer()
             elif channel.state in (ChannelState.WRITING, ChannelState.MUTED):
                 channel.end()
-            elif self._nap is not None:
-                self._nap.cancel()
+            elif self._task is not None:
+                self._task.interrupt()
         except Exception as error:  # noqa: BLE001 - said, and closed
             self._fail(error)
         else:
@@ -162,8 +159,8 @@ class Connection:
 
     def abort(self) -> None:
         """Close now."""
-        if self._scope is not None:
-            self._scope.cancel()  # the task closes
+        if self._task is not None:
+            self._task.cancel()  # and it closes
         else:
             self._close()
 
@@ -191,8 +188,8 @@ class Connection:
                     return False
             elif state is ChannelState.TASK_PARKED:
                 channel.happened(ChannelEvent.RESUME)
-                if self._nap is not None:
-                    self._nap.cancel()
+                if self._task is not None:
+                    self._task.interrupt()
             else:
                 return False  # an event from before the state changed
             self._answer()
@@ -391,32 +388,24 @@ class Connection:
             self._transport.close()
         closed(self)
 
-    # In a task
+    # The task
 
     def _start_task(self) -> None:
-        if self._scope is None and self._spawn is not None:
-            if self._timer is not None:
-                self._timer.cancel()
-            self._scope = trio.CancelScope()
-            self._spawn(self._run_in_task)
+        if self._task is None and self._spawn is not None:
+            self._task = ConnectionTask(self._channel, self._transport, self._settle)
+            self._spawn(self._run_task)
 
-    async def _run_in_task(self) -> None:
-        """Send what comes before, make the response, and send it."""
-        channel, scope = self._channel, self._scope
-        assert scope is not None
+    async def _run_task(self) -> None:
+        task = self._task
+        assert task is not None
         failure: Exception | None = None
         is_done = False
         try:
-            with scope:
-                await send_chunks(self._transport, channel.take_output())
-                coroutine = channel.take_coroutine()
-                if coroutine is not None:
-                    await send_chunks(self._transport, await continued(coroutine))
-                is_done = True
+            is_done = await task.run()
         except Exception as error:  # noqa: BLE001 - said, and closed
             failure = error
         finally:
-            self._scope = None
+            self._task = None
             if not is_done and failure is None:
                 self._close()  # aborted, or everything ends
         if is_done or failure is not None:
@@ -438,15 +427,15 @@ class Connection:
 
     async def move_to_task(self) -> None:
         """Go on in a task, where anything may be awaited."""
-        if self._channel.state is not ChannelState.IN_TASK:
+        if self._task is None:
             await suspension.move_to_task()
 
     async def yield_turn(self) -> None:
         """Let other connections, and trio, have their turn; then go on."""
-        if self._channel.state is ChannelState.IN_TASK:
-            await trio.lowlevel.checkpoint()
-        else:
+        if self._task is None:
             await suspension.yield_turn()
+        else:
+            await trio.lowlevel.checkpoint()
 
     async def wait_until(
         self,
@@ -464,46 +453,29 @@ class Connection:
         if channel.is_ending or (answer_early and channel.reader.has_input):
             return WakeReason.DONE if done() else WakeReason.INTERRUPTED
         watched = tuple(watched)
-        if channel.state is not ChannelState.IN_TASK:
+        if self._task is None:
             resume = partial(self._loop.resume, self)
             suspended = SuspendedRequest(done, deadline, resume, answer_early=answer_early)
             wake = await suspended.wait(watched)
             if wake is not None:
                 return wake
-            await self.move_to_task()
-        if done():
-            return WakeReason.DONE
-        with trio.CancelScope() as self._nap:
-            if answer_early:
-                channel.happened(ChannelEvent.PARK)
-                self._settle()
-            try:
-                return await purgatory.wait_until(done, watched, deadline)
-            finally:
-                self._nap = None
-                if channel.state is ChannelState.TASK_PARKED:
-                    channel.happened(ChannelEvent.RESUME)
-                    self._settle()
-        return WakeReason.DONE if done() else WakeReason.INTERRUPTED
+        task = await self._in_task()
+        return await task.wait_until(done, watched, deadline, answer_early=answer_early)
 
     async def send(self, chunks: list[Records]) -> None:
         """Send at once, ahead of the response. Raises OSError."""
-        await self.move_to_task()
-        await send_chunks(self._transport, chunks)
+        task = await self._in_task()
+        await task.send(chunks)
 
     async def silence(self) -> None:
         """Read and throw away until the client hangs up or the broker stops."""
+        task = await self._in_task()
+        await task.silence()
+
+    async def _in_task(self) -> ConnectionTask:
         await self.move_to_task()
-        with trio.CancelScope() as self._nap:
-            while not self._channel.is_ending:
-                await trio.lowlevel.wait_readable(self._transport.fileno())
-                try:
-                    if not self._transport.recv(RECEIVE_BYTES):
-                        break
-                except BlockingIOError:
-                    continue
-        self._nap = None
-        raise CloseConnection("silent until the end")
+        assert self._task is not None
+        return self._task
 
     def mute(self, until: float) -> None:
         """Read no further request before `until` (trio's clock), once this one is answered."""
