@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from kafkalite.log.files import DELETED_SUFFIX
-from kafkalite.log.recovery import replay_producers
 from kafkalite.log.segment import LogSegment
 
 if TYPE_CHECKING:
@@ -120,6 +119,9 @@ def unlink_deleted(log: Log, now_ms: int | None) -> None:
 def truncate(log: Log, offset: int) -> None:
     """Remove every batch that ends at or behind `offset`. Raises OSError."""
     if offset >= log.log_end_offset:
+        # A leader that never appended has noted an epoch at the end, which the next one contradicts.
+        log.leader_epochs.truncate_from_end(log.log_end_offset)
+        log.leader_epochs.write()
         return
     log.cleaning = None
     now_ms = log.now_ms()
@@ -132,7 +134,7 @@ def truncate(log: Log, offset: int) -> None:
             log.segments.remove(segment)
             segment.unlink()
             log.snapshots.remove_at(segment.base_offset)
-    _ended_at(log, log.segments.active.truncate_to(offset))
+    log.ended_at(log.segments.active.truncate_to(offset))
 
 
 def truncate_fully(log: Log, offset: int, now_ms: int) -> None:
@@ -142,19 +144,5 @@ def truncate_fully(log: Log, offset: int, now_ms: int) -> None:
         segment.unlink()
     log.segments.add(LogSegment.create(log.directory, offset, log.open_files, now_ms=now_ms))
     log.log_start_offset = offset
-    _ended_at(log, offset)
-
-
-def _ended_at(log: Log, offset: int) -> None:
-    log.log_end_offset = offset
-    log.log_start_offset = min(log.log_start_offset, offset)
-    log.recovery_point = min(log.recovery_point, offset)
-    log.leader_epochs.truncate_from_end(offset)
-    log.leader_epochs.write()
-    log.producer_state.clear()
-    log.snapshots.remove_behind(offset)
-    log.snapshots.load_latest(log.producer_state, log.segments.first.base_offset)
-    replay_producers(log.segments, log.producer_state, offset)
-    log.producer_state.end_offset = offset
-    log.high_watermark = min(log.high_watermark, offset)
-    log.update_first_unstable()
+    log.leader_epochs.truncate_from_end(0)
+    log.ended_at(offset)

@@ -1,15 +1,18 @@
 """What is counted while requests are answered.
 
-`measured` wraps the handler of an API when it is loaded, so that a broker without metrics runs the
-very code it would run if there were none. The counters are plain integers: everything happens in one
-event loop.
+`RequestMetrics.count` is a gate of the dispatcher (server/gates.py): a handler around the handler of
+each API. A broker without metrics has no such gate. The counters are plain integers: everything
+happens in one event loop.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from itertools import repeat
+from operator import attrgetter, itemgetter
 from struct import Struct
+from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Final
 
 import trio
@@ -18,20 +21,21 @@ from kafkalite.apis import Api, Handler
 from kafkalite.metrics.readings import Distribution, Readings
 from kafkalite.requests.context import CloseConnection, RequestContext
 from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.codec import response_class
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.schema import Shape, fields_of
 
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from kafkalite.broker import Broker
     from kafkalite.replica.topics import Topics
+    from kafkalite.services import Services
     from kafkalite.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
-    from kafkalite.wire.messages.fetch import FetchRequest, FetchResponse
-    from kafkalite.wire.messages.produce import ProduceRequest, ProduceResponse
+    from kafkalite.wire.messages.fetch import FetchRequestRow, FetchResponseRow
+    from kafkalite.wire.messages.produce import ProduceRequestRow, ProduceResponseRow
 
 # The number of its records, at byte 57 of a batch.
-_RECORD_COUNT: Final = Struct(">i")
+_unpack_record_count: Final = Struct(">i").unpack_from
 # What a connection was closed for that could be told nothing: a Produce with acks=0 that failed.
 _NO_ANSWER: Final = "CONNECTION_CLOSED"
 
@@ -61,8 +65,8 @@ class RequestMetrics:
         self._traffic: dict[str, TopicTraffic] = {}
         self._ended: Counter[str] = Counter()
 
-    def measured(self, api: Api, handle: Handler) -> Handler:
-        """A handler that answers as `handle` does, and counts."""
+    def count(self, api: Api, handle: Handler) -> Handler:
+        """A handler that responds as `handle` does, and counts."""
         name = api_name(api.key)
         durations = self._durations[name] = Distribution()
         errors = self._errors[name] = Counter()
@@ -71,51 +75,73 @@ class RequestMetrics:
             ApiKey.FETCH: self._count_fetched,
             ApiKey.END_TXN: self._count_ended,
         }
-        count = counters.get(api.key, _count_errors)
+        count = counters.get(api.key, _row_errors_of(api.key) if api.rows else _count_errors)
         now = trio.current_time
 
-        async def measured(broker: Broker, context: RequestContext, request: Any) -> Any:
+        def counted(services: Services, context: RequestContext, request: Any) -> Any:
             try:
-                response = await handle(broker, context, request)
+                response = handle(services, context, request)
             except CloseConnection:
                 errors[_NO_ANSWER] += 1
                 raise
-            count(broker.topics, request, response, errors)
+            if isinstance(response, CoroutineType):
+                return counted_later(services, context, request, response)
+            count(services.topics, request, response, errors)
             durations.add(now() - context.received_at)
             return response
 
-        return measured
+        async def counted_later(
+            services: Services, context: RequestContext, request: Any, handling: Any
+        ) -> Any:
+            try:
+                response = await handling
+            except CloseConnection:
+                errors[_NO_ANSWER] += 1
+                raise
+            count(services.topics, request, response, errors)
+            durations.add(now() - context.received_at)
+            return response
+
+        return counted
 
     def _count_produced(
         self,
         topics: Topics,
-        request: ProduceRequest,
-        response: ProduceResponse | None,
+        request: ProduceRequestRow,
+        response: ProduceResponseRow | None,
         errors: Errors,
     ) -> None:
-        for position, data in enumerate(request.topic_data):
-            traffic = self._traffic_of(topics, data.name, data.topic_id)
-            answers = None if response is None else response.responses[position].partition_responses
-            for index, item in enumerate(data.partition_data):
-                if answers is not None and (code := answers[index].error_code):
+        # As in the response, topics of which no partition is named do not count.
+        asked = (data for data in request[3] if data[2])
+        answered = repeat(None) if response is None else response[0]
+        for (name, topic_id, partitions), answer in zip(asked, answered, strict=False):
+            traffic = self._traffic_of(topics, name, topic_id)
+            codes = repeat(0) if answer is None else (row[1] for row in answer[2])
+            for (_, records), code in zip(partitions, codes, strict=False):
+                if code:
                     errors[code] += 1
-                elif traffic is not None and item.records is not None:
-                    traffic.received_bytes += len(item.records)
-                    traffic.received_records += _RECORD_COUNT.unpack_from(item.records, 57)[0]
+                elif traffic is not None and records is not None:
+                    traffic.received_bytes += len(records)
+                    traffic.received_records += _unpack_record_count(records, 57)[0]
 
     def _count_fetched(
-        self, topics: Topics, request: FetchRequest, response: FetchResponse, errors: Errors
+        self,
+        topics: Topics,
+        request: FetchRequestRow,
+        response: FetchResponseRow,
+        errors: Errors,
     ) -> None:
-        if response.error_code:
-            errors[response.error_code] += 1
-        for data in response.responses:
+        _, code, _, responses, _ = response
+        if code:
+            errors[code] += 1
+        for name, topic_id, rows in responses:
             size = 0
-            for item in data.partitions:
-                size += len(item.records or b"")
-                if item.error_code:
-                    errors[item.error_code] += 1
+            for row in rows:
+                size += len(row[10] or b"")
+                if row[1]:
+                    errors[row[1]] += 1
             if size:
-                traffic = self._traffic_of(topics, data.topic, data.topic_id)
+                traffic = self._traffic_of(topics, name, topic_id)
                 if traffic is not None:
                     traffic.sent_bytes += size
 
@@ -139,7 +165,7 @@ class RequestMetrics:
             traffic = self._traffic[name] = TopicTraffic()
         return traffic
 
-    def read(self, broker: Broker, readings: Readings) -> None:
+    def read(self, topics: Topics, readings: Readings) -> None:
         """Put down all counters; those of topics that are gone are forgotten."""
         for api, durations in self._durations.items():
             readings.put("kafkalite_requests_total", sum(durations.counts), api)
@@ -147,7 +173,7 @@ class RequestMetrics:
             for error, count in self._errors[api].items():
                 word = error if isinstance(error, str) else ErrorCode(error).name
                 readings.put("kafkalite_request_errors_total", count, api, word)
-        for topic in [name for name in self._traffic if broker.topics.get(name) is None]:
+        for topic in [name for name in self._traffic if topics.get(name) is None]:
             del self._traffic[topic]
         for topic, traffic in self._traffic.items():
             readings.put("kafkalite_topic_received_bytes_total", traffic.received_bytes, topic)
@@ -174,28 +200,41 @@ def error_codes(response: Any) -> Errors:
     return errors
 
 
+def _row_errors_of(key: ApiKey) -> Callable[[Topics, Any, Any, Errors], None]:
+    """As `_count_errors`, for the responses of an API that are rows."""
+    count_errors = _make_error_counter(response_class(key), rows=True)
+
+    def count(topics: Topics, request: Any, response: Any, errors: Errors) -> None:
+        if response is not None:
+            count_errors(response, errors)
+
+    return count
+
+
 def _error_counter(struct: type[Any]) -> ErrorCounter:
     counter = _ERROR_COUNTERS.get(struct)
     if counter is None:
-        counter = _ERROR_COUNTERS[struct] = _make_error_counter(struct)
+        counter = _ERROR_COUNTERS[struct] = _make_error_counter(struct, rows=False)
     return counter
 
 
-def _make_error_counter(struct: type[Any]) -> ErrorCounter:
+def _make_error_counter(struct: type[Any], *, rows: bool) -> ErrorCounter:
     """From the declaration of a response: it looks only where there is an error code."""
-    fields = fields_of(struct)
-    has_code = any(field.name == "error_code" for field in fields)
-    inner = [
-        (field.name, field.shape is Shape.ARRAY, _error_counter(field.element))
-        for field in fields
-        if isinstance(field.element, type) and _has_error_code(field.element)
-    ]
+    code_of: Callable[[Any], int] | None = None
+    inner: list[tuple[Callable[[Any], Any], bool, ErrorCounter]] = []
+    for position, field in enumerate(fields_of(struct)):
+        value_of = itemgetter(position) if rows else attrgetter(field.name)
+        if field.name == "error_code":
+            code_of = value_of
+        elif isinstance(field.element, type) and _has_error_code(field.element):
+            counter = _make_error_counter(field.element, rows=rows)
+            inner.append((value_of, field.shape is Shape.ARRAY, counter))
 
     def count(message: Any, errors: Errors) -> None:
-        if has_code and (code := message.error_code):
+        if code_of is not None and (code := code_of(message)):
             errors[code] += 1
-        for name, is_array, count_inner in inner:
-            value = getattr(message, name)
+        for value_of, is_array, count_inner in inner:
+            value = value_of(message)
             if is_array:
                 for item in value or ():
                     count_inner(item, errors)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -24,14 +25,15 @@ import trio
 
 from kafkalite.group_coordinator.timers import Timer
 from kafkalite.requests import suspension
-from kafkalite.requests.context import CloseConnection
+from kafkalite.requests.context import CloseConnection, RequestContext
 from kafkalite.requests.purgatory import WakeReason, Watchers
 from kafkalite.requests.suspension import ResponseCoroutine, SuspendedRequest
 from kafkalite.server.channel import Channel, ChannelEvent, ChannelState
+from kafkalite.server.channel_io import flush, log_end, receive
 from kafkalite.server.connection_task import ConnectionTask
-from kafkalite.server.frame_reader import RECEIVE_BYTES
 from kafkalite.server.loop import Interest
 from kafkalite.server.sendfile import send_at_once
+from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ProtocolViolation
 from kafkalite.wire.fields import InMemory, Records
 
@@ -85,6 +87,7 @@ class Connection:
         "_transport",
         "client_host",
         "client_port",
+        "context",
         "last_active",
         "listener",
     )
@@ -103,6 +106,16 @@ class Connection:
     ) -> None:
         self.client_host, self.client_port = address
         self.listener = listener
+        self.context = RequestContext(
+            node_id=listener.node_id,
+            api_key=ApiKey.API_VERSIONS,
+            api_version=0,
+            client_id="",
+            client_host=self.client_host,
+            listener_name=listener.name,
+            received_at=0.0,
+            connection=self,
+        )
         self.last_active = trio.current_time()
         self._transport = transport
         self._loop = loop
@@ -143,7 +156,7 @@ class Connection:
         channel.is_ending = True
         try:
             if channel.state is _READING:
-                self._receive()
+                receive(self._transport, self._channel)
                 self._answer()
             elif channel.state in (ChannelState.PARKED, ChannelState.HELD):
                 self._interrupt()
@@ -176,14 +189,14 @@ class Connection:
             state = channel.state
             if state is _READING:
                 self.last_active = now
-                self._receive()
+                receive(self._transport, self._channel)
             elif state is ChannelState.PARKED:
                 self.last_active = now
                 self._interrupt()
                 if channel.state is _READING:
-                    self._receive()
+                    receive(self._transport, self._channel)
             elif state is ChannelState.WRITING or state is ChannelState.CLOSING:
-                if not self._flush():
+                if not flush(self._transport, self._channel):
                     self._settle()
                     return False
             elif state is ChannelState.TASK_PARKED:
@@ -217,7 +230,7 @@ class Connection:
     def send_responses(self) -> None:
         """Send the responses, as far as there is room; then do what the state asks for."""
         try:
-            self._flush()
+            flush(self._transport, self._channel)
         except Exception as error:  # noqa: BLE001 - said, and closed
             self._fail(error)
         else:
@@ -226,62 +239,17 @@ class Connection:
 
     # Input and output
 
-    def _receive(self) -> None:
-        """Receive what there is, once. Raises OSError, ProtocolViolation."""
-        channel, transport = self._channel, self._transport
-        reader = channel.reader
-        room = reader.room()
-        try:
-            if room is not None:
-                count = transport.recv_into(room)
-                reader.filled(count)
-            else:
-                data = transport.recv(RECEIVE_BYTES)
-                count = len(data)
-                reader.feed(data)
-        except (BlockingIOError, InterruptedError):
-            return
-        if count == 0:
-            if reader.has_input:
-                raise ProtocolViolation("the client hung up in the middle of a frame")
-            channel.is_ending = True
-
     def _answer(self) -> None:
         """Answer what was received, and send if it is much."""
         channel = self._channel
         while channel.state is _READING:
             if channel.answer(self._loop.turn_ends):
-                if not self._flush():
+                if not flush(self._transport, self._channel):
                     return
             elif self._transport.has_input and channel.state is _READING:
-                self._receive()
+                receive(self._transport, self._channel)
             else:
                 return
-
-    def _flush(self) -> bool:
-        """Send the responses; whether that is all. The state says what the rest waits for."""
-        channel, transport = self._channel, self._transport
-        output = channel.output
-        is_cached = True
-        if len(output) == 1 and type(output[0]) is bytes:  # nearly always
-            data = output[0]
-            try:
-                count = transport.send(data, 0)
-            except (BlockingIOError, InterruptedError):
-                count = 0
-            if count == len(data):
-                output.clear()
-            else:
-                output[0] = memoryview(data)[count:]
-        elif output or transport.has_output:
-            is_cached = send_at_once(transport, output)
-        if not output and not transport.has_output:
-            if channel.state is ChannelState.WRITING:
-                channel.happened(ChannelEvent.SENT)
-            return True
-        if channel.state is not ChannelState.IN_TASK:  # the task sends first of all
-            channel.happened(ChannelEvent.BLOCK if is_cached else ChannelEvent.MOVE_TO_TASK)
-        return False
 
     def _settle(self) -> None:
         """Do what the state asks for: start the task, the timer, close, or wait."""
@@ -332,19 +300,8 @@ class Connection:
 
         What came before bad input was good, and its responses are owed.
         """
+        log_end(str(self), error)
         is_owed = isinstance(error, (ProtocolViolation, CloseConnection))
-        if isinstance(error, ProtocolViolation):
-            # Where in a message, if it was in a message.
-            reason = error if error.position else error.reason
-            logger.warning("%s: connection closed: %s", self, reason)
-        elif isinstance(error, CloseConnection):
-            logger.info("%s: connection closed: %s", self, error)
-        elif isinstance(error, OSError):
-            logger.debug("%s: connection lost: %s", self, error)
-        else:
-            logger.error(
-                "%s: connection closed: a request could not be answered", self, exc_info=error
-            )
         channel = self._channel
         if not is_owed or channel.state is not _READING:
             self._close()
@@ -353,17 +310,12 @@ class Connection:
             if error.last_words:
                 channel.output.append(error.last_words)
             if error.reset:
-                self._flush_quietly()
+                with suppress(OSError):
+                    send_at_once(self._transport, channel.output)
                 self._close(reset=True)
                 return
         channel.end()
         self.send_responses()
-
-    def _flush_quietly(self) -> None:
-        try:
-            send_at_once(self._transport, self._channel.output)
-        except OSError as error:
-            logger.debug("%s: connection lost: %s", self, error)
 
     def _close(self, *, reset: bool = False) -> None:
         """Let everything go, so that nothing refers to anything else here any more."""
@@ -371,6 +323,7 @@ class Connection:
         if closed is None:
             return
         self._spawn = None
+        del self.context  # which refers to this connection
         if self._timer is not None:
             self._timer.cancel()
             self._timer.expire = _nothing
@@ -393,7 +346,11 @@ class Connection:
     def _start_task(self) -> None:
         if self._task is None and self._spawn is not None:
             self._task = ConnectionTask(self._channel, self._transport, self._settle)
-            self._spawn(self._run_task)
+            try:
+                self._spawn(self._run_task)
+            except RuntimeError:  # the broker has stopped
+                self._task = None
+                self._close()
 
     async def _run_task(self) -> None:
         task = self._task

@@ -1,120 +1,118 @@
-"""From a frame to the chunks of its answer: decode, look up, check the version, call the handler.
+"""From a frame to the chunks of its response: parse, pass the gates, handle, build.
 
-An unknown API, a version that is not served and a body that does not parse have no answer in
-Kafka's protocol: they raise ProtocolViolation, and the connection is closed. The one exception is
-ApiVersions, with which a client finds out what it may ask (KIP-511).
+This is the only way through the broker. An unknown API, a version that is not served and a body that
+does not parse have no response in Kafka's protocol: they raise ProtocolViolation, and the connection is
+closed. The table marks the one exception (`answers_any_version`): ApiVersions, with which a client finds
+out what it may ask (KIP-511).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from types import CoroutineType
+from typing import TYPE_CHECKING, Any, Protocol
 
 from kafkalite.apis import APIS, Api, Handler
 from kafkalite.requests.context import RequestContext
-from kafkalite.server import known_answers, plain_commit, plain_fetch, single_batch
-from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.codec import decode_request, encode_response
-from kafkalite.wire.errors import ProtocolViolation, UnsupportedVersion
+from kafkalite.requests.suspension import ResponseCoroutine
+from kafkalite.server.gates import Gates
+from kafkalite.wire.codec import codec_of, encode_response, read_header
+from kafkalite.wire.errors import ProtocolViolation
 from kafkalite.wire.fields import InMemory, Records
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
-    from kafkalite.requests.suspension import ResponseCoroutine
-    from kafkalite.server.connection import Connection
+    from kafkalite.services import Services
 
-_STRAIGHT = frozenset((ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.OFFSET_COMMIT, ApiKey.METADATA))
+
+class Asker(Protocol):
+    """A connection, as far as dispatch needs it."""
+
+    @property
+    def context(self) -> RequestContext: ...
+    @property
+    def last_active(self) -> float: ...
+
+
+class Route:
+    """The way of one API's requests in one version: its codec, and its handler behind the gates."""
+
+    __slots__ = ("api", "codec", "handle")
+
+    def __init__(self, api: Api, api_version: int, handle: Handler) -> None:
+        self.api = api
+        self.codec = codec_of(api.key, api_version, rows=api.rows)
+        self.handle = handle
 
 
 class Dispatcher:
-    """Answers the frames of all connections of one broker."""
+    """Responds to the frames of all connections of one broker."""
 
-    def __init__(self, broker: Broker, measured: Callable[[Api, Handler], Handler] | None) -> None:
-        """`measured` puts something around each handler (the metrics)."""
-        self._broker = broker
-        self._measured = measured
+    def __init__(self, services: Services, gates: Gates | None = None) -> None:
+        self._services = services
+        self._gates = gates or Gates()
+        # Filled by the first request: handlers behind their gates by API key, routes by
+        # (API key << 16) + version.
         self._handlers: dict[int, Handler] = {}
+        self._routes: dict[int, Route] = {}
 
-    def respond(self, connection: Connection, frame: InMemory) -> list[Records] | ResponseCoroutine:
-        """The response's chunks, or a coroutine that makes them."""
-        key = int.from_bytes(frame[:2])
-        if key in _STRAIGHT:
-            chunks = self.straight(connection, frame)
-            if chunks is not None:
-                return chunks if isinstance(chunks, list) else [chunks]
-        api = APIS.get(key)
-        if api is not None and not api.immediate:
-            return self._answer_in_task(connection, frame)
-        return self.answer(connection, frame)
+    def set_gates(self, gates: Gates) -> None:
+        """Have other gates from the next request on."""
+        self._gates = gates
+        self._handlers.clear()
+        self._routes.clear()
 
-    async def _answer_in_task(self, connection: Connection, frame: InMemory) -> list[Records]:
-        await connection.move_to_task()
-        return await self.answer(connection, frame)
+    def respond(self, connection: Asker, frame: InMemory) -> list[Records] | ResponseCoroutine:
+        """The response's chunks, none for a Produce with acks=0; or a coroutine of them.
 
-    def straight(self, connection: Connection, frame: InMemory) -> bytes | list[Records] | None:
-        """The answer to a request for which a short way is enough; None: ask `answer`."""
-        if self._measured is not None:
-            return None
-        listener = connection.listener
-        key = int.from_bytes(frame[:2])
-        if key == ApiKey.PRODUCE:
-            return single_batch.answer(self._broker, listener.node_id, frame)
-        if key == ApiKey.FETCH:
-            return plain_fetch.answer(self._broker, listener.node_id, frame)
-        if key == ApiKey.OFFSET_COMMIT:
-            return plain_commit.answer(self._broker, listener.node_id, frame)
-        return known_answers.known(self._broker, listener.name, frame)
-
-    async def answer(self, connection: Connection, frame: InMemory) -> list[Records]:
-        """The answer's chunks; none for a Produce with acks=0.
-
-        Raises ProtocolViolation, and CloseConnection where a handler has no other answer.
+        The coroutine belongs to a handler that has to wait (requests/suspension.py says how). Both
+        raise ProtocolViolation, and CloseConnection where a handler has no other response.
         """
-        try:
-            request = decode_request(frame)
-        except UnsupportedVersion as error:
-            if error.api_key != ApiKey.API_VERSIONS:
-                raise
-            return self._answer_unsupported_api_versions(error)
-        api = APIS.get(request.api_key)
-        version = request.api_version
-        if api is None or not api.min_version <= version <= api.max_version:
-            raise ProtocolViolation(_not_served(api, request.api_key, version))
-        handle = self._handlers.get(request.api_key)
+        api_key, version, correlation_id, client_id_size = read_header(frame)
+        route = self._routes.get((api_key << 16) + version)
+        if route is None:
+            api = APIS.get(api_key)
+            if api is None or not api.min_version <= version <= api.max_version:
+                return _not_served(api, api_key, version, correlation_id)
+            route = self._add_route(api, version)
+        client_id, request = route.codec.parse(frame, client_id_size)
+        context = connection.context
+        context.api_key = route.api.key
+        context.api_version = version
+        context.client_id = client_id or ""
+        context.received_at = connection.last_active
+        if route.api.waits:
+            return self._respond_in_task(route, context, correlation_id, request)
+        response = route.handle(self._services, context, request)
+        if type(response) is CoroutineType:
+            return self._respond_later(route, correlation_id, response)
+        return [] if response is None else route.codec.build(correlation_id, response)
+
+    async def _respond_in_task(
+        self, route: Route, context: RequestContext, correlation_id: int, request: Any
+    ) -> list[Records]:
+        await context.connection.move_to_task()
+        response = await route.handle(self._services, context, request)
+        return [] if response is None else route.codec.build(correlation_id, response)
+
+    async def _respond_later(
+        self, route: Route, correlation_id: int, handling: Any
+    ) -> list[Records]:
+        response = await handling
+        return [] if response is None else route.codec.build(correlation_id, response)
+
+    def _add_route(self, api: Api, version: int) -> Route:
+        handle = self._handlers.get(api.key)
         if handle is None:
-            handle = self._handlers[request.api_key] = self._load(api)
-        listener = connection.listener
-        context = RequestContext(
-            listener.node_id,
-            api.key,
-            version,
-            request.client_id or "",
-            connection.client_host,
-            listener.name,
-            connection.last_active,
-            connection,
-        )
-        response = await handle(self._broker, context, request.body)
-        if response is None:
-            return []
-        chunks = encode_response(api.key, version, request.correlation_id, response)
-        if api.key is ApiKey.METADATA:
-            known_answers.remember(self._broker, listener.name, frame, response, chunks)
-        return chunks
-
-    def _load(self, api: Api) -> Handler:
-        handle = api.load()
-        return handle if self._measured is None else self._measured(api, handle)
-
-    def _answer_unsupported_api_versions(self, error: UnsupportedVersion) -> list[Records]:
-        from kafkalite.apis.api_versions import unsupported_version
-
-        return encode_response(ApiKey.API_VERSIONS, 0, error.correlation_id, unsupported_version())
+            handle = self._handlers[api.key] = self._gates.around(api, api.load())
+        route = Route(api, version, handle)
+        self._routes[(api.key << 16) + version] = route
+        return route
 
 
-def _not_served(api: Api | None, key: int, version: int) -> str:
+def _not_served(api: Api | None, api_key: int, version: int, correlation_id: int) -> list[Records]:
     if api is None:
-        return f"API key {key} is not served"
-    return (
+        raise ProtocolViolation(f"API key {api_key} is not served")
+    if api.answers_any_version:
+        return encode_response(api.key, 0, correlation_id, api.unsupported_version())
+    raise ProtocolViolation(
         f"{api.key.name} version {version} is not served ({api.min_version} to {api.max_version})"
     )

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import trio
 
+from kafkalite.config.listeners import Listener as ListenerConfig
 from kafkalite.requests.suspension import ResponseCoroutine
 from kafkalite.server.connection import Connection
 from kafkalite.server.host import Host, drive
@@ -20,6 +21,8 @@ from kafkalite.server.listener import Listener
 from kafkalite.server.loop import Loop
 from kafkalite.server.transport import PlainTransport
 from kafkalite.wire.fields import InMemory, Records
+
+LISTENER = ListenerConfig("PLAINTEXT", "localhost", 9092, "PLAINTEXT")
 
 PRODUCE = b"\0\0"
 FETCH = b"\0\1"
@@ -52,7 +55,7 @@ async def connected(
     `loop` is the host's where the test is its guest; without one a task drives another.
     """
     ours, theirs = socket.socketpair()
-    listener = Listener(1, "PLAINTEXT", ours, "localhost", 9092)
+    listener = Listener(1, LISTENER, ours, "localhost", 9092)
     is_ours = loop is None
     loop = loop or Loop()
     stream = trio.SocketStream(trio.socket.from_stdlib_socket(theirs))

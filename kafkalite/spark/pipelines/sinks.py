@@ -25,6 +25,7 @@ from kafkalite.log.errors import InconsistentDataDirectory
 from kafkalite.log.files import PARTITION_METADATA, Files
 from kafkalite.log.log import Log
 from kafkalite.log.meta_properties import read_meta_properties
+from kafkalite.log.opening import open_log
 from kafkalite.log.retention import truncate_fully
 from kafkalite.server.listener import StartError
 from kafkalite.spark.pipelines.errors import PipelineError
@@ -106,7 +107,7 @@ class DataDirectorySink(Sink):
         return self
 
     def _open_logs(self, stack: ExitStack) -> None:
-        topic = self._broker.topics.get(self._topic)
+        topic = self._broker.services.topics.get(self._topic)
         if topic is not None:
             if len(topic.partitions) != self._partition_count:
                 raise PipelineError(
@@ -119,7 +120,7 @@ class DataDirectorySink(Sink):
                 if not self._logs[i].log_end_offset:
                     truncate_fully(self._logs[i], start, wall_clock_ms())
             return
-        created, self._created = TopicCreation(self._broker.cluster).records(
+        created, self._created = TopicCreation(self._broker.services.cluster).records(
             NewTopic(self._topic, self._partition_count, configs=self._configs)
         )
         self._topic_id = created.topic_id
@@ -127,7 +128,7 @@ class DataDirectorySink(Sink):
         config = self._broker.config.log_config(self._configs)
         directory = self._broker.config.data_directory
         for i in range(self._partition_count):
-            log = Log.open(directory / f"{self._topic}-{i}", config, now_ms=wall_clock_ms)
+            log = open_log(directory / f"{self._topic}-{i}", config, now_ms=wall_clock_ms)
             self._logs.append(log)
             self._epochs.append(0)
             if i < len(self._start_offsets) and self._start_offsets[i]:
@@ -188,7 +189,7 @@ class DataDirectorySink(Sink):
                 files.sync_directory(log.directory)
             files.sync_directory(self._broker.config.data_directory)
             created, self._created = self._created, []
-            self._broker.cluster.write(created)
+            self._broker.services.cluster.write(created)
         except (KafkaError, OSError) as error:
             raise PipelineError(f"topic {self._topic} could not be written: {error}") from error
 

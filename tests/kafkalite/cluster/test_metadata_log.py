@@ -9,16 +9,17 @@ from uuid import UUID
 
 import pytest
 
-from kafkalite.cluster.cluster import PRODUCER_ID_BLOCK_SIZE, Cluster, Endpoint
+from kafkalite.cluster.cluster import Cluster, Endpoint
 from kafkalite.cluster.image import TOPIC_RESOURCE, PartitionState
 from kafkalite.cluster.leadership import Rules, after_fencing, after_restart, after_unfencing
 from kafkalite.cluster.metadata_log import MetadataLog
 from kafkalite.cluster.placement import place
 from kafkalite.cluster.record_codec import decode_record, encode_record
+from kafkalite.cluster.sole_controller import PRODUCER_ID_BLOCK_SIZE, SoleController
 from kafkalite.cluster.topic_creation import NewTopic, TopicCreation
 from kafkalite.config import BrokerConfig
 from kafkalite.log.config import LogConfig
-from kafkalite.log.log import Log
+from kafkalite.log.opening import open_log
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored.broker_registration_change_record import (
     BrokerRegistrationChangeRecord,
@@ -38,12 +39,12 @@ TOPIC_ID = UUID("aec97b70-bc26-4e8c-ae85-e206119c3188")
 def open_cluster(
     directory: Path, nodes: int = 1, *, start: bool = True, **configs: str
 ) -> Iterator[Cluster]:
-    log = Log.open(directory / "__cluster_metadata-0", LogConfig(), now_ms=lambda: 1)
+    log = open_log(directory / "__cluster_metadata-0", LogConfig(), now_ms=lambda: 1)
     config = BrokerConfig(
         {"kafkalite.nodes": str(nodes)}
         | {name.replace("_", "."): value for name, value in configs.items()}
     )
-    cluster = Cluster(
+    cluster = SoleController(
         MetadataLog(log, lambda: 1), config, cluster_id="c", directory_ids=[UUID(int=7)]
     )
     if start:

@@ -14,9 +14,10 @@ from kafkalite.cluster.image import ALL_BROKERS, BROKER_RESOURCE, TOPIC_RESOURCE
 from kafkalite.cluster.image_records import records_of
 from kafkalite.cluster.metadata_log import MetadataLog, MetadataLogConfig
 from kafkalite.cluster.snapshot import SnapshotId
+from kafkalite.cluster.sole_controller import SoleController
 from kafkalite.config import BrokerConfig
 from kafkalite.log.config import LogConfig
-from kafkalite.log.log import Log
+from kafkalite.log.opening import open_log
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.messages.stored.access_control_entry_record import AccessControlEntryRecord
@@ -36,13 +37,13 @@ class Opened:
     def __init__(self, directory: Path, now_ms: int = 1, **config: int) -> None:
         self.now_ms = now_ms
         self.directory = directory / "__cluster_metadata-0"
-        self.log = Log.open(
+        self.log = open_log(
             self.directory,
             LogConfig(retention_ms=-1, segment_bytes=SMALL_SEGMENTS, file_delete_delay_ms=0),
             now_ms=lambda: self.now_ms,
         )
         self.metadata_log = MetadataLog(self.log, lambda: self.now_ms, MetadataLogConfig(**config))
-        self.cluster = Cluster(
+        self.cluster = SoleController(
             self.metadata_log,
             BrokerConfig({"kafkalite.nodes": "3"}),
             cluster_id="c",
@@ -229,7 +230,7 @@ async def test_a_running_broker_makes_them(autojump_clock: MockClock, tmp_path: 
         while not list(directory.glob("*.checkpoint")):  # noqa: ASYNC110 - nobody signals that
             await trio.sleep(0.5)
     async with test_broker(config, data_dir=tmp_path) as b:
-        assert len(b._running.topics) == 30
+        assert len(b._running.services.topics) == 30
 
 
 def test_every_change_is_on_the_disk_before_it_is_told(tmp_path: Path) -> None:
