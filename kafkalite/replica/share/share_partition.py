@@ -18,14 +18,14 @@ from typing import Protocol
 from uuid import UUID
 
 from kafkalite.group_coordinator.timers import NEVER
-from kafkalite.share.in_flight import (
+from kafkalite.replica.share.in_flight import (
     Delivery,
     InFlightBatch,
     InFlightBatches,
     RecordEvent,
     RecordState,
 )
-from kafkalite.share.state_batch import StateBatch
+from kafkalite.replica.share.state_batch import StateBatch
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from kafkalite.share.in_flight import Delivery, InFlightBatch, RecordState
-from kafkalite.share.share_partition import ShareLimits, SharePartition
-from kafkalite.wire.records import RecordBatch
+from kafkalite.replica.share.in_flight import Delivery, InFlightBatch, RecordState
+from kafkalite.replica.share.share_partition import ShareLimits, SharePartition
+from kafkalite.wire.record_batch import RecordBatch
 
 _FEWEST_DELIVERIES_BEFORE_THROTTLING: Final = 2
 
