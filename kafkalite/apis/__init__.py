@@ -3,7 +3,7 @@
 Dispatch, the ApiVersions answer and the table in the README all derive from it; what is not here is
 not served and not advertised. A handler lives in `kafkalite/apis/<name>.py` as
 
-    async def handle(broker, context, request) -> response | None
+    async def handle(services, context, request) -> response | None
 
 and is imported by the first request that needs it, which keeps the start short.
 """
@@ -25,7 +25,7 @@ Handler = Callable[[Any, Any, Any], Awaitable[Any]]
 class Api:
     """One API: its key, the versions served, and where advertising starts if that is lower.
 
-    `immediate`: the handler never waits for anything, or awaits `Connection.own_task` first; so the
+    `immediate`: the handler never waits for anything, or awaits `Connection.move_to_task` first; so the
     poller's task may call it itself, and its answer be sent with the next.
     """
 

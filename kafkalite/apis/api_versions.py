@@ -29,18 +29,18 @@ from kafkalite.wire.messages.api_versions import (
 )
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
+    from kafkalite.services import Services
 
 # ApiVersionsRequest.java: what a software name and version may look like.
 _SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: ApiVersionsRequest
+    services: Services, context: RequestContext, request: ApiVersionsRequest
 ) -> ApiVersionsResponse:
     if context.api_version >= 3 and not _named_well(request):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
-    cluster = broker.cluster
+    cluster = services.cluster
     return ApiVersionsResponse(
         api_keys=[
             ApiVersion(

@@ -201,7 +201,7 @@ async def test_what_is_kept_is_not_the_password(broker: test_broker, client: Any
     """RFC 5802: StoredKey = H(HMAC(SaltedPassword, "Client Key")), and ServerKey likewise."""
     for mechanism, digest in ((1, "sha256"), (2, "sha512")):
         await change(client, upsert("u", mechanism))
-        kept = broker._running.cluster.image.scram_credentials["u", mechanism]
+        kept = broker._running.services.cluster.image.scram_credentials["u", mechanism]
         client_key = hmac.new(b"salted", b"Client Key", digest).digest()
         assert kept.stored_key == hashlib.new(digest, client_key).digest()
         assert kept.server_key == hmac.new(b"salted", b"Server Key", digest).digest()
