@@ -98,6 +98,18 @@ _TABLE: Final = (
     Api(ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0, 0, immediate=True),
     Api(ApiKey.CONSUMER_GROUP_HEARTBEAT, 0, 1, immediate=True),
     Api(ApiKey.CONSUMER_GROUP_DESCRIBE, 0, 1, immediate=True),
+    Api(ApiKey.SHARE_GROUP_HEARTBEAT, 1, 1, immediate=True),
+    Api(ApiKey.SHARE_GROUP_DESCRIBE, 1, 1, immediate=True),
+    Api(ApiKey.SHARE_FETCH, 1, 2, immediate=True),
+    Api(ApiKey.SHARE_ACKNOWLEDGE, 1, 2, immediate=True),
+    Api(ApiKey.INITIALIZE_SHARE_GROUP_STATE, 0, 0, immediate=True),
+    Api(ApiKey.READ_SHARE_GROUP_STATE, 0, 0, immediate=True),
+    Api(ApiKey.WRITE_SHARE_GROUP_STATE, 0, 1, immediate=True),
+    Api(ApiKey.DELETE_SHARE_GROUP_STATE, 0, 0, immediate=True),
+    Api(ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, 0, 1, immediate=True),
+    Api(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, 0, 1, immediate=True),
+    Api(ApiKey.ALTER_SHARE_GROUP_OFFSETS, 0, 0, immediate=True),
+    Api(ApiKey.DELETE_SHARE_GROUP_OFFSETS, 0, 0, immediate=True),
 )
 
 APIS: Final[dict[int, Api]] = {api.key: api for api in _TABLE}

@@ -34,6 +34,10 @@ class ClientConnection(Protocol):
         """Wait until `done()`, the deadline, or, if `answer_early`, the client's next request."""
         ...
 
+    def when_closed(self, callback: Callable[[], None]) -> None:
+        """Call `callback` once the connection is closed. It must not raise."""
+        ...
+
 
 @dataclass(slots=True)
 class RequestContext:

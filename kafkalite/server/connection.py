@@ -99,6 +99,7 @@ class Connection:
         "_sleeper",
         "_socket",
         "_suspended",
+        "_when_closed",
         "client_host",
         "client_port",
         "last_active",
@@ -135,6 +136,7 @@ class Connection:
         self._answers: list[Records] = []
         self._failure: Exception | None = None
         self._has_ended = False
+        self._when_closed: list[Callable[[], None]] = []
         self.client_host, self.client_port = address
         self.listener = listener
         self.last_active = trio.current_time()
@@ -142,6 +144,10 @@ class Connection:
 
     def __str__(self) -> str:
         return f"{self.client_host}:{self.client_port}"
+
+    def when_closed(self, callback: Callable[[], None]) -> None:
+        """Call `callback` once the connection is closed. It must not raise."""
+        self._when_closed.append(callback)
 
     def stop(self) -> None:
         """Answer what is in flight, then close."""
@@ -185,6 +191,8 @@ class Connection:
             if self._suspended is not None:
                 self._suspended.close()
             self._socket.close()
+            for callback in self._when_closed:
+                callback()
 
     # In the poller's task
 

@@ -84,7 +84,7 @@ class _Acquisition:
         self.last_offset = last_offset
         self.left = most
         self.limits: ShareLimits = partition.limits()
-        self.deadline = partition.clock() + self.limits.record_lock_duration_seconds
+        self.deadline = partition.lock_deadline()
         self.acquired: list[Acquired] = []
 
     def run(self) -> list[Acquired]:

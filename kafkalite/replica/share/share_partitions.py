@@ -27,7 +27,8 @@ from kafkalite.requests.purgatory import Watchers
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
+    from uuid import UUID
 
     from kafkalite.replica.partition import Partition
     from kafkalite.replica.share.state_batch import StateBatch
@@ -139,12 +140,30 @@ class SharePartitions:
 
     # Share partitions
 
+    def is_known(self, where: TopicPartitionId) -> bool:
+        """Whether there is such a partition."""
+        topic = self._topics.by_id(where.topic_id)
+        return topic is not None and 0 <= where.partition < len(topic.partitions)
+
+    def is_topic(self, topic_id: UUID) -> bool:
+        """Whether there is such a topic."""
+        return self._topics.by_id(topic_id) is not None
+
+    def topic_name(self, topic_id: UUID) -> str | None:
+        topic = self._topics.by_id(topic_id)
+        return None if topic is None else topic.name
+
+    def leader_of(self, where: TopicPartitionId) -> int:
+        """The node that leads the partition; -1 if there is none."""
+        topic = self._topics.by_id(where.topic_id)
+        return -1 if topic is None else topic.partitions[where.partition].leader_id
+
     def find_partition(self, where: TopicPartitionId, node_id: int) -> Partition:
         """The partition, if this node leads it. Raises KafkaError."""
         topic = self._topics.by_id(where.topic_id)
-        if topic is None or not 0 <= where.index < len(topic.partitions):
+        if topic is None or not 0 <= where.partition < len(topic.partitions):
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        partition = topic.partitions[where.index]
+        partition = topic.partitions[where.partition]
         if partition.leader_id != node_id:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         return partition
@@ -167,14 +186,15 @@ class SharePartitions:
         leader_epoch = partition.leader_epoch
         try:
             state = self._store.read_state(key, leader_epoch)
-            opened = _Opened(self, key, partition, leader_epoch, state.state_epoch)
-            start_offset = state.start_offset
-            if start_offset == _NO_START_OFFSET:
-                timestamp_ms = self.settings.reset_timestamp_ms(key.group_id)
-                start_offset = self._find_offset(partition, timestamp_ms)
-            opened.share.load(start_offset, state.batches)
         except KafkaError as error:
             raise _as_answered(error) from error
+        opened = _Opened(self, key, partition, leader_epoch, state.state_epoch)
+        start_offset = state.start_offset
+        if start_offset == _NO_START_OFFSET:
+            timestamp_ms = self.settings.reset_timestamp_ms(key.group_id)
+            start_offset = self._find_offset(partition, timestamp_ms)
+        try:
+            opened.share.load(start_offset, state.batches)
         except ValueError as error:
             _logger.error("share partition %s cannot be opened: %s", key, error)
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR) from error
@@ -187,7 +207,12 @@ class SharePartitions:
         if opened is not None:
             opened.share.is_fenced = True
             opened.lock_timer.cancel()
-            self.watchers_of(key).notify()
+            self.watchers_of(key).check_and_complete()
+
+    def topics_deleted(self, topic_ids: Collection[UUID]) -> None:
+        """Drop the share partitions of topics that are gone."""
+        for key in [key for key in self._open if key.topic_id in topic_ids]:
+            self.drop(key)
 
     def drop_if_fenced(self, key: SharePartitionKey, error: KafkaError) -> None:
         """After an error that says that the state is somebody else's, it is opened anew."""
@@ -234,7 +259,7 @@ class SharePartitions:
         if session is None:
             raise KafkaError(ErrorCode.SHARE_SESSION_NOT_FOUND)
         for where in session.partitions:
-            share_key = SharePartitionKey(key.group_id, where.topic_id, where.index)
+            share_key = SharePartitionKey(key.group_id, where.topic_id, where.partition)
             share = self.get(share_key)
             if share is None:
                 continue
@@ -245,12 +270,15 @@ class SharePartitions:
                 self.drop_if_fenced(share_key, error)
 
     def connection_closed(self, node_id: int, connection: object) -> None:
-        """A client is gone: so is the session that it had."""
+        """A client is gone, and so is the session that it had; if its group has no other, what is in
+        flight is forgotten."""
         sessions = self.sessions_of(node_id)
-        key = sessions.of_connection(connection)
+        key = sessions.connection_closed(connection)
         if key is None:
             return
-        self.release_session(node_id, key)
+        session = sessions.get(key)
+        if session is not None and session.connection is connection:
+            self.release_session(node_id, key)
         if key.group_id not in sessions.group_ids():
             for share_key, opened in list(self._open.items()):
                 if share_key.group_id == key.group_id and opened.partition.leader_id == node_id:
@@ -278,7 +306,7 @@ class _Opened:
             limits=lambda: owner.settings.limits(key.group_id),
             clock=owner._clock,
             write=lambda update: owner.write(self, update),
-            records_available=owner.watchers_of(key).notify,
+            records_available=owner.watchers_of(key).check_and_complete,
         )
         self.lock_timer = Timer(lambda: owner.locks_ran_out(self))
 

@@ -23,7 +23,7 @@ class TopicPartitionId(NamedTuple):
     """A partition as share consumers name it."""
 
     topic_id: UUID
-    index: int
+    partition: int
 
 
 class SessionKey(NamedTuple):
@@ -123,14 +123,15 @@ class ShareSessions:
         return session
 
     def remove(self, key: SessionKey) -> ShareSession | None:
-        session = self._sessions.pop(key, None)
-        if session is not None and self._by_connection.get(session.connection) == key:
-            del self._by_connection[session.connection]
-        return session
+        return self._sessions.pop(key, None)
 
-    def of_connection(self, connection: object) -> SessionKey | None:
-        """Whose session began last on a connection, if it has not ended."""
-        return self._by_connection.get(connection)
+    def knows(self, connection: object) -> bool:
+        """Whether a session began on this connection."""
+        return connection in self._by_connection
+
+    def connection_closed(self, connection: object) -> SessionKey | None:
+        """Whose session began last on a connection. It may have ended, or go on elsewhere."""
+        return self._by_connection.pop(connection, None)
 
     def group_ids(self) -> set[str]:
         """The groups that have sessions."""
