@@ -114,7 +114,7 @@ class SharePartitions:
         self.settings = settings
         self._find_offset = find_offset
         self._most_sessions = most_sessions
-        self._clock = clock
+        self.clock = clock
         self._open: dict[SharePartitionKey, _Opened] = {}
         self._sessions: dict[int, ShareSessions] = {}
         self._watchers: dict[SharePartitionKey, Watchers] = {}
@@ -237,7 +237,7 @@ class SharePartitions:
         """Records were acquired until then."""
         opened = self._open.get(key)
         if opened is not None and deadline < opened.lock_timer.deadline:
-            self._timers.set(opened.lock_timer, deadline - self._clock())
+            self._timers.set(opened.lock_timer, deadline - self.clock())
 
     def locks_ran_out(self, opened: _Opened) -> None:
         try:
@@ -246,7 +246,7 @@ class SharePartitions:
             _logger.warning("%s: what was released is not stored: %s", opened.share.key, error)
         deadline = opened.share.next_deadline()
         if deadline != NEVER and not opened.share.is_fenced:
-            self._timers.set(opened.lock_timer, max(0.0, deadline - self._clock()))
+            self._timers.set(opened.lock_timer, max(0.0, deadline - self.clock()))
 
     # Sessions that end
 
@@ -304,7 +304,7 @@ class _Opened:
         self.share = SharePartition(
             key,
             limits=lambda: owner.settings.limits(key.group_id),
-            clock=owner._clock,
+            clock=owner.clock,
             write=lambda update: owner.write(self, update),
             records_available=owner.watchers_of(key).check_and_complete,
         )
