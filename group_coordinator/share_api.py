@@ -68,6 +68,8 @@ class ShareGroupRequests:
     def heartbeat(
         self, context: Context, request: ShareGroupHeartbeatRequest
     ) -> ShareGroupHeartbeatResponse:
+        if not 0 < len(request.member_id) <= LONGEST_MEMBER_ID:
+            return ShareGroupHeartbeatResponse(error_code=ErrorCode.INVALID_REQUEST)
         try:
             _check_heartbeat(request)
             shard = self._coordinator.shard_of(request.group_id, context.node_id)
@@ -434,8 +436,6 @@ def _existing(group_id: str, group: Group | None) -> ShareGroup:
 
 def _check_heartbeat(request: ShareGroupHeartbeatRequest) -> None:
     """KafkaError for what no group could accept."""
-    if not 0 < len(request.member_id) <= LONGEST_MEMBER_ID:
-        raise _invalid("Invalid member id in the request.")
     for value, name in (
         (request.member_id, "MemberId"),
         (request.group_id, "GroupId"),

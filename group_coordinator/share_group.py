@@ -224,7 +224,7 @@ class ShareGroup:
         raise self._not_a_consumer_group()
 
     def validate_offset_fetch(self, member_id: str | None, member_epoch: int) -> None:
-        raise self._not_a_consumer_group()
+        """Never refused: there are none, as of a group that is unknown."""
 
     def validate_offset_delete(self) -> None:
         raise self._not_a_consumer_group()

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from kafkalite.cluster.features import SHARE_VERSION
 from kafkalite.security.authorized_operations import GROUP_OPERATIONS
-from kafkalite.wire.error_messages import default_message
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.share_group_describe import (
     DescribedGroup,
@@ -26,10 +25,7 @@ async def handle(
         code = ErrorCode.UNSUPPORTED_VERSION
         return ShareGroupDescribeResponse(
             groups=[
-                DescribedGroup(
-                    group_id=group_id, error_code=code, error_message=default_message(code)
-                )
-                for group_id in request.group_ids
+                DescribedGroup(group_id=group_id, error_code=code) for group_id in request.group_ids
             ]
         )
     groups = services.group_coordinator.share.describe(context, request.group_ids)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafkalite.cluster.features import SHARE_VERSION
-from kafkalite.wire.error_messages import default_message
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.share_group_heartbeat import (
     ShareGroupHeartbeatRequest,
@@ -21,6 +20,5 @@ async def handle(
     services: Services, context: RequestContext, request: ShareGroupHeartbeatRequest
 ) -> ShareGroupHeartbeatResponse:
     if not services.cluster.features.get(SHARE_VERSION, 0):
-        code = ErrorCode.UNSUPPORTED_VERSION
-        return ShareGroupHeartbeatResponse(error_code=code, error_message=default_message(code))
+        return ShareGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
     return services.group_coordinator.share.heartbeat(context, request)
