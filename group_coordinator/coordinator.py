@@ -14,7 +14,7 @@ from uuid import UUID
 
 import trio
 
-from kafkalite.group_coordinator import admin, offset_api
+from kafkalite.group_coordinator import admin
 from kafkalite.group_coordinator.callers import Context
 from kafkalite.group_coordinator.classic_group import ClassicGroup
 from kafkalite.group_coordinator.classic_in_consumer import ClassicInConsumer
@@ -26,6 +26,12 @@ from kafkalite.group_coordinator.consumer_member import JOIN_EPOCH
 from kafkalite.group_coordinator.consumer_protocol import Changes, ConsumerProtocol
 from kafkalite.group_coordinator.java_hash import java_hash
 from kafkalite.group_coordinator.offset_api import OffsetRequests
+from kafkalite.group_coordinator.offset_commit import (
+    Committer,
+    PartitionCommit,
+    PartitionOutcome,
+    refused_partitions,
+)
 from kafkalite.group_coordinator.pending_response import Parked
 from kafkalite.group_coordinator.protocol_change import ProtocolChange
 from kafkalite.group_coordinator.shard import Group, Shard
@@ -40,7 +46,7 @@ from kafkalite.wire.messages.consumer_group_heartbeat import (
 )
 from kafkalite.wire.messages.delete_groups import DeletableGroupResult
 from kafkalite.wire.messages.describe_groups import DescribedGroup
-from kafkalite.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from kafkalite.wire.messages.heartbeat import HeartbeatRequestRow, HeartbeatResponseRow
 from kafkalite.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from kafkalite.wire.messages.leave_group import (
     LeaveGroupRequest,
@@ -48,13 +54,19 @@ from kafkalite.wire.messages.leave_group import (
     MemberResponse,
 )
 from kafkalite.wire.messages.list_groups import ListedGroup
-from kafkalite.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from kafkalite.wire.messages.offset_commit import (
+    OffsetCommitRequestRow,
+    OffsetCommitResponseTopicRow,
+)
 from kafkalite.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
-from kafkalite.wire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchResponseGroup
+from kafkalite.wire.messages.offset_fetch import (
+    OffsetFetchRequestGroupRow,
+    OffsetFetchResponseGroupRow,
+)
 from kafkalite.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from kafkalite.wire.messages.txn_offset_commit import (
-    TxnOffsetCommitRequest,
-    TxnOffsetCommitResponse,
+    TxnOffsetCommitRequestRow,
+    TxnOffsetCommitResponseRow,
 )
 
 
@@ -273,21 +285,23 @@ class GroupCoordinator:
             return SyncGroupResponse(error_code=refused.code)
         return await parked.response()
 
-    async def heartbeat(self, context: Context, request: HeartbeatRequest) -> HeartbeatResponse:
+    def heartbeat(self, context: Context, request: HeartbeatRequestRow) -> HeartbeatResponseRow:
+        group_id, generation_id, member_id, instance_id = request
         try:
-            check_group_id(request.group_id)
-            shard = self.shard_of(request.group_id, context.node_id)
-            group = shard.groups.get(request.group_id)
+            check_group_id(group_id)
+            shard = self.shard_of(group_id, context.node_id)
+            group = shard.groups.get(group_id)
             if group is None:
                 raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
-            who = request.member_id, request.group_instance_id, request.generation_id
             if isinstance(group, ConsumerGroup):
-                error_code = self._classic_in_consumer.heartbeat(group, *who)
+                error_code = self._classic_in_consumer.heartbeat(
+                    group, member_id, instance_id, generation_id
+                )
             else:
-                error_code = self._classic.heartbeat(group, *who)
+                error_code = self._classic.heartbeat(group, member_id, instance_id, generation_id)
         except KafkaError as refused:
             error_code = refused.code
-        return HeartbeatResponse(error_code=error_code)
+        return 0, error_code
 
     async def leave_group(self, context: Context, request: LeaveGroupRequest) -> LeaveGroupResponse:
         """Expects `members` to be filled in, also for the versions that name one member only."""
@@ -314,7 +328,7 @@ class GroupCoordinator:
         except KafkaError as refused:
             return LeaveGroupResponse(error_code=refused.code)
 
-    async def consumer_group_heartbeat(
+    def consumer_group_heartbeat(
         self, context: Context, request: ConsumerGroupHeartbeatRequest
     ) -> ConsumerGroupHeartbeatResponse:
         try:
@@ -361,32 +375,55 @@ class GroupCoordinator:
 
     # Offsets
 
-    async def offset_commit(
-        self, context: Context, request: OffsetCommitRequest
-    ) -> OffsetCommitResponse:
+    def offset_commit(
+        self, context: Context, request: OffsetCommitRequestRow
+    ) -> Sequence[OffsetCommitResponseTopicRow]:
         """Expects topics by name. Unknown topics are refused one by one, anything else at once."""
+        group_id, generation, member_id, instance_id, retention_ms, topics = request
+        committer = Committer(group_id, member_id, instance_id, generation)
+        commits = [(name, partitions) for name, _, partitions in topics]
         try:
-            shard = self.shard_of(request.group_id, context.node_id)
-            return self.offsets.commit(shard, request, context.api_version)
+            shard = self.shard_of(group_id, context.node_id)
+            outcomes = self.offsets.commit(
+                shard, committer, commits, context.api_version, retention_ms
+            )
         except KafkaError as refused:
-            return offset_api.commit_refused(request, refused.code, self.topics)
+            outcomes = self._refused(commits, refused.code)
+        return [
+            (name, topic_id, rows)
+            for (name, topic_id, _), rows in zip(topics, outcomes, strict=True)
+        ]
 
-    async def txn_offset_commit(
-        self, context: Context, request: TxnOffsetCommitRequest
-    ) -> TxnOffsetCommitResponse:
+    def txn_offset_commit(
+        self, context: Context, request: TxnOffsetCommitRequestRow
+    ) -> TxnOffsetCommitResponseRow:
         """Like OffsetCommit, but nothing is to be seen of it before the transaction ends."""
+        _, group_id, producer_id, epoch, generation, member_id, instance_id, topics = request
+        committer = Committer(group_id, member_id, instance_id, generation)
         try:
-            check_group_id(request.group_id)
-            shard = self.shard_of(request.group_id, context.node_id)
-            return self.offsets.txn_commit(shard, request, context.api_version)
+            check_group_id(group_id)
+            shard = self.shard_of(group_id, context.node_id)
+            outcomes = self.offsets.txn_commit(
+                shard, committer, topics, context.api_version, (producer_id, epoch)
+            )
         except KafkaError as refused:
             return self.txn_commit_refused(request, refused.code)
+        return 0, [(name, rows) for (name, _), rows in zip(topics, outcomes, strict=True)]
 
     def txn_commit_refused(
-        self, request: TxnOffsetCommitRequest, error_code: ErrorCode
-    ) -> TxnOffsetCommitResponse:
+        self, request: TxnOffsetCommitRequestRow, error_code: ErrorCode
+    ) -> TxnOffsetCommitResponseRow:
         """Nothing of it is committed."""
-        return offset_api.txn_commit_refused(request, error_code, self.topics)
+        topics = request[7]
+        outcomes = self._refused(topics, error_code)
+        return 0, [(name, rows) for (name, _), rows in zip(topics, outcomes, strict=True)]
+
+    def _refused(
+        self, topics: Sequence[tuple[str, Sequence[PartitionCommit]]], code: ErrorCode
+    ) -> list[list[PartitionOutcome]]:
+        return [
+            refused_partitions(partitions, name, code, self.topics) for name, partitions in topics
+        ]
 
     def transaction_ended(self, partition: int, producer_id: int, *, committed: bool) -> None:
         """A marker has been written to a partition of `__consumer_offsets`."""
@@ -394,15 +431,17 @@ class GroupCoordinator:
         if shard is not None:
             shard.offsets.end_transaction(producer_id, committed=committed)
 
-    async def offset_fetch(
-        self, context: Context, request: OffsetFetchRequestGroup, *, require_stable: bool
-    ) -> OffsetFetchResponseGroup:
+    def offset_fetch(
+        self, context: Context, request: OffsetFetchRequestGroupRow, *, require_stable: bool
+    ) -> OffsetFetchResponseGroupRow:
         """Expects topics by name (with the id, where the request gave one)."""
+        group_id = request[0]
         try:
-            shard = self.shard_of(request.group_id, context.node_id)
-            return self.offsets.fetch(shard, request, require_stable=require_stable)
+            shard = self.shard_of(group_id, context.node_id)
+            topics = self.offsets.fetch(shard, request, require_stable=require_stable)
         except KafkaError as refused:
-            return OffsetFetchResponseGroup(group_id=request.group_id, error_code=refused.code)
+            return group_id, (), refused.code
+        return group_id, topics, 0
 
     async def offset_delete(
         self, context: Context, request: OffsetDeleteRequest
