@@ -26,12 +26,7 @@ from kafkalite.group_coordinator.consumer_member import JOIN_EPOCH
 from kafkalite.group_coordinator.consumer_protocol import Changes, ConsumerProtocol
 from kafkalite.group_coordinator.java_hash import java_hash
 from kafkalite.group_coordinator.offset_api import OffsetRequests
-from kafkalite.group_coordinator.offset_commit import (
-    Committer,
-    PartitionCommit,
-    PartitionOutcome,
-    refused_partitions,
-)
+from kafkalite.group_coordinator.offset_router import OffsetRouter
 from kafkalite.group_coordinator.pending_response import Parked
 from kafkalite.group_coordinator.protocol_change import ProtocolChange
 from kafkalite.group_coordinator.shard import Group, Shard
@@ -54,20 +49,8 @@ from kafkalite.wire.messages.leave_group import (
     MemberResponse,
 )
 from kafkalite.wire.messages.list_groups import ListedGroup
-from kafkalite.wire.messages.offset_commit import (
-    OffsetCommitRequestRow,
-    OffsetCommitResponseTopicRow,
-)
 from kafkalite.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
-from kafkalite.wire.messages.offset_fetch import (
-    OffsetFetchRequestGroupRow,
-    OffsetFetchResponseGroupRow,
-)
 from kafkalite.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-from kafkalite.wire.messages.txn_offset_commit import (
-    TxnOffsetCommitRequestRow,
-    TxnOffsetCommitResponseRow,
-)
 
 
 class GroupCoordinator:
@@ -108,6 +91,7 @@ class GroupCoordinator:
             config, self._timers, topics, self._consumer, self._change.downgrade
         )
         self.offsets = OffsetRequests(config, log, topics, now_ms, self._classic)
+        self.offset_router = OffsetRouter(self.offsets, topics, self.shard_of)
         self._sweep = Timer(self._expire_offsets)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -375,73 +359,11 @@ class GroupCoordinator:
 
     # Offsets
 
-    def offset_commit(
-        self, context: Context, request: OffsetCommitRequestRow
-    ) -> Sequence[OffsetCommitResponseTopicRow]:
-        """Expects topics by name. Unknown topics are refused one by one, anything else at once."""
-        group_id, generation, member_id, instance_id, retention_ms, topics = request
-        committer = Committer(group_id, member_id, instance_id, generation)
-        commits = [(name, partitions) for name, _, partitions in topics]
-        try:
-            shard = self.shard_of(group_id, context.node_id)
-            outcomes = self.offsets.commit(
-                shard, committer, commits, context.api_version, retention_ms
-            )
-        except KafkaError as refused:
-            outcomes = self._refused(commits, refused.code)
-        return [
-            (name, topic_id, rows)
-            for (name, topic_id, _), rows in zip(topics, outcomes, strict=True)
-        ]
-
-    def txn_offset_commit(
-        self, context: Context, request: TxnOffsetCommitRequestRow
-    ) -> TxnOffsetCommitResponseRow:
-        """Like OffsetCommit, but nothing is to be seen of it before the transaction ends."""
-        _, group_id, producer_id, epoch, generation, member_id, instance_id, topics = request
-        committer = Committer(group_id, member_id, instance_id, generation)
-        try:
-            check_group_id(group_id)
-            shard = self.shard_of(group_id, context.node_id)
-            outcomes = self.offsets.txn_commit(
-                shard, committer, topics, context.api_version, (producer_id, epoch)
-            )
-        except KafkaError as refused:
-            return self.txn_commit_refused(request, refused.code)
-        return 0, [(name, rows) for (name, _), rows in zip(topics, outcomes, strict=True)]
-
-    def txn_commit_refused(
-        self, request: TxnOffsetCommitRequestRow, error_code: ErrorCode
-    ) -> TxnOffsetCommitResponseRow:
-        """Nothing of it is committed."""
-        topics = request[7]
-        outcomes = self._refused(topics, error_code)
-        return 0, [(name, rows) for (name, _), rows in zip(topics, outcomes, strict=True)]
-
-    def _refused(
-        self, topics: Sequence[tuple[str, Sequence[PartitionCommit]]], code: ErrorCode
-    ) -> list[list[PartitionOutcome]]:
-        return [
-            refused_partitions(partitions, name, code, self.topics) for name, partitions in topics
-        ]
-
     def transaction_ended(self, partition: int, producer_id: int, *, committed: bool) -> None:
         """A marker has been written to a partition of `__consumer_offsets`."""
         shard = self._shards.get(partition)
         if shard is not None:
             shard.offsets.end_transaction(producer_id, committed=committed)
-
-    def offset_fetch(
-        self, context: Context, request: OffsetFetchRequestGroupRow, *, require_stable: bool
-    ) -> OffsetFetchResponseGroupRow:
-        """Expects topics by name (with the id, where the request gave one)."""
-        group_id = request[0]
-        try:
-            shard = self.shard_of(group_id, context.node_id)
-            topics = self.offsets.fetch(shard, request, require_stable=require_stable)
-        except KafkaError as refused:
-            return group_id, (), refused.code
-        return group_id, topics, 0
 
     async def offset_delete(
         self, context: Context, request: OffsetDeleteRequest

@@ -185,7 +185,8 @@ class ApiCodec:
         InvalidMessage.
         """
         if type(response) is SharedResponse:
-            return self._build_shared(correlation_id, response)
+            shared: Any = response
+            return self._build_shared(correlation_id, shared)
         build = self._build or self._make_builder()
         parts: list[bytes] = []
         chunks: list[Records] = []

@@ -41,7 +41,7 @@ def handle(
         elif partitions:
             # As Kafka: a topic that exists, but of which nothing is committed, is not in the response.
             known.append((found.name, topic_id, partitions))
-    answered = services.group_coordinator.offset_commit(
+    answered = services.group_coordinator.offset_router.commit(
         context, (group_id, generation, member_id, instance_id, retention_ms, known)
     )
     if unknown:

@@ -58,9 +58,9 @@ def _fetch(
     group: OffsetFetchRequestGroupRow,
     require_stable: bool,
 ) -> OffsetFetchResponseGroupRow:
-    coordinator = services.group_coordinator
+    router = services.group_coordinator.offset_router
     if context.api_version < TOPIC_IDS_SINCE:
-        return coordinator.offset_fetch(context, group, require_stable=require_stable)
+        return router.fetch(context, group, require_stable=require_stable)
     group_id, member_id, member_epoch, wanted = group
     unknown: list[OffsetFetchRequestTopicsRow] = []
     known: list[OffsetFetchRequestTopicsRow] | None = None
@@ -73,7 +73,7 @@ def _fetch(
                 unknown.append(topic)
             else:
                 known.append((found.name, topic_id, partitions))
-    _, topics, code = coordinator.offset_fetch(
+    _, topics, code = router.fetch(
         context, (group_id, member_id, member_epoch, known), require_stable=require_stable
     )
     # Of all there are offsets for, topics that are gone cannot be spoken of by id.

@@ -39,8 +39,8 @@ def handle(
             raise KafkaError(ErrorCode.INVALID_GROUP_ID)
         _begin(services, context, request)
     except KafkaError as error:
-        return services.group_coordinator.txn_commit_refused(request, error.code)
-    return services.group_coordinator.txn_offset_commit(context, request)
+        return services.group_coordinator.offset_router.txn_commit_refused(request, error.code)
+    return services.group_coordinator.offset_router.txn_commit(context, request)
 
 
 def _begin(services: Services, context: RequestContext, request: TxnOffsetCommitRequestRow) -> None:

@@ -33,19 +33,19 @@ class CoordinatorInMessages:
     async def offset_commit(
         self, context: object, request: OffsetCommitRequest
     ) -> OffsetCommitResponse:
-        topics = self._coordinator.offset_commit(context, rows_of(request))
+        topics = self._coordinator.offset_router.commit(context, rows_of(request))
         return message_of_row(OffsetCommitResponse, (0, topics))
 
     async def txn_offset_commit(
         self, context: object, request: TxnOffsetCommitRequest
     ) -> TxnOffsetCommitResponse:
-        row = self._coordinator.txn_offset_commit(context, rows_of(request))
+        row = self._coordinator.offset_router.txn_commit(context, rows_of(request))
         return message_of_row(TxnOffsetCommitResponse, row)
 
     async def offset_fetch(
         self, context: object, request: OffsetFetchRequestGroup, *, require_stable: bool
     ) -> OffsetFetchResponseGroup:
-        row = self._coordinator.offset_fetch(
+        row = self._coordinator.offset_router.fetch(
             context, rows_of(request), require_stable=require_stable
         )
         return message_of_row(OffsetFetchResponseGroup, row)
