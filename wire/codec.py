@@ -185,8 +185,7 @@ class ApiCodec:
         InvalidMessage.
         """
         if type(response) is SharedResponse:
-            shared: Any = response
-            return self._build_shared(correlation_id, shared)
+            return self._build_shared(correlation_id, response)
         build = self._build or self._make_builder()
         parts: list[bytes] = []
         chunks: list[Records] = []
@@ -208,7 +207,7 @@ class ApiCodec:
         chunks[0] = pack(size, correlation_id) + first
         return chunks
 
-    def _build_shared(self, correlation_id: int, response: SharedResponse[Any]) -> list[Records]:
+    def _build_shared(self, correlation_id: int, response: SharedResponse) -> list[Records]:
         """The same, of a response without records that may have been built before."""
         if response.body is None:
             (whole,) = self.build(correlation_id, response.row)

@@ -13,19 +13,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from kafkalite.wire.schema import Field, Shape, fields_of
 
-Row = TypeVar("Row")
 
-
-class SharedResponse(Generic[Row]):
+class SharedResponse:
     """The row of a response that is sent again and again, always in one version: built only once."""
 
     __slots__ = ("body", "row")
 
-    def __init__(self, row: Row) -> None:
+    def __init__(self, row: tuple[Any, ...]) -> None:
         self.row = row
         self.body: bytes | None = None
 

@@ -54,11 +54,11 @@ _MOST_PARTITIONS: Final = 256
 
 def handle(
     services: Services, context: RequestContext, request: MetadataRequestRow
-) -> MetadataResponseRow | SharedResponse[MetadataResponseRow]:
+) -> MetadataResponseRow | SharedResponse:
     asked, *flags = request
     if asked is None or len(asked) > _MOST_TOPICS:
         return _response(services, context, request)
-    kept: dict[object, SharedResponse[MetadataResponseRow]]
+    kept: dict[object, SharedResponse]
     kept = services.cluster.cache.setdefault(("metadata responses", context.listener_name), {})
     question = (context.api_version, *flags, *asked)
     known = kept.get(question)
