@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 _FIRST_DIVERGENCE_VERSION: Final = 12
+_REPLICA_STATE_SINCE: Final = 15
 _FIRST_LEADER_HINT_VERSION: Final = 16
 
 
@@ -45,13 +46,25 @@ async def handle(
 ) -> FetchResponse:
     try:
         fetch = services.fetch_sessions[context.node_id].begin(request, context.api_version)
-        reader = FetchReader(
-            services.config, services.cluster, services.topics, context, request, fetch.targets
-        )
+        reader = _reader(services, context, request, fetch)
         answers = await _read(services, context, request, reader)
         return _response(services, context, request, fetch, answers)
     except KafkaError as error:
         return FetchResponse(error_code=error.code)
+
+
+def _reader(
+    services: Services, context: RequestContext, request: FetchRequest, fetch: FetchContext
+) -> FetchReader:
+    parts = services.config, services.cluster, services.topics, context, request, fetch.targets
+    state = request.replica_state
+    replica_id = state.replica_id if context.api_version >= _REPLICA_STATE_SINCE else request.replica_id
+    if replica_id < 0 or not services.cluster.is_observed:
+        return FetchReader(*parts)
+    # Only brokers ask so, and only where there are several of them.
+    from kafkalite.replica.follower_reader import FollowerReader
+
+    return FollowerReader(*parts).asked_by(replica_id, state.replica_epoch)
 
 
 async def _read(

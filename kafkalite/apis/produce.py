@@ -229,7 +229,9 @@ def _append_topic(
             )
             responses.append(answer)
             if info.last_offset >= partition.log.high_watermark:
-                pending.append(Pending(partition, info.last_offset, answer))
+                pending.append(
+                    Pending(partition, partition.leader_epoch, info.last_offset, answer)
+                )
         except KafkaError as error:
             answer = _failed(item.index, error, partition)
             hinted = context.api_version >= _FIRST_LEADER_HINT_VERSION
@@ -248,6 +250,7 @@ class Pending(NamedTuple):
     """What was appended and is not to be seen yet, and its answer."""
 
     partition: Partition
+    leader_epoch: int
     last_offset: int
     answer: PartitionProduceResponse
 
@@ -258,9 +261,14 @@ class Pending(NamedTuple):
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if partition.log.offline_reason is not None:
             return ErrorCode.KAFKA_STORAGE_ERROR
-        if partition.leader_id != node_id:
+        # Leader once more is another leader: the records may have gone meanwhile.
+        if partition.leader_id != node_id or partition.leader_epoch != self.leader_epoch:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
-        return ErrorCode.NONE if partition.high_watermark > self.last_offset else None
+        if partition.high_watermark <= self.last_offset:
+            return None
+        if not partition.has_enough_in_sync:
+            return ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+        return ErrorCode.NONE
 
 
 async def _settle(context: RequestContext, timeout_ms: int, pending: list[Pending]) -> None:

@@ -8,6 +8,7 @@ out what it may ask (KIP-511).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -37,8 +38,15 @@ class Asker(Protocol):
 class Dispatcher:
     """Responds to the frames of all connections of one broker."""
 
-    def __init__(self, services: Services, gates: Gates | None = None) -> None:
+    def __init__(
+        self,
+        services: Services,
+        gates: Gates | None = None,
+        forward: Callable[[Api], Handler] | None = None,
+    ) -> None:
+        """`forward` makes the handler of what controllers in other processes decide."""
         self._services = services
+        self._forward = forward
         self._gates = gates or Gates()
         self._handlers: dict[int, Handler] = {}
 
@@ -65,7 +73,7 @@ class Dispatcher:
             raise ProtocolViolation(_not_served(api, request.api_key, version))
         handle = self._handlers.get(request.api_key)
         if handle is None:
-            handle = self._handlers[api.key] = self._gates.around(api, api.load())
+            handle = self._handlers[api.key] = self._gates.around(api, self._load(api))
         context = connection.context
         context.api_key = api.key
         context.api_version = version
@@ -77,6 +85,11 @@ class Dispatcher:
         if isinstance(response, CoroutineType):
             return self._respond_later(connection, request, response, frame)
         return self._build(connection, request, response, frame)
+
+    def _load(self, api: Api) -> Handler:
+        if api.forwarded and self._forward is not None:
+            return self._forward(api)
+        return api.load()
 
     async def _respond_in_task(
         self, connection: Asker, handle: Handler, request: Request, frame: InMemory
