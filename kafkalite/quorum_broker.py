@@ -10,18 +10,22 @@ Source: BrokerServer.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import trio
 
-from kafkalite.broker import SECURITY_PROTOCOLS, Broker
+from kafkalite.broker import SECURITY_PROTOCOLS, Broker, wall_clock_ms
 from kafkalite.cluster.features import SUPPORTED_FEATURES
 from kafkalite.cluster.observed_cluster import ObservedCluster
 from kafkalite.cluster.topic_creation import NewTopic
+from kafkalite.config import BrokerConfig
 from kafkalite.config.quorum import quorum_config
+from kafkalite.log.files import FILES
+from kafkalite.log.meta_properties import read_meta_properties
 from kafkalite.peers.link import Address
-from kafkalite.quorum.lifecycle import SHUTDOWN_PATIENCE_SECONDS
 from kafkalite.quorum.membership import Membership, MembershipConfig
 from kafkalite.quorum.observer import Committed
 from kafkalite.quorum.registration import Registration, RegistrationRefused
@@ -46,10 +50,21 @@ class QuorumBroker(Broker):
     replicas: Replicas
     topics: ReplicatedTopics
 
+    def __init__(
+        self,
+        config: BrokerConfig,
+        *,
+        now_ms: Callable[[], int] = wall_clock_ms,
+        owns_loop: bool = False,
+    ) -> None:
+        super().__init__(config, now_ms=now_ms, owns_loop=owns_loop)
+        self._served = trio.Event()
+
     def _open(self, stack: ExitStack) -> None:
         """What needs nobody else: directories, listeners, an empty image."""
         config = self.config
         self._quorum = quorum_config(config)
+        self._check_formatted()
         self._logs = logs = PartitionLogs(config, self.now_ms)
         stack.callback(logs.close)
         self.listeners = open_listeners(config)
@@ -95,6 +110,17 @@ class QuorumBroker(Broker):
             cordoned_directories=logs.cordoned_directory_ids,
         )
 
+    def _check_formatted(self) -> None:
+        """Whose cluster it is must be said before the controllers are asked. Raises StartError."""
+        for directory in self.config.log_dirs:
+            path = Path(directory)
+            known = read_meta_properties(path, FILES)
+            if known is None and self.config["kafkalite.cluster.id"] is None:
+                raise StartError(
+                    f"{path} is not formatted; kafkalite format --cluster-id ID, with the id of the "
+                    "controllers' cluster, does it"
+                )
+
     def _publish(self, committed: Committed) -> None:
         if committed.is_snapshot:
             self.cluster.replace(committed.records, committed.offset)
@@ -104,23 +130,32 @@ class QuorumBroker(Broker):
     async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Join, serve, and leave when `stop` is called. Has started when it is unfenced.
 
-        Raises StartError: the controllers do not let this broker in.
+        Raises StartError: the controllers do not let this broker in, or it was stopped before.
         """
+        refused: list[str] = []
         try:
             async with trio.open_nursery() as nursery:
                 await nursery.start(self.membership.run)
-                nursery.start_soon(self._live)
+                nursery.start_soon(self._live, refused, nursery.cancel_scope)
                 await self._unless_ended(self.membership.lifecycle.caught_up)
-                if not self.membership.lifecycle.may_go.is_set():
+                if self.membership.lifecycle.may_go.is_set():
+                    refused.append("stopped before the controllers let it in")
+                else:
                     await self._serve_registered(nursery, task_status)
                 nursery.cancel_scope.cancel()
-        except* RegistrationRefused as refused:
-            raise StartError(str(_first(refused))) from None
+        except* RegistrationRefused as errors:
+            refused.append(str(_first(errors)))
         finally:
             self.stopped.set()
+        if refused:
+            raise StartError(refused[0])
 
-    async def _live(self) -> None:
-        await self.membership.lifecycle.run()
+    async def _live(self, refused: list[str], scope: trio.CancelScope) -> None:
+        try:
+            await self.membership.lifecycle.run()
+        except RegistrationRefused as error:
+            refused.append(str(error))
+            scope.cancel()
 
     async def _unless_ended(self, event: trio.Event) -> None:
         """Wait for an event of the lifecycle, or for its end."""
@@ -138,7 +173,7 @@ class QuorumBroker(Broker):
     ) -> None:
         self._open_partitions()
         await nursery.start(self.replicas.run)
-        await nursery.start(super().serve)
+        await nursery.start(self._serve_clients)
         lifecycle = self.membership.lifecycle
         lifecycle.ready()
         await self._unless_ended(lifecycle.unfenced)
@@ -148,6 +183,14 @@ class QuorumBroker(Broker):
         self._logs.closed_by(lifecycle.broker_epoch)
         super().stop()
         await self._served.wait()
+
+    async def _serve_clients(
+        self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+    ) -> None:
+        try:
+            await super().serve(task_status=task_status)
+        finally:
+            self._served.set()
 
     def _open_partitions(self) -> None:
         """The metadata are as of now: open what they say is here."""
@@ -214,6 +257,3 @@ def _replication_config(broker: QuorumBroker) -> ReplicationConfig:
         fetch_response_max_bytes=integer("replica.fetch.response.max.bytes"),
         socket_timeout_seconds=integer("replica.socket.timeout.ms") / 1000,
     )
-
-
-__all__ = ["SHUTDOWN_PATIENCE_SECONDS", "QuorumBroker"]

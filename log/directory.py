@@ -395,7 +395,9 @@ class LogDirectory:
         try:
             self.checkpoint()
             if is_clean:
-                content = json.dumps({"version": 0, "brokerEpoch": self.broker_epoch}, separators=(",", ":"))
+                content = json.dumps(
+                    {"version": 0, "brokerEpoch": self.broker_epoch}, separators=(",", ":")
+                )
                 self.files.write_atomically(self.path / CLEAN_SHUTDOWN, content.encode())
         except (KafkaError, OSError) as error:
             _logger.error("%s: not closed cleanly: %s", self.path, error)

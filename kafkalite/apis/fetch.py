@@ -58,7 +58,9 @@ def _reader(
 ) -> FetchReader:
     parts = services.config, services.cluster, services.topics, context, request, fetch.targets
     state = request.replica_state
-    replica_id = state.replica_id if context.api_version >= _REPLICA_STATE_SINCE else request.replica_id
+    replica_id = (
+        state.replica_id if context.api_version >= _REPLICA_STATE_SINCE else request.replica_id
+    )
     if replica_id < 0 or not services.cluster.is_observed:
         return FetchReader(*parts)
     # Only brokers ask so, and only where there are several of them.

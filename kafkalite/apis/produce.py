@@ -229,9 +229,7 @@ def _append_topic(
             )
             responses.append(answer)
             if info.last_offset >= partition.log.high_watermark:
-                pending.append(
-                    Pending(partition, partition.leader_epoch, info.last_offset, answer)
-                )
+                pending.append(Pending(partition, partition.leader_epoch, info.last_offset, answer))
         except KafkaError as error:
             answer = _failed(item.index, error, partition)
             hinted = context.api_version >= _FIRST_LEADER_HINT_VERSION

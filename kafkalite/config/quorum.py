@@ -40,14 +40,13 @@ def is_broker_only(config: BrokerConfig) -> bool:
     roles = config.items("process.roles")
     if not config.is_given("process.roles") or not roles:
         return False
-    if "controller" in roles and "broker" in roles:
-        return False  # one process, both in one, as it is without a word of it
-    if "controller" in roles:
+    is_one_process = "broker" in roles and len(config.items("controller.quorum.voters")) <= 1
+    if "controller" in roles and not is_one_process:
         raise ConfigError(
-            "process.roles=controller: kafkalite is no controller; take Apache Kafka's, for "
-            "instance the container image apache/kafka with process.roles=controller"
+            f"process.roles={','.join(roles)}: kafkalite is no controller of a quorum; take Apache "
+            "Kafka's, for instance the container image apache/kafka with process.roles=controller"
         )
-    return True
+    return "controller" not in roles
 
 
 def quorum_config(config: BrokerConfig) -> QuorumConfig:

@@ -1,9 +1,9 @@
 """A broker's membership of a cluster: everything that it says to the controllers and hears of them.
 
-    membership = Membership(node_id, cluster_id, ...)
-    await nursery.start(membership.run)       # the metadata are as of now
-    await membership.register()               # the broker is known, and up to date with that
-    membership.lifecycle.ready()              # it can serve
+membership = Membership(node_id, cluster_id, ...)
+await nursery.start(membership.run)       # the metadata are as of now
+await membership.register()               # the broker is known, and up to date with that
+membership.lifecycle.ready()              # it can serve
 """
 
 from __future__ import annotations
@@ -105,11 +105,12 @@ class Membership:
         with trio.move_on_after(self._config.registration_seconds):
             async with trio.open_nursery() as nursery:
 
-                async def give_up() -> None:
-                    await self.tail.has_failed.wait()
+                async def give_up(event: trio.Event) -> None:
+                    await event.wait()
                     nursery.cancel_scope.cancel()
 
-                nursery.start_soon(give_up)
+                nursery.start_soon(give_up, self.tail.has_failed)
+                nursery.start_soon(give_up, self.lifecycle.may_go)
                 await self.tail.caught_up.wait()
                 nursery.cancel_scope.cancel()
         if not self.tail.caught_up.is_set():

@@ -76,9 +76,7 @@ class ReplicatedTopics(Topics):
     # -- what follows from a change
 
     def _open_partition(self, topic: Topic, index: int, state: PartitionState) -> Partition:
-        partition = ReplicatedPartition(
-            topic.name, topic.topic_id, index, self._elsewhere, state
-        )
+        partition = ReplicatedPartition(topic.name, topic.topic_id, index, self._elsewhere, state)
         self._take(topic, partition, state)
         return partition
 
@@ -174,4 +172,3 @@ class ReplicatedTopics(Topics):
             for partition in topic.partitions
             if isinstance(partition, ReplicatedPartition) and partition.replica is not None
         ]
-
