@@ -172,6 +172,7 @@ class QuorumBroker(Broker):
         self, nursery: trio.Nursery, task_status: trio.TaskStatus[None]
     ) -> None:
         self._open_partitions()
+        self.membership.producer_ids.prefetch()
         await nursery.start(self.replicas.run)
         await nursery.start(self._serve_clients)
         lifecycle = self.membership.lifecycle

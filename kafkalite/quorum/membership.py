@@ -15,6 +15,7 @@ from uuid import UUID
 
 import trio
 
+from kafkalite.peers.lasting import lasting
 from kafkalite.peers.link import Address, Connect, connect_tcp
 from kafkalite.quorum.assignments import Assignments
 from kafkalite.quorum.channel import ControllerChannel
@@ -95,10 +96,14 @@ class Membership:
         Raises RegistrationRefused before that, if the quorum is not this broker's.
         """
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self.tail.run)
+            nursery.start_soon(lasting, self.tail.run, "following the metadata")
             await self._caught_up()
-            for task in (self.producer_ids, self.assignments, self.topic_requests):
-                nursery.start_soon(task.run)
+            for name, task in (
+                ("producer ids", self.producer_ids),
+                ("assignments of directories", self.assignments),
+                ("requests for topics", self.topic_requests),
+            ):
+                nursery.start_soon(lasting, task.run, name)
             task_status.started()
 
     async def _caught_up(self) -> None:

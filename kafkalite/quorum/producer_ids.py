@@ -48,6 +48,10 @@ class ProducerIds:
             self._wanted.set()
         return self._current[self._position - 1]
 
+    def prefetch(self) -> None:
+        """The broker is registered: ask for the first block."""
+        self._wanted.set()
+
     async def run(self) -> None:
         """Ask for blocks as they are needed. Ends only when it is cancelled."""
         while True:
