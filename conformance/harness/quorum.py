@@ -14,6 +14,7 @@ import sys
 import uuid
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from conformance.harness.apache_kafka import JVM_FLAGS, START_SECONDS, java_command
@@ -148,7 +149,7 @@ class QuorumCluster:
         """Until each broker says that as many as are meant to be there are."""
         for node_id in self.brokers if nodes is None else nodes:
             address = f"127.0.0.1:{self.brokers[node_id]}"
-            self.processes[node_id].wait_until(lambda a=address: self.sees_all(a), START_SECONDS)
+            self.processes[node_id].wait_until(partial(self.sees_all, address), START_SECONDS)
 
     def sees_all(self, address: str) -> bool:
         """Whether the broker at the address knows all others."""

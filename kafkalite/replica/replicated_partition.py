@@ -7,18 +7,14 @@ log that refuses everything, and is known only for telling clients where to go.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from uuid import UUID
 
 from kafkalite.cluster.image import PartitionState
 from kafkalite.cluster.internal_topics import OFFSETS_TOPIC
-from kafkalite.log.log import AppendOrigin, Log
-from kafkalite.log.own_append import Pair
-from kafkalite.log.plain_append import NOT_PLAIN
-from kafkalite.replica.partition import ALL_IN_SYNC, Partition
+from kafkalite.log.log import Log
+from kafkalite.replica.partition import Partition
 from kafkalite.replication.replica import Replica
 from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.record_batch import Record, build_batch
 
 
 class ReplicatedPartition(Partition):
@@ -110,21 +106,6 @@ class ReplicatedPartition(Partition):
     def _advance_high_watermark(self) -> None:
         if self.replica is not None:
             self.replica.appended()
-
-    def append_plain(
-        self, records: bytes | bytearray | memoryview, required_acks: int = ALL_IN_SYNC
-    ) -> int:
-        """NOT_PLAIN where followers have to be waited for."""
-        if len(self.replicas) > 1:
-            return NOT_PLAIN
-        return super().append_plain(records, required_acks)
-
-    def append_own(self, pairs: Sequence[Pair], timestamp: int) -> int:
-        """A coordinator's records; its base offset."""
-        if len(self.replicas) == 1:
-            return super().append_own(pairs, timestamp)
-        batch = build_batch([Record(timestamp=timestamp, key=k, value=v) for k, v in pairs])
-        return self.append(batch, origin=AppendOrigin.COORDINATOR).base_offset
 
     def _find_epoch_start(self) -> int:
         leading = None if self.replica is None else self.replica.leading

@@ -16,8 +16,8 @@ from kafkalite.cluster.internal_topics import INTERNAL_TOPICS
 from kafkalite.cluster.observed_cluster import ObservedCluster
 from kafkalite.cluster.topic_creation import CreatedTopic, NewTopic, internal_topic
 from kafkalite.log.log import Log
-from kafkalite.log.offline import offline_log
 from kafkalite.log.open_files import OpenFiles
+from kafkalite.log.opening import offline_log
 from kafkalite.replica.partition import Partition
 from kafkalite.replica.partition_logs import PartitionLogs
 from kafkalite.replica.replicated_partition import ReplicatedPartition

@@ -14,6 +14,7 @@ import trio
 from kafkalite.log.config import LogConfig
 from kafkalite.log.files import Files
 from kafkalite.log.log import Log
+from kafkalite.log.opening import open_log
 from kafkalite.log.open_files import OpenFiles
 from kafkalite.peers.link import Address
 from kafkalite.quorum.channel import ControllerChannel
@@ -219,7 +220,7 @@ class VirtualBroker:
         index = record.partition_id
         replica = self.replicas.get(TOPIC_ID, index)
         if replica is None:
-            log = self.logs[index] = Log.open(
+            log = self.logs[index] = open_log(
                 self.root / f"{TOPIC}-{index}",
                 LogConfig(min_insync_replicas=self.controller.min_isr, segment_bytes=4000),
                 now_ms=lambda: 1_700_000_000_000,
@@ -284,12 +285,17 @@ class VirtualBroker:
         try:
             if replica is None:
                 raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
-            answer = replica_fetch.read(
+            found = replica_fetch.read(
                 replica,
-                wanted,
+                replica_fetch.Wanted(
+                    wanted.current_leader_epoch,
+                    wanted.fetch_offset,
+                    wanted.last_fetched_epoch,
+                    wanted.log_start_offset,
+                    2000,
+                ),
                 replica_id=request.replica_state.replica_id,
                 broker_epoch=request.replica_state.replica_epoch,
-                max_bytes=2000,
                 minimum_one_batch=True,
                 is_first=is_first,
             )
@@ -301,11 +307,21 @@ class VirtualBroker:
                 aborted_transactions=None,
                 records=b"",
             )
-        if answer.records:
-            chunk: Any = answer.records
-            answer.records = chunk.read()
-            chunk.close()
-        return answer
+        records: Any = found.records
+        if records:
+            data = records.read()
+            records.close()
+            records = data
+        epoch, end = found.diverging or (-1, -1)
+        return fetch.PartitionData(
+            partition_index=wanted.partition,
+            error_code=0,
+            high_watermark=found.high_watermark,
+            log_start_offset=replica.log.log_start_offset,
+            diverging_epoch=fetch.EpochEndOffset(epoch=epoch, end_offset=end),
+            aborted_transactions=None,
+            records=records,
+        )
 
     def list_offsets(
         self, request: list_offsets.ListOffsetsRequest
