@@ -14,8 +14,8 @@ import trio
 from kafkalite.log.config import LogConfig
 from kafkalite.log.files import Files
 from kafkalite.log.log import Log
-from kafkalite.log.opening import open_log
 from kafkalite.log.open_files import OpenFiles
+from kafkalite.log.opening import open_log
 from kafkalite.peers.link import Address
 from kafkalite.quorum.channel import ControllerChannel
 from kafkalite.quorum.lifecycle import Lifecycle
