@@ -13,7 +13,6 @@ import logging
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import trio
 
@@ -133,22 +132,21 @@ class QuorumBroker(Broker):
         Raises StartError: the controllers do not let this broker in, or it was stopped before.
         """
         refused: list[str] = []
+        membership = self.membership
         try:
             async with trio.open_nursery() as nursery:
-                await nursery.start(self.membership.run)
-                nursery.start_soon(self._live, refused, nursery.cancel_scope)
-                await self._unless_ended(self.membership.lifecycle.caught_up)
-                if self.membership.lifecycle.may_go.is_set():
-                    refused.append("stopped before the controllers let it in")
+                await nursery.start(membership.run)
+                if membership.refusal is not None:
+                    refused.append(membership.refusal)
                 else:
+                    nursery.start_soon(self._live, refused, nursery.cancel_scope)
+                    await self._unless_ended(membership.lifecycle.caught_up)
                     await self._serve_registered(nursery, task_status)
                 nursery.cancel_scope.cancel()
-        except* RegistrationRefused as errors:
-            refused.append(str(_first(errors)))
         finally:
             self.stopped.set()
-        if refused:
-            raise StartError(refused[0])
+        if not self._served.is_set():
+            raise StartError(refused[0] if refused else "stopped before the controllers let it in")
 
     async def _live(self, refused: list[str], scope: trio.CancelScope) -> None:
         try:
@@ -171,6 +169,8 @@ class QuorumBroker(Broker):
     async def _serve_registered(
         self, nursery: trio.Nursery, task_status: trio.TaskStatus[None]
     ) -> None:
+        if self.membership.lifecycle.may_go.is_set():
+            return
         self._open_partitions()
         self.membership.producer_ids.prefetch()
         await nursery.start(self.replicas.run)
@@ -240,11 +240,6 @@ class QuorumBroker(Broker):
     def stop(self) -> None:
         """Let others lead what this broker leads, then let `serve` end."""
         self.membership.lifecycle.begin_shutdown()
-
-
-def _first(errors: BaseExceptionGroup[Any]) -> BaseException:
-    first = errors.exceptions[0]
-    return _first(first) if isinstance(first, BaseExceptionGroup) else first
 
 
 def _replication_config(broker: QuorumBroker) -> ReplicationConfig:

@@ -23,7 +23,7 @@ from kafkalite.quorum.forwarding import Forwarding
 from kafkalite.quorum.lifecycle import Lifecycle
 from kafkalite.quorum.observer import Committed, Observer
 from kafkalite.quorum.producer_ids import ProducerIds
-from kafkalite.quorum.registration import Registration, RegistrationRefused
+from kafkalite.quorum.registration import Registration
 from kafkalite.quorum.tail import MetadataTail
 from kafkalite.quorum.topic_requests import TopicRequests
 
@@ -55,6 +55,7 @@ class Membership:
         cordoned_directories: Callable[[], Sequence[UUID]],
         connect: Connect = connect_tcp,
     ) -> None:
+        self.refusal: str | None = None
         self._config = config
         self.observer = Observer(registration.node_id, cluster_id, directory_id)
         self.tail = MetadataTail(self.observer, config.controllers, publish, connect)
@@ -93,11 +94,11 @@ class Membership:
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Keep up with the metadata; has started when that is done for the first time.
 
-        Raises RegistrationRefused before that, if the quorum is not this broker's.
+        If it cannot be done, `refusal` says why when it has started, and nothing runs.
         """
         async with trio.open_nursery() as nursery:
             nursery.start_soon(lasting, self.tail.run, "following the metadata")
-            await self._caught_up()
+            await self._catch_up()
             for name, task in (
                 ("producer ids", self.producer_ids),
                 ("assignments of directories", self.assignments),
@@ -105,8 +106,10 @@ class Membership:
             ):
                 nursery.start_soon(lasting, task.run, name)
             task_status.started()
+            if self.refusal is not None:
+                nursery.cancel_scope.cancel()
 
-    async def _caught_up(self) -> None:
+    async def _catch_up(self) -> None:
         with trio.move_on_after(self._config.registration_seconds):
             async with trio.open_nursery() as nursery:
 
@@ -120,4 +123,4 @@ class Membership:
                 nursery.cancel_scope.cancel()
         if not self.tail.caught_up.is_set():
             found = ", ".join(map(str, self._config.controllers))
-            raise RegistrationRefused(self.tail.failure or f"no controller answers at {found}")
+            self.refusal = self.tail.failure or f"no controller answers at {found}"

@@ -7,8 +7,9 @@ done here. Source: ForwardingManager, ConfigAdminManager.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from collections.abc import Callable, Coroutine
+from types import CoroutineType
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from kafkalite.apis import Api, Handler
 from kafkalite.cluster.image import BROKER_LOGGER_RESOURCE
@@ -40,8 +41,10 @@ def forwarded(forward: Forward) -> Callable[[Api], Handler]:
     def handler(api: Api) -> Handler:
         async def handle(services: Services, context: RequestContext, request: Any) -> Any:
             if api.key in _OF_CONFIGS and _is_of_loggers(request):
-                response = api.load()(services, context, request)
-                return await response if isinstance(response, Awaitable) else response
+                response: Any = api.load()(services, context, request)
+                if isinstance(response, CoroutineType):
+                    response = await cast("Coroutine[Any, Any, Any]", response)
+                return response
             await context.connection.move_to_task()
             version = context.api_version
             chunks = encode_request(api.key, version, 0, context.client_id, request)
