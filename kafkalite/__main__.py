@@ -171,10 +171,9 @@ def _run(flags: argparse.Namespace) -> int:
     import gc
 
     gc.disable()  # what is imported stays; no need to look through it again and again
-    import trio
-
     import kafkalite.broker  # noqa: F401
     from kafkalite.config import BrokerConfig
+    from kafkalite.server.host import Host
 
     gc.freeze()
     gc.enable()
@@ -191,8 +190,10 @@ def _run(flags: argparse.Namespace) -> int:
             _remove(flags.ready_file)
             stack.callback(_remove, flags.ready_file)
         config = BrokerConfig.from_sources(flags.config, os.environ, configs)
-        broker = stack.enter_context(_broker_class(config)(config, owns_loop=True))
-        trio.run(_serve, broker, flags.ready_file)
+        host = Host()
+        stack.callback(host.close)
+        broker = stack.enter_context(_broker_class(config)(config, loop=host.loop))
+        host.run(_serve, broker, flags.ready_file)
     return 0
 
 

@@ -35,6 +35,7 @@ from kafkalite.replication.replica import ReplicationConfig
 from kafkalite.replication.replicas import Replicas
 from kafkalite.server.forwarded import forwarded
 from kafkalite.server.listener import StartError, open_listeners
+from kafkalite.server.loop import Loop
 from kafkalite.wire.messages.broker_registration import Listener as RegisteredListener
 from kafkalite.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig
 
@@ -54,9 +55,9 @@ class QuorumBroker(Broker):
         config: BrokerConfig,
         *,
         now_ms: Callable[[], int] = wall_clock_ms,
-        owns_loop: bool = False,
+        loop: Loop | None = None,
     ) -> None:
-        super().__init__(config, now_ms=now_ms, owns_loop=owns_loop)
+        super().__init__(config, now_ms=now_ms, loop=loop)
         self._served = trio.Event()
 
     def _open(self, stack: ExitStack) -> None:
@@ -214,9 +215,8 @@ class QuorumBroker(Broker):
             tell_directory=self.membership.assignments.tell,
         )
         moves = ReplicaMoves(config, cluster, self.topics, logs)
-        self._put_together(
-            cluster, self.topics, logs, moves, forwarded(self.membership.forwarding.forward)
-        )
+        forward = forwarded(self.membership.forwarding.forward)
+        self._put_together(self._stack, cluster, self.topics, logs, moves, forward)
 
     def _ask_for(self, new: NewTopic) -> None:
         self.membership.topic_requests.ask_for(
