@@ -75,7 +75,7 @@ class ShareStateLog:
     def append(self, index: int, records: Sequence[Record]) -> int:
         """The first one's offset. Raises KafkaError with the code that is answered."""
         try:
-            return self.partition(index).append_own(records, self._now_ms())
+            return self.partition(index).append_trusted(records, self._now_ms())
         except KafkaError as error:
             raise KafkaError(_AS_ANSWERED.get(error.code, error.code), error.message) from error
 
