@@ -140,19 +140,21 @@ def unpacked(batch: RecordBatch) -> bytes | None:
     return _unpacked(batch.attributes & COMPRESSION_MASK, batch.buffer[HEADER_BYTES:])
 
 
-def largest_timestamp(batch: RecordBatch, config: LogConfig, now_ms: int) -> int | None:
+def largest_timestamp(
+    batch: RecordBatch, config: LogConfig, now_ms: int, lowest: int
+) -> int | None:
     """The largest timestamp of a batch's records, -1 if none has one; None if anything is odd.
 
-    The timestamps of a topic with LogAppendTime may be any.
+    The timestamps may be any from `lowest` on, and keep to the topic's limits unless that stamps them.
     """
     if batch.attributes & LOG_APPEND_TIME_FLAG or batch.record_count <= 0:
         return None
     data = unpacked(batch)
     if data is None:
         return None
-    lowest, highest = -(2**63), 2**63 - 1
+    highest = 2**63 - 1
     if not config.log_append_time:
-        lowest = now_ms - config.message_timestamp_before_max_ms
+        lowest = max(lowest, now_ms - config.message_timestamp_before_max_ms)
         highest = now_ms + config.message_timestamp_after_max_ms
     base = batch.base_timestamp
     largest = walk(

@@ -33,7 +33,7 @@ def walk(data: bytes, count: int, lowest: int, highest: int, *, needs_keys: bool
             if value > 127:
                 second = data[position]
                 position += 1
-                if second < 128:
+                if 0 < second < 128:
                     value = value & 127 | second << 7
                 else:
                     value, position = _longer(data, position - 2, _MOST_BYTES_OF_INT32)
@@ -41,14 +41,15 @@ def walk(data: bytes, count: int, lowest: int, highest: int, *, needs_keys: bool
                 return REFUSED
             end = position + (value >> 1)
 
-            # Past the attributes, which say nothing.
+            if data[position]:  # attributes, of which there are none yet
+                return REFUSED
             delta = data[position + 1]
             position += 2
             if delta:
                 if delta > 127:
                     second = data[position]
                     position += 1
-                    if second < 128:
+                    if 0 < second < 128:
                         delta = delta & 127 | second << 7
                     else:
                         delta, position = _longer(data, position - 2, _MOST_BYTES_OF_INT64)
@@ -62,7 +63,7 @@ def walk(data: bytes, count: int, lowest: int, highest: int, *, needs_keys: bool
             if value > 127:
                 second = data[position]
                 position += 1
-                if second < 128:
+                if 0 < second < 128:
                     value = value & 127 | second << 7
                 else:
                     value, position = _longer(data, position - 2, _MOST_BYTES_OF_INT32)
@@ -74,13 +75,13 @@ def walk(data: bytes, count: int, lowest: int, highest: int, *, needs_keys: bool
             if value > 127:
                 second = data[position]
                 position += 1
-                if second < 128:
+                if 0 < second < 128:
                     value = value & 127 | second << 7
                 else:
                     value, position = _longer(data, position - 2, _MOST_BYTES_OF_INT32)
             if not value & 1:
                 position += value >> 1
-            elif needs_keys:
+            elif value != 1 or needs_keys:
                 return REFUSED
 
             value = data[position]
@@ -88,12 +89,14 @@ def walk(data: bytes, count: int, lowest: int, highest: int, *, needs_keys: bool
             if value > 127:
                 second = data[position]
                 position += 1
-                if second < 128:
+                if 0 < second < 128:
                     value = value & 127 | second << 7
                 else:
                     value, position = _longer(data, position - 2, _MOST_BYTES_OF_INT32)
             if not value & 1:
                 position += value >> 1
+            elif value != 1:
+                return REFUSED
 
             value = data[position]
             position += 1
@@ -115,11 +118,24 @@ def _past_headers(data: bytes, position: int) -> int:
         size, position = _varint(data, position)
         if size & 1:  # a header has a key
             return -1
+        key = data[position : position + (size >> 1)]
         position += size >> 1
+        if not key.isascii() and not _is_text(key):
+            return -1
         size, position = _varint(data, position)
         if not size & 1:
             position += size >> 1
+        elif size != 1:
+            return -1
     return position
+
+
+def _is_text(key: bytes) -> bool:
+    try:
+        key.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _varint(data: bytes, position: int) -> tuple[int, int]:
@@ -131,7 +147,7 @@ def _varint(data: bytes, position: int) -> tuple[int, int]:
 
 
 def _longer(data: bytes, position: int, most_bytes: int) -> tuple[int, int]:
-    """A varint of more than one byte; IndexError, as for data that ends, when it is too long."""
+    """A varint of more than one byte; IndexError, as for data that ends, when it is longer than it need be."""
     value = 0
     shift = 0
     for _ in range(most_bytes):
@@ -139,6 +155,8 @@ def _longer(data: bytes, position: int, most_bytes: int) -> tuple[int, int]:
         position += 1
         value |= (byte & 127) << shift
         if byte < 128:
+            if not byte:
+                break
             return value, position
         shift += 7
     raise IndexError

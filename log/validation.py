@@ -94,15 +94,17 @@ def validate(
     records_read: list[ReadRecord] | None = None
     if is_client:
         _check_header(batch, name)
-        largest = largest_timestamp(batch, config, now_ms)
+        # MemoryRecordsBuilder takes no negative timestamp but -1.
+        smallest = NO_TIMESTAMP if is_rewritten else -(2**63)
+        largest = largest_timestamp(batch, config, now_ms, smallest)
         if largest is None:
             records_read = _checked_records(batch, config, name, now_ms, not is_rewritten)
-            largest = max((_timestamp(batch, each) for each in records_read), default=NO_TIMESTAMP)
-            largest = max(largest, NO_TIMESTAMP)
+            timestamps = [_timestamp(batch, each) for each in records_read]
+            largest = max(NO_TIMESTAMP, *timestamps)
+            if min(timestamps) < smallest:
+                raise _unexpected("Invalid negative timestamp")
             if codec and not is_rewritten and not _is_consecutive(records_read):
-                raise KafkaError(
-                    ErrorCode.UNKNOWN_SERVER_ERROR, "key is skipped in PartialDefaultRecord"
-                )
+                raise _unexpected("key is skipped in PartialDefaultRecord")
         max_timestamp = largest
     if is_rewritten:
         batch = _rewritten(batch, target, config, records_read)
@@ -153,6 +155,11 @@ def _invalid(message: str) -> KafkaError:
     return KafkaError(ErrorCode.INVALID_RECORD, message)
 
 
+def _unexpected(message: str) -> KafkaError:
+    """What Kafka has no error code for."""
+    return KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, message)
+
+
 def _check_size(batch: RecordBatch, config: LogConfig, name: str) -> None:
     if batch.size_bytes > config.max_message_bytes:
         raise KafkaError(
@@ -194,7 +201,7 @@ def _codec(batch: RecordBatch) -> Compression:
     """The batch's codec. Kafka has no error code for one that it does not know."""
     number = batch.attributes & COMPRESSION_MASK
     if number > Compression.ZSTD:
-        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"Unknown compression type id: {number}")
+        raise _unexpected(f"Unknown compression type id: {number}")
     return Compression(number)
 
 

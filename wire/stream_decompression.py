@@ -96,11 +96,15 @@ def _gzip(data: bytes, limit: int) -> Stream:
 def _snappy(data: bytes, limit: int) -> Stream:
     if len(data) < _XERIAL_HEADER_BYTES or not data.startswith(_XERIAL_MAGIC):
         return _whole(Compression.SNAPPY, data, limit)
-    if _XERIAL_VERSION.unpack_from(data, 8)[0] < 1:
-        return Stream(b"", True)
     output = bytearray()
-    position = _XERIAL_HEADER_BYTES
+    position = 0
     while position + 4 <= len(data):
+        if data.startswith(_XERIAL_MAGIC, position):  # of a stream behind another, too
+            header = data[position : position + _XERIAL_HEADER_BYTES]
+            if len(header) < _XERIAL_HEADER_BYTES or _XERIAL_VERSION.unpack_from(header, 8)[0] < 1:
+                return Stream(bytes(output), True)
+            position += _XERIAL_HEADER_BYTES
+            continue
         (size,) = _INT32.unpack_from(data, position)
         position += 4
         block = data[position : position + size] if size >= 0 else b""
