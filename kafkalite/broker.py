@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Final, Self
 import trio
 
 from kafkalite.background import Background
-from kafkalite.cluster.cluster import Cluster, Endpoint
+from kafkalite.cluster.cluster import Endpoint
 from kafkalite.cluster.metadata_log import MetadataLog, MetadataLogConfig
+from kafkalite.cluster.sole_controller import SoleController
 from kafkalite.config import BrokerConfig
 from kafkalite.coordinators.group_coordinator_adapter import open_group_coordinator
 from kafkalite.coordinators.produce_transactions import open_transaction_coordinator
@@ -39,6 +40,7 @@ from kafkalite.server.listener import (
     open_listeners,
     open_node_listeners,
 )
+from kafkalite.server.loop import Loop
 from kafkalite.services import Services
 from kafkalite.wire.errors import KafkaError
 
@@ -63,17 +65,18 @@ class Broker:
 
     services: Services
     background: Background
+    controller: SoleController
 
     def __init__(
         self,
         config: BrokerConfig,
         *,
         now_ms: Callable[[], int] = wall_clock_ms,
-        owns_loop: bool = False,
+        loop: Loop | None = None,
     ) -> None:
-        """`owns_loop`: nothing else runs in this trio, so that its turns may be stretched (poller.py)."""
+        """`loop` serves the connections, if this trio is its host's guest; else a task does."""
         self.config = config
-        self._owns_loop = owns_loop
+        self._loop = loop
         self.now_ms = now_ms
         self.listeners: list[Listener] = []
         self._fetch_sessions = {node_id: self._new_sessions() for node_id in config.node_ids}
@@ -98,6 +101,11 @@ class Broker:
         for listener in self.listeners:
             first.setdefault(listener.node_id, listener)
         return ",".join(listener.advertised_address for listener in first.values())
+
+    @property
+    def loop(self) -> Loop:
+        """What serves the connections."""
+        return self._connections.loop
 
     def __enter__(self) -> Self:
         try:
@@ -127,7 +135,7 @@ class Broker:
         self.listeners = open_listeners(self.config)
         stack.callback(self._close_listeners)
         self._open_metrics(stack)
-        cluster = Cluster(
+        self.controller = cluster = SoleController(
             self._open_metadata(logs),
             config,
             cluster_id=logs.cluster_id,
@@ -153,9 +161,11 @@ class Broker:
         )
         self.background = Background(config, cluster, logs.manager, now_ms)
         gates = Gates(count=None if self.metrics is None else self.metrics.requests.count)
-        self._connections = Connections(
-            Dispatcher(self.services, gates), config, owns_loop=self._owns_loop
-        )
+        loop = self._loop
+        if loop is None:
+            loop = Loop()
+            stack.callback(loop.close)
+        self._connections = Connections(Dispatcher(self.services, gates), config, loop)
 
     def _open_metrics(self, stack: ExitStack) -> None:
         port = self.config["kafkalite.metrics.port"]
@@ -255,7 +265,7 @@ class Broker:
             listener.close()
         self._connections.cut(node_id)
         self._fetch_sessions[node_id] = self._new_sessions()
-        self.services.cluster.fence(node_id)
+        self.controller.fence(node_id)
 
     def start_node(self, node_id: int) -> None:
         """Let a stopped node come back at its addresses, while serving.
@@ -268,7 +278,7 @@ class Broker:
             self.listeners[self.listeners.index(listener)] = opened
             self._accept_on(opened)
         del self._ports[node_id]
-        self.services.cluster.register(node_id, self._endpoints()[node_id])
+        self.controller.register(node_id, self._endpoints()[node_id])
 
     def add_node(self) -> int:
         """Let a new node join, while serving; its id. Raises StartError if its port is taken.
@@ -282,7 +292,7 @@ class Broker:
         self.listeners += opened
         for listener in opened:
             self._accept_on(listener)
-        self.services.cluster.register(node_id, self._endpoints()[node_id])
+        self.controller.register(node_id, self._endpoints()[node_id])
         return node_id
 
     def remove_node(self, node_id: int) -> None:
@@ -297,7 +307,7 @@ class Broker:
             self.stop_node(node_id)
         del self._ports[node_id]
         self.listeners = [each for each in self.listeners if each.node_id != node_id]
-        self.services.cluster.unregister(node_id)
+        self.controller.unregister(node_id)
 
     def _nodes_with_listeners(self) -> set[int]:
         return {listener.node_id for listener in self.listeners}

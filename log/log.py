@@ -406,6 +406,15 @@ class Log:
         except OSError as error:
             raise self.storage_error(error) from error
 
+    def start_over_at(self, offset: int) -> None:
+        """Drop everything; the log is empty and begins at `offset` (a follower's)."""
+        self.check_online()
+        try:
+            retention.truncate_fully(self, offset, self.now_ms())
+        except OSError as error:
+            raise self.storage_error(error) from error
+        self.high_watermark = offset
+
     def ended_at(self, offset: int) -> None:
         """The log was cut to end at `offset`: all that is known of it follows. Raises OSError."""
         self.log_end_offset = offset
