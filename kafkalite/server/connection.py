@@ -85,6 +85,7 @@ class Connection:
         "_task",
         "_timer",
         "_transport",
+        "_when_closed",
         "client_host",
         "client_port",
         "context",
@@ -104,6 +105,7 @@ class Connection:
         spawn: Callable[[Callable[[], Awaitable[object]]], object],
         closed: Callable[[Connection], None],
     ) -> None:
+        self._when_closed: list[Callable[[], None]] = []
         self.client_host, self.client_port = address
         self.listener = listener
         self.context = RequestContext(
@@ -144,6 +146,10 @@ class Connection:
     def last_key(self) -> int:
         """The API key of the request being answered, or of the last one; -1: there was none."""
         return self._channel.last_key
+
+    def when_closed(self, callback: Callable[[], None]) -> None:
+        """Call `callback` once the connection is closed. It must not raise."""
+        self._when_closed.append(callback)
 
     def answer_with(self, handler: RequestHandler) -> None:
         """Let another handler answer from the next request on."""
@@ -340,6 +346,9 @@ class Connection:
         else:
             self._transport.close()
         closed(self)
+        callbacks, self._when_closed = self._when_closed, []
+        for callback in callbacks:
+            callback()
 
     # The task
 
