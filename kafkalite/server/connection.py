@@ -147,14 +147,14 @@ class Connection:
         """The API key of the request being answered, or of the last one; -1: there was none."""
         return self._channel.last_key
 
+    def when_closed(self, callback: Callable[[], None]) -> None:
+        """Call `callback` once the connection is closed. It must not raise."""
+        self._when_closed += (callback,)
+
     def answer_with(self, handler: RequestHandler) -> None:
         """Let another handler answer from the next request on."""
         if self._channel.state is not ChannelState.CLOSED:
             self._channel.respond = partial(handler.respond, self)
-
-    def when_closed(self, callback: Callable[[], None]) -> None:
-        """Call `callback` once the connection is closed. It must not raise."""
-        self._when_closed += (callback,)
 
     def stop(self) -> None:
         """Answer what is in flight, then close."""
@@ -364,18 +364,21 @@ class Connection:
     async def _run_task(self) -> None:
         task = self._task
         assert task is not None
-        failure: Exception | None = None
-        is_done = False
         try:
             is_done = await task.run()
         except Exception as error:  # noqa: BLE001 - said, and closed
-            failure = error
-        finally:
             self._task = None
-            if not is_done and failure is None:
-                self._close()  # aborted, or everything ends
-        if is_done or failure is not None:
-            self._end_task(failure)
+            self._end_task(error)
+        except BaseException:
+            self._task = None
+            self._close()
+            raise
+        else:
+            self._task = None
+            if is_done:
+                self._end_task(None)
+            else:
+                self._close()
 
     def _end_task(self, failure: Exception | None) -> None:
         """Go on with reading, in the loop."""
