@@ -26,6 +26,7 @@ from kafkalite.cluster.sole_controller import SoleController
 from kafkalite.config import BrokerConfig
 from kafkalite.coordinators.group_coordinator_adapter import open_group_coordinator
 from kafkalite.coordinators.produce_transactions import open_transaction_coordinator
+from kafkalite.coordinators.share_adapter import ShareServices
 from kafkalite.log.errors import DataDirectoryInUse, InconsistentDataDirectory
 from kafkalite.replica.fetch_sessions import FetchSessionCache
 from kafkalite.replica.partition_logs import PartitionLogs
@@ -146,7 +147,8 @@ class Broker:
         topics = Topics(cluster, logs)
         replica_moves = ReplicaMoves(config, cluster, topics, logs)
         cluster.start(self._endpoints())
-        groups = open_group_coordinator(config, cluster, topics, now_ms)
+        share = ShareServices(config, cluster, topics, now_ms)
+        groups = open_group_coordinator(config, cluster, topics, now_ms, share)
         transactions = open_transaction_coordinator(config, cluster, topics, groups, now_ms)
         self.services = Services(
             config=config,
@@ -155,6 +157,7 @@ class Broker:
             logs=logs,
             group_coordinator=groups,
             transaction_coordinator=transactions,
+            share=share,
             fetch_sessions=self._fetch_sessions,
             replica_moves=replica_moves,
             now_ms=now_ms,
@@ -216,6 +219,7 @@ class Broker:
                 nursery.start_soon(services.replica_moves.run)
                 await nursery.start(services.group_coordinator.run)
                 await nursery.start(services.transaction_coordinator.run)
+                nursery.start_soon(services.share.run)
                 nursery.start_soon(self._connections.serve)
                 nursery.start_soon(self._connections.close_idle)
                 if self.metrics is not None:

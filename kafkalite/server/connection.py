@@ -68,6 +68,7 @@ class Connection:
         "_task",
         "_transport",
         "_waits",
+        "_when_closed",
         "client_host",
         "client_port",
         "context",
@@ -87,6 +88,7 @@ class Connection:
         spawn: Spawn,
         closed: Callable[[Connection], None],
     ) -> None:
+        self._when_closed: list[Callable[[], None]] = []
         self.client_host, self.client_port = address
         self.listener = listener
         self.context = RequestContext(
@@ -127,6 +129,10 @@ class Connection:
         """The API key of the request being answered, or of the last one; -1: there was none."""
         return self._channel.last_key
 
+    def when_closed(self, callback: Callable[[], None]) -> None:
+        """Call `callback` once the connection is closed. It must not raise."""
+        self._when_closed.append(callback)
+
     def answer_with(self, handler: RequestHandler) -> None:
         """Let another handler answer from the next request on."""
         if self._channel.state is not ChannelState.CLOSED:
@@ -162,10 +168,7 @@ class Connection:
     # Called by the loop
 
     def ready(self, now: float) -> bool:
-        """There is input, or room for output. True: `send_responses` is to be called.
-
-        `now` is on trio's clock.
-        """
+        """There is input, or room for output. True: call `send_responses`. `now` is trio's."""
         channel = self._channel
         try:
             state = channel.state
@@ -284,15 +287,17 @@ class Connection:
         if self._interest is not Interest.NOTHING:
             self._loop.watch(self._transport.fileno(), self, Interest.NOTHING)
             self._interest = Interest.NOTHING
-        try:
-            self._channel.close()
-        except Exception:
-            logger.exception("%s: a request could not be given up", self)
         if reset:
             self._transport.reset()
         else:
             self._transport.close()
         closed(self)
+        for callback in (self._channel.close, *self._when_closed):
+            try:
+                callback()
+            except Exception:
+                logger.exception("%s: not everything could be given up", self)
+        self._when_closed.clear()
 
     # The task
 
@@ -306,10 +311,9 @@ class Connection:
                 self._close()
 
     async def _run_task(self) -> None:
-        task = self._task
-        assert task is not None
+        assert self._task is not None
         try:
-            is_done = await task.run()
+            is_done = await self._task.run()
         except Exception as error:  # noqa: BLE001 - said, and closed
             self._task = None
             self._end_task(error)
