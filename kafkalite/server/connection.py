@@ -3,7 +3,6 @@
 The loop calls `ready` when there is input, or room for output, and `resume` when a request need not
 wait any longer. Both only note responses; `send_responses` sends them, after others were answered.
 What the loop tells a connection is a function of its channel's state: INTEREST.
-
 A request that needs a task gets one (connection_task.py).
 
 Two things go beyond the plain way of requests:
@@ -19,6 +18,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from functools import partial
+from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
 import trio
@@ -54,8 +54,8 @@ Spawn = Callable[[Callable[[], Awaitable[object]], str], object]
 class Connection:
     """A client's connection over `transport`, which this closes.
 
-    `spawn` starts a task, with a name. `closed` is called at the end. `last_active` is when the request being
-    answered, or the last one, came in, in seconds of trio's clock.
+    `spawn` starts a task, with a name. `closed` is called at the end. `last_active` is when the
+    last request came in, in seconds of trio's clock.
     """
 
     __slots__ = (
@@ -126,7 +126,7 @@ class Connection:
 
     @property
     def last_key(self) -> int:
-        """The API key of the request being answered, or of the last one; -1: there was none."""
+        """The API key of the last request, -1 before the first."""
         return self._channel.last_key
 
     def when_closed(self, callback: Callable[[], None]) -> None:
@@ -231,10 +231,12 @@ class Connection:
             if channel.answer(self._loop.turn_ends):
                 if not flush(self._transport, self._channel):
                     return
-            elif self._transport.has_input and channel.state is _READING:
-                receive(self._transport, self._channel)
-            else:
+            elif channel.state is not _READING or not self._transport.has_input:
                 return
+            elif perf_counter() > self._loop.turn_ends:
+                channel.happened(ChannelEvent.MUTE)
+            else:
+                receive(self._transport, self._channel)
 
     def _settle(self) -> None:
         """Do what the state asks for: start the task, the timer, close, or wait."""
@@ -311,9 +313,8 @@ class Connection:
                 self._close()
 
     async def _run_task(self) -> None:
-        assert self._task is not None
         try:
-            is_done = await self._task.run()
+            is_done = self._task is not None and await self._task.run()
         except Exception as error:  # noqa: BLE001 - said, and closed
             self._task = None
             self._end_task(error)
