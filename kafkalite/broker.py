@@ -106,7 +106,7 @@ class Broker:
 
     @property
     def loop(self) -> Loop:
-        """What serves the connections."""
+        """The loop that serves the connections."""
         return self._connections.loop
 
     def __enter__(self) -> Self:
