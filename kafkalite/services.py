@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kafkalite.replica.partition_logs import PartitionLogs
     from kafkalite.replica.replica_moves import ReplicaMoves
     from kafkalite.replica.topics import Topics
+    from kafkalite.security.security import Security
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,4 +38,5 @@ class Services:
     transaction_coordinator: TransactionCoordinator
     fetch_sessions: Mapping[int, FetchSessionCache]
     replica_moves: ReplicaMoves
+    security: Security
     now_ms: Callable[[], int]

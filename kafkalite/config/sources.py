@@ -13,7 +13,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from kafkalite.config.definition import BROKER_CONFIGS, ConfigDef, ConfigError, Support
+from kafkalite.config.definition import (
+    AUTHORIZER_CONFIGS,
+    BROKER_CONFIGS,
+    ConfigDef,
+    ConfigError,
+    Support,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -117,7 +123,7 @@ def find(name: str) -> ConfigDef | None:
         while rest and rest not in BROKER_CONFIGS:
             rest = rest.partition(".")[2]  # the SASL mechanism in between
         name = rest
-    return BROKER_CONFIGS.get(name)
+    return BROKER_CONFIGS.get(name) or AUTHORIZER_CONFIGS.get(name)
 
 
 def check(properties: Mapping[str, str], *, strict_names: bool = False) -> None:

@@ -43,7 +43,8 @@ class RequestContext:
     sets what differs between requests: API key and version, client id, `received_at`.
 
     `node_id` is the node whose listener received the request; `client_id` is never None (Kafka
-    treats a null client id as ""); `received_at` is in seconds of trio's clock.
+    treats a null client id as ""); `received_at` is in seconds of trio's clock. `may_read` says of a
+    topic whether the client may fetch from it; None: it may fetch from all.
     """
 
     node_id: int
@@ -54,3 +55,6 @@ class RequestContext:
     listener_name: str
     received_at: float
     connection: ClientConnection
+    security_protocol: str = "PLAINTEXT"
+    principal: Principal = ANONYMOUS
+    may_read: Callable[[str], bool] | None = None
