@@ -35,7 +35,11 @@ def handle(
     if not tokens.is_enabled:
         return DescribeDelegationTokenResponse(error_code=ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED)
     wanted = request.owners
-    owners = None if wanted is None else [Principal(each.principal_type, each.principal_name) for each in wanted]
+    owners = (
+        None
+        if wanted is None
+        else [Principal(each.principal_type, each.principal_name) for each in wanted]
+    )
     return DescribeDelegationTokenResponse(
         error_code=ErrorCode.NONE,
         tokens=[
