@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from kafkalite.cluster.cluster import Cluster
     from kafkalite.config import BrokerConfig
     from kafkalite.group_coordinator.coordinator import GroupCoordinator
-    from kafkalite.log.producer_state import VerificationGuard
+    from kafkalite.log.verification import VerificationGuard
     from kafkalite.replica.partition import Partition
     from kafkalite.replica.topics import Topics
     from kafkalite.requests.context import RequestContext

@@ -19,7 +19,7 @@ from kafkalite.cluster.sole_controller import PRODUCER_ID_BLOCK_SIZE, SoleContro
 from kafkalite.cluster.topic_creation import NewTopic, TopicCreation
 from kafkalite.config import BrokerConfig
 from kafkalite.log.config import LogConfig
-from kafkalite.log.log import Log
+from kafkalite.log.opening import open_log
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored.broker_registration_change_record import (
     BrokerRegistrationChangeRecord,
@@ -39,7 +39,7 @@ TOPIC_ID = UUID("aec97b70-bc26-4e8c-ae85-e206119c3188")
 def open_cluster(
     directory: Path, nodes: int = 1, *, start: bool = True, **configs: str
 ) -> Iterator[Cluster]:
-    log = Log.open(directory / "__cluster_metadata-0", LogConfig(), now_ms=lambda: 1)
+    log = open_log(directory / "__cluster_metadata-0", LogConfig(), now_ms=lambda: 1)
     config = BrokerConfig(
         {"kafkalite.nodes": str(nodes)}
         | {name.replace("_", "."): value for name, value in configs.items()}
