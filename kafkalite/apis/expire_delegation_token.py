@@ -36,8 +36,5 @@ def handle(
     except KafkaError as error:
         return ExpireDelegationTokenResponse(error_code=error.code)
     services.cluster.write([record])
-    is_kept = isinstance(record, DelegationTokenRecord)
-    return ExpireDelegationTokenResponse(
-        error_code=ErrorCode.NONE,
-        expiry_timestamp_ms=record.expiration_timestamp if is_kept else now_ms,
-    )
+    expiry_ms = record.expiration_timestamp if isinstance(record, DelegationTokenRecord) else now_ms
+    return ExpireDelegationTokenResponse(error_code=ErrorCode.NONE, expiry_timestamp_ms=expiry_ms)

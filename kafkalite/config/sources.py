@@ -42,6 +42,9 @@ _NOT_CONFIGS: Final = frozenset(
     }
 )
 
+# The system property of Java that names a JAAS file.
+_JAAS_FILE: Final = re.compile(r'-Djava\.security\.auth\.login\.config==?(?:"([^"]+)"|(\S+))')
+
 # The lowest layer, as the server.properties and the image of Kafka itself come with one. The delays
 # are zero because a test should not wait seconds for an assignment.
 BUILT_IN: Final[Mapping[str, str]] = {
@@ -102,6 +105,8 @@ def read_environment(environment: Mapping[str, str]) -> dict[str, str]:
     for variable, value in environment.items():
         if variable.startswith("KAFKA_") and variable not in _NOT_CONFIGS:
             configs[_config_name(variable)] = value
+    if jaas := _JAAS_FILE.search(environment.get("KAFKA_OPTS", "")):
+        configs.setdefault("kafkalite.jaas.file", jaas[1] or jaas[2])
     if cluster_id := environment.get("CLUSTER_ID"):
         configs.setdefault("kafkalite.cluster.id", cluster_id)
     advertised = configs.get("advertised.listeners")

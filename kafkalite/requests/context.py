@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from kafkalite.requests.principal import ANONYMOUS, Principal
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -57,4 +59,5 @@ class RequestContext:
     connection: ClientConnection
     security_protocol: str = "PLAINTEXT"
     principal: Principal = ANONYMOUS
+    request_bytes: int = 0
     may_read: Callable[[str], bool] | None = None

@@ -7,7 +7,6 @@ Source: Kafka's SaslChannelBuilder, ChannelBuilders and JaasContext.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from kafkalite.config import ConfigError
@@ -22,7 +21,13 @@ from kafkalite.security.jaas import (
     parse_jaas,
 )
 from kafkalite.security.sasl import scram
-from kafkalite.security.sasl.jwks import KeysUnavailable, RefreshTimes, UrlKeys, open_keys
+from kafkalite.security.sasl.jwks import (
+    FileKeys,
+    KeysUnavailable,
+    RefreshTimes,
+    UrlKeys,
+    file_of,
+)
 from kafkalite.security.sasl.oauthbearer import OAUTHBEARER, OAuthBearerServer
 from kafkalite.security.sasl.plain import PLAIN, PlainServer, passwords_of
 from kafkalite.security.sasl.scram import Credentials, ScramMechanism, ScramServer
@@ -57,27 +62,24 @@ _VALIDATORS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ListenerSasl:
-    """What a listener offers; `keys` are to be fetched in the background."""
-
-    mechanisms: Mapping[str, Mechanism]
-    keys: tuple[UrlKeys, ...]
+UrlKeysOf = Callable[[str, RefreshTimes], UrlKeys]
 
 
 def listener_sasl(
-    configs: ListenerConfigs, credentials: Credentials, jaas_file: Mapping[str, JaasEntry]
-) -> ListenerSasl:
-    """The mechanisms of a listener. Raises ConfigError.
+    configs: ListenerConfigs,
+    credentials: Credentials,
+    jaas_file: Mapping[str, JaasEntry],
+    keys_of: UrlKeysOf,
+) -> Mapping[str, Mechanism]:
+    """The mechanisms of a listener by name. Raises ConfigError.
 
-    `jaas_file` has entries by login module, for what has no `sasl.jaas.config`.
+    `jaas_file` has entries by login module, for what has no `sasl.jaas.config`. `keys_of` gives the
+    keys behind a URL of http or https, and raises KeysUnavailable.
     """
     names = configs.items("sasl.enabled.mechanisms")
     if not names:
         raise ConfigError("sasl.enabled.mechanisms: a listener with SASL needs one at least")
-    keys: list[UrlKeys] = []
-    mechanisms = {name: _mechanism(name, configs, credentials, jaas_file, keys) for name in names}
-    return ListenerSasl(mechanisms, tuple(keys))
+    return {name: _mechanism(name, configs, credentials, jaas_file, keys_of) for name in names}
 
 
 def _mechanism(
@@ -85,7 +87,7 @@ def _mechanism(
     configs: ListenerConfigs,
     credentials: Credentials,
     jaas_file: Mapping[str, JaasEntry],
-    keys: list[UrlKeys],
+    keys_of: UrlKeysOf,
 ) -> Mechanism:
     if name not in _MODULES:
         why = "Kerberos is not served here" if name == "GSSAPI" else "it is not known"
@@ -105,7 +107,7 @@ def _mechanism(
         check = passwords_of(jaas.options)
         return Mechanism(lambda: PlainServer(check), max_session_ms)
     if name == OAUTHBEARER:
-        start = _oauthbearer(configs, jaas, is_signed=handler in _SIGNED, keys=keys)
+        start = _oauthbearer(configs, jaas, is_signed=handler in _SIGNED, keys_of=keys_of)
         return Mechanism(start, max_session_ms)
     mechanism: ScramMechanism = scram.MECHANISMS[name]
     return Mechanism(lambda: ScramServer(mechanism, credentials), max_session_ms)
@@ -138,7 +140,7 @@ def _missing_jaas(name: str) -> str:
 
 
 def _oauthbearer(
-    configs: ListenerConfigs, jaas: JaasEntry | None, *, is_signed: bool, keys: list[UrlKeys]
+    configs: ListenerConfigs, jaas: JaasEntry | None, *, is_signed: bool, keys_of: UrlKeysOf
 ) -> Callable[[], OAuthBearerServer]:
     def text(name: str) -> str | None:
         return configs.string(f"sasl.oauthbearer.{name}", OAUTHBEARER)
@@ -177,11 +179,9 @@ def _oauthbearer(
         number("jwks.endpoint.retry.backoff.max.ms") / 1000,
     )
     try:
-        found = open_keys(url, times)
+        found = FileKeys(file_of(url)) if url.startswith("file:") else keys_of(url, times)
     except (KeysUnavailable, ValueError) as error:
         raise ConfigError(f"sasl.oauthbearer.jwks.endpoint.url: {error}") from None
-    if isinstance(found, UrlKeys):
-        keys.append(found)
     rules = SignedTokenRules(
         audiences=configs.items("sasl.oauthbearer.expected.audience", OAUTHBEARER),
         issuer=text("expected.issuer"),

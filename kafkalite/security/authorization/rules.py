@@ -22,7 +22,10 @@ from kafkalite.wire.errors import ErrorCode
 class Topics(Protocol):
     """The topics there are, as far as rules need them."""
 
-    creates_topics: bool
+    @property
+    def creates_topics(self) -> bool:
+        """Whether asking for a topic may create it."""
+        ...
 
     def name_of(self, topic_id: UUID) -> str | None:
         """The name of a topic, None if there is no such topic."""

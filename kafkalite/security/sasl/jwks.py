@@ -140,11 +140,9 @@ class UrlKeys:
                 await trio.sleep_until(soonest)
 
 
-def open_keys(url: str, times: RefreshTimes) -> FileKeys | UrlKeys:
-    """Keys by `sasl.oauthbearer.jwks.endpoint.url`. Raises KeysUnavailable, ValueError."""
+def file_of(url: str) -> Path:
+    """The path in a `file:` URL. Raises ValueError."""
     parts = urlsplit(url)
-    if parts.scheme == "file":
-        return FileKeys(Path(unquote(parts.path)))
-    if parts.scheme in ("http", "https") and parts.netloc:
-        return UrlKeys(url, times)
-    raise ValueError(f"{url} is no URL of a file, nor one of http or https")
+    if parts.netloc not in ("", "localhost") or not parts.path:
+        raise ValueError(f"{url} is no URL of a file")
+    return Path(unquote(parts.path))
