@@ -41,6 +41,7 @@ from kafkalite.server.listener import (
     open_listeners,
     open_node_listeners,
 )
+from kafkalite.server.loop import Loop
 from kafkalite.services import Services
 from kafkalite.wire.errors import KafkaError
 
@@ -72,11 +73,11 @@ class Broker:
         config: BrokerConfig,
         *,
         now_ms: Callable[[], int] = wall_clock_ms,
-        owns_loop: bool = False,
+        loop: Loop | None = None,
     ) -> None:
-        """`owns_loop`: nothing else runs in this trio, so that its turns may be stretched (poller.py)."""
+        """`loop` serves the connections, if this trio is its host's guest; else a task does."""
         self.config = config
-        self._owns_loop = owns_loop
+        self._loop = loop
         self.now_ms = now_ms
         self.listeners: list[Listener] = []
         self._fetch_sessions = {node_id: self._new_sessions() for node_id in config.node_ids}
@@ -101,6 +102,11 @@ class Broker:
         for listener in self.listeners:
             first.setdefault(listener.node_id, listener)
         return ",".join(listener.advertised_address for listener in first.values())
+
+    @property
+    def loop(self) -> Loop:
+        """What serves the connections."""
+        return self._connections.loop
 
     def __enter__(self) -> Self:
         try:
@@ -157,11 +163,15 @@ class Broker:
             now_ms=now_ms,
         )
         self.background = Background(config, cluster, logs.manager, now_ms)
+        loop = self._loop
+        if loop is None:
+            loop = Loop()
+            stack.callback(loop.close)
         dispatcher = Dispatcher(self.services, self._gates())
         security.when_quotas_change(lambda: dispatcher.set_gates(self._gates()))
-        self._connections = Connections(dispatcher, config, security, owns_loop=self._owns_loop)
+        self._connections = Connections(dispatcher, config, loop, self.services)
 
-    def _open_security(self, cluster: Cluster) -> Security:
+    def _open_security(self, cluster: SoleController) -> Security:
         """Raises ConfigError where a security config cannot be obeyed."""
         config = self.config
         security = Security(config, lambda: cluster.image)

@@ -19,11 +19,16 @@ from typing import TYPE_CHECKING, Final
 import trio
 
 from kafkalite.server.connection import Connection, RequestHandler
-from kafkalite.server.poller import Poller
+from kafkalite.server.failed_logins import FailedLogins
+from kafkalite.server.host import drive
+from kafkalite.server.loop import Loop
+from kafkalite.server.transport import PlainTransport, Transport
 
 if TYPE_CHECKING:
     from kafkalite.config import BrokerConfig
     from kafkalite.config import Listener as ListenerConfig
+    from kafkalite.requests.principal import Principal
+    from kafkalite.services import Services
 
 logger = logging.getLogger(__name__)
 
@@ -196,15 +201,25 @@ def joined(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
+async def _close_later(sock: socket.socket, seconds: float) -> None:
+    """Hold the connection of a client that connects too often (KIP-612), then close it."""
+    try:
+        await trio.sleep(seconds)
+    finally:
+        sock.close()
+
+
 class Connections:
     """All connections of a broker: accepted, served, counted, closed when idle or at the end."""
 
     def __init__(
-        self, dispatcher: RequestHandler, config: BrokerConfig, *, owns_loop: bool
+        self, handler: RequestHandler, config: BrokerConfig, loop: Loop, services: Services
     ) -> None:
-        self._dispatcher = dispatcher
+        self._handler = handler
+        self._services = services
+        self.failed_logins = FailedLogins()
         self._config = config
-        self._poller = Poller(patient=owns_loop)
+        self.loop = loop
         self._max_frame_bytes = config.integer("socket.request.max.bytes")
         # Only where somebody has set them: a size that is set is one the system no longer tunes.
         self._buffer_sizes = [
@@ -232,11 +247,20 @@ class Connections:
 
     async def serve(self) -> None:
         """Serve the connections for ever."""
-        await self._poller.run()
+        if self.loop.is_hosted:
+            await trio.sleep_forever()  # the host does
+        await drive(self.loop)
+
+    def answer_with(self, handler: RequestHandler) -> None:
+        """Let another handler answer, on connections that are open and on all that come."""
+        self._handler = handler
+        for connection in self._open:
+            connection.answer_with(handler)
 
     def close(self) -> None:
-        """After all connections are closed."""
-        self._poller.close()
+        """Close every connection that is still open."""
+        for connection in tuple(self._open):
+            connection.abort()
 
     async def accept(self, listener: Listener, nursery: trio.Nursery) -> None:
         """Accept until the listener closes; each connection becomes a task in `nursery`.
@@ -259,12 +283,13 @@ class Connections:
                     if self._is_full(listener.node_id):
                         break
                     sock, address = bound.accept()
-                    self._start(sock, address, listener, nursery)
                     # The kernel gives out the lowest number that is free.
-                    if sock.fileno() >= self._first_reserved:
+                    number = sock.fileno()
+                    self._start(sock, address, listener, nursery)
+                    if number >= self._first_reserved:
                         self._warn_exhausted("the rest of the descriptors is for files")
                         await self._full.park()
-                    elif sock.fileno() < self._first_reserved // 2:
+                    elif number < self._first_reserved // 2:
                         self._is_exhausted = False
             except BlockingIOError:
                 continue
@@ -303,13 +328,60 @@ class Connections:
             )
             sock.close()
             return
-        connection = Connection(
-            sock, (host, port), listener, self._poller, self._dispatcher, self._max_frame_bytes
-        )
-        self._open.add(connection)
+        if self._services.security.has_quotas:
+            quotas = self._services.security.quotas(listener.node_id)
+            wait_ms = quotas.connections.throttle_ms(host, int(trio.current_time() * 1000))
+            if wait_ms:
+                nursery.start_soon(_close_later, sock, wait_ms / 1000)
+                return
         self._count_by_host[listener.node_id, host] += 1
         self._count_by_node[listener.node_id] += 1
-        nursery.start_soon(self._serve, connection)
+        connection = self._connect(sock, (host, port), listener, nursery)
+        self._open.add(connection)
+        if self._stopping:
+            connection.stop()
+
+    def _connect(
+        self,
+        sock: socket.socket,
+        address: tuple[str, int],
+        listener: Listener,
+        nursery: trio.Nursery,
+    ) -> Connection:
+        """A connection, behind what its listener asks of clients first."""
+        protocol = listener.config.security_protocol
+
+        def connect(transport: Transport) -> Connection:
+            return Connection(
+                transport,
+                address,
+                listener,
+                self.loop,
+                self._handler,
+                max_frame_bytes=self._max_frame_bytes,
+                spawn=nursery.start_soon,
+                closed=self._closed,
+            )
+
+        if protocol == "PLAINTEXT":
+            return connect(PlainTransport.over(sock))
+        from kafkalite.server.secured import require_login, tls_transport
+
+        security = self._services.security.listener(listener.node_id, listener.name, protocol)
+        if security.context is None:
+            connection = connect(PlainTransport.over(sock))
+        else:
+
+            def identified(principal: Principal) -> None:
+                connection.context.principal = principal
+
+            def failed(reason: str) -> None:
+                self.failed_logins.add(address[0], reason)
+
+            connection = connect(tls_transport(sock, security, identified, failed))
+        if security.mechanisms is not None:
+            require_login(connection, self._services, self._handler, security, self.failed_logins)
+        return connection
 
     def _look_again(self) -> None:
         """max.connections may be another now."""
@@ -326,19 +398,14 @@ class Connections:
                 return int(count)
         return self._config.integer("max.connections.per.ip", node_id)
 
-    async def _serve(self, connection: Connection) -> None:
-        try:
-            if self._stopping:
-                connection.stop()
-            await connection.run()
-        finally:
-            self._open.discard(connection)
-            node_id = connection.listener.node_id
-            self._count_by_node[node_id] -= 1
-            self._count_by_host[node_id, connection.client_host] -= 1
-            self._full.unpark_all()
-            if self._stopping and not self._open:
-                self._none_left.set()
+    def _closed(self, connection: Connection) -> None:
+        self._open.discard(connection)
+        node_id = connection.listener.node_id
+        self._count_by_node[node_id] -= 1
+        self._count_by_host[node_id, connection.client_host] -= 1
+        self._full.unpark_all()
+        if self._stopping and not self._open:
+            self._none_left.set()
 
     def cut(self, node_id: int) -> None:
         """Close a node's connections without another word, as if its process had died."""

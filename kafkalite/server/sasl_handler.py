@@ -7,33 +7,18 @@ else of it is read. A session that has ended closes the connection with the next
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 import trio
 
-from kafkalite.requests.context import CloseConnection, RequestContext
+from kafkalite.requests.context import CloseConnection
 from kafkalite.requests.suspension import ResponseCoroutine
 from kafkalite.security.authentication import AuthenticationFailed, SaslAuthenticator
 from kafkalite.wire.fields import InMemory, Records
 
 if TYPE_CHECKING:
+    from kafkalite.server.connection import Connection, RequestHandler
     from kafkalite.server.failed_logins import FailedLogins
-
-
-class SaslConnection(Protocol):
-    """A connection, as far as its login needs it."""
-
-    @property
-    def context(self) -> RequestContext: ...
-    @property
-    def last_active(self) -> float: ...
-    def stop(self) -> None: ...
-
-
-class Requests(Protocol):
-    """The way of requests behind the login: the dispatcher."""
-
-    def respond(self, connection: Any, frame: InMemory) -> list[Records] | ResponseCoroutine: ...
 
 
 class SaslHandler:
@@ -41,26 +26,24 @@ class SaslHandler:
 
     def __init__(
         self,
-        requests: Requests,
+        requests: RequestHandler,
         authenticator: SaslAuthenticator,
         max_receive_bytes: int,
         failure_delay: float,
         failures: FailedLogins,
     ) -> None:
-        """`failure_delay` is in seconds."""
-        self._requests = requests
+        """`requests` answers after the login; it may be replaced. `failure_delay` is in seconds."""
+        self.requests = requests
         self._authenticator = authenticator
         self._max_receive_bytes = max_receive_bytes
         self._failure_delay = failure_delay
         self._failures = failures
         self._has_failed = False
 
-    def respond(
-        self, connection: SaslConnection, frame: InMemory
-    ) -> list[Records] | ResponseCoroutine:
+    def respond(self, connection: Connection, frame: InMemory) -> list[Records] | ResponseCoroutine:
         """The response to one frame, of the login or of a request."""
         if self._has_failed:
-            raise CloseConnection("the login failed")
+            raise CloseConnection("the login failed", is_told=True)
         authenticator = self._authenticator
         if not authenticator.takes(frame):
             session = authenticator.session
@@ -70,7 +53,7 @@ class SaslHandler:
                 and trio.current_time() > session.expires_at
             ):
                 raise CloseConnection("its session has ended, and it did not log in again")
-            return self._requests.respond(connection, frame)
+            return self.requests.respond(connection, frame)
         try:
             if len(frame) > self._max_receive_bytes:
                 raise AuthenticationFailed(
@@ -82,22 +65,24 @@ class SaslHandler:
             return self._fail(connection, failure)
         if authenticator.is_complete and authenticator.session is not None:
             connection.context.principal = authenticator.session.principal
+            connection.logged_in()
         return response
 
     def _fail(
-        self, connection: SaslConnection, failure: AuthenticationFailed
+        self, connection: Connection, failure: AuthenticationFailed
     ) -> list[Records] | ResponseCoroutine:
         self._has_failed = True
         self._failures.add(connection.context.client_host, str(failure))
         if not failure.is_failure:
-            connection.stop()
-            return []
-        return self._answer_late(connection, failure.answer or [])
+            raise CloseConnection(str(failure), is_told=True)
+        return self._close_late(connection, b"".join(map(_bytes, failure.answer or ())))
 
-    async def _answer_late(
-        self, connection: SaslConnection, answer: list[Records]
-    ) -> list[Records]:
+    async def _close_late(self, connection: Connection, answer: bytes) -> list[Records]:
         await connection.context.connection.move_to_task()
         await trio.sleep(self._failure_delay)
-        connection.stop()
-        return answer
+        raise CloseConnection("the login failed", answer, is_told=True)
+
+
+def _bytes(chunk: Records) -> bytes:
+    assert isinstance(chunk, bytes)
+    return chunk

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import trio
 
@@ -19,9 +19,10 @@ from kafkalite.wire.codec import Request
 from kafkalite.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
+    from kafkalite.requests.principal import Principal
     from kafkalite.security.security import ListenerSecurity
+    from kafkalite.server.connection import Connection, RequestHandler
     from kafkalite.server.failed_logins import FailedLogins
-    from kafkalite.server.sasl_handler import Requests
     from kafkalite.server.transport import Transport
     from kafkalite.services import Services
 
@@ -46,35 +47,37 @@ class _Answers:
         return refuse(request.api_key, request.api_version, request.body, code, message)
 
 
-def sasl_handler(
+def require_login(
+    connection: Connection,
     services: Services,
-    requests: Requests,
-    context: RequestContext,
+    requests: RequestHandler,
     security: ListenerSecurity,
     failures: FailedLogins,
-) -> Requests:
-    """What answers the frames of one connection on a listener with SASL."""
+) -> None:
+    """Let a connection on a listener with SASL answer nothing but a login first."""
     from kafkalite.security.authentication import SaslAuthenticator
     from kafkalite.server.sasl_handler import SaslHandler
 
     assert security.mechanisms is not None
+    answers = _Answers(services, connection.context)
     authenticator = SaslAuthenticator(
-        security.mechanisms, _Answers(services, context), trio.current_time, services.now_ms
+        security.mechanisms, answers, trio.current_time, services.now_ms
     )
-    return SaslHandler(
+    handler = SaslHandler(
         requests, authenticator, security.max_receive_bytes, security.failure_delay, failures
     )
+    connection.log_in_by(handler, security.max_receive_bytes)
 
 
 def tls_transport(
     sock: socket.socket,
     security: ListenerSecurity,
-    context_of: Callable[[], RequestContext],
+    identified: Callable[[Principal], None],
     failed: Callable[[str], None],
 ) -> Transport:
     """The transport of one connection on a listener with TLS.
 
-    On a listener without SASL the client is who its certificate names, or ANONYMOUS.
+    On a listener without SASL `identified` is told who the client's certificate names.
     """
     from kafkalite.server.tls_transport import TlsTransport
 
@@ -82,14 +85,14 @@ def tls_transport(
 
     def established(certificate: bytes | None) -> None:
         if security.principals is not None:
-            context_of().principal = _principal(security, certificate, failed)
+            identified(_principal(security, certificate, failed))
 
     return TlsTransport(sock, security.context, established, failed)
 
 
 def _principal(
     security: ListenerSecurity, certificate: bytes | None, failed: Callable[[str], None]
-) -> Any:
+) -> Principal:
     """The user of a certificate. Raises ConnectionRefusedError where no rule names one."""
     from kafkalite.security.key_stores import StoreError
     from kafkalite.security.principal_mapping import NoMatchingRule
