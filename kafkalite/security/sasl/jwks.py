@@ -95,6 +95,10 @@ class UrlKeys:
     """Keys behind an HTTP or HTTPS URL. `run` keeps them fresh; until then there are none."""
 
     def __init__(self, url: str, times: RefreshTimes, trust: ssl.SSLContext | None = None) -> None:
+        """Raises ValueError for a URL of something else."""
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.netloc:
+            raise ValueError(f"{url} is no URL of a file, nor one of http or https")
         self._url = url
         self._times = times
         self._trust = trust
