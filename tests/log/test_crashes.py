@@ -352,6 +352,7 @@ def short(size: int) -> int:
 FAULTS = {"no space": no_space, "broken disk": broken, "short write": short}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compact", [False, True], ids=["delete", "compact"])
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_nth_operation_fails(memory: Path, fault: str, compact: bool) -> None:
@@ -371,6 +372,7 @@ def test_the_nth_operation_fails(memory: Path, fault: str, compact: bool) -> Non
         shutil.rmtree(root)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compact", [False, True], ids=["delete", "compact"])
 def test_the_process_dies_at_the_nth_operation(memory: Path, compact: bool) -> None:
     count = count_operations(memory, compact=compact)
@@ -387,6 +389,7 @@ def test_the_process_dies_at_the_nth_operation(memory: Path, compact: bool) -> N
             shutil.rmtree(root)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compact", [False, True], ids=["delete", "compact"])
 def test_the_power_goes_at_the_nth_operation(memory: Path, compact: bool) -> None:
     count = count_operations(memory, compact=compact)

@@ -301,4 +301,4 @@ class LogMachine(RuleBasedStateMachine):
 
 
 LogMachine.TestCase.settings = settings(max_examples=100, stateful_step_count=50, deadline=None)
-TestLog = LogMachine.TestCase
+TestLog = pytest.mark.slow(LogMachine.TestCase)
