@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 from uuid import UUID
@@ -71,6 +72,7 @@ MISSING = ("open-missing", "shut-missing")
 GROUPS = ("open-group", "shut-group")
 TRANSACTIONS = ("open-transaction", "shut-transaction")
 TopicIds = dict[str, UUID]
+_NOW_MS = int(time.time() * 1000)
 Made = Callable[[TopicIds], Any]
 
 
@@ -83,7 +85,9 @@ def _metadata(names: list[str] | None, **settings: Any) -> metadata.MetadataRequ
 def _produce(ids: TopicIds | None, transactional_id: str | None = None) -> produce.ProduceRequest:
     data = []
     for name in (*TOPICS, *(MISSING if ids is None else ())):
-        partition = produce.PartitionProduceData(index=0, records=record_batch(b"x"))
+        partition = produce.PartitionProduceData(
+            index=0, records=record_batch(b"x", timestamp_ms=_NOW_MS)
+        )
         topic = produce.TopicProduceData(partition_data=[partition])
         if ids is None:
             topic.name = name
@@ -198,7 +202,7 @@ def _resource(kind: int, name: str) -> describe_configs.DescribeConfigsResource:
 
 def _alter(kind: int, name: str) -> incremental_alter_configs.AlterConfigsResource:
     change = incremental_alter_configs.AlterableConfig(
-        name="retention.ms" if kind == 2 else "log.cleaner.threads", config_operation=0, value="5"
+        name="retention.ms" if kind == 2 else "log.cleaner.threads", config_operation=0, value="2"
     )
     return incremental_alter_configs.AlterConfigsResource(
         resource_type=kind, resource_name=name, configs=[change]
@@ -496,11 +500,18 @@ def requests(ids: TopicIds) -> dict[str, tuple[Any, int | None]]:
         "create acls": (
             create_acls.CreateAclsRequest(
                 creations=[
-                    create_acls.AclCreation(2, "x", 1, "User:nobody", "*", 3, 3),
                     create_acls.AclCreation(4, "x", 3, "User:nobody", "*", 3, 3),
                     create_acls.AclCreation(2, "", 3, "User:nobody", "*", 3, 3),
                     create_acls.AclCreation(2, "x", 3, "nobody", "*", 3, 3),
+                ]
+            ),
+            None,
+        ),
+        "create acls of any operation": (
+            create_acls.CreateAclsRequest(
+                creations=[
                     create_acls.AclCreation(2, "x", 3, "User:nobody", "*", 1, 3),
+                    create_acls.AclCreation(2, "", 3, "User:nobody", "*", 3, 3),
                 ]
             ),
             None,

@@ -126,7 +126,8 @@ def ask_all(client: Client, ids: dict[str, UUID] | None = None) -> dict[str, Any
 # Identities, places and clocks, and the words of a request that only its broker can write.
 _OWN = {
     *("host", "port", "node_id", "broker_id", "controller_id", "cluster_id", "leader_id"),
-    *("producer_id", "topic_id", "session_id", "log_append_time_ms", "error_message", "log_dir"),
+    *("issue_timestamp", "expiry_timestamp", "max_timestamp"),
+    *("producer_id", "topic_id", "session_id", "log_append_time_ms", "log_dir"),
     *("total_bytes", "usable_bytes", "hmac", "token_id", "issue_timestamp_ms", "member_id"),
     *(
         "expiry_timestamp_ms",
@@ -150,7 +151,7 @@ def plain(value: Any, names: dict[UUID, str]) -> Any:
             for each in dataclasses.fields(value)
             if each.name not in _OWN
         } | (
-            {"topic_id": names.get(value.topic_id, str(value.topic_id))}
+            {"topic_id": names.get(value.topic_id, "a new one" if value.topic_id.int else "none")}
             if hasattr(value, "topic_id")
             else {}
         )
@@ -162,6 +163,8 @@ def plain(value: Any, names: dict[UUID, str]) -> Any:
             else []
         )
         return sorted((item for item in items if item not in foreign), key=repr)
+    if isinstance(value, str) and value.startswith("Request "):
+        return value.rpartition(" needs ")[2]  # before it Kafka describes the whole request
     return int(value) if isinstance(value, int) else value
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from kafkalite.requests.context import CloseConnection
 from kafkalite.security.acls import (
     Acl,
     Operation,
@@ -36,17 +37,22 @@ def handle(
     if authorizer is None:
         disabled = KafkaError(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
         return CreateAclsResponse(results=[_result(disabled) for _ in request.creations])
+    acls = [_acl(creation) for creation in request.creations]
+    if any(map(_is_unknown, request.creations)):
+        raise CloseConnection("CreateAcls with an unknown type, operation or permission")
+    if any(_is_no_entry(acl) for acl in acls):
+        wrong = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
+        return CreateAclsResponse(results=[_result(wrong) for _ in acls])
     known = set(authorizer.acls.values())
     records: list[object] = []
     results: list[AclCreationResult] = []
-    for creation in request.creations:
-        acl = _acl(creation)
+    for acl in acls:
         try:
             validate_new(acl)
         except KafkaError as error:
             results.append(_result(error))
             continue
-        results.append(AclCreationResult(error_code=ErrorCode.NONE, error_message=None))
+        results.append(AclCreationResult(error_code=ErrorCode.NONE))
         if acl not in known:
             known.add(acl)
             records.append(acl.to_record(uuid4()))
@@ -63,6 +69,26 @@ def _acl(creation: AclCreation) -> Acl:
         host=creation.host,
         operation=Operation.of(creation.operation),
         permission=Permission.of(creation.permission_type),
+    )
+
+
+def _is_unknown(creation: AclCreation) -> bool:
+    """Whether it says UNKNOWN itself: Kafka does not even parse the request."""
+    return 0 in (
+        creation.resource_type,
+        creation.resource_pattern_type,
+        creation.operation,
+        creation.permission_type,
+    )
+
+
+def _is_no_entry(acl: Acl) -> bool:
+    """Whether it is a filter rather than an entry; Kafka fails then, for the whole request."""
+    return (
+        acl.resource_type is ResourceType.ANY
+        or acl.pattern_type in (PatternType.ANY, PatternType.MATCH)
+        or acl.operation is Operation.ANY
+        or acl.permission is Permission.ANY
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from kafkalite.requests.context import CloseConnection
 from kafkalite.security.acls import Acl, AclFilter, Operation, PatternType, Permission, ResourceType
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.delete_acls import (
@@ -34,6 +35,8 @@ def handle(
     if authorizer is None:
         disabled = KafkaError(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
         return DeleteAclsResponse(filter_results=[_refused(disabled) for _ in request.filters])
+    if any(map(_is_unknown, request.filters)):
+        raise CloseConnection("DeleteAcls with an unknown type, operation or permission")
     gone: dict[UUID, None] = {}
     results: list[DeleteAclsFilterResult] = []
     for each in request.filters:
@@ -52,6 +55,16 @@ def handle(
         )
     services.cluster.write([RemoveAccessControlEntryRecord(id=key) for key in gone])
     return DeleteAclsResponse(filter_results=results)
+
+
+def _is_unknown(each: DeleteAclsFilter) -> bool:
+    """Whether it says UNKNOWN itself: Kafka does not even parse the request."""
+    return 0 in (
+        each.resource_type_filter,
+        each.pattern_type_filter,
+        each.operation,
+        each.permission_type,
+    )
 
 
 def _matching(authorizer: Authorizer, wanted: AclFilter) -> dict[UUID, Acl]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kafkalite.requests.context import CloseConnection
 from kafkalite.security.acls import Acl, AclFilter, Operation, PatternType, Permission, ResourceType
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.describe_acls import (
@@ -30,6 +31,14 @@ def handle(
             error_code=ErrorCode.SECURITY_DISABLED,
             error_message="No Authorizer is configured on the broker",
         )
+    if 0 in (
+        request.resource_type_filter,
+        request.pattern_type_filter,
+        request.operation,
+        request.permission_type,
+    ):
+        # Kafka does not even parse it.
+        raise CloseConnection("DescribeAcls with an unknown type, operation or permission")
     wanted = AclFilter(
         resource_type=ResourceType.of(request.resource_type_filter),
         resource_name=request.resource_name_filter,
@@ -45,7 +54,6 @@ def handle(
         resources.setdefault(key, []).append(acl)
     return DescribeAclsResponse(
         error_code=ErrorCode.NONE,
-        error_message=None,
         resources=[
             DescribeAclsResource(
                 resource_type=resource_type,

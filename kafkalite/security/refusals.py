@@ -159,6 +159,7 @@ MIRRORS: Final[Mapping[ApiKey, Sequence[Mirror]]] = {
 # These say the error for the whole only, though their elements could say it, too.
 _ERROR_AT_THE_TOP: Final = frozenset(
     {
+        ApiKey.OFFSET_FETCH,
         ApiKey.OFFSET_DELETE,
         ApiKey.ALTER_SHARE_GROUP_OFFSETS,
         ApiKey.DELETE_SHARE_GROUP_OFFSETS,
@@ -254,8 +255,8 @@ def _fields(class_: type[Any]) -> dict[str, Field]:
 
 
 def _top_message(api_key: ApiKey, code: ErrorCode, message: str | None) -> str | None:
-    # Old versions of this one always say something.
-    if api_key is ApiKey.FIND_COORDINATOR:
+    # Old versions of the first always say something, the second says nothing else.
+    if api_key in (ApiKey.FIND_COORDINATOR, ApiKey.DESCRIBE_QUORUM):
         return words(code)
     return message
 
@@ -332,6 +333,13 @@ def _alter_client_quotas(
         entry.error_message = words(code)
 
 
+def _describe_scram(
+    response: Any, version: int, request: Any, code: ErrorCode, message: str | None
+) -> None:
+    for result in response.results:
+        result.error_message = message
+
+
 def _describe_configs(
     response: Any, version: int, request: Any, code: ErrorCode, message: str | None
 ) -> None:
@@ -368,5 +376,6 @@ _SPECIAL: Final = {
     ApiKey.ALTER_CLIENT_QUOTAS: _alter_client_quotas,
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: _alter_scram,
     ApiKey.DESCRIBE_CONFIGS: _describe_configs,
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: _describe_scram,
     ApiKey.ALTER_REPLICA_LOG_DIRS: _alter_replica_log_dirs,
 }

@@ -50,6 +50,7 @@ from kafkalite.security.authorization.rules import (
     need,
     shown_if,
     topic_by_name_or_id,
+    valid_topic_name,
     whole,
 )
 from kafkalite.security.authorization.tokens import create_delegation_token, sees_token
@@ -125,7 +126,7 @@ AUTHORIZATION: Final[Mapping[ApiKey, Rule]] = {
     ApiKey.DESCRIBE_CLUSTER: describe_cluster,
     ApiKey.DESCRIBE_PRODUCERS: Each(
         need(Operation.READ, ResourceType.TOPIC),
-        named("name"),
+        valid_topic_name,
         Place.AS_ASKED,
         words(ErrorCode.TOPIC_AUTHORIZATION_FAILED),
     ),
