@@ -116,18 +116,8 @@ def _setting(text: str) -> tuple[str, str]:
 
 
 def properties(flags: argparse.Namespace) -> dict[str, str]:
-    """The configs that the flags stand for. Raises ConfigError where flags contradict another."""
+    """The configs that the flags stand for. Raises ConfigError where flags contradict one another."""
     configs: dict[str, str] = dict(flags.settings)
-    host = _DEFAULT_HOST if flags.host is None else flags.host
-    port = _DEFAULT_PORT if flags.port is None else flags.port
-    if flags.host is not None or flags.port is not None:
-        if "listeners" in configs:
-            from kafkalite.config import ConfigError
-
-            raise ConfigError("--host and --port stand for listeners; set one or the other")
-        if not _is_secured(flags):
-            written = f"[{host}]" if ":" in host else host
-            configs["listeners"] = f"PLAINTEXT://{written}:{port}"
     if flags.data_dir is not None:
         configs["log.dirs"] = flags.data_dir
     if flags.nodes is not None:
@@ -138,6 +128,8 @@ def properties(flags: argparse.Namespace) -> dict[str, str]:
         from kafkalite.security.quick_start import make_files, wanted, with_listener
 
         asked = wanted(flags.sasl, flags.tls, acls=flags.acls)
+        host = _DEFAULT_HOST if flags.host is None else flags.host
+        port = _DEFAULT_PORT if flags.port is None else flags.port
         files = make_files(_certificate_directory(flags), host) if asked.tls else None
         configs = with_listener(configs, asked, files, host, port)
     return configs
@@ -192,7 +184,9 @@ def _list_configs(flags: argparse.Namespace) -> int:
     from kafkalite.config import BrokerConfig
     from kafkalite.config.listing import list_configs
 
-    config = BrokerConfig.from_sources(flags.config, os.environ, properties(flags))
+    config = BrokerConfig.from_sources(
+        flags.config, os.environ, properties(flags), host=flags.host, port=flags.port
+    )
     print("\n".join(list_configs(config)))
     return 0
 
@@ -220,7 +214,9 @@ def _run(flags: argparse.Namespace) -> int:
             # One left behind by a kill would announce a broker that is not there yet.
             _remove(flags.ready_file)
             stack.callback(_remove, flags.ready_file)
-        config = BrokerConfig.from_sources(flags.config, os.environ, configs)
+        config = BrokerConfig.from_sources(
+            flags.config, os.environ, configs, host=flags.host, port=flags.port
+        )
         host = Host()
         stack.callback(host.close)
         broker = stack.enter_context(Broker(config, loop=host.loop))
@@ -259,11 +255,14 @@ async def _serve(
 
     async def stop_on_signal(signals: AsyncIterator[int]) -> None:
         async for number in signals:
-            logger.info("stopping on %s", signal.Signals(number).name)
-            broker.stop()
+            if number == signal.SIGHUP:
+                logger.info("SIGHUP has no effect: configs are changed by AlterConfigs")
+            else:
+                logger.info("stopping on %s", signal.Signals(number).name)
+                broker.stop()
 
     failure: StartError | None = None
-    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(stop_on_signal, signals)
             await nursery.start(broker.serve)
@@ -288,7 +287,10 @@ def announce(
     """Clients can connect: say so. Raises StartError."""
     if ready_file is not None:
         write_ready_file(broker, ready_file, clients)
-    print(f"kafkalite {__version__} listens on {broker.bootstrap}", flush=True)
+    bound = ",".join(listener.address for listener in broker.listeners)
+    told = ",".join(listener.advertised_address for listener in broker.listeners)
+    told = "" if told == bound else f", clients connect to {told}"
+    print(f"kafkalite {__version__} listens on {bound}{told}", flush=True)
 
 
 def write_ready_file(

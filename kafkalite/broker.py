@@ -26,6 +26,7 @@ from kafkalite.cluster.sole_controller import SoleController
 from kafkalite.config import BrokerConfig
 from kafkalite.coordinators.group_coordinator_adapter import open_group_coordinator
 from kafkalite.coordinators.produce_transactions import open_transaction_coordinator
+from kafkalite.coordinators.share_adapter import ShareServices
 from kafkalite.log.errors import DataDirectoryInUse, InconsistentDataDirectory
 from kafkalite.replica.fetch_sessions import FetchSessionCache
 from kafkalite.replica.partition_logs import PartitionLogs
@@ -147,7 +148,8 @@ class Broker:
         topics = Topics(cluster, logs)
         replica_moves = ReplicaMoves(config, cluster, topics, logs)
         cluster.start(self._endpoints())
-        groups = open_group_coordinator(config, cluster, topics, now_ms)
+        share = ShareServices(config, cluster, topics, now_ms)
+        groups = open_group_coordinator(config, cluster, topics, now_ms, share)
         transactions = open_transaction_coordinator(config, cluster, topics, groups, now_ms)
         security = self._open_security(cluster)
         self.services = Services(
@@ -157,6 +159,7 @@ class Broker:
             logs=logs,
             group_coordinator=groups,
             transaction_coordinator=transactions,
+            share=share,
             fetch_sessions=self._fetch_sessions,
             replica_moves=replica_moves,
             security=security,
@@ -252,6 +255,7 @@ class Broker:
                 services.security.run_keys(lambda keys: nursery.start_soon(keys.run))
                 if services.security.has_tokens:
                     nursery.start_soon(self._expire_tokens)
+                nursery.start_soon(services.share.run)
                 nursery.start_soon(self._connections.serve)
                 nursery.start_soon(self._connections.close_idle)
                 if self.metrics is not None:

@@ -64,6 +64,10 @@ class ClientConnection(Protocol):
         """Read no further request before `until` (trio's clock), once this one is answered."""
         ...
 
+    def when_closed(self, callback: Callable[[], None]) -> None:
+        """Call `callback` once the connection is closed. It must not raise."""
+        ...
+
 
 @dataclass(slots=True)
 class RequestContext:

@@ -93,6 +93,7 @@ class Connection:
         "_task",
         "_timer",
         "_transport",
+        "_when_closed",
         "client_host",
         "client_port",
         "context",
@@ -112,6 +113,7 @@ class Connection:
         spawn: Callable[[Callable[[], Awaitable[object]]], object],
         closed: Callable[[Connection], None],
     ) -> None:
+        self._when_closed: list[Callable[[], None]] = []
         self.client_host, self.client_port = address
         self.listener = listener
         self.context = RequestContext(
@@ -155,6 +157,10 @@ class Connection:
     def last_key(self) -> int:
         """The API key of the request being answered, or of the last one; -1: there was none."""
         return self._channel.last_key
+
+    def when_closed(self, callback: Callable[[], None]) -> None:
+        """Call `callback` once the connection is closed. It must not raise."""
+        self._when_closed.append(callback)
 
     def answer_with(self, handler: RequestHandler) -> None:
         """Let another handler answer from the next request on; behind the login if there is one."""
@@ -363,6 +369,9 @@ class Connection:
         else:
             self._transport.close()
         closed(self)
+        callbacks, self._when_closed = self._when_closed, []
+        for callback in callbacks:
+            callback()
 
     # The task
 
@@ -378,18 +387,21 @@ class Connection:
     async def _run_task(self) -> None:
         task = self._task
         assert task is not None
-        failure: Exception | None = None
-        is_done = False
         try:
             is_done = await task.run()
         except Exception as error:  # noqa: BLE001 - said, and closed
-            failure = error
-        finally:
             self._task = None
-            if not is_done and failure is None:
-                self._close()  # aborted, or everything ends
-        if is_done or failure is not None:
-            self._end_task(failure)
+            self._end_task(error)
+        except BaseException:
+            self._task = None
+            self._close()
+            raise
+        else:
+            self._task = None
+            if is_done:
+                self._end_task(None)
+            else:
+                self._close()
 
     def _end_task(self, failure: Exception | None) -> None:
         """Go on with reading, in the loop."""
