@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _MayRead = Callable[[str], bool]
 _CONSUMER: Final = -1
+_SHARING: Final = (ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE)
 
 
 class _Topics:
@@ -68,6 +69,8 @@ def authorize_gate(authorizer: Authorizer) -> Gate:
         authorized = _authorized(authorizer, api, rule, handle)
         if api.key is ApiKey.PRODUCE:
             return _producing(authorizer, handle, authorized)
+        if api.key in _SHARING:
+            return _sharing(authorizer, authorized)
         return authorized
 
     return gate
@@ -154,6 +157,16 @@ def _fetching(authorizer: Authorizer, handle: Handler) -> Handler:
         return handle(services, context, request)
 
     return fetch
+
+
+def _sharing(authorizer: Authorizer, authorized: Handler) -> Handler:
+    """Share groups: as Fetch, for those who may read the group."""
+
+    def share(services: Services, context: RequestContext, request: Any) -> Any:
+        context.may_read = _may_consume(_access(authorizer, context))
+        return authorized(services, context, request)
+
+    return share
 
 
 def _may_consume(access: Access) -> _MayRead:
