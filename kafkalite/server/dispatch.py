@@ -87,6 +87,7 @@ class Dispatcher:
         context.api_version = version
         context.client_id = client_id or ""
         context.received_at = connection.last_active
+        context.request_bytes = len(frame)
         if route.api.waits:
             return self._respond_in_task(route, context, correlation_id, request)
         response = route.handle(self._services, context, request)
