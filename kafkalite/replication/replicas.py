@@ -7,6 +7,7 @@ is counted as in sync is always on its way to be.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from math import inf
 from uuid import UUID
 
@@ -17,6 +18,7 @@ from kafkalite.replication.fetcher import Fetcher
 from kafkalite.replication.isr_proposals import AskController, IsrProposals
 from kafkalite.replication.leading import Brokers
 from kafkalite.replication.replica import Replica, ReplicationConfig
+from kafkalite.requests.supervision import supervised
 
 Key = tuple[UUID, int]
 
@@ -99,12 +101,12 @@ class Replicas:
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Copy, propose, and look who falls behind. Ends only when it is cancelled."""
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self.proposals.run)
-            nursery.start_soon(self._shrink)
+            nursery.start_soon(supervised, "proposals of partition changes", self.proposals.run)
+            nursery.start_soon(supervised, "in-sync replicas", self._shrink)
             task_status.started()
             while True:
                 for fetcher in self._unstarted:
-                    nursery.start_soon(self._fetch, fetcher)
+                    nursery.start_soon(supervised, "replication", partial(self._fetch, fetcher))
                 self._unstarted.clear()
                 await self._new_fetcher.wait()
                 self._new_fetcher = trio.Event()
