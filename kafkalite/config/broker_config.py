@@ -21,7 +21,14 @@ from kafkalite.config.definition import (
 )
 from kafkalite.config.listeners import Listener, parse_listeners, parse_protocol_map
 from kafkalite.config.log_dirs import EVERY_LOG_DIR, check_cordoned
-from kafkalite.config.sources import built_in, check, read_environment, read_file
+from kafkalite.config.sources import (
+    built_in,
+    check,
+    located,
+    read_environment,
+    read_file,
+    variables,
+)
 from kafkalite.log.config import LogConfig
 
 # The values of replica.selector.class (KIP-392) that Kafka itself comes with.
@@ -74,11 +81,19 @@ class BrokerConfig:
         """
         from_file = read_file(file) if file else {}
         from_environment = read_environment(environment or {})
-        check(from_file)
-        check(from_environment)
+        in_file = dict.fromkeys(from_file, str(file))
+        in_environment = variables(environment or {})
+        check(from_file, places=in_file)
+        check(from_environment, places=in_environment)
         check(flags or {}, strict_names=True)
+        places = {**in_file, **in_environment}
+        for name in flags or {}:
+            places.pop(name, None)
         config = cls.__new__(cls)
-        config._initialize({**from_file, **from_environment, **(flags or {})})
+        try:
+            config._initialize({**from_file, **from_environment, **(flags or {})})
+        except ConfigError as error:
+            raise located(error, places) from None
         return config
 
     def __getitem__(self, name: str) -> ConfigValue:

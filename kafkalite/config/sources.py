@@ -17,6 +17,9 @@ from kafkalite.config.definition import BROKER_CONFIGS, ConfigDef, ConfigError, 
 
 logger = logging.getLogger(__name__)
 
+# A slip of the finger leaves a name this similar (difflib's ratio). Less is another name.
+_CLOSE_ENOUGH: Final = 0.8
+
 # What the apache/kafka image knows as its scripts' own settings, not the broker's.
 _NOT_CONFIGS: Final = frozenset(
     {
@@ -90,18 +93,26 @@ def read_file(path: Path) -> dict[str, str]:
         raise ConfigError(f"cannot read the config file {path}: {error}") from None
 
 
+def variables(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment variable of each config that is set by one, by the config's name."""
+    found = {
+        _config_name(variable): variable
+        for variable in environment
+        if variable.startswith("KAFKA_") and variable not in _NOT_CONFIGS
+    }
+    if environment.get("CLUSTER_ID"):
+        found.setdefault("kafkalite.cluster.id", "CLUSTER_ID")
+    if "advertised.listeners" in found:
+        found.setdefault("listeners", found["advertised.listeners"])
+    return found
+
+
 def read_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """The configs among environment variables."""
-    configs: dict[str, str] = {}
-    for variable, value in environment.items():
-        if variable.startswith("KAFKA_") and variable not in _NOT_CONFIGS:
-            configs[_config_name(variable)] = value
-    if cluster_id := environment.get("CLUSTER_ID"):
-        configs.setdefault("kafkalite.cluster.id", cluster_id)
-    advertised = configs.get("advertised.listeners")
-    if advertised is not None and "listeners" not in configs:
+    configs = {name: environment[variable] for name, variable in variables(environment).items()}
+    if "advertised.listeners" in configs and "KAFKA_LISTENERS" not in environment:
         # As the image: listen on every interface, at the ports that are advertised.
-        configs["listeners"] = re.sub(r"://[^:]*:", "://0.0.0.0:", advertised)
+        configs["listeners"] = re.sub(r"://[^:]*:", "://0.0.0.0:", configs["advertised.listeners"])
     return configs
 
 
@@ -120,12 +131,35 @@ def find(name: str) -> ConfigDef | None:
     return BROKER_CONFIGS.get(name)
 
 
-def check(properties: Mapping[str, str], *, strict_names: bool = False) -> None:
-    """Check names and values of one source, and warn of what will have no effect.
+def check(
+    properties: Mapping[str, str],
+    *,
+    strict_names: bool = False,
+    places: Mapping[str, str] | None = None,
+) -> None:
+    """Check names and values of one source, and name in one line what will have no effect.
 
-    With `strict_names` an unknown name is an error; else it is left aside, as Kafka does.
-    Raises ConfigError.
+    With `strict_names` an unknown name is an error. Otherwise it is left aside, as Kafka does.
+    `places` says for each config where it is set: a file, a variable.
+    Raises ConfigError, which begins with the place.
     """
+    try:
+        _check(properties, strict_names=strict_names)
+    except ConfigError as error:
+        raise located(error, places or {}) from None
+
+
+def located(error: ConfigError, places: Mapping[str, str]) -> ConfigError:
+    """The error with the place where the config that it names first is set."""
+    named = sorted(
+        (found.start(), -len(name), place)
+        for name, place in places.items()
+        if (found := re.search(rf"(?<![\w.]){re.escape(name)}(?![\w.]*\w)", str(error)))
+    )
+    return ConfigError(f"{named[0][2]}: {error}") if named else error
+
+
+def _check(properties: Mapping[str, str], *, strict_names: bool) -> None:
     idle: list[str] = []
     for name, text in properties.items():
         definition = find(name)
@@ -144,5 +178,5 @@ def check(properties: Mapping[str, str], *, strict_names: bool = False) -> None:
 
 
 def _suggestion(name: str) -> str:
-    close = difflib.get_close_matches(name, BROKER_CONFIGS, n=1)
+    close = difflib.get_close_matches(name, BROKER_CONFIGS, n=1, cutoff=_CLOSE_ENOUGH)
     return f" (did you mean {close[0]}?)" if close else ""

@@ -13,7 +13,7 @@ from kafkalite.metrics.readings import Distribution, Readings
 from kafkalite.metrics.requests import RequestMetrics
 from kafkalite.metrics.server import MetricsServer
 from kafkalite.metrics.state import read
-from kafkalite.server.listener import bind, joined
+from kafkalite.server.listener import StartError, bind, joined
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,7 +38,10 @@ class MetricsEndpoint:
         self._lag = Distribution()
         self._exposition = Exposition()
         self._one_at_a_time = trio.CapacityLimiter(1)
-        self._socket = bind(host, port)
+        try:
+            self._socket = bind(host, port)
+        except StartError as error:
+            raise StartError(f"metrics (kafkalite.metrics.port): {error}") from None
 
     @property
     def url(self) -> str:

@@ -202,7 +202,7 @@ class KafkaUtils:
         self._assert_initialized()
         if self._producer is None:
             serializer = _text_serializer()
-            self._producer = import_module("kafka").KafkaProducer(
+            self._producer = _kafka_python("kafka").KafkaProducer(
                 bootstrap_servers=self.broker,
                 key_serializer=serializer,
                 value_serializer=serializer,
@@ -218,7 +218,7 @@ class KafkaUtils:
         """A `kafka.admin.KafkaAdminClient`."""
         self._assert_initialized()
         if self._admin_client is None:
-            self._admin_client = import_module("kafka.admin").KafkaAdminClient(
+            self._admin_client = _kafka_python("kafka.admin").KafkaAdminClient(
                 bootstrap_servers=self.broker, request_timeout_ms=_CLIENT_MILLISECONDS
             )
         return self._admin_client
@@ -245,6 +245,16 @@ class KafkaUtils:
         self._assert_initialized().clean_now()
 
 
+def _kafka_python(module: str) -> Any:
+    """A module of kafka-python. Raises ImportError with the extra that brings it."""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        raise ImportError(
+            "KafkaUtils needs kafka-python for this: pip install 'kafkalite[spark]'"
+        ) from error
+
+
 def _text_serializer() -> Any:
     """Anything as text, null as null."""
 
@@ -252,5 +262,5 @@ def _text_serializer() -> Any:
         value = arguments[-1]  # behind the topic and, since kafka-python 3, the headers
         return None if value is None else str(value).encode()
 
-    base = import_module("kafka.serializer").Serializer
+    base = _kafka_python("kafka.serializer").Serializer
     return type("TextSerializer", (base,), {"serialize": serialize})()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import struct
 
@@ -62,3 +63,9 @@ async def test_no_more_connections_from_one_address_than_allowed(connect) -> Non
         second = await connect(running)
         assert await second.is_closed()
         assert await first.ask(GOOD)
+
+
+def test_a_system_without_epoll_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(select, "epoll")
+    with pytest.raises(StartError, match="needs Linux: this system has no epoll"):
+        open_listeners(BrokerConfig({"listeners": "PLAINTEXT://127.0.0.1:0"}))
