@@ -6,8 +6,11 @@ import select
 import socket
 import struct
 
+import pytest
 import trio
 
+from kafkalite.config import BrokerConfig
+from kafkalite.server.listener import StartError, open_listeners
 from kafkalite.testing import broker as test_broker
 from tests.kafkalite.frames import GOOD
 
