@@ -8,6 +8,7 @@ Source: Kafka's NetworkClient and Fetcher for who is asked what; the protocol is
 from __future__ import annotations
 
 import contextlib
+import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
@@ -34,6 +35,8 @@ from kafkalite.wire.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
+
+logger = logging.getLogger(__name__)
 
 TopicPartition = tuple[str, int]
 
@@ -117,6 +120,7 @@ class Client:
 
     def ask(self, body: Any, address: tuple[str, int] | None = None, seconds: float = 0) -> Any:
         """One request to a broker, any if none is named. Raises OSError."""
+        problems: list[str] = []
         for candidate in [address] if address else [*self._connections, *self._bootstrap]:
             try:
                 connection = self._connections.get(candidate)
@@ -128,12 +132,14 @@ class Client:
                 lost = self._connections.pop(candidate, None)
                 if lost is not None:
                     lost.close()
+                problems.append(_located(candidate, error))
                 problem = error
-        raise problem
+        raise ConnectionLost("; ".join(dict.fromkeys(problems))) from problem
 
     def retry(self, what: str, attempt: Callable[[], Any]) -> Any:
         """Attempt until it works. Raises BrokerError when the time is over, or at once what is final."""
         deadline = time.monotonic() + self._retry_seconds
+        is_told = False
         while True:
             try:
                 return attempt()
@@ -143,6 +149,9 @@ class Client:
                 problem: Exception = error
             except OSError as error:
                 problem = error
+                if not is_told:
+                    logger.warning("%s: %s (trying for %g s)", what, error, self._retry_seconds)
+                    is_told = True
             if time.monotonic() > deadline:
                 raise BrokerError(
                     f"{what}: given up after {self._retry_seconds:g} s: {problem}",
@@ -416,3 +425,9 @@ __all__ = [
     "TopicPartition",
     "check",
 ]
+
+
+def _located(address: tuple[str, int], error: OSError) -> str:
+    """What went wrong, and at which address."""
+    where, text = "{}:{}".format(*address), str(error.strerror or error)
+    return text if text.startswith(where) else f"{where}: {text}"

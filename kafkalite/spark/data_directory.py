@@ -14,6 +14,7 @@ import fcntl
 import os
 import struct
 import sys
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
@@ -25,9 +26,11 @@ from kafkalite.log.files import (
     LOCK,
     LOG_START_OFFSET_CHECKPOINT,
     META_PROPERTIES,
+    PARTITION_METADATA,
     RECOVERY_POINT_CHECKPOINT,
     Files,
     parse_partition_directory,
+    parse_segment_file,
 )
 from kafkalite.spark import aborted_transactions, segment_files
 from kafkalite.spark.errors import NotADataDirectory, UnknownTopic
@@ -66,12 +69,25 @@ def list_partitions(data_dir: Path) -> list[StoredPartition]:
     Raises NotADataDirectory.
     """
     check_is_data_directory(data_dir)
-    found: list[StoredPartition] = []
+    return sorted(each for each in _logs(data_dir) if each.topic != _METADATA_TOPIC)
+
+
+def _logs(data_dir: Path) -> Iterator[StoredPartition]:
+    """The folders named topic-number that hold a file of a log: a name alone is not enough."""
     for name in os.listdir(data_dir):
         parsed = parse_partition_directory(name)
-        if parsed is not None and parsed[0] != _METADATA_TOPIC and (data_dir / name).is_dir():
-            found.append(StoredPartition(*parsed, data_dir / name))
-    return sorted(found)
+        if parsed is not None and _holds_log(data_dir / name):
+            yield StoredPartition(*parsed, data_dir / name)
+
+
+def _holds_log(path: Path) -> bool:
+    """Whether it has a segment, or the topic id that a broker writes when it makes the log."""
+    if not path.is_dir():
+        return False
+    return any(
+        name == PARTITION_METADATA or parse_segment_file(name) is not None
+        for name in os.listdir(path)
+    )
 
 
 def check_is_data_directory(data_dir: Path) -> None:
@@ -80,12 +96,11 @@ def check_is_data_directory(data_dir: Path) -> None:
         raise NotADataDirectory(
             f"{data_dir} is no directory: name a broker's data directory (its log.dirs)"
         )
-    names = os.listdir(data_dir)
     known = {META_PROPERTIES, HIGH_WATERMARK_CHECKPOINT, RECOVERY_POINT_CHECKPOINT}
-    if known.isdisjoint(names) and not any(map(parse_partition_directory, names)):
+    if known.isdisjoint(os.listdir(data_dir)) and next(_logs(data_dir), None) is None:
         raise NotADataDirectory(
             f"{data_dir} is no data directory: there is neither {META_PROPERTIES} nor a "
-            "topic-partition directory in it"
+            "topic-partition directory with a log in it"
         )
 
 

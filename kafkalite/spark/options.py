@@ -19,7 +19,9 @@ from kafkalite.spark.errors import SparkSourceError
 
 _SUBSCRIPTIONS = ("subscribe", "assign", "subscribePattern")
 _NOT_HERE = ("minOffsetsPerTrigger", "maxTriggerDelay")
-_CONSUMERS_OWN = ("kafka.auto.offset.reset", "kafka.enable.auto.commit", "kafka.group.id")
+# Refused by Spark's connector, too. It takes kafka.group.id, which changes nothing here: offsets
+# are Spark's, and no consumer joins a group.
+_CONSUMERS_OWN = ("kafka.auto.offset.reset", "kafka.enable.auto.commit")
 
 
 class Where(StrEnum):

@@ -129,6 +129,15 @@ def test_what_is_no_data_directory(
     assert not (tmp_path / "archive").exists()
 
 
+def test_a_folder_with_a_number_is_not_archived(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "reports" / "report-2024").mkdir(parents=True)
+    arguments = ["archive", tmp_path / "archive", "--data-dir", tmp_path / "reports"]
+    assert "no data directory" in refused(capsys, *arguments)
+    assert not (tmp_path / "archive").exists()
+
+
 def test_archive_and_replay_refuse(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, data_dir: Path
 ) -> None:
