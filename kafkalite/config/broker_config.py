@@ -189,6 +189,26 @@ class BrokerConfig:
             return racks[(node_id - self.node_id) % len(racks)]
         return self.string("broker.rack")
 
+    def static_of(self, node_id: int) -> Mapping[str, str]:
+        """The static configs of a node, as it would have them in a file of its own."""
+        own = dict(self.static)
+        if rack := self.rack(node_id):
+            own["broker.rack"] = rack
+        if node_id == self.node_id:
+            return own
+        own |= {"node.id": str(node_id), "broker.id": str(node_id)}
+        controllers = {item.upper() for item in self.items("controller.listener.names")}
+        for name in ("listeners", "advertised.listeners"):
+            if name in own:
+                step = node_id - self.node_id
+                own[name] = ",".join(
+                    item
+                    if item.partition(":")[0].strip().upper() in controllers
+                    else _with_next_port(item.strip(), step)
+                    for item in own[name].split(",")
+                )
+        return own
+
     def listeners(self, node_id: int | None = None) -> list[Listener]:
         """What a node listens on. Each further node takes the next port, if the port is not 0."""
         return self._for_node("listeners", self.items("listeners"), node_id)
@@ -372,3 +392,9 @@ def _check_lags(values: Mapping[str, ConfigValue]) -> None:
             f"conflict topic config setting min.compaction.lag.ms ({shortest}) > "
             f"max.compaction.lag.ms ({longest})"
         )
+
+
+def _with_next_port(listener: str, step: int) -> str:
+    """`NAME://host:port` with the port of a later node. Port 0 stays: any free port."""
+    address, _, port = listener.rpartition(":")
+    return f"{address}:{int(port) + step}" if port.isdecimal() and int(port) else listener
