@@ -14,6 +14,7 @@ from conformance.differential.normalize import (
     differences,
     error_codes,
     in_one_order,
+    reordered,
 )
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode
@@ -102,10 +103,12 @@ class Pair:
                 tally.errors[api, code] += 1
         tally.fields += count_leaves(expected)
         tally.closed += reference is None
-        found = []
+        lines: list[str] = []
         if expected != seen:
+            lines += [f"{path}: another order" for path in reordered(expected, seen, what)]
             expected, seen = in_one_order(expected), in_one_order(seen)
-        for line in differences(expected, seen, what):
+        found = []
+        for line in [*lines, *differences(expected, seen, what)]:
             entry = accepted(line)
             if entry is None:
                 found.append(line)
