@@ -26,6 +26,7 @@ from kafkalite.cluster.sole_controller import SoleController
 from kafkalite.config import BrokerConfig
 from kafkalite.coordinators.group_coordinator_adapter import open_group_coordinator
 from kafkalite.coordinators.produce_transactions import open_transaction_coordinator
+from kafkalite.coordinators.share_adapter import ShareServices
 from kafkalite.log.errors import DataDirectoryInUse, InconsistentDataDirectory
 from kafkalite.replica.fetch_sessions import FetchSessionCache
 from kafkalite.replica.partition_logs import PartitionLogs
@@ -40,6 +41,7 @@ from kafkalite.server.listener import (
     open_listeners,
     open_node_listeners,
 )
+from kafkalite.server.loop import Loop
 from kafkalite.services import Services
 from kafkalite.wire.errors import KafkaError
 
@@ -71,11 +73,11 @@ class Broker:
         config: BrokerConfig,
         *,
         now_ms: Callable[[], int] = wall_clock_ms,
-        owns_loop: bool = False,
+        loop: Loop | None = None,
     ) -> None:
-        """`owns_loop`: nothing else runs in this trio, so that its turns may be stretched (poller.py)."""
+        """`loop` serves the connections, if this trio is its host's guest; else a task does."""
         self.config = config
-        self._owns_loop = owns_loop
+        self._loop = loop
         self.now_ms = now_ms
         self.listeners: list[Listener] = []
         self._fetch_sessions = {node_id: self._new_sessions() for node_id in config.node_ids}
@@ -100,6 +102,11 @@ class Broker:
         for listener in self.listeners:
             first.setdefault(listener.node_id, listener)
         return ",".join(listener.advertised_address for listener in first.values())
+
+    @property
+    def loop(self) -> Loop:
+        """What serves the connections."""
+        return self._connections.loop
 
     def __enter__(self) -> Self:
         try:
@@ -140,7 +147,8 @@ class Broker:
         topics = Topics(cluster, logs)
         replica_moves = ReplicaMoves(config, cluster, topics, logs)
         cluster.start(self._endpoints())
-        groups = open_group_coordinator(config, cluster, topics, now_ms)
+        share = ShareServices(config, cluster, topics, now_ms)
+        groups = open_group_coordinator(config, cluster, topics, now_ms, share)
         transactions = open_transaction_coordinator(config, cluster, topics, groups, now_ms)
         self.services = Services(
             config=config,
@@ -149,15 +157,18 @@ class Broker:
             logs=logs,
             group_coordinator=groups,
             transaction_coordinator=transactions,
+            share=share,
             fetch_sessions=self._fetch_sessions,
             replica_moves=replica_moves,
             now_ms=now_ms,
         )
         self.background = Background(config, cluster, logs.manager, now_ms)
         gates = Gates(count=None if self.metrics is None else self.metrics.requests.count)
-        self._connections = Connections(
-            Dispatcher(self.services, gates), config, owns_loop=self._owns_loop
-        )
+        loop = self._loop
+        if loop is None:
+            loop = Loop()
+            stack.callback(loop.close)
+        self._connections = Connections(Dispatcher(self.services, gates), config, loop)
 
     def _open_metrics(self, stack: ExitStack) -> None:
         port = self.config["kafkalite.metrics.port"]
@@ -208,6 +219,7 @@ class Broker:
                 nursery.start_soon(services.replica_moves.run)
                 await nursery.start(services.group_coordinator.run)
                 await nursery.start(services.transaction_coordinator.run)
+                nursery.start_soon(services.share.run)
                 nursery.start_soon(self._connections.serve)
                 nursery.start_soon(self._connections.close_idle)
                 if self.metrics is not None:

@@ -29,6 +29,8 @@ from kafkalite.config import BrokerConfig
 from kafkalite.replica.partition import Partition
 from kafkalite.replica.record_removal import remove_records
 from kafkalite.replica.topics import NewTopic
+from kafkalite.server.host import Host
+from kafkalite.server.loop import Loop
 
 T = TypeVar("T")
 
@@ -56,6 +58,7 @@ class broker:
         self._broker: Broker | None = None
         self._token: trio.lowlevel.TrioToken | None = None
         self._thread: threading.Thread | None = None
+        self._loop: Loop | None = None
         self._failure: list[BaseException] = []
         self._stack = AsyncExitStack()
 
@@ -199,11 +202,14 @@ class broker:
                 started.set()
                 await self._running.stopped.wait()
 
+        host = Host()
+        self._loop = host.loop
         try:
-            trio.run(run)
+            host.run(run)
         except BaseException as error:  # noqa: BLE001 - raised again where it was started
             failure.append(error)
         finally:
+            host.close()
             started.set()
 
     # In trio
@@ -214,7 +220,7 @@ class broker:
             if directory is None:
                 directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="kafkalite-"))
             self._properties.setdefault("log.dirs", str(directory))
-            self._broker = Broker(BrokerConfig(self._properties))
+            self._broker = Broker(BrokerConfig(self._properties), loop=self._loop)
             stack.enter_context(self._broker)
             nursery = await stack.enter_async_context(trio.open_nursery())
             await nursery.start(self._broker.serve)

@@ -29,7 +29,7 @@ from kafkalite.wire.fields import MAX_ELEMENTS, InMemory, Records
 from kafkalite.wire.headers import RequestHeader, ResponseHeader, response_header_version
 from kafkalite.wire.message_codec import build_body, builder_of, parse_body
 from kafkalite.wire.parse_support import PARSE_ODDITIES, TooManyElements
-from kafkalite.wire.rows import message_of_row, rows_of
+from kafkalite.wire.rows import SharedResponse, message_of_row, rows_of
 from kafkalite.wire.schema import Message, message_of
 
 _unpack_header = Struct(">hhih").unpack_from  # key, version, correlation id, length of client id
@@ -184,6 +184,8 @@ class ApiCodec:
         Records are chunks of their own, the very objects that were in the message. Raises
         InvalidMessage.
         """
+        if type(response) is SharedResponse:
+            return self._build_shared(correlation_id, response)
         build = self._build or self._make_builder()
         parts: list[bytes] = []
         chunks: list[Records] = []
@@ -205,6 +207,14 @@ class ApiCodec:
         chunks[0] = pack(size, correlation_id) + first
         return chunks
 
+    def _build_shared(self, correlation_id: int, response: SharedResponse) -> list[Records]:
+        """The same, of a response without records that may have been built before."""
+        if response.body is None:
+            (whole,) = self.build(correlation_id, response.row)
+            assert isinstance(whole, bytes)
+            response.body = whole[8:]
+        return [_pack_header_0(len(response.body) + 4, correlation_id) + response.body]
+
     def _make_builder(self) -> Builder:
         message = _message_in(self.api_key, self.api_version, response_class)
         if message is None:
@@ -225,13 +235,20 @@ class ApiCodec:
         return build_body(response, self.api_version)
 
 
+@cache
+def codec_of(api_key: int, api_version: int, *, rows: bool = False) -> ApiCodec:
+    """The codec of an API in one version; raises KeyError for an API or version that nobody knows."""
+    return ApiCodec(api_key, api_version, rows=rows)
+
+
+# The same, by (API key << 16) + version and in messages, for `decode_request` and `encode_response`.
 _codecs: dict[int, ApiCodec] = {}
 
 
 def _codec_of(api_key: int, api_version: int) -> ApiCodec:
     found = _codecs.get((api_key << 16) + api_version)
     if found is None:
-        found = _codecs[(api_key << 16) + api_version] = ApiCodec(api_key, api_version)
+        found = _codecs[(api_key << 16) + api_version] = codec_of(api_key, api_version)
     return found
 
 
@@ -246,17 +263,6 @@ def read_header(frame: InMemory) -> tuple[int, int, int, int]:
         raise _bad_header(frame) from None
 
 
-def unsupported(frame: InMemory) -> UnsupportedVersion:
-    """The exception for a readable header of an API or version that is not served."""
-    header, _ = _decode_header(frame, flexible=False)
-    return UnsupportedVersion(
-        header.request_api_key,
-        header.request_api_version,
-        header.correlation_id,
-        header.client_id,
-    )
-
-
 def decode_request(frame: bytes | bytearray | memoryview) -> Request:
     """A request from its frame. Records are views into the frame, all else is copied.
 
@@ -268,7 +274,8 @@ def decode_request(frame: bytes | bytearray | memoryview) -> Request:
     try:
         codec = _codec_of(api_key, version)
     except KeyError:
-        raise unsupported(buffer) from None
+        header, _ = _decode_header(buffer, flexible=False)
+        raise UnsupportedVersion(api_key, version, correlation_id, header.client_id) from None
     client_id, body = codec.parse(buffer, client_id_size)
     return Request(codec.api_key, version, correlation_id, client_id, body)
 

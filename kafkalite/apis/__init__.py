@@ -28,6 +28,7 @@ Handler = Callable[[Any, Any, Any], Any]
 class Api:
     """One API: its key, the versions served, and where advertising starts if that is lower.
 
+    `rows`: the handler takes and returns rows (wire/rows.py), as one of the hot APIs.
     `waits`: the handler runs in the connection's task from its beginning, so it may await whatever
     it likes. All others await `ClientConnection.move_to_task` before they await anything else.
     `answers_any_version`: a request in an unknown version is answered, not refused (KIP-511); the
@@ -38,6 +39,7 @@ class Api:
     min_version: int
     max_version: int
     advertised_from: int | None = None
+    rows: bool = False
     waits: bool = False
     answers_any_version: bool = False
 
@@ -60,15 +62,15 @@ class Api:
 _TABLE: Final = (
     # librdkafka before 2.11 turns compression off unless it sees Produce v0 (KAFKA-18659): Apache
     # Kafka advertises 0-2, and closes the connection when one of them is used.
-    Api(ApiKey.PRODUCE, 3, 13, advertised_from=0),
-    Api(ApiKey.FETCH, 4, 18),
-    Api(ApiKey.LIST_OFFSETS, 1, 11),
-    Api(ApiKey.METADATA, 0, 13),
-    Api(ApiKey.OFFSET_COMMIT, 2, 10),
-    Api(ApiKey.OFFSET_FETCH, 1, 10),
+    Api(ApiKey.PRODUCE, 3, 13, advertised_from=0, rows=True),
+    Api(ApiKey.FETCH, 4, 18, rows=True),
+    Api(ApiKey.LIST_OFFSETS, 1, 11, rows=True),
+    Api(ApiKey.METADATA, 0, 13, rows=True),
+    Api(ApiKey.OFFSET_COMMIT, 2, 10, rows=True),
+    Api(ApiKey.OFFSET_FETCH, 1, 10, rows=True),
     Api(ApiKey.FIND_COORDINATOR, 0, 6),
     Api(ApiKey.JOIN_GROUP, 0, 9, waits=True),
-    Api(ApiKey.HEARTBEAT, 0, 4),
+    Api(ApiKey.HEARTBEAT, 0, 4, rows=True),
     Api(ApiKey.LEAVE_GROUP, 0, 5),
     Api(ApiKey.SYNC_GROUP, 0, 5, waits=True),
     Api(ApiKey.DESCRIBE_GROUPS, 0, 6),
@@ -83,7 +85,7 @@ _TABLE: Final = (
     Api(ApiKey.ADD_OFFSETS_TO_TXN, 0, 4),
     Api(ApiKey.END_TXN, 0, 5),
     Api(ApiKey.WRITE_TXN_MARKERS, 1, 2),
-    Api(ApiKey.TXN_OFFSET_COMMIT, 0, 5),
+    Api(ApiKey.TXN_OFFSET_COMMIT, 0, 5, rows=True),
     Api(ApiKey.DESCRIBE_CONFIGS, 1, 4),
     Api(ApiKey.ALTER_CONFIGS, 0, 2),
     Api(ApiKey.ALTER_REPLICA_LOG_DIRS, 1, 2),
@@ -110,6 +112,18 @@ _TABLE: Final = (
     Api(ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0, 0),
     Api(ApiKey.CONSUMER_GROUP_HEARTBEAT, 0, 1),
     Api(ApiKey.CONSUMER_GROUP_DESCRIBE, 0, 1),
+    Api(ApiKey.SHARE_GROUP_HEARTBEAT, 1, 1),
+    Api(ApiKey.SHARE_GROUP_DESCRIBE, 1, 1),
+    Api(ApiKey.SHARE_FETCH, 1, 2),
+    Api(ApiKey.SHARE_ACKNOWLEDGE, 1, 2),
+    Api(ApiKey.INITIALIZE_SHARE_GROUP_STATE, 0, 0),
+    Api(ApiKey.READ_SHARE_GROUP_STATE, 0, 0),
+    Api(ApiKey.WRITE_SHARE_GROUP_STATE, 0, 1),
+    Api(ApiKey.DELETE_SHARE_GROUP_STATE, 0, 0),
+    Api(ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, 0, 1),
+    Api(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, 0, 1),
+    Api(ApiKey.ALTER_SHARE_GROUP_OFFSETS, 0, 0),
+    Api(ApiKey.DELETE_SHARE_GROUP_OFFSETS, 0, 0),
 )
 
 APIS: Final[dict[int, Api]] = {api.key: api for api in _TABLE}

@@ -13,7 +13,7 @@ from kafkalite.cluster.sole_controller import SoleController
 from kafkalite.cluster.topic_creation import NewTopic, TopicCreation
 from kafkalite.config import BrokerConfig
 from kafkalite.log.config import LogConfig
-from kafkalite.log.log import Log
+from kafkalite.log.opening import open_log
 
 TOPIC_ID = UUID("aec97b70-bc26-4e8c-ae85-e206119c3188")
 
@@ -22,7 +22,7 @@ TOPIC_ID = UUID("aec97b70-bc26-4e8c-ae85-e206119c3188")
 def open_cluster(
     directory: Path, nodes: int = 1, *, start: bool = True, **configs: str
 ) -> Iterator[Cluster]:
-    log = Log.open(directory / "__cluster_metadata-0", LogConfig(), now_ms=lambda: 1)
+    log = open_log(directory / "__cluster_metadata-0", LogConfig(), now_ms=lambda: 1)
     config = BrokerConfig(
         {"kafkalite.nodes": str(nodes)}
         | {name.replace("_", "."): value for name, value in configs.items()}

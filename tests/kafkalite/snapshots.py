@@ -12,7 +12,7 @@ from kafkalite.cluster.snapshot import SnapshotId
 from kafkalite.cluster.sole_controller import SoleController
 from kafkalite.config import BrokerConfig
 from kafkalite.log.config import LogConfig
-from kafkalite.log.log import Log
+from kafkalite.log.opening import open_log
 from kafkalite.wire.messages.stored.access_control_entry_record import AccessControlEntryRecord
 from kafkalite.wire.messages.stored.client_quota_record import ClientQuotaRecord, EntityData
 from kafkalite.wire.messages.stored.config_record import ConfigRecord
@@ -30,7 +30,7 @@ class Opened:
     def __init__(self, directory: Path, now_ms: int = 1, **config: int) -> None:
         self.now_ms = now_ms
         self.directory = directory / "__cluster_metadata-0"
-        self.log = Log.open(
+        self.log = open_log(
             self.directory,
             LogConfig(retention_ms=-1, segment_bytes=SMALL_SEGMENTS, file_delete_delay_ms=0),
             now_ms=lambda: self.now_ms,

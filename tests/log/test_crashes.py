@@ -22,6 +22,7 @@ from kafkalite.log.config import LogConfig
 from kafkalite.log.files import Files
 from kafkalite.log.log import AppendOrigin, Log
 from kafkalite.log.open_files import OpenFiles
+from kafkalite.log.opening import open_log
 from kafkalite.wire.control_records import build_end_transaction_marker
 from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.record_batch import Record, build_batch, iterate_batches, iterate_records
@@ -170,7 +171,7 @@ class Story:
         yield self.close
 
     def open(self) -> None:
-        self.log = Log.open(
+        self.log = open_log(
             self.root / "t-0", self.config, now_ms=lambda: NOW_MS, open_files=self.open_files
         )
 
@@ -257,7 +258,7 @@ class Story:
     def check(self, root: Path) -> None:
         """Open what is left, as after a crash, and compare."""
         recovery_point = min(self.recovery_point, self.log_end_offset)
-        log = Log.open(
+        log = open_log(
             root / "t-0",
             self.config,
             now_ms=lambda: NOW_MS,
@@ -294,7 +295,7 @@ class Story:
         )
         assert info.base_offset == end
         log.close()
-        again = Log.open(
+        again = open_log(
             root / "t-0",
             self.config,
             now_ms=lambda: NOW_MS,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 from pathlib import Path
 
 from kafkalite.config import (
@@ -31,13 +32,13 @@ NOT_READERS = (
     "kafkalite/log",
     "kafkalite/group_coordinator",
 )
-# Internal topics' configs are read with the name's beginning put before these.
-BY_PREFIX = ("min.isr", "num.partitions", "replication.factor", "segment.bytes")
-PREFIXES = ("offsets.topic", "share.coordinator.state.topic", "transaction.state.log")
-
 # Accepted, and named in the code all the same.
 NAMED_ONLY = {
     "process.roles": "both roles are shown, as Kafka has them in its server.properties",
+    # Checked against each other as those of other groups; there are no streams groups to use them.
+    "group.streams.max.size": "checked only",
+    "streams.heartbeat.interval.ms": "checked only",
+    "streams.session.timeout.ms": "checked only",
     # Taken per listener only, so that AlterConfigs names them to refuse them.
     "ssl.key.password": "refused by name",
     "ssl.keystore.certificate.chain": "refused by name",
@@ -66,14 +67,38 @@ def trees() -> dict[str, ast.Module]:
 @functools.cache
 def names_in_code() -> frozenset[str]:
     """Every string that stands alone in the code."""
-    found = {
+    return frozenset(
         node.value
         for tree in trees().values()
         for node in ast.walk(tree)
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    }
-    found |= {f"{prefix}.{end}" for prefix in PREFIXES for end in BY_PREFIX}
-    return frozenset(found)
+    )
+
+
+@functools.cache
+def patterns_in_code() -> tuple[re.Pattern[str], ...]:
+    """Names that are put together: f"{prefix}.num.partitions" with a group for what is put in."""
+    found: set[str] = set()
+    for tree in trees().values():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.JoinedStr):
+                fixed = [part.value for part in node.values if isinstance(part, ast.Constant)]
+                if any(re.search(r"[a-z]{3,}", str(text)) for text in fixed):
+                    found.add(
+                        "".join(
+                            re.escape(str(part.value)) if isinstance(part, ast.Constant) else "(.+)"
+                            for part in node.values
+                        )
+                    )
+    return tuple(re.compile(pattern) for pattern in sorted(found))
+
+
+def is_put_together(name: str) -> bool:
+    """Whether a pattern gives the name, with parts that stand in the code, too."""
+    return any(
+        (match := pattern.fullmatch(name)) and set(match.groups()) <= names_in_code()
+        for pattern in patterns_in_code()
+    )
 
 
 @functools.cache
@@ -89,7 +114,7 @@ def fields_in_code() -> frozenset[str]:
 
 def is_read(name: str) -> bool:
     """A broker config is also read as the default of a topic config or of a group config."""
-    if name in names_in_code():
+    if name in names_in_code() or is_put_together(name):
         return True
     if name.replace(".", "_") in fields_in_code():
         return True
@@ -121,5 +146,5 @@ def test_no_accepted_config_is_read() -> None:
 
 def test_exceptions_are_still_needed() -> None:
     for name in NAMED_ONLY:
-        assert BROKER_CONFIGS[name].support is Support.ACCEPTED, name
-        assert name in names_in_code() or name in BUILT_IN, name
+        assert name in marked(Support.ACCEPTED), name
+        assert is_read(name) or name in BUILT_IN, name

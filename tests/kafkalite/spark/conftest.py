@@ -18,6 +18,7 @@ from kafkalite.log.files import (
     Files,
 )
 from kafkalite.log.log import Log
+from kafkalite.log.opening import open_log
 from kafkalite.wire.control_records import build_end_transaction_marker
 from kafkalite.wire.record_batch import Record, build_batch
 
@@ -38,7 +39,7 @@ class DataDirectory:
     def __post_init__(self) -> None:
         self.path.mkdir(parents=True, exist_ok=True)
         (self.path / META_PROPERTIES).write_text("version=1\ncluster.id=c\nnode.id=1\n")
-        self.log = Log.open(self.path / f"{TOPIC}-0", self.config, now_ms=lambda: 1_700_000_000_000)
+        self.log = open_log(self.path / f"{TOPIC}-0", self.config, now_ms=lambda: 1_700_000_000_000)
 
     def append(self, *batches: bytes) -> None:
         """Batches with their offsets in them."""
