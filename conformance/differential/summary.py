@@ -7,7 +7,8 @@ The file is JSON: `reference`, `tested`, `seconds`, and
 - `apis`: for each API name and version how many answers were compared; `not_compared` names those
   that are served and were not;
 - `error_codes`: for each API the error codes that Apache Kafka gave in the answers compared;
-- `accepted`: the differences that stay, each with its `reason` and how often it was met.
+- `accepted`: the differences that stay, each with its `reason` and how often it was met;
+- `masked`: what is not compared, each with its `reason` and how many values of Apache Kafka's.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any
 
 import pytest
 
-from conformance.differential.accepted import ACCEPTED
+from conformance.differential.accepted import ACCEPTED, MASKS
 from conformance.differential.comparison import Pair, Tally
 from conformance.harness.jars import KAFKA_VERSION
 from kafkalite.apis import APIS
@@ -72,10 +73,19 @@ def summary(pairs: Sequence[Pair], tested: str, seconds: float) -> dict[str, Any
             {
                 "api": each.api.name,
                 "path": each.path,
+                "is_order": each.is_order,
                 "reason": each.reason,
                 "count": met[each],
             }
             for each in ACCEPTED
+        ],
+        "masked": [
+            {
+                "what": name,
+                "reason": reason,
+                "count": sum(pair.reference.names.masked[name] for pair in pairs),
+            }
+            for name, reason in MASKS.items()
         ],
     }
 

@@ -98,7 +98,8 @@ class Transactions:
         for answer in answers:
             for each in answer.transaction_states[0].topics:
                 each.partitions.sort()
-        self.pair.compare("state", *answers, api=ApiKey.DESCRIBE_TRANSACTIONS)
+        what = "DESCRIBE_TRANSACTIONS v0"
+        self.pair.compare(what, *answers, api=ApiKey.DESCRIBE_TRANSACTIONS)
         return answers[0], answers[1]
 
     def next_sequence(self, partition: int) -> int:

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import kafkalite
@@ -20,8 +20,14 @@ class Kafkalite:
     kind = "kafkalite"
 
     def __init__(
-        self, directory: Path, properties: Mapping[str, str] | None = None, node_count: int = 1
+        self,
+        directory: Path,
+        properties: Mapping[str, str] | None = None,
+        node_count: int = 1,
+        program: Sequence[str] = ("-m", "kafkalite"),
     ) -> None:
+        """`program` is what Python runs instead of the command, with the command's flags."""
+        self.program = program
         directory.mkdir(parents=True, exist_ok=True)
         self.directory = directory
         self.properties = {**SMALL, **(properties or {})}
@@ -35,7 +41,7 @@ class Kafkalite:
         ready_file.unlink(missing_ok=True)
         first_port = self.bootstrap.split(",")[0].rpartition(":")[2]
         command = [
-            *(sys.executable, "-m", "kafkalite", "--host", "127.0.0.1", "--port", first_port),
+            *(sys.executable, *self.program, "--host", "127.0.0.1", "--port", first_port),
             *("--ready-file", str(ready_file), "--nodes", str(self.node_count)),
             *(() if "log.dirs" in self.properties else ("--data-dir", str(self.data_dir))),
             *(f"--set={name}={value}" for name, value in self.properties.items()),

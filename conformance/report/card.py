@@ -121,9 +121,16 @@ def differences() -> str:
     left = [each for source in run["sources"].values() for each in source["differences"]]
     lines += ["", *(f"- left: {each}" for each in left)]
     lines += [f"- served and not compared: {each}" for each in run["not_compared"]]
+    lines += ["", "| accepted | where | met | reason |", "|---|---|--:|---|"]
     lines += [
-        f"- accepted: `{each['api']}` `{each['path']}`: {each['reason']} (met {each['count']:,} times)"
+        f"| {'order' if each.get('is_order') else 'value'} | `{each['api']}` "
+        f"`{each['path'].replace('|', '&#124;')}` | {each['count']:,} | {each['reason']} |"
         for each in run["accepted"]
+    ]
+    lines += ["", "| not compared | values | reason |", "|---|--:|---|"]
+    lines += [
+        f"| {each['what']} | {each['count']:,} | {each['reason']} |"
+        for each in run.get("masked", ())
     ]
     return "\n".join(lines)
 
@@ -158,5 +165,5 @@ def compared() -> str:
     return (
         f"The same {requests:,} requests to both, in {len(run['apis'])} APIs and {versions} versions, "
         f"{fields:,} fields of answers compared: {left} differences left, {len(run['accepted'])} kinds "
-        "accepted, each with its reason."
+        f"accepted and {len(run.get('masked', ()))} not compared, each with its reason."
     )
