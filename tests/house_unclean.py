@@ -1,4 +1,5 @@
-"""Rooms that do not keep every ban yet: at most so many offences each. Only shrinks; empty at the end.
+"""Rooms that do not keep every ban yet: at most so many offences each. Only shrinks; empty at the
+end.
 
 `python -m tests.house_unclean ROOM` lists a room's offences.
 """

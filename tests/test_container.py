@@ -1,4 +1,4 @@
-"""What can be checked of the container without an engine: that its settings mean what they should."""
+"""Checks of the container without an engine: its settings mean what they should."""
 
 import re
 from fnmatch import fnmatch

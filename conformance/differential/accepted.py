@@ -1,8 +1,8 @@
 """The differences that stay, each with its reason: better on purpose, or out of reach by nature.
 
-What users are promised to be better (ready when answered, no delay of the first join, a parked Fetch
-answered early) shows in when an answer comes, not in what it says, and so needs no entry here: the
-referee waits for Apache Kafka (`Side.settle`), and asks again where it says "not yet".
+What users are promised to be better (ready when answered, no delay of the first join, a parked
+Fetch answered early) shows in when an answer comes, not in what it says, and so needs no entry
+here: the referee waits for Apache Kafka (`Side.settle`), and asks again where it says "not yet".
 """
 
 from __future__ import annotations

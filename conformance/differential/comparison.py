@@ -40,7 +40,7 @@ class Difference(AssertionError):
 
 @dataclass
 class Tally:
-    """What was compared, by source of the requests."""
+    """Counts of what was compared, by source of the requests."""
 
     requests: Counter[tuple[ApiKey, int]] = field(default_factory=Counter)
     errors: Counter[tuple[ApiKey, int]] = field(default_factory=Counter)

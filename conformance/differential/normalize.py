@@ -69,7 +69,7 @@ BATCH_HEADER_BYTES = 61
 
 
 class Names:
-    """What one broker's ids and addresses stand for; `masked` counts what is not compared."""
+    """Names for one broker's ids and addresses. `masked` counts what is not compared."""
 
     def __init__(self, addresses: list[str], log_directory: str) -> None:
         self.addresses, self.log_directory = addresses, log_directory
@@ -106,7 +106,8 @@ class Names:
         return self.named(name, value)
 
     def is_foreign(self, item: Any) -> bool:
-        """What another story or script has made; what coordinators wrote is of no one size."""
+        """True if another story or script has made it. Logs of coordinators count as foreign,
+        too."""
         names = [getattr(part, "entity_name", None) for part in getattr(item, "entity", ())]
         if OWN in names:
             return True
@@ -121,7 +122,7 @@ class Names:
         return bool(names) and not any(str(each).startswith(self.prefix) for each in names)
 
     def mask(self, name: str, shown: str, count: int = 1) -> str:
-        """What stands instead of a value that is not compared, for the reason in accepted.py."""
+        """The stand-in of a value that is not compared, for the reason in accepted.py."""
         self.masked[name] += count
         return shown
 
@@ -260,14 +261,15 @@ def _field_names(class_: type[Any]) -> tuple[str, ...]:
 
 @cache
 def kafka_text(topic_id: UUID) -> str:
-    """As Kafka writes ids: base64 for URLs, without the padding."""
+    """An id as Kafka writes it: base64 for URLs, without the padding."""
     import base64
 
     return base64.urlsafe_b64encode(topic_id.bytes).decode().rstrip("=")
 
 
 def in_one_order(value: Any, name: str = "") -> Any:
-    """With its lists sorted: most come out of hash tables, and the protocol promises them no order."""
+    """With its lists sorted: most come out of hash tables, and the protocol promises them no
+    order."""
     if isinstance(value, dict):
         return {each: in_one_order(part, each) for each, part in value.items()}
     if not isinstance(value, list):
@@ -279,7 +281,8 @@ def in_one_order(value: Any, name: str = "") -> Any:
 
 
 def reordered(expected: Any, seen: Any, path: str) -> Iterator[str]:
-    """The paths of lists that have the same items in another order; items by what they are known by."""
+    """The paths of lists that have the same items in another order; items by what they are known
+    by."""
     if isinstance(expected, dict) and isinstance(seen, dict):
         for name in expected.keys() & seen.keys():
             yield from reordered(expected[name], seen[name], f"{path}.{name}")
@@ -295,13 +298,13 @@ def reordered(expected: Any, seen: Any, path: str) -> Iterator[str]:
 
 
 def identity(item: Any) -> str:
-    """What an item of a list is known by; all of it where it has no name."""
+    """The name of an item of a list, or all of it where it has none."""
     known = [item[name] for name in _KNOWN_BY if name in item] if isinstance(item, dict) else []
     return json.dumps(known or item, sort_keys=True, default=repr)
 
 
 def place(item: Any) -> tuple[str, str]:
-    """Where it stands in a list: by what it is known by, then by all that there is of it."""
+    """The sort key of an item: its name, then all of it."""
     known = [item[name] for name in _KNOWN_BY if name in item] if isinstance(item, dict) else []
     return (
         json.dumps(known, default=repr),

@@ -1,4 +1,5 @@
-"""kafkalite with one fault planted: `python -m conformance.differential.planted_faults NAME [FLAGS]`.
+"""kafkalite with one fault planted: `python -m conformance.differential.planted_faults NAME
+[FLAGS]`.
 
 The command runs as its users start it, and one function of the broker gives a wrong result.
 """

@@ -1,4 +1,5 @@
-"""The referee itself: a broker with one fault planted is caught by scripts, by stories and by recordings."""
+"""The referee itself: a broker with one fault planted is caught by scripts, by stories and by
+recordings."""
 
 from __future__ import annotations
 

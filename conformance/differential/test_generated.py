@@ -75,7 +75,8 @@ def options(*, examples: int) -> settings:
 
 
 def test_every_api_in_every_version(tell: Tell, pair: Pair) -> None:
-    """One long story has them all: a version that is missing here is one that cannot be generated."""
+    """One long story has them all: a version that is missing here is one that cannot be
+    generated."""
 
     each_once = st.tuples(*itertools.starmap(step, served()))
 

@@ -1,4 +1,5 @@
-"""Every declared message in every version, and Hypothesis strategies that make instances of them."""
+"""Every declared message in every version, and Hypothesis strategies that make instances of
+them."""
 
 from __future__ import annotations
 
@@ -86,7 +87,8 @@ def every_version() -> list[tuple[type[Any], int]]:
 
 
 def fitting(value: Any, version: int) -> Any:
-    """The message as far as a version has fields for it: one request can so be asked in every version."""
+    """The message as far as a version has fields for it: one request can so be asked in every
+    version."""
     kept: dict[str, Any] = {}
     class_: type[Any] = value.__class__
     for field in fields_of(class_):
@@ -103,7 +105,7 @@ def fitting(value: Any, version: int) -> Any:
 
 
 def name_of(case: tuple[type[Any], int]) -> str:
-    """What a test of one message in one version is called."""
+    """The name of a test of one message in one version."""
     return f"{case[0].__name__}-{case[1]}"
 
 

@@ -55,7 +55,7 @@ def spark() -> str:
 
 
 def files_of(name: str) -> str:
-    """What passed of each file on either broker."""
+    """The passed tests of each file on either broker."""
     runs = result()[name]
     lines = ["| scenarios | on Apache Kafka | on kafkalite |", "|---|--:|--:|"]
     for path in sorted({path for run in runs.values() for path in run["files"]}):
@@ -107,7 +107,7 @@ def clients() -> str:
 
 @once_run("differential")
 def differences() -> str:
-    """What the referee compared, by source of the requests, and every difference that is left."""
+    """The referee's figures by source of the requests, and every difference that is left."""
     run = result()["differential"]
     lines = [
         "| requests | sent to both | APIs x versions | fields compared | differences | took |",
@@ -136,7 +136,7 @@ def differences() -> str:
 
 
 def summary() -> str:
-    """What the README says of it."""
+    """The summary for the README."""
     card = result()
     lines = [
         f"| against Apache Kafka {card['kafka']} | Apache Kafka | kafkalite |",

@@ -205,7 +205,7 @@ class ConfigChanges:
                 )
 
     def _check_dynamic(self, name: str, configs: Configs, changed: Sequence[str]) -> None:
-        """Whether a running node takes these, at this level (DynamicBrokerConfig.validate)."""
+        """True if a running node takes these, at this level (DynamicBrokerConfig.validate)."""
         # Kafka keeps what it does not know: it may be a plugin's.
         changed = [key for key in changed if find(key) is not None]
         static = [key for key in changed if not _definition(key).dynamic]

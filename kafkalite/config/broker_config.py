@@ -51,7 +51,7 @@ class BrokerConfig:
     """
 
     def __init__(self, properties: Mapping[str, str] | None = None) -> None:
-        """Of what a program gives. Raises ConfigError; unknown names are refused."""
+        """Takes what a program gives. Raises ConfigError, also for unknown names."""
         properties = properties or {}
         check(properties, strict_names=True)
         self._initialize(properties)
@@ -181,11 +181,11 @@ class BrokerConfig:
 
     @property
     def data_directory(self) -> Path:
-        """Where everything is kept."""
+        """The directory that everything is kept in."""
         return Path(self.log_dirs[0])
 
     def is_cordoned(self, directory: str | Path, node_id: int | None = None) -> bool:
-        """Whether a data directory gets no new partitions (KIP-1066)."""
+        """True if a data directory gets no new partitions (KIP-1066)."""
         cordoned = self.items("cordoned.log.dirs", node_id)
         names = (EVERY_LOG_DIR, str(directory), str(Path(directory).absolute()))
         return any(name in cordoned for name in names)
@@ -217,11 +217,12 @@ class BrokerConfig:
         return own
 
     def listeners(self, node_id: int | None = None) -> list[Listener]:
-        """What a node listens on. Each further node takes the next port, if the port is not 0."""
+        """The addresses a node listens on. Each further node takes the next port, if it is not
+        0."""
         return self._for_node("listeners", self.items("listeners"), node_id)
 
     def advertised_listeners(self, node_id: int | None = None) -> list[Listener]:
-        """What clients are told; port 0 stands for the port that the listener got."""
+        """The addresses clients are told. Port 0 stands for the port that the listener got."""
         return [
             replace(listener, host=listener.host or socket.getfqdn())
             for listener in self._advertised(node_id)
@@ -244,7 +245,7 @@ class BrokerConfig:
         ]
 
     def _check_together(self) -> None:
-        """What no single value shows. Raises ConfigError."""
+        """Check values against each other. Raises ConfigError."""
         listeners = {listener.name for listener in self.listeners()}
         if not listeners:
             raise ConfigError("listeners: there is no listener for clients")

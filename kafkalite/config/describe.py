@@ -91,7 +91,7 @@ def describe_topic(
 
 
 def effective_source(config: BrokerConfig, name: str, overrides: Mapping[str, str]) -> ConfigSource:
-    """Where a topic config's value comes from, under whatever name (as CreateTopics answers)."""
+    """The source of a topic config's value, under any of its names (as CreateTopics answers)."""
     if name in overrides:
         return ConfigSource.TOPIC
     for source, layer in _layers(config, config.node_id):
@@ -179,7 +179,7 @@ Layers = tuple[tuple[ConfigSource, Mapping[str, str]], ...]
 
 
 def _layers(config: BrokerConfig, node_id: int) -> Layers:
-    """Where a node's configs are set, the strongest first."""
+    """The places where a node's configs are set, the strongest first."""
     return (
         (ConfigSource.DYNAMIC_BROKER, config.dynamic_by_node.get(node_id, {})),
         (ConfigSource.DYNAMIC_DEFAULT_BROKER, config.dynamic_default),

@@ -1,4 +1,4 @@
-"""Where configs come from: a properties file, the environment, flags; the later win.
+"""Sources of configs: a properties file, the environment, flags. The later ones win.
 
 The environment is read as the apache/kafka image reads it: `KAFKA_LOG_RETENTION_MS` is
 log.retention.ms; one underscore stands for a dot, two for an underscore, three for a dash.
@@ -50,7 +50,8 @@ BUILT_IN: Final[Mapping[str, str]] = {
     "node.id": "1",
     "process.roles": "broker,controller",
 }
-# Kafka's defaults for internal topics, three replicas of which two must be in sync, need as many nodes.
+# Kafka's defaults for internal topics, three replicas of which two must be in sync, need as many
+# nodes.
 _REPLICATION_FACTORS: Final = (
     "offsets.topic.replication.factor",
     "share.coordinator.state.topic.replication.factor",

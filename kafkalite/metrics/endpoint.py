@@ -45,7 +45,7 @@ class MetricsEndpoint:
 
     @property
     def url(self) -> str:
-        """Where Prometheus finds it."""
+        """The address for Prometheus."""
         return f"http://{joined(*self._socket.getsockname()[:2])}/metrics"
 
     async def serve(self) -> None:
@@ -59,7 +59,8 @@ class MetricsEndpoint:
         self._socket.close()
 
     async def _render(self, accept: str) -> tuple[bytes, str]:
-        """Everything, as text: looked up here in slices, written in a thread that sees only values."""
+        """Everything, as text: looked up here in slices, written in a thread that sees only
+        values."""
         async with self._one_at_a_time:
             readings = Readings()
             services = self._services()

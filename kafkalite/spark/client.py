@@ -1,8 +1,9 @@
 """A small synchronous Kafka client: what a Spark task needs, and no more.
 
-One request at a time, to the leader of the partition or the coordinator it is for. An error that Kafka
-calls retriable, and a connection that is lost, are tried again with new metadata until the time is over.
-Source: Kafka's NetworkClient and Fetcher for who is asked what; the protocol is kafkalite.wire.
+One request at a time, to the leader of the partition or the coordinator it is for. An error that
+Kafka calls retriable, and a connection that is lost, are tried again with new metadata until the
+time is over. Source: Kafka's NetworkClient and Fetcher for who is asked what; the protocol is
+kafkalite.wire.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class OffsetAndTimestamp(NamedTuple):
 
 
 class Fetched(NamedTuple):
-    """What one Fetch brought of a partition. `aborted` has (producer id, first offset).
+    """A partition's part of one Fetch. `aborted` has (producer id, first offset).
 
     The records are good until the connection is asked again.
     """
@@ -74,7 +75,8 @@ class Fetched(NamedTuple):
 class Client:
     """Connections to the brokers of a cluster, made when needed.
 
-    Methods raise BrokerError when the time is over or the answer is final, UnknownTopic, OffsetOutOfRange.
+    Methods raise BrokerError when the time is over or the answer is final, UnknownTopic,
+    OffsetOutOfRange.
     """
 
     def __init__(
@@ -111,7 +113,7 @@ class Client:
         self._connections.clear()
 
     def rest(self) -> None:
-        """Close the connections on which an answer comes that nobody waits for."""
+        """Close the connections on which an unwanted response is under way."""
         for address, connection in list(self._connections.items()):
             if not connection.is_at_rest:
                 self._connections.pop(address).close()
@@ -137,7 +139,8 @@ class Client:
         raise ConnectionLost("; ".join(dict.fromkeys(problems))) from problem
 
     def retry(self, what: str, attempt: Callable[[], Any]) -> Any:
-        """Attempt until it works. Raises BrokerError when the time is over, or at once what is final."""
+        """Attempt until it works. Raises BrokerError when the time is over, or at once what is
+        final."""
         deadline = time.monotonic() + self._retry_seconds
         is_told = False
         while True:
@@ -197,7 +200,7 @@ class Client:
         return answer
 
     def leader(self, partition: TopicPartition) -> tuple[str, int]:
-        """Where the partition's leader is. Raises BrokerError, UnknownTopic, OSError."""
+        """The address of the partition's leader. Raises BrokerError, UnknownTopic, OSError."""
         if partition not in self._leaders:
             answer = self._metadata([partition[0]])
             if any(t.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION for t in answer.topics):
@@ -295,7 +298,8 @@ class Client:
     ) -> int:
         """Append one batch, acknowledged by all in-sync replicas; its base offset.
 
-        Sent again until an answer comes: the batch must have a producer id, or it may be there twice.
+        Sent again until an answer comes: the batch must have a producer id, or it may be there
+        twice.
         """
         name = f"{partition[0]}-{partition[1]}"
         if any(batch[:8]):
@@ -360,7 +364,8 @@ class Client:
             raise BrokerError(str(error), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) from error
 
     def partitions_to_write(self, topic: str, seconds: float = AUTO_CREATE_SECONDS) -> list[int]:
-        """As a producer asks: the broker may create the topic. Raises UnknownTopic when it does not."""
+        """Ask as a producer does: the broker may create the topic. Raises UnknownTopic if it does
+        not."""
         deadline = time.monotonic() + seconds
         asked = [MetadataRequestTopic(name=topic)]
         request = MetadataRequest(topics=asked, allow_auto_topic_creation=True)
@@ -428,6 +433,6 @@ __all__ = [
 
 
 def _located(address: tuple[str, int], error: OSError) -> str:
-    """What went wrong, and at which address."""
+    """The problem with the address it happened at."""
     where, text = "{}:{}".format(*address), str(error.strerror or error)
     return text if text.startswith(where) else f"{where}: {text}"

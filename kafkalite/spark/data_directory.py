@@ -2,8 +2,9 @@
 
 Nothing is written, nothing is locked, and the broker may be running, stopped or killed:
 
-- **running** (it holds `.lock`): up to the high watermark in `replication-offset-checkpoint`, which it
-  writes every `replica.high.watermark.checkpoint.interval.ms`; who wants the newest asks the broker;
+- **running** (it holds `.lock`): up to the high watermark in `replication-offset-checkpoint`, which
+  it writes every `replica.high.watermark.checkpoint.interval.ms` (the broker itself knows the
+  newest);
 - **stopped** (it left `.kafka_cleanshutdown`): the same checkpoint, which is then the last word;
 - **killed**: up to the end of the last whole batch, as the next start will find it.
 """
@@ -81,7 +82,7 @@ def _logs(data_dir: Path) -> Iterator[StoredPartition]:
 
 
 def _holds_log(path: Path) -> bool:
-    """Whether it has a segment, or the topic id that a broker writes when it makes the log."""
+    """True if it has a segment, or the topic id that a broker writes when it makes the log."""
     if not path.is_dir():
         return False
     return any(
@@ -105,7 +106,7 @@ def check_is_data_directory(data_dir: Path) -> None:
 
 
 def partition_directory(data_dir: Path, topic: str, partition: int) -> Path:
-    """Where that log lies. Raises NotADataDirectory, UnknownTopic."""
+    """The directory of that log. Raises NotADataDirectory, UnknownTopic."""
     path = data_dir / f"{topic}-{partition}"
     if not path.is_dir():
         check_is_data_directory(data_dir)
@@ -114,10 +115,10 @@ def partition_directory(data_dir: Path, topic: str, partition: int) -> Path:
 
 
 def is_held(data_dir: Path) -> bool:
-    """Whether a living broker has the directory.
+    """True if a living broker has the directory.
 
-    Asks about the lock without taking it. In a broker's own process the file is not even opened: closing
-    it would give up the lock.
+    Asks about the lock without taking it. In a broker's own process the file is not even opened:
+    closing it would give up the lock.
     """
     log_directory = sys.modules.get("kafkalite.log.directory")  # a broker here has imported it
     if log_directory is not None and log_directory.is_locked_here(data_dir):
@@ -140,7 +141,9 @@ def bounds(
     partition: int,
     isolation: Isolation = Isolation.READ_UNCOMMITTED,
 ) -> Bounds:
-    """What of a partition may be read. Raises NotADataDirectory, UnknownTopic, DamagedLog."""
+    """The offsets of a partition that may be read.
+
+    Raises NotADataDirectory, UnknownTopic, DamagedLog."""
     path = partition_directory(data_dir, topic, partition)
     start = log_start_offset(data_dir, topic, partition)
     end = _end_offset(data_dir, topic, partition, path, start)
@@ -152,7 +155,8 @@ def bounds(
 
 
 def log_start_offset(data_dir: Path, topic: str, partition: int) -> int:
-    """The first offset that is not deleted: where the first segment begins, or DeleteRecords cut."""
+    """The first offset that is not deleted: where the first segment begins, or DeleteRecords
+    cut."""
     path = partition_directory(data_dir, topic, partition)
     segments = segment_files.list_segments(path)
     first = segments[0].base_offset if segments else 0

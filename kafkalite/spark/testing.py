@@ -7,10 +7,10 @@
             cls.kafka_utils = KafkaUtils()
             cls.kafka_utils.setup()
 
-PySpark tests its Kafka connector with a class of this name (`pyspark.sql.tests.streaming.kafka_utils`,
-SPARK-55306), which starts a container. Names, arguments and behaviour here are the same, so a change of
-the import is all it takes; the broker is kafkalite in a thread. What a container cannot do is added:
-`force_data_loss`, `make_gap` and `clean_now`.
+PySpark tests its Kafka connector with a class of this name
+(`pyspark.sql.tests.streaming.kafka_utils`, SPARK-55306), which starts a container. Names, arguments
+and behaviour here are the same, so a change of the import is all it takes; the broker is kafkalite
+in a thread. What a container cannot do is added: `force_data_loss`, `make_gap` and `clean_now`.
 
 `producer`, `admin_client` and `send_messages` need kafka-python, as there.
 """
@@ -126,7 +126,8 @@ class KafkaUtils:
                 running.delete_topic(name)
 
     def send_messages(self, topic: str, messages: Sequence[tuple[Any, Any]]) -> None:
-        """Send (key, value) pairs, as text (None stays null), and wait until all are acknowledged."""
+        """Send (key, value) pairs, as text (None stays null), and wait until all are
+        acknowledged."""
         producer = self.producer
         futures = [producer.send(topic, key=key, value=value) for key, value in messages]
         producer.flush()
@@ -236,7 +237,8 @@ class KafkaUtils:
     def make_gap(self, topic: str, partition: int, first_offset: int, end_offset: int) -> None:
         """Take the records [first_offset, end_offset) out, as compaction would: offsets stay.
 
-        Raises KeyError for a partition that does not exist, KafkaError where it has no such records.
+        Raises KeyError for a partition that does not exist, KafkaError where it has no such
+        records.
         """
         self._assert_initialized().make_gap(topic, partition, first_offset, end_offset)
 

@@ -58,7 +58,7 @@ class Audit:
         return not self.damage
 
     def write_json(self, path: Path) -> None:
-        """As audit.json of the report. Raises OSError."""
+        """Write audit.json of the report. Raises OSError."""
         path.write_bytes(as_json(self))
 
     def __str__(self) -> str:
@@ -111,7 +111,7 @@ def audit(
 
 @dataclass(slots=True)
 class Plan:
-    """What is to be audited, and what the files of the directory itself say."""
+    """The partitions to audit, and what the files of the directory itself say."""
 
     root: Path
     is_held: bool

@@ -1,4 +1,4 @@
-"""What a user did wrong, or a file is at fault for: one sentence, and nothing half-written."""
+"""Errors of the user or of a file: one sentence, and nothing half-written."""
 
 from __future__ import annotations
 

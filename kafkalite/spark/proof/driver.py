@@ -2,8 +2,8 @@
 
     python -m kafkalite.spark.proof.driver --bootstrap HOST:PORT --directory DIR [--jars ...]
 
-Two queries, each with a checkpoint: the source topic to Parquet, and to another topic. With --to-the-end
-they stop when all is copied; else they run until they are killed, or fail.
+Two queries, each with a checkpoint: the source topic to Parquet, and to another topic. With
+--to-the-end they stop when all is copied; else they run until they are killed, or fail.
 """
 
 from __future__ import annotations

@@ -65,7 +65,8 @@ class BrokerProcess:
         self._child: Child | None = None
 
     def start(self) -> str:
-        """Start, and wait until clients can connect; the bootstrap address. Raises PipelineError."""
+        """Start, and wait until clients can connect; the bootstrap address. Raises
+        PipelineError."""
         self._ready.unlink(missing_ok=True)
         command = ["-m", "kafkalite", "--port", str(self._port), "--data-dir", str(self.data_dir)]
         command += ["--ready-file", str(self._ready), "--log-level", "warning"]
@@ -110,7 +111,7 @@ class DriverProcess:
 
     @property
     def has_begun(self) -> bool:
-        """Whether any driver of this proof had its queries running."""
+        """True if any driver of this proof had its queries running."""
         return self._begun.exists()
 
     def kill(self) -> None:

@@ -48,7 +48,7 @@ class Kill:
 
 
 def plan_kills(seed: int, records: int, kills: int) -> list[Kill]:
-    """Where broker and driver die: one after the other in turn, at seeded points."""
+    """The points at which broker and driver die: in turn, from the seed."""
     chance = random.Random(seed)
     points = sorted(
         chance.sample(range(records // 20, max(records * 9 // 10, records // 20 + kills)), kills)
@@ -198,8 +198,8 @@ def prove(
         seed: of the records, and of where the kills strike.
         jars: Spark's Kafka connector and what it needs, separated by commas; or
         packages: its name in Maven Central; PySpark's own version by default.
-        plant: "lost-batch" or "repeated-batch": a bug of the broker's, which must make the proof fail.
-        seconds: the source is fed over about so long.
+        plant: "lost-batch" or "repeated-batch": a bug of the broker's, which must make the proof
+        fail. seconds: the source is fed over about so long.
 
     Raises PipelineError: the proof could not be carried out.
     """

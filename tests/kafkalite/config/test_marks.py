@@ -94,7 +94,7 @@ def patterns_in_code() -> tuple[re.Pattern[str], ...]:
 
 
 def is_put_together(name: str) -> bool:
-    """Whether a pattern gives the name, with parts that stand in the code, too."""
+    """True if a pattern gives the name, with parts that stand in the code, too."""
     return any(
         (match := pattern.fullmatch(name)) and set(match.groups()) <= names_in_code()
         for pattern in patterns_in_code()

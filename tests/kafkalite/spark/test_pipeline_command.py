@@ -1,4 +1,5 @@
-"""`kafkalite pipeline`: what is wrong is one sentence and exit code 2, and nothing is half-written."""
+"""`kafkalite pipeline`: what is wrong is one sentence and exit code 2, and nothing is
+half-written."""
 
 from __future__ import annotations
 

@@ -11,7 +11,8 @@ import pytest
 from kafkalite.spark.testing import KafkaUtils
 from kafkalite.wire.errors import KafkaError
 
-# The methods of pyspark.sql.tests.streaming.kafka_utils.KafkaUtils (SPARK-55306), with their arguments.
+# The methods of pyspark.sql.tests.streaming.kafka_utils.KafkaUtils (SPARK-55306), with their
+# arguments.
 METHODS = {
     "setup": [],
     "teardown": [],
