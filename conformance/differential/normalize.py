@@ -17,6 +17,7 @@ from typing import Any
 from uuid import UUID
 
 from kafkalite.apis import APIS
+from kafkalite.cluster.features import APIS_OF_FEATURES
 from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.messages import api_versions, describe_log_dirs, describe_quorum, fetch
 from kafkalite.wire.record_batch import RecordBatch, iterate_batches
@@ -127,13 +128,27 @@ class Names:
         return shown
 
     def served(self, answer: api_versions.ApiVersionsResponse) -> api_versions.ApiVersionsResponse:
-        """Without the APIs that kafkalite does not serve, and without the features' epoch."""
+        """Without the APIs that kafkalite does not serve, their features, and the features'
+        epoch."""
         there = [each for each in answer.api_keys if each.api_key in APIS]
         self.masked["apis not served"] += len(answer.api_keys) - len(there)
+        without = {
+            name for name, apis in APIS_OF_FEATURES.items() if not apis.issubset(APIS.keys())
+        }
         epoch = answer.finalized_features_epoch
         if epoch > 0:
             self.mask("metadata offsets", "an epoch")
-        return dataclasses.replace(answer, api_keys=there, finalized_features_epoch=min(epoch, 0))
+        return dataclasses.replace(
+            answer,
+            api_keys=there,
+            finalized_features_epoch=min(epoch, 0),
+            supported_features=[
+                each for each in answer.supported_features if each.name not in without
+            ],
+            finalized_features=[
+                each for each in answer.finalized_features if each.name not in without
+            ],
+        )
 
     def named(self, name: str, value: Any) -> Any:
         """A number or a text, by the name of its field."""

@@ -21,7 +21,7 @@ from uuid import uuid4
 from conformance.differential.broker_side import Side
 from conformance.differential.comparison import error_codes
 from conformance.harness.broker import SMALL
-from kafkalite.cluster.cluster import Cluster
+from kafkalite.cluster.sole_controller import SoleController
 from kafkalite.coordinators.transaction_coordinator.coordinator import TransactionCoordinator
 from kafkalite.coordinators.transaction_coordinator.transaction import LAST_EPOCH_OF_CLIENTS
 from kafkalite.testing import broker
@@ -112,15 +112,15 @@ def prepare(data_dir: Path) -> Ids:
 def directories_apart() -> Iterator[None]:
     """kafkalite's nodes share their directory, which Apache Kafka's controller takes for a
     mistake."""
-    write = Cluster.write
+    write = SoleController.write
 
-    def rewriting(cluster: Cluster, records: Sequence[object]) -> None:
+    def rewriting(cluster: SoleController, records: Sequence[object]) -> None:
         for record in records:
             if isinstance(record, RegisterBrokerRecord) and record.broker_id != 1:
                 record.log_dirs = [uuid4()]
         write(cluster, records)
 
-    with patch.object(Cluster, "write", rewriting):
+    with patch.object(SoleController, "write", rewriting):
         yield
 
 

@@ -244,8 +244,8 @@ def test_the_cluster(compare: Compare) -> None:
         ("upgrade", "--feature", "group.version=9"),
         ("upgrade", "--feature", "nonsense=1"),
         ("downgrade", "--feature", "metadata.version=29"),
-        ("downgrade", "--feature", "streams.version=0", "--dry-run"),
-        ("disable", "--feature", "streams.version", "--dry-run"),
+        ("downgrade", "--feature", "group.version=0", "--dry-run"),
+        ("disable", "--feature", "group.version", "--dry-run"),
         ("upgrade", "--release-version", "4.3", "--dry-run"),
     ):
         compare(tool, *arguments)
