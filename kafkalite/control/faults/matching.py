@@ -49,7 +49,7 @@ class Seen:
     def names(self) -> Names:
         """What the request names."""
         if self._names is None:
-            self._names = names_in(self.body)
+            self._names = names_in(self.body, self.version)
         return self._names
 
     @property

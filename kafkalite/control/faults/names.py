@@ -56,10 +56,10 @@ class Names:
     producers: set[int] = field(default_factory=set[int])
 
 
-def names_in(body: object) -> Names:
-    """What a request's body names."""
+def names_in(body: object, version: int) -> Names:
+    """What a request's body names, in the fields that this version has."""
     names = Names()
-    _walk(body, names)
+    _walk(body, version, names)
     if hasattr(body, "coordinator_keys"):
         _add_coordinator_keys(body, names)
     return names
@@ -70,7 +70,7 @@ def records_in(body: Any) -> Iterator[tuple[Place, bytes | memoryview]]:
     for topic in getattr(body, "topic_data", ()):
         for partition in topic.partition_data:
             if partition.records is not None:
-                yield (_topic_of(topic), partition.index), partition.records
+                yield (topic_of(topic), partition.index), partition.records
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +86,8 @@ class _Plan:
 
 
 @cache
-def _plan(class_: type[Any]) -> _Plan:
-    declared = {each.name: each for each in fields_of(class_)}
+def _plan(class_: type[Any], version: int) -> _Plan:
+    declared = {each.name: each for each in fields_of(class_) if each.is_in(version)}
     lists = tuple(
         (kind, name)
         for kind, known in _KINDS.items()
@@ -122,9 +122,9 @@ def _is_topic(class_: type[Any], declared: dict[str, Field]) -> bool:
     return "name" in declared and "Topic" in name and not name.endswith(("Config", "Configs"))
 
 
-def _walk(value: Any, names: Names) -> None:
+def _walk(value: Any, version: int, names: Names) -> None:
     class_: type[Any] = type(value)
-    plan = _plan(class_)
+    plan = _plan(class_, version)
     for kind, field_name in plan.lists:
         named = getattr(value, field_name)
         target: set[Any] = getattr(names, kind)
@@ -142,11 +142,11 @@ def _walk(value: Any, names: Names) -> None:
         inside = getattr(value, each.name)
         for one in inside if isinstance(inside, list) else (inside,):
             if one is not None:
-                _walk(one, names)
+                _walk(one, version, names)
 
 
 def _add_topic(value: Any, plan: _Plan, names: Names) -> None:
-    topic = _topic_of(value)
+    topic = topic_of(value)
     partitions: list[Any] = getattr(value, plan.partitions.name) if plan.partitions else []
     if not partitions:
         names.places.append((topic, None))
@@ -156,7 +156,8 @@ def _add_topic(value: Any, plan: _Plan, names: Names) -> None:
         _add_producer(partition, names)
 
 
-def _topic_of(value: Any) -> str | UUID:
+def topic_of(value: Any) -> str | UUID:
+    """A topic's id where it is given, else its name."""
     topic_id: UUID = getattr(value, "topic_id", NO_UUID)
     if topic_id != NO_UUID:
         return topic_id
