@@ -247,7 +247,7 @@ def write_ready_file(broker: Broker, path: Path) -> None:
     ready = {
         "bootstrap": broker.bootstrap,
         "pid": os.getpid(),
-        "cluster_id": broker.cluster.cluster_id,
+        "cluster_id": broker.services.cluster.cluster_id,
         "data_dir": str(broker.config.data_directory.absolute()),
     }
     if broker.metrics is not None:

@@ -19,7 +19,9 @@ from kafkalite.log.cleaner import Cleaner, Throttle
 from kafkalite.wire.errors import KafkaError
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
+    from kafkalite.cluster.cluster import Cluster
+    from kafkalite.config import BrokerConfig
+    from kafkalite.log.manager import LogManager
 
 logger = logging.getLogger(__name__)
 
@@ -38,10 +40,17 @@ _SNAPSHOT_CHECK_SECONDS: Final = 1.0
 class Background:
     """The jobs of one broker, and how often each is done."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
-        self._config = broker.config
-        self._logs = broker.logs.manager
+    def __init__(
+        self,
+        config: BrokerConfig,
+        cluster: Cluster,
+        logs: LogManager,
+        now_ms: Callable[[], int],
+    ) -> None:
+        self._config = config
+        self._cluster = cluster
+        self._logs = logs
+        self._now_ms = now_ms
         self._cleaner = Cleaner(
             self._logs.directories,
             dedupe_buffer_bytes=self._config.integer("log.cleaner.dedupe.buffer.size"),
@@ -94,7 +103,7 @@ class Background:
         while True:
             await trio.sleep(seconds)
             self._logs.unlink_deleted()
-            for flush in chain(self._logs.flushes_due(self._broker.now_ms()), self._logs.rolled()):
+            for flush in chain(self._logs.flushes_due(self._now_ms()), self._logs.rolled()):
                 try:
                     await trio.to_thread.run_sync(flush.run)
                 except OSError as error:
@@ -120,7 +129,7 @@ class Background:
 
     async def _snapshot_metadata(self) -> None:
         """Write a snapshot of the metadata whenever one is due; in a thread, from what it is now."""
-        cluster = self._broker.cluster
+        cluster = self._cluster
         while True:
             await trio.sleep(_SNAPSHOT_CHECK_SECONDS)
             if not cluster.is_snapshot_due:
@@ -137,7 +146,7 @@ class Background:
             return
         while True:
             await trio.sleep(self._config.integer("leader.imbalance.check.interval.seconds"))
-            self._broker.cluster.balance_leaders()
+            self._cluster.balance_leaders()
 
     async def _clean(self) -> None:
         """Compact the logs that need it, one after the other."""

@@ -4,8 +4,7 @@
         await nursery.start(broker.serve)       # clients can connect
         broker.stop()                           # serve answers what is in flight, then returns
 
-Everything that requests share hangs on the broker, and nothing is global: several brokers live in
-one process without knowing of each other.
+What requests share is in `Broker.services` (services.py); nothing is global.
 """
 
 from __future__ import annotations
@@ -26,12 +25,10 @@ from kafkalite.cluster.metadata_log import MetadataLog, MetadataLogConfig
 from kafkalite.config import BrokerConfig
 from kafkalite.coordinators.group_coordinator_adapter import open_group_coordinator
 from kafkalite.coordinators.produce_transactions import open_transaction_coordinator
-from kafkalite.coordinators.transaction_coordinator.coordinator import TransactionCoordinator
-from kafkalite.group_coordinator.coordinator import GroupCoordinator
 from kafkalite.log.errors import DataDirectoryInUse, InconsistentDataDirectory
 from kafkalite.replica.fetch_sessions import FetchSessionCache
 from kafkalite.replica.partition_logs import PartitionLogs
-from kafkalite.replica.replica_moves import LogMoves
+from kafkalite.replica.replica_moves import ReplicaMoves
 from kafkalite.replica.topics import Topics
 from kafkalite.server.dispatch import Dispatcher
 from kafkalite.server.listener import (
@@ -41,6 +38,7 @@ from kafkalite.server.listener import (
     open_listeners,
     open_node_listeners,
 )
+from kafkalite.services import Services
 from kafkalite.wire.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -62,13 +60,8 @@ def wall_clock_ms() -> int:
 class Broker:
     """One process' nodes over one set of logs."""
 
-    cluster: Cluster
-    topics: Topics
-    group_coordinator: GroupCoordinator
-    transaction_coordinator: TransactionCoordinator
-    logs: PartitionLogs
+    services: Services
     background: Background
-    log_moves: LogMoves
 
     def __init__(
         self,
@@ -81,9 +74,8 @@ class Broker:
         self.config = config
         self._owns_loop = owns_loop
         self.now_ms = now_ms
-        self.visible_after_flush = config.boolean("kafkalite.visible.after.flush")
         self.listeners: list[Listener] = []
-        self.fetch_sessions = {node_id: self._new_sessions() for node_id in config.node_ids}
+        self._fetch_sessions = {node_id: self._new_sessions() for node_id in config.node_ids}
         self.stopped = trio.Event()
         self._stop = trio.Event()
         self._accept_on: Callable[[Listener], None]
@@ -105,11 +97,6 @@ class Broker:
         for listener in self.listeners:
             first.setdefault(listener.node_id, listener)
         return ",".join(listener.advertised_address for listener in first.values())
-
-    @property
-    def connection_count(self) -> int:
-        """Connections that are open."""
-        return len(self._connections)
 
     def __enter__(self) -> Self:
         try:
@@ -133,31 +120,41 @@ class Broker:
         self._stack.close()
 
     def _open(self, stack: ExitStack) -> None:
-        self.logs = PartitionLogs(self.config, self.now_ms)
-        stack.callback(self.logs.close)
+        config, now_ms = self.config, self.now_ms
+        logs = PartitionLogs(config, now_ms)
+        stack.callback(logs.close)
         self.listeners = open_listeners(self.config)
         stack.callback(self._close_listeners)
         self._open_metrics(stack)
+        cluster = Cluster(
+            self._open_metadata(logs),
+            config,
+            cluster_id=logs.cluster_id,
+            directory_ids=logs.directory_ids,
+            place_log=logs.place,
+        )
+        logs.remove_strays(cluster.image)
+        topics = Topics(cluster, logs)
+        replica_moves = ReplicaMoves(config, cluster, topics, logs)
+        cluster.start(self._endpoints())
+        groups = open_group_coordinator(config, cluster, topics, now_ms)
+        transactions = open_transaction_coordinator(config, cluster, topics, groups, now_ms)
+        self.services = Services(
+            config=config,
+            cluster=cluster,
+            topics=topics,
+            logs=logs,
+            group_coordinator=groups,
+            transaction_coordinator=transactions,
+            fetch_sessions=self._fetch_sessions,
+            replica_moves=replica_moves,
+            now_ms=now_ms,
+        )
+        self.background = Background(config, cluster, logs.manager, now_ms)
         measured = None if self.metrics is None else self.metrics.requests.measured
         self._connections = Connections(
-            Dispatcher(self, measured), self.config, owns_loop=self._owns_loop
+            Dispatcher(self.services, measured), config, owns_loop=self._owns_loop
         )
-        self.cluster = Cluster(
-            self._open_metadata(),
-            self.config,
-            cluster_id=self.logs.cluster_id,
-            directory_ids=self.logs.directory_ids,
-            place_log=self.logs.place,
-        )
-        self.logs.remove_strays(self.cluster.image)
-        self.topics = Topics(self.cluster, self.logs)
-        self.log_moves = LogMoves(self)
-        self.cluster.start(self._endpoints())
-        self.group_coordinator = open_group_coordinator(
-            self.config, self.cluster, self.topics, self.now_ms
-        )
-        self.transaction_coordinator = open_transaction_coordinator(self)
-        self.background = Background(self)
 
     def _open_metrics(self, stack: ExitStack) -> None:
         port = self.config["kafkalite.metrics.port"]
@@ -167,10 +164,15 @@ class Broker:
 
         host = self.config.string("kafkalite.metrics.host")
         host = self.config.listeners()[0].host if host is None else host
-        self.metrics = MetricsEndpoint(self, host, self.config.integer("kafkalite.metrics.port"))
+        self.metrics = MetricsEndpoint(
+            lambda: self.services,
+            lambda: len(self._connections),
+            host,
+            self.config.integer("kafkalite.metrics.port"),
+        )
         stack.callback(self.metrics.close)
 
-    def _open_metadata(self) -> MetadataLog:
+    def _open_metadata(self, logs: PartitionLogs) -> MetadataLog:
         integer = self.config.integer
         config = MetadataLogConfig(
             **{
@@ -178,7 +180,7 @@ class Broker:
                 for field in fields(MetadataLogConfig)
             }
         )
-        return MetadataLog(self.logs.open_metadata(), self.now_ms, config)
+        return MetadataLog(logs.open_metadata(), self.now_ms, config)
 
     def _close_listeners(self) -> None:
         for listener in self.listeners:
@@ -196,12 +198,13 @@ class Broker:
 
     async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Serve clients until `stop`; has started when they can connect."""
+        services = self.services
         try:
             async with trio.open_nursery() as nursery:
                 self.background.start(nursery)
-                nursery.start_soon(self.log_moves.run)
-                await nursery.start(self.group_coordinator.run)
-                await nursery.start(self.transaction_coordinator.run)
+                nursery.start_soon(services.replica_moves.run)
+                await nursery.start(services.group_coordinator.run)
+                await nursery.start(services.transaction_coordinator.run)
                 nursery.start_soon(self._connections.serve)
                 nursery.start_soon(self._connections.close_idle)
                 if self.metrics is not None:
@@ -211,7 +214,7 @@ class Broker:
                 task_status.started()
                 await self._stop.wait()
                 accepting.cancel()
-                self.group_coordinator.stop()
+                services.group_coordinator.stop()
                 await self._connections.stop(_STOP_PATIENCE_SECONDS)
                 nursery.cancel_scope.cancel()
         finally:
@@ -244,14 +247,14 @@ class Broker:
         Its connections are cut, its ports closed; others lead what it led, if they hold it, and
         coordinate what it coordinated. Raises KeyError if no such node is up.
         """
-        if node_id not in self.cluster.nodes:
+        if node_id not in self.services.cluster.nodes:
             raise KeyError(node_id)
         self._ports[node_id] = [each.port for each in self._listeners_of(node_id)]
         for listener in self._listeners_of(node_id):
             listener.close()
         self._connections.cut(node_id)
-        self.fetch_sessions[node_id] = self._new_sessions()
-        self.cluster.fence(node_id)
+        self._fetch_sessions[node_id] = self._new_sessions()
+        self.services.cluster.fence(node_id)
 
     def start_node(self, node_id: int) -> None:
         """Let a stopped node come back at its addresses, while serving.
@@ -264,7 +267,7 @@ class Broker:
             self.listeners[self.listeners.index(listener)] = opened
             self._accept_on(opened)
         del self._ports[node_id]
-        self.cluster.register(node_id, self._endpoints()[node_id])
+        self.services.cluster.register(node_id, self._endpoints()[node_id])
 
     def add_node(self) -> int:
         """Let a new node join, while serving; its id. Raises StartError if its port is taken.
@@ -274,11 +277,11 @@ class Broker:
         node_id = self.config.add_node()
         like = self._listeners_of(max(self._nodes_with_listeners()))
         opened = open_node_listeners(self.config, node_id, like)
-        self.fetch_sessions[node_id] = self._new_sessions()
+        self._fetch_sessions[node_id] = self._new_sessions()
         self.listeners += opened
         for listener in opened:
             self._accept_on(listener)
-        self.cluster.register(node_id, self._endpoints()[node_id])
+        self.services.cluster.register(node_id, self._endpoints()[node_id])
         return node_id
 
     def remove_node(self, node_id: int) -> None:
@@ -289,11 +292,11 @@ class Broker:
         """
         if self._nodes_with_listeners() == {node_id}:
             raise ValueError(f"node {node_id} is the only one")
-        if node_id in self.cluster.nodes:
+        if node_id in self.services.cluster.nodes:
             self.stop_node(node_id)
         del self._ports[node_id]
         self.listeners = [each for each in self.listeners if each.node_id != node_id]
-        self.cluster.unregister(node_id)
+        self.services.cluster.unregister(node_id)
 
     def _nodes_with_listeners(self) -> set[int]:
         return {listener.node_id for listener in self.listeners}

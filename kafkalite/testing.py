@@ -66,7 +66,7 @@ class broker:
 
     @property
     def cluster_id(self) -> str:
-        return self._running.cluster.cluster_id
+        return self._running.services.cluster.cluster_id
 
     @property
     def data_dir(self) -> Path:
@@ -93,12 +93,12 @@ class broker:
             -1 if replication_factor is None else replication_factor,
             configs={key: _text(value) for key, value in (configs or {}).items()},
         )
-        self._call(lambda: self._running.topics.create(new))
+        self._call(lambda: self._running.services.topics.create(new))
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic; KeyError if there is none of that name."""
         topic_id = self.topic_id(name)
-        self._call(lambda: self._running.topics.delete([topic_id]))
+        self._call(lambda: self._running.services.topics.delete([topic_id]))
 
     def stop_node(self, node_id: int) -> None:
         """Let a node go, as if its process had died; KeyError if it is not up."""
@@ -118,7 +118,7 @@ class broker:
 
     def topic_id(self, name: str) -> UUID:
         """A topic's id, or KeyError."""
-        topic = self._call(lambda: self._running.topics.get(name))
+        topic = self._call(lambda: self._running.services.topics.get(name))
         if topic is None:
             raise KeyError(name)
         return topic.topic_id
@@ -156,7 +156,7 @@ class broker:
         )
 
     def _partition(self, topic: str, index: int) -> Partition:
-        found = self._running.topics.get(topic)
+        found = self._running.services.topics.get(topic)
         if found is None or not 0 <= index < len(found.partitions):
             raise KeyError(f"{topic}-{index}")
         return found.partitions[index]

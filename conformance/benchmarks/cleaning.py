@@ -51,7 +51,7 @@ class Turns(trio.abc.Instrument):
 
 
 def partition_of(running: broker, topic: str) -> Partition:
-    found = running._running.topics.get(topic)
+    found = running._running.services.topics.get(topic)
     assert found is not None
     return found.partitions[0]
 

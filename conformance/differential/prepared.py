@@ -96,13 +96,13 @@ def prepare(data_dir: Path) -> Ids:
         )
         ask(side, ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest(topics=[lost]))
         # As after a crash between the decision and the first marker.
-        running._running.transaction_coordinator._write_markers = lambda _: None  # type: ignore[method-assign]
+        running._running.services.transaction_coordinator._write_markers = lambda _: None  # type: ignore[method-assign]
         ids = {
             ending.transactional_id: end(side, ending, *begin(side, ending)) for ending in ENDINGS
         }
-        ids[LAST_EPOCH] = run_out_of_epochs(side, running._running.transaction_coordinator)
+        ids[LAST_EPOCH] = run_out_of_epochs(side, running._running.services.transaction_coordinator)
         side.close()
-        cluster = running._running.cluster
+        cluster = running._running.services.cluster
         cluster.write([cluster._registration_change(1, fenced=1)])
     return ids
 

@@ -208,7 +208,7 @@ public class Referee {
         for (ApiMessageType api : ApiMessageType.values()) {
             short lowest = api.lowestSupportedVersion();
             short highest = api.highestSupportedVersion(false);
-            if (!api.listeners().contains(ApiMessageType.ListenerType.BROKER) || highest < lowest)
+            if (highest < lowest)
                 continue;
             int flexible = lowest;
             while (flexible <= highest && api.requestHeaderVersion((short) flexible) < 2)

@@ -23,16 +23,19 @@ from kafkalite.wire.fields import FieldType
 from kafkalite.wire.message_codec import build_body, join, parse_body
 from kafkalite.wire.schema import Field, Kind, Shape, fields_of, message_of
 
-# Between controllers, of tiered storage, and headers of the envelope: a client never meets them.
+# Between controllers, and of tiered storage: neither a client nor a broker meets them.
 LEFT_OUT = {
-    *("AllocateProducerIds", "AlterPartition", "AssignReplicasToDirs", "BeginQuorumEpoch"),
-    *("BrokerHeartbeat", "BrokerRegistration", "ControllerRegistration", "EndQuorumEpoch"),
-    *("Envelope", "FetchSnapshot", "UpdateRaftVoter", "Vote"),
-    *("RemoteLogSegmentMetadata", "RemoteLogSegmentMetadataUpdate", "DefaultPrincipalData"),
+    *("BeginQuorumEpoch", "ControllerRegistration", "EndQuorumEpoch", "UpdateRaftVoter", "Vote"),
+    *("RemoteLogSegmentMetadata", "RemoteLogSegmentMetadataUpdate"),
     *("RemoteLogSegmentMetadataSnapshot", "RemotePartitionDeleteMetadata"),
 }
 HEADERS = {"RequestHeader", "ResponseHeader", "RequestHeaderData", "ResponseHeaderData"}
 
+# Records that Kafka has as null until they are set, and could not send so.
+NULL_UNSENDABLE = {
+    "ShareFetchResponse$PartitionData": "records",
+    "FetchSnapshotResponse$PartitionSnapshot": "unalignedrecords",
+}
 EMPTY_BUFFER = "java.nio.HeapByteBuffer[pos=0 lim=0 cap=0]"
 
 
@@ -106,9 +109,10 @@ def test_defaults(kafka: Referee, class_: type[Any]) -> None:
 def assert_defaults(kafka: Referee, struct: type[Any], path: str) -> None:
     theirs = fields_in(kafka.new(path).replace(EMPTY_BUFFER, "[]"))
     ours = fields_in(as_text(struct()))
-    if path == "ShareFetchResponse$PartitionData":
-        assert theirs.pop("records") == "null"  # which it could not send
-        assert ours.pop("records") == "[]"
+    unsendable = NULL_UNSENDABLE.get(path)
+    if unsendable is not None:
+        assert theirs.pop(unsendable) == "null"
+        assert ours.pop(unsendable) == "[]"
     assert ours == {name: theirs[name] for name in ours}
 
 
@@ -171,7 +175,10 @@ def is_left_out(name: str) -> bool:
 
 
 def test_keys_versions_and_first_flexible_versions(kafka: Referee) -> None:
-    theirs = {tuple(row) for row in kafka.rows("apis")}
+    left_out = {name.lower() for name in LEFT_OUT}
+    theirs = {
+        tuple(row) for row in kafka.rows("apis") if row[1].replace("_", "").lower() not in left_out
+    }
     for kind in (Kind.REQUEST, Kind.RESPONSE):
         messages = [message_of(class_) for class_ in every_message()]
         ours = {

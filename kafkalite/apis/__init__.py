@@ -3,7 +3,7 @@
 Dispatch, the ApiVersions answer and the table in the README all derive from it; what is not here is
 not served and not advertised. A handler lives in `kafkalite/apis/<name>.py` as
 
-    async def handle(broker, context, request) -> response | None
+    async def handle(services, context, request) -> response | None
 
 and is imported by the first request that needs it, which keeps the start short.
 """

@@ -20,18 +20,20 @@ from kafkalite.wire.messages.add_offsets_to_txn import (
 )
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
+    from kafkalite.services import Services
 
 _PRODUCER_FENCED_SINCE: Final = 2
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: AddOffsetsToTxnRequest
+    services: Services, context: RequestContext, request: AddOffsetsToTxnRequest
 ) -> AddOffsetsToTxnResponse:
     try:
-        offsets = broker.topics.get(OFFSETS_TOPIC) or broker.topics.create_internal(OFFSETS_TOPIC)
+        offsets = services.topics.get(OFFSETS_TOPIC) or services.topics.create_internal(
+            OFFSETS_TOPIC
+        )
         partition = java_hash(request.group_id) % len(offsets.partitions)
-        broker.transaction_coordinator.add_partitions(
+        services.transaction_coordinator.add_partitions(
             Producer(request.transactional_id, request.producer_id, request.producer_epoch),
             context.node_id,
             frozenset({TopicPartition(OFFSETS_TOPIC, partition)}),

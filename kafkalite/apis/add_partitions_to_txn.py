@@ -28,7 +28,7 @@ from kafkalite.wire.messages.add_partitions_to_txn import (
 )
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
+    from kafkalite.services import Services
 
 _BATCHED_SINCE: Final = 4
 _PRODUCER_FENCED_SINCE: Final = 2
@@ -37,10 +37,10 @@ Codes = dict[TopicPartition, ErrorCode]
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: AddPartitionsToTxnRequest
+    services: Services, context: RequestContext, request: AddPartitionsToTxnRequest
 ) -> AddPartitionsToTxnResponse:
     if context.api_version >= _BATCHED_SINCE:
-        codes = [_add(broker, context, each) for each in request.transactions]
+        codes = [_add(services, context, each) for each in request.transactions]
         if any(ErrorCode.UNSUPPORTED_VERSION in each.values() for each in codes):
             return AddPartitionsToTxnResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
         return AddPartitionsToTxnResponse(
@@ -57,12 +57,12 @@ async def handle(
         producer_epoch=request.v3_and_below_producer_epoch,
         topics=request.v3_and_below_topics,
     )
-    found = _add(broker, context, transaction)
+    found = _add(services, context, transaction)
     return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_results(transaction, found))
 
 
 def _add(
-    broker: Broker, context: RequestContext, transaction: AddPartitionsToTxnTransaction
+    services: Services, context: RequestContext, transaction: AddPartitionsToTxnTransaction
 ) -> Codes:
     named = dict.fromkeys(
         TopicPartition(topic.name, partition)
@@ -70,7 +70,7 @@ def _add(
         for partition in topic.partitions
     )
     partitions = frozenset(named)
-    missing = {each for each in partitions if not _exists(broker, each)}
+    missing = {each for each in partitions if not _exists(services, each)}
     if missing:
         return {
             each: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -82,10 +82,10 @@ def _add(
         transaction.transactional_id, transaction.producer_id, transaction.producer_epoch
     )
     if transaction.verify_only:
-        return {each: _verify(broker, context, producer, each) for each in partitions}
+        return {each: _verify(services, context, producer, each) for each in partitions}
     code = ErrorCode.NONE
     try:
-        broker.transaction_coordinator.add_partitions(
+        services.transaction_coordinator.add_partitions(
             producer,
             context.node_id,
             partitions,
@@ -99,17 +99,17 @@ def _add(
 
 
 def _verify(
-    broker: Broker, context: RequestContext, producer: Producer, where: TopicPartition
+    services: Services, context: RequestContext, producer: Producer, where: TopicPartition
 ) -> ErrorCode:
     try:
-        broker.transaction_coordinator.verify_partition(producer, context.node_id, where)
+        services.transaction_coordinator.verify_partition(producer, context.node_id, where)
     except KafkaError as error:
         return error.code
     return ErrorCode.NONE
 
 
-def _exists(broker: Broker, where: TopicPartition) -> bool:
-    topic = broker.topics.get(where.topic)
+def _exists(services: Services, where: TopicPartition) -> bool:
+    topic = services.topics.get(where.topic)
     return topic is not None and 0 <= where.partition < len(topic.partitions)
 
 

@@ -17,11 +17,11 @@ from kafkalite.wire.messages.alter_client_quotas import (
 )
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
+    from kafkalite.services import Services
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: AlterClientQuotasRequest
+    services: Services, context: RequestContext, request: AlterClientQuotasRequest
 ) -> AlterClientQuotasResponse:
     records: list[object] = []
     response = AlterClientQuotasResponse()
@@ -29,7 +29,7 @@ async def handle(
         code, message = ErrorCode.NONE, None
         try:
             records += plan_quota_changes(
-                broker.cluster,
+                services.cluster,
                 [(part.entity_type, part.entity_name) for part in entry.entity],
                 [QuotaChange(item.key, None if item.remove else item.value) for item in entry.ops],
             )
@@ -39,5 +39,5 @@ async def handle(
             EntryData(error_code=code, error_message=message, entity=entry.entity)
         )
     if not request.validate_only:
-        broker.cluster.write(records)
+        services.cluster.write(records)
     return response

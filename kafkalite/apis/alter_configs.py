@@ -24,18 +24,18 @@ from kafkalite.wire.messages.alter_configs import (
 )
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
+    from kafkalite.services import Services
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: AlterConfigsRequest
+    services: Services, context: RequestContext, request: AlterConfigsRequest
 ) -> AlterConfigsResponse:
     records, outcomes = alter_each(
         request.resources,
-        lambda resource: _replace(broker, context.node_id, resource),
+        lambda resource: _replace(services, context.node_id, resource),
     )
     if not request.validate_only:
-        broker.cluster.write(records)
+        services.cluster.write(records)
     return AlterConfigsResponse(
         responses=[
             AlterConfigsResourceResponse(
@@ -49,11 +49,11 @@ async def handle(
     )
 
 
-def _replace(broker: Broker, node_id: int, resource: AlterConfigsResource) -> list[object]:
+def _replace(services: Services, node_id: int, resource: AlterConfigsResource) -> list[object]:
     check_changes(
         [ConfigChange(config.name, Operation.SET, config.value) for config in resource.configs]
     )
     configs = {config.name: config.value or "" for config in resource.configs}
-    return ConfigChanges(broker.cluster).replace(
+    return ConfigChanges(services.cluster).replace(
         node_id, resource.resource_type, resource.resource_name, configs
     )

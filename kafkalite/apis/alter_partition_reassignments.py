@@ -21,12 +21,12 @@ from kafkalite.wire.messages.alter_partition_reassignments import (
 )
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
+    from kafkalite.services import Services
     from kafkalite.wire.messages.stored.partition_change_record import PartitionChangeRecord
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: AlterPartitionReassignmentsRequest
+    services: Services, context: RequestContext, request: AlterPartitionReassignmentsRequest
 ) -> AlterPartitionReassignmentsResponse:
     if not request.topics:
         return AlterPartitionReassignmentsResponse()
@@ -43,7 +43,7 @@ async def handle(
             code, message = ErrorCode.NONE, None
             try:
                 records.append(
-                    _alter(broker, topic.name, asked, request.allow_replication_factor_change)
+                    _alter(services, topic.name, asked, request.allow_replication_factor_change)
                 )
             except KafkaError as error:
                 code, message = error.code, error.message
@@ -52,23 +52,23 @@ async def handle(
                     partition_index=asked.partition_index, error_code=code, error_message=message
                 )
             )
-    broker.cluster.write(records)
-    broker.cluster.catch_up()
+    services.cluster.write(records)
+    services.cluster.catch_up()
     return response
 
 
 def _alter(
-    broker: Broker, name: str, asked: ReassignablePartition, may_change_factor: bool
+    services: Services, name: str, asked: ReassignablePartition, may_change_factor: bool
 ) -> PartitionChangeRecord:
     """The record that begins or cancels a reassignment. Raises KafkaError."""
     unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    topic = broker.topics.get(name)
+    topic = services.topics.get(name)
     if topic is None:
         raise KafkaError(unknown, f"Unable to find a topic named {name}.")
     index = asked.partition_index
     if not 0 <= index < len(topic.states):
         raise KafkaError(unknown, f"Unable to find partition {name}:{index}.")
-    state, cluster = topic.states[index], broker.cluster
+    state, cluster = topic.states[index], services.cluster
     if asked.replicas is None:
         if not is_moving(state):
             raise KafkaError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS)

@@ -18,11 +18,11 @@ from kafkalite.wire.messages.alter_replica_log_dirs import (
 )
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
+    from kafkalite.services import Services
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: AlterReplicaLogDirsRequest
+    services: Services, context: RequestContext, request: AlterReplicaLogDirsRequest
 ) -> AlterReplicaLogDirsResponse:
     wanted = {
         (topic.name, index): directory.path
@@ -35,7 +35,7 @@ async def handle(
         result = results.setdefault(name, AlterReplicaLogDirTopicResult(topic_name=name))
         code = ErrorCode.NONE
         try:
-            broker.log_moves.request(context.node_id, name, index, path)
+            services.replica_moves.request(context.node_id, name, index, path)
         except KafkaError as error:
             code = error.code
         result.partitions.append(

@@ -25,7 +25,7 @@ from kafkalite.wire.messages.stored.remove_user_scram_credential_record import (
 from kafkalite.wire.messages.stored.user_scram_credential_record import UserScramCredentialRecord
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
+    from kafkalite.services import Services
 
 # mechanism: its hash (SCRAM-SHA-256, SCRAM-SHA-512)
 _HASHES: Final[Mapping[int, str]] = {1: "sha256", 2: "sha512"}
@@ -34,14 +34,14 @@ _MAX_ITERATIONS: Final = 16384
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: AlterUserScramCredentialsRequest
+    services: Services, context: RequestContext, request: AlterUserScramCredentialsRequest
 ) -> AlterUserScramCredentialsResponse:
     outcomes: dict[str, object] = {}
     for deletion in request.deletions:
         record = RemoveUserScramCredentialRecord(name=deletion.name, mechanism=deletion.mechanism)
-        _decide(broker, outcomes, deletion.name, deletion.mechanism, record)
+        _decide(services, outcomes, deletion.name, deletion.mechanism, record)
     for upsertion in request.upsertions:
-        _decide(broker, outcomes, upsertion.name, upsertion.mechanism, upsertion)
+        _decide(services, outcomes, upsertion.name, upsertion.mechanism, upsertion)
     results: list[AlterUserScramCredentialsResult] = []
     records: list[object] = []
     for user, outcome in outcomes.items():
@@ -55,12 +55,12 @@ async def handle(
         else:
             records.append(outcome)
         results.append(result)
-    broker.cluster.write(records)
+    services.cluster.write(records)
     return AlterUserScramCredentialsResponse(results=results)
 
 
 def _decide(
-    broker: Broker, outcomes: dict[str, object], user: str, mechanism: int, wish: object
+    services: Services, outcomes: dict[str, object], user: str, mechanism: int, wish: object
 ) -> None:
     """Put the wish, or what is wrong with it, among the outcomes (ScramControlManager)."""
     if isinstance(outcomes.get(user), KafkaError):
@@ -81,7 +81,7 @@ def _decide(
             error = KafkaError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too few iterations")
         elif wish.iterations > _MAX_ITERATIONS:
             error = KafkaError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too many iterations")
-    elif (user, mechanism) not in broker.cluster.image.scram_credentials:
+    elif (user, mechanism) not in services.cluster.image.scram_credentials:
         error = KafkaError(
             ErrorCode.RESOURCE_NOT_FOUND, "Attempt to delete a user credential that does not exist"
         )

@@ -16,6 +16,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from kafkalite.apis import APIS
+from kafkalite.cluster.features import of_served
 from kafkalite.requests.context import RequestContext
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode
@@ -28,18 +29,18 @@ from kafkalite.wire.messages.api_versions import (
 )
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
+    from kafkalite.services import Services
 
 # ApiVersionsRequest.java: what a software name and version may look like.
 _SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: ApiVersionsRequest
+    services: Services, context: RequestContext, request: ApiVersionsRequest
 ) -> ApiVersionsResponse:
     if context.api_version >= 3 and not _named_well(request):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
-    cluster = broker.cluster
+    cluster = services.cluster
     return ApiVersionsResponse(
         api_keys=[
             ApiVersion(
@@ -51,13 +52,13 @@ async def handle(
         ],
         supported_features=[
             SupportedFeatureKey(name=name, min_version=minimum, max_version=maximum)
-            for name, (minimum, maximum) in cluster.supported_features.items()
+            for name, (minimum, maximum) in of_served(cluster.supported_features, APIS).items()
             if minimum > 0 or context.api_version >= 4
         ],
         finalized_features_epoch=cluster.epoch,
         finalized_features=[
             FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
-            for name, level in cluster.features.items()
+            for name, level in of_served(cluster.features, APIS).items()
             if level > 0
         ],
     )

@@ -14,14 +14,14 @@ from kafkalite.wire.messages.consumer_group_describe import (
 )
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
     from kafkalite.requests.context import RequestContext
+    from kafkalite.services import Services
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: ConsumerGroupDescribeRequest
+    services: Services, context: RequestContext, request: ConsumerGroupDescribeRequest
 ) -> ConsumerGroupDescribeResponse:
-    groups = await broker.group_coordinator.consumer_group_describe(context, request.group_ids)
+    groups = await services.group_coordinator.consumer_group_describe(context, request.group_ids)
     if request.include_authorized_operations:
         for group in groups:
             if not group.error_code:

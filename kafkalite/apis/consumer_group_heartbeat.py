@@ -13,11 +13,11 @@ from kafkalite.wire.messages.consumer_group_heartbeat import (
 )
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
     from kafkalite.requests.context import RequestContext
+    from kafkalite.services import Services
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: ConsumerGroupHeartbeatRequest
+    services: Services, context: RequestContext, request: ConsumerGroupHeartbeatRequest
 ) -> ConsumerGroupHeartbeatResponse:
-    return await broker.group_coordinator.consumer_group_heartbeat(context, request)
+    return await services.group_coordinator.consumer_group_heartbeat(context, request)

@@ -19,11 +19,11 @@ from kafkalite.wire.messages.create_partitions import (
 )
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
+    from kafkalite.services import Services
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: CreatePartitionsRequest
+    services: Services, context: RequestContext, request: CreatePartitionsRequest
 ) -> CreatePartitionsResponse:
     counts = Counter(topic.name for topic in request.topics)
     results = [
@@ -36,7 +36,7 @@ async def handle(
         if count > 1
     ]
     results.extend(
-        _grow(broker, topic, validate_only=request.validate_only)
+        _grow(services, topic, validate_only=request.validate_only)
         for topic in request.topics
         if counts[topic.name] == 1
     )
@@ -44,13 +44,13 @@ async def handle(
 
 
 def _grow(
-    broker: Broker, topic: CreatePartitionsTopic, *, validate_only: bool
+    services: Services, topic: CreatePartitionsTopic, *, validate_only: bool
 ) -> CreatePartitionsTopicResult:
     assignments = (
         None if topic.assignments is None else [item.broker_ids for item in topic.assignments]
     )
     try:
-        broker.topics.add_partitions(
+        services.topics.add_partitions(
             topic.name, topic.count, assignments, validate_only=validate_only
         )
     except KafkaError as error:

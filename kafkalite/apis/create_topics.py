@@ -29,14 +29,14 @@ from kafkalite.wire.messages.create_topics import (
 )
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
+    from kafkalite.services import Services
 
 # In one request, as in Kafka (ReplicationControlManager): nobody else is served meanwhile.
 _MAX_PARTITIONS: Final = 10_000
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: CreateTopicsRequest
+    services: Services, context: RequestContext, request: CreateTopicsRequest
 ) -> CreateTopicsResponse:
     counts = Counter(topic.name for topic in request.topics)
     wanted = [
@@ -46,17 +46,17 @@ async def handle(
     ]
     new_topics = [_new_topic(topic) for topic in wanted]
     outcomes: Sequence[CreatedTopic | KafkaError]
-    if _partition_count(broker, new_topics) > _MAX_PARTITIONS:
+    if _partition_count(services, new_topics) > _MAX_PARTITIONS:
         error = KafkaError(
             ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request."
         )
         outcomes = [error] * len(new_topics)
     else:
-        outcomes = broker.topics.create_all(new_topics, validate_only=request.validate_only)
+        outcomes = services.topics.create_all(new_topics, validate_only=request.validate_only)
     results = [
         _failed(new.name, outcome)
         if isinstance(outcome, KafkaError)
-        else _created(broker, new, outcome)
+        else _created(services, new, outcome)
         for new, outcome in zip(new_topics, outcomes, strict=True)
     ]
     results.extend(_refused(name, count) for name, count in counts.items() if count > 1)
@@ -65,8 +65,8 @@ async def handle(
     return CreateTopicsResponse(topics=results)
 
 
-def _partition_count(broker: Broker, new_topics: list[NewTopic]) -> int:
-    default = broker.config.integer("num.partitions")
+def _partition_count(services: Services, new_topics: list[NewTopic]) -> int:
+    default = services.config.integer("num.partitions")
     return sum(
         len(new.assignments) or (default if new.partition_count == -1 else new.partition_count)
         for new in new_topics
@@ -83,7 +83,7 @@ def _new_topic(topic: CreatableTopic) -> NewTopic:
     )
 
 
-def _created(broker: Broker, new: NewTopic, created: CreatedTopic) -> CreatableTopicResult:
+def _created(services: Services, new: NewTopic, created: CreatedTopic) -> CreatableTopicResult:
     configs = {name: value for name, value in new.configs.items() if value is not None}
     return CreatableTopicResult(
         name=new.name,
@@ -97,10 +97,10 @@ def _created(broker: Broker, new: NewTopic, created: CreatedTopic) -> CreatableT
                 name=described.name,
                 value=described.value,
                 read_only=described.read_only,
-                config_source=effective_source(broker.config, described.name, configs),
+                config_source=effective_source(services.config, described.name, configs),
                 is_sensitive=described.sensitive,
             )
-            for described in describe_topic(broker.config, configs, broker.config.node_id)
+            for described in describe_topic(services.config, configs, services.config.node_id)
         ],
     )
 

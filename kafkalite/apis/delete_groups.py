@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from kafkalite.wire.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
     from kafkalite.requests.context import RequestContext
+    from kafkalite.services import Services
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: DeleteGroupsRequest
+    services: Services, context: RequestContext, request: DeleteGroupsRequest
 ) -> DeleteGroupsResponse:
-    results = await broker.group_coordinator.delete_groups(context, request.groups_names)
+    results = await services.group_coordinator.delete_groups(context, request.groups_names)
     return DeleteGroupsResponse(results=results)

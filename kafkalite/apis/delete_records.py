@@ -21,21 +21,21 @@ from kafkalite.wire.messages.delete_records import (
 )
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
+    from kafkalite.services import Services
 
 _NO_LOW_WATERMARK: Final = -1
 _NO_EPOCH: Final = -1
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: DeleteRecordsRequest
+    services: Services, context: RequestContext, request: DeleteRecordsRequest
 ) -> DeleteRecordsResponse:
     return DeleteRecordsResponse(
         topics=[
             DeleteRecordsTopicResult(
                 name=topic.name,
                 partitions=[
-                    _delete(broker, context.node_id, topic.name, asked)
+                    _delete(services, context.node_id, topic.name, asked)
                     for asked in topic.partitions
                 ],
             )
@@ -46,11 +46,11 @@ async def handle(
 
 
 def _delete(
-    broker: Broker, node_id: int, name: str, asked: DeleteRecordsPartition
+    services: Services, node_id: int, name: str, asked: DeleteRecordsPartition
 ) -> DeleteRecordsPartitionResult:
     code, low_watermark = ErrorCode.NONE, _NO_LOW_WATERMARK
     try:
-        topic = broker.topics.get(name)
+        topic = services.topics.get(name)
         if topic is None or not 0 <= asked.partition_index < len(topic.partitions):
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         if name in INTERNAL_TOPICS:

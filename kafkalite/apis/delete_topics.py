@@ -24,20 +24,20 @@ from kafkalite.wire.messages.delete_topics import (
 )
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
+    from kafkalite.services import Services
 
 _NO_ID: Final = UUID(int=0)
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: DeleteTopicsRequest
+    services: Services, context: RequestContext, request: DeleteTopicsRequest
 ) -> DeleteTopicsResponse:
     asked = request.topics or [DeleteTopicState(name=name) for name in request.topic_names]
-    if not broker.config.boolean("delete.topic.enable"):
+    if not services.config.boolean("delete.topic.enable"):
         return _disabled(asked, context.api_version)
     results: list[DeletableTopicResult] = []
-    ids = _resolve_names(broker, asked, results)
-    broker.topics.delete(ids)
+    ids = _resolve_names(services, asked, results)
+    services.topics.delete(ids)
     results.extend(
         DeletableTopicResult(
             name=name, topic_id=topic_id, error_code=ErrorCode.NONE, error_message=None
@@ -48,7 +48,7 @@ async def handle(
 
 
 def _resolve_names(
-    broker: Broker, asked: list[DeleteTopicState], results: list[DeletableTopicResult]
+    services: Services, asked: list[DeleteTopicState], results: list[DeletableTopicResult]
 ) -> dict[UUID, str]:
     """{id: name} of what is to go; everything else is put into `results` (ControllerApis)."""
 
@@ -74,7 +74,7 @@ def _resolve_names(
             fail(topic.name, topic.topic_id, invalid, message)
     found: dict[UUID, str] = {}
     for topic_id, count in ids.items():
-        known = broker.topics.by_id(topic_id)
+        known = services.topics.by_id(topic_id)
         if count > 1:
             fail(None, topic_id, invalid, "Duplicate topic id.")
         elif known is None:
@@ -83,7 +83,7 @@ def _resolve_names(
         else:
             found[topic_id] = known.name
     for name, count in names.items():
-        known = broker.topics.get(name)
+        known = services.topics.get(name)
         if count > 1:
             fail(name, _NO_ID, invalid, "Duplicate topic name.")
         elif known is None:

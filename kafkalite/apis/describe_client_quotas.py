@@ -16,18 +16,18 @@ from kafkalite.wire.messages.describe_client_quotas import (
 )
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
+    from kafkalite.services import Services
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: DescribeClientQuotasRequest
+    services: Services, context: RequestContext, request: DescribeClientQuotasRequest
 ) -> DescribeClientQuotasResponse:
     filters = [
         QuotaFilter(component.entity_type, component.match_type, component.match)
         for component in request.components
     ]
     try:
-        found = matching_quotas(broker.cluster.image.quotas, filters, strict=request.strict)
+        found = matching_quotas(services.cluster.image.quotas, filters, strict=request.strict)
     except KafkaError as error:
         return DescribeClientQuotasResponse(
             error_code=error.code, error_message=error.message, entries=None

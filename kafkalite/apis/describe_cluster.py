@@ -19,23 +19,23 @@ from kafkalite.wire.messages.describe_cluster import (
 )
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
+    from kafkalite.services import Services
 
 _BROKER: Final = 1
 _CONTROLLER: Final = 2
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: DescribeClusterRequest
+    services: Services, context: RequestContext, request: DescribeClusterRequest
 ) -> DescribeClusterResponse:
     if request.endpoint_type != _BROKER:
         return _wrong_endpoint(request.endpoint_type)
     response = DescribeClusterResponse(
         error_code=ErrorCode.NONE,
         error_message=None,
-        cluster_id=broker.cluster.cluster_id,
-        controller_id=broker.cluster.controller_id,
-        brokers=_brokers(broker, context.listener_name, request.include_fenced_brokers),
+        cluster_id=services.cluster.cluster_id,
+        controller_id=services.cluster.controller_id,
+        brokers=_brokers(services, context.listener_name, request.include_fenced_brokers),
     )
     if request.include_cluster_authorized_operations:
         response.cluster_authorized_operations = CLUSTER_OPERATIONS
@@ -56,9 +56,9 @@ def _wrong_endpoint(endpoint_type: int) -> DescribeClusterResponse:
 
 
 def _brokers(
-    broker: Broker, listener_name: str, include_fenced: bool
+    services: Services, listener_name: str, include_fenced: bool
 ) -> list[DescribeClusterBroker]:
-    cluster = broker.cluster
+    cluster = services.cluster
     key = ("describe cluster", listener_name, include_fenced)
     found: list[DescribeClusterBroker] | None = cluster.cache.get(key)
     if found is None:

@@ -41,7 +41,7 @@ from kafkalite.wire.messages.describe_configs import (
 )
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
+    from kafkalite.services import Services
 
 _RESOURCE_TYPES: Final = frozenset(
     {
@@ -55,12 +55,12 @@ _RESOURCE_TYPES: Final = frozenset(
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: DescribeConfigsRequest
+    services: Services, context: RequestContext, request: DescribeConfigsRequest
 ) -> DescribeConfigsResponse:
     if any(resource.resource_type not in _RESOURCE_TYPES for resource in request.resources):
         return _refused(request)
     return DescribeConfigsResponse(
-        results=[_describe(broker, context, request, resource) for resource in request.resources]
+        results=[_describe(services, context, request, resource) for resource in request.resources]
     )
 
 
@@ -80,7 +80,7 @@ def _refused(request: DescribeConfigsRequest) -> DescribeConfigsResponse:
 
 
 def _describe(
-    broker: Broker,
+    services: Services,
     context: RequestContext,
     request: DescribeConfigsRequest,
     resource: DescribeConfigsResource,
@@ -92,7 +92,7 @@ def _describe(
         resource_name=resource.resource_name,
     )
     try:
-        described = _configs_of(broker, context, resource)
+        described = _configs_of(services, context, resource)
     except KafkaError as error:
         result.error_code = error.code
         result.error_message = error.message or ""
@@ -105,20 +105,20 @@ def _describe(
 
 
 def _configs_of(
-    broker: Broker, context: RequestContext, resource: DescribeConfigsResource
+    services: Services, context: RequestContext, resource: DescribeConfigsResource
 ) -> Iterable[DescribedConfig]:
     kind, name = resource.resource_type, resource.resource_name
-    image = broker.cluster.image
+    image = services.cluster.image
     if kind == TOPIC_RESOURCE:
         validate_topic_name(name)
         if name not in image.topics:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        return describe_topic(broker.config, image.topic_configs(name), context.node_id)
+        return describe_topic(services.config, image.topic_configs(name), context.node_id)
     if kind == BROKER_RESOURCE:
         if not name:
-            return describe_all_nodes(broker.config)
+            return describe_all_nodes(services.config)
         check_node_id(name, context.node_id, " or empty string,")
-        return describe_node(broker.config, context.node_id)
+        return describe_node(services.config, context.node_id)
     if kind == BROKER_LOGGER_RESOURCE:
         if not name:
             raise invalid("Broker id must not be empty")
@@ -130,7 +130,7 @@ def _configs_of(
         return describe_client_metrics(image.configs.get((kind, name), {}))
     if not name:
         raise invalid("Group name must not be empty")
-    return describe_group(broker.config, image.configs.get((kind, name), {}), context.node_id)
+    return describe_group(services.config, image.configs.get((kind, name), {}), context.node_id)
 
 
 def invalid(message: str) -> KafkaError:

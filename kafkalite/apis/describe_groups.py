@@ -15,14 +15,14 @@ from kafkalite.wire.messages.describe_groups import (
 )
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
     from kafkalite.requests.context import RequestContext
+    from kafkalite.services import Services
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: DescribeGroupsRequest
+    services: Services, context: RequestContext, request: DescribeGroupsRequest
 ) -> DescribeGroupsResponse:
-    groups = await broker.group_coordinator.describe_groups(context, request.groups)
+    groups = await services.group_coordinator.describe_groups(context, request.groups)
     if request.include_authorized_operations:
         for group in groups:
             if not group.error_code:

@@ -25,12 +25,12 @@ from kafkalite.wire.messages.describe_log_dirs import (
 )
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
     from kafkalite.log.directory import LogDirectory
+    from kafkalite.services import Services
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: DescribeLogDirsRequest
+    services: Services, context: RequestContext, request: DescribeLogDirsRequest
 ) -> DescribeLogDirsResponse:
     wanted = None
     if request.topics is not None:
@@ -39,19 +39,19 @@ async def handle(
         error_code=ErrorCode.NONE,
         results=[
             *(
-                _describe(broker, context.node_id, directory, wanted)
-                for directory in broker.logs.manager.directories
+                _describe(services, context.node_id, directory, wanted)
+                for directory in services.logs.manager.directories
             ),
             *(
                 DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=str(path))
-                for path in broker.logs.manager.failed
+                for path in services.logs.manager.failed
             ),
         ],
     )
 
 
 def _describe(
-    broker: Broker,
+    services: Services,
     node_id: int,
     directory: LogDirectory,
     wanted: set[tuple[str, int]] | None,
@@ -60,7 +60,7 @@ def _describe(
     result = DescribeLogDirsResult(
         error_code=ErrorCode.NONE,
         log_dir=str(path),
-        is_cordoned=broker.config.is_cordoned(directory.path, node_id),
+        is_cordoned=services.config.is_cordoned(directory.path, node_id),
     )
     if directory.failure is not None:
         result.error_code = ErrorCode.KAFKA_STORAGE_ERROR
@@ -70,12 +70,12 @@ def _describe(
     result.usable_bytes = volume.f_frsize * volume.f_bavail
     topics: dict[str, DescribeLogDirsTopic] = {}
     for (name, index), log in directory.all_logs:
-        topic = broker.topics.get(name)
+        topic = services.topics.get(name)
         if topic is None or (wanted is not None and (name, index) not in wanted):
             continue
         if node_id not in topic.partitions[index].replicas:
             continue
-        move = broker.logs.manager.moves.get((name, index))
+        move = services.logs.manager.moves.get((name, index))
         if move is not None and move.future is not log:
             move = None
         described = topics.setdefault(name, DescribeLogDirsTopic(name=name))

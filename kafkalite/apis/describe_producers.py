@@ -20,18 +20,18 @@ from kafkalite.wire.messages.describe_producers import (
 )
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
+    from kafkalite.services import Services
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: DescribeProducersRequest
+    services: Services, context: RequestContext, request: DescribeProducersRequest
 ) -> DescribeProducersResponse:
     return DescribeProducersResponse(
         topics=[
             TopicResponse(
                 name=topic.name,
                 partitions=[
-                    _describe(broker, context, topic.name, index)
+                    _describe(services, context, topic.name, index)
                     for index in topic.partition_indexes
                 ],
             )
@@ -41,11 +41,11 @@ async def handle(
 
 
 def _describe(
-    broker: Broker, context: RequestContext, topic_name: str, index: int
+    services: Services, context: RequestContext, topic_name: str, index: int
 ) -> PartitionResponse:
     try:
         validate_topic_name(topic_name)
-        topic = broker.topics.get(topic_name)
+        topic = services.topics.get(topic_name)
         if topic is None:
             raise KafkaError(
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,

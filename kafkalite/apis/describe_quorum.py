@@ -22,21 +22,21 @@ from kafkalite.wire.messages.describe_quorum import (
 )
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
+    from kafkalite.services import Services
 
 _NODES_SINCE: Final = 2
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: DescribeQuorumRequest
+    services: Services, context: RequestContext, request: DescribeQuorumRequest
 ) -> DescribeQuorumResponse:
     asked = [
         (topic.topic_name, [partition.partition_index for partition in topic.partitions])
         for topic in request.topics
     ]
     if asked == [(METADATA_TOPIC, [0])]:
-        topic = TopicData(topic_name=METADATA_TOPIC, partitions=[_quorum(broker)])
-        nodes = _nodes(broker) if context.api_version >= _NODES_SINCE else []
+        topic = TopicData(topic_name=METADATA_TOPIC, partitions=[_quorum(services)])
+        nodes = _nodes(services) if context.api_version >= _NODES_SINCE else []
         return DescribeQuorumResponse(topics=[topic], nodes=nodes)
     # Anything but that one partition, alone, is unknown (KafkaRaftClient.handleDescribeQuorum).
     return DescribeQuorumResponse(
@@ -55,7 +55,7 @@ def _unknown(index: int) -> PartitionData:
     )
 
 
-def _nodes(broker: Broker) -> list[Node]:
+def _nodes(services: Services) -> list[Node]:
     return [
         Node(
             node_id=node.id,
@@ -64,13 +64,13 @@ def _nodes(broker: Broker) -> list[Node]:
                 for name, endpoint in node.endpoints.items()
             ],
         )
-        for node in broker.cluster.nodes.values()
+        for node in services.cluster.nodes.values()
     ]
 
 
-def _quorum(broker: Broker) -> PartitionData:
-    cluster = broker.cluster
-    now_ms = broker.now_ms()
+def _quorum(services: Services) -> PartitionData:
+    cluster = services.cluster
+    now_ms = services.now_ms()
     end_offset = cluster.epoch + 1
     return PartitionData(
         partition_index=0,

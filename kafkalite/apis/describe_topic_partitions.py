@@ -24,12 +24,12 @@ from kafkalite.wire.messages.describe_topic_partitions import (
 )
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
     from kafkalite.cluster.image import PartitionState
+    from kafkalite.services import Services
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: DescribeTopicPartitionsRequest
+    services: Services, context: RequestContext, request: DescribeTopicPartitionsRequest
 ) -> DescribeTopicPartitionsResponse:
     cursor = request.cursor
     from_name = cursor.topic_name if cursor else ""
@@ -41,23 +41,23 @@ async def handle(
         return _failed(request, ErrorCode.UNKNOWN_SERVER_ERROR)
     names = sorted(
         name
-        for name in (named or (topic.name for topic in broker.topics.all()))
+        for name in (named or (topic.name for topic in services.topics.all()))
         if name >= from_name
     )
-    limit = broker.config.integer("max.request.partition.size.limit")
+    limit = services.config.integer("max.request.partition.size.limit")
     left = max(1, min(limit, request.response_partition_limit))
     response = DescribeTopicPartitionsResponse()
     for name in names:
         if left == 0:
             response.next_cursor = Cursor(topic_name=name, partition_index=0)
             break
-        topic = broker.topics.get(name)
+        topic = services.topics.get(name)
         if topic is None:
             if named:
                 response.topics.append(_missing(name))
             continue
         start = cursor.partition_index if cursor and name == from_name else 0
-        page = _page(broker, context.listener_name, topic, start, left)
+        page = _page(services, context.listener_name, topic, start, left)
         response.topics.append(page)
         left -= len(page.partitions)
         following = start + len(page.partitions)
@@ -68,9 +68,9 @@ async def handle(
 
 
 def _page(
-    broker: Broker, listener_name: str, topic: Topic, start: int, count: int
+    services: Services, listener_name: str, topic: Topic, start: int, count: int
 ) -> DescribeTopicPartitionsResponseTopic:
-    cache = broker.cluster.topic_cache.setdefault(topic.topic_id, {})
+    cache = services.cluster.topic_cache.setdefault(topic.topic_id, {})
     key = ("describe topic partitions", listener_name, start, count)
     page: DescribeTopicPartitionsResponseTopic | None = cache.get(key)
     if page is None:
@@ -81,7 +81,7 @@ def _page(
             topic_id=topic.topic_id,
             is_internal=topic.is_internal,
             partitions=[
-                _partition(broker, listener_name, start + index, state)
+                _partition(services, listener_name, start + index, state)
                 for index, state in enumerate(states)
             ],
             topic_authorized_operations=TOPIC_OPERATIONS,
@@ -90,9 +90,9 @@ def _page(
 
 
 def _partition(
-    broker: Broker, listener_name: str, index: int, state: PartitionState
+    services: Services, listener_name: str, index: int, state: PartitionState
 ) -> DescribeTopicPartitionsResponsePartition:
-    cluster = broker.cluster
+    cluster = services.cluster
     reachable = cluster.endpoints((state.leader_id,), listener_name)
     return DescribeTopicPartitionsResponsePartition(
         error_code=ErrorCode.NONE,

@@ -14,23 +14,25 @@ from kafkalite.wire.messages.describe_transactions import (
 )
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
+    from kafkalite.services import Services
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: DescribeTransactionsRequest
+    services: Services, context: RequestContext, request: DescribeTransactionsRequest
 ) -> DescribeTransactionsResponse:
     return DescribeTransactionsResponse(
         transaction_states=[
-            _describe(broker, context, transactional_id)
+            _describe(services, context, transactional_id)
             for transactional_id in request.transactional_ids
         ]
     )
 
 
-def _describe(broker: Broker, context: RequestContext, transactional_id: str) -> TransactionState:
+def _describe(
+    services: Services, context: RequestContext, transactional_id: str
+) -> TransactionState:
     try:
-        transaction = broker.transaction_coordinator.describe(transactional_id, context.node_id)
+        transaction = services.transaction_coordinator.describe(transactional_id, context.node_id)
     except KafkaError as error:
         return TransactionState(transactional_id=transactional_id, error_code=error.code)
     by_topic: dict[str, list[int]] = {}

@@ -18,24 +18,24 @@ from kafkalite.wire.messages.describe_user_scram_credentials import (
 )
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
+    from kafkalite.services import Services
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: DescribeUserScramCredentialsRequest
+    services: Services, context: RequestContext, request: DescribeUserScramCredentialsRequest
 ) -> DescribeUserScramCredentialsResponse:
-    credentials = broker.cluster.image.scram_credentials
+    credentials = services.cluster.image.scram_credentials
     if request.users:
         users = Counter(user.name for user in request.users)
     else:
         users = Counter({name for name, _ in credentials})
     return DescribeUserScramCredentialsResponse(
         error_code=ErrorCode.NONE,
-        results=[_describe(broker, name, count) for name, count in users.items()],
+        results=[_describe(services, name, count) for name, count in users.items()],
     )
 
 
-def _describe(broker: Broker, user: str, count: int) -> DescribeUserScramCredentialsResult:
+def _describe(services: Services, user: str, count: int) -> DescribeUserScramCredentialsResult:
     if count > 1:
         return DescribeUserScramCredentialsResult(
             user=user,
@@ -45,7 +45,7 @@ def _describe(broker: Broker, user: str, count: int) -> DescribeUserScramCredent
         )
     infos = [
         CredentialInfo(mechanism=mechanism, iterations=credential.iterations)
-        for (name, mechanism), credential in broker.cluster.image.scram_credentials.items()
+        for (name, mechanism), credential in services.cluster.image.scram_credentials.items()
         if name == user
     ]
     if not infos:

@@ -21,7 +21,7 @@ from kafkalite.wire.messages.elect_leaders import (
 )
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
+    from kafkalite.services import Services
     from kafkalite.wire.messages.stored.partition_change_record import PartitionChangeRecord
 
 _PREFERRED: Final = 0
@@ -29,7 +29,7 @@ _UNCLEAN: Final = 1
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: ElectLeadersRequest
+    services: Services, context: RequestContext, request: ElectLeadersRequest
 ) -> ElectLeadersResponse:
     if request.topic_partitions == []:
         return ElectLeadersResponse(error_code=ErrorCode.NONE)  # of whatever type
@@ -37,20 +37,20 @@ async def handle(
         return _unknown_type(request)
     response = ElectLeadersResponse(error_code=ErrorCode.NONE)
     records: list[object] = []
-    for name, indexes in _asked(broker, request):
+    for name, indexes in _asked(services, request):
         result = ReplicaElectionResult(topic=name)
         response.replica_election_results.append(result)
         for index in indexes:
             code, message = ErrorCode.NONE, None
             try:
-                records.append(_elect(broker, name, index, request.election_type))
+                records.append(_elect(services, name, index, request.election_type))
             except KafkaError as error:
                 code, message = error.code, error.message
             if request.topic_partitions is not None or code != ErrorCode.ELECTION_NOT_NEEDED:
                 result.partition_result.append(
                     PartitionResult(partition_id=index, error_code=code, error_message=message)
                 )
-    broker.cluster.write(records)
+    services.cluster.write(records)
     return response
 
 
@@ -74,21 +74,21 @@ def _unknown_type(request: ElectLeadersRequest) -> ElectLeadersResponse:
     )
 
 
-def _asked(broker: Broker, request: ElectLeadersRequest) -> Iterable[tuple[str, Iterable[int]]]:
+def _asked(services: Services, request: ElectLeadersRequest) -> Iterable[tuple[str, Iterable[int]]]:
     if request.topic_partitions is None:
-        return [(topic.name, range(len(topic.states))) for topic in broker.topics.all()]
+        return [(topic.name, range(len(topic.states))) for topic in services.topics.all()]
     return [(asked.topic, asked.partitions) for asked in request.topic_partitions]
 
 
-def _elect(broker: Broker, name: str, index: int, election_type: int) -> PartitionChangeRecord:
+def _elect(services: Services, name: str, index: int, election_type: int) -> PartitionChangeRecord:
     """The record of an election. Raises KafkaError."""
-    topic = broker.topics.get(name)
+    topic = services.topics.get(name)
     unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if topic is None:
         raise KafkaError(unknown, f"No such topic as {name}")
     if not 0 <= index < len(topic.states):
         raise KafkaError(unknown, f"No such partition as {name}-{index}")
-    state, alive = topic.states[index], broker.cluster.alive
+    state, alive = topic.states[index], services.cluster.alive
     wanted = state.leader_id == state.replicas[0]
     if election_type == _UNCLEAN:
         wanted = state.leader_id != NO_LEADER

@@ -15,16 +15,18 @@ from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
+    from kafkalite.services import Services
 
 _PRODUCER_FENCED_SINCE: Final = 2
 _SECOND_GENERATION_SINCE: Final = 5
 
 
-async def handle(broker: Broker, context: RequestContext, request: EndTxnRequest) -> EndTxnResponse:
+async def handle(
+    services: Services, context: RequestContext, request: EndTxnRequest
+) -> EndTxnResponse:
     version = VERSION_2 if context.api_version >= _SECOND_GENERATION_SINCE else VERSION_1
     try:
-        producer_id, producer_epoch = broker.transaction_coordinator.end(
+        producer_id, producer_epoch = services.transaction_coordinator.end(
             Producer(request.transactional_id, request.producer_id, request.producer_epoch),
             context.node_id,
             commit=request.committed,

@@ -34,24 +34,28 @@ from kafkalite.wire.messages.fetch import (
 )
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
+    from kafkalite.services import Services
 
 _FIRST_DIVERGENCE_VERSION: Final = 12
 _FIRST_LEADER_HINT_VERSION: Final = 16
 
 
-async def handle(broker: Broker, context: RequestContext, request: FetchRequest) -> FetchResponse:
+async def handle(
+    services: Services, context: RequestContext, request: FetchRequest
+) -> FetchResponse:
     try:
-        fetch = broker.fetch_sessions[context.node_id].begin(request, context.api_version)
-        reader = FetchReader(broker, context, request, fetch.targets)
-        answers = await _read(broker, context, request, reader)
-        return _response(broker, context, request, fetch, answers)
+        fetch = services.fetch_sessions[context.node_id].begin(request, context.api_version)
+        reader = FetchReader(
+            services.config, services.cluster, services.topics, context, request, fetch.targets
+        )
+        answers = await _read(services, context, request, reader)
+        return _response(services, context, request, fetch, answers)
     except KafkaError as error:
         return FetchResponse(error_code=error.code)
 
 
 async def _read(
-    broker: Broker, context: RequestContext, request: FetchRequest, reader: FetchReader
+    services: Services, context: RequestContext, request: FetchRequest, reader: FetchReader
 ) -> Answers:
     answers = await _read_now(context, reader)
     if request.max_wait_ms <= 0 or reader.must_answer(answers):
@@ -61,7 +65,7 @@ async def _read(
         reader.has_enough,
         reader.watched,
         context.received_at + request.max_wait_ms / 1000,
-        answer_early=broker.config.boolean("kafkalite.answer.parked.fetch"),
+        answer_early=services.config.boolean("kafkalite.answer.parked.fetch"),
     )
     # What the client wants next is more urgent to it than less than min_bytes.
     return await _read_now(context, reader, waited=True, empty=wake is Wake.INTERRUPTED)
@@ -76,7 +80,7 @@ async def _read_now(
 
 
 def _response(
-    broker: Broker,
+    services: Services,
     context: RequestContext,
     request: FetchRequest,
     fetch: FetchContext,
@@ -94,7 +98,7 @@ def _response(
         return _unsayable(request)
     response = FetchResponse(session_id=session_id, responses=_by_topic(told))
     if context.api_version >= _FIRST_LEADER_HINT_VERSION:
-        _add_leaders(broker, context, response)
+        _add_leaders(services, context, response)
     return response
 
 
@@ -137,7 +141,7 @@ def _by_topic(answers: Answers) -> list[FetchableTopicResponse]:
     return topics
 
 
-def _add_leaders(broker: Broker, context: RequestContext, response: FetchResponse) -> None:
+def _add_leaders(services: Services, context: RequestContext, response: FetchResponse) -> None:
     leaders: set[int] = set()
     for data in response.responses:
         for item in data.partitions:
@@ -146,7 +150,7 @@ def _add_leaders(broker: Broker, context: RequestContext, response: FetchRespons
                 ErrorCode.FENCED_LEADER_EPOCH,
             ):
                 continue
-            topic = broker.topics.by_id(data.topic_id)
+            topic = services.topics.by_id(data.topic_id)
             if topic is not None:
                 partition = topic.partitions[item.partition_index]
                 item.current_leader = LeaderIdAndEpoch(
@@ -156,7 +160,7 @@ def _add_leaders(broker: Broker, context: RequestContext, response: FetchRespons
     if leaders:
         response.node_endpoints = [
             NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
-            for node in broker.cluster.endpoints(leaders, context.listener_name)
+            for node in services.cluster.endpoints(leaders, context.listener_name)
         ]
 
 

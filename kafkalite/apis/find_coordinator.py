@@ -21,8 +21,8 @@ from kafkalite.wire.messages.find_coordinator import (
 )
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
     from kafkalite.requests.context import RequestContext
+    from kafkalite.services import Services
 
 BATCHED_SINCE: Final = 4
 
@@ -40,19 +40,19 @@ _TOPICS: Final[Mapping[int, str]] = {
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: FindCoordinatorRequest
+    services: Services, context: RequestContext, request: FindCoordinatorRequest
 ) -> FindCoordinatorResponse:
     """Answer for each key."""
     if context.api_version >= BATCHED_SINCE:
         coordinators = [
-            find(broker, context.listener_name, request.key_type, key)
+            find(services, context.listener_name, request.key_type, key)
             for key in request.coordinator_keys
         ]
         if request.key_type == KeyType.SHARE:
             for coordinator in coordinators:
                 coordinator.error_message = ""  # Apache Kafka says nothing more of these
         return FindCoordinatorResponse(coordinators=coordinators)
-    found = find(broker, context.listener_name, request.key_type, request.key)
+    found = find(services, context.listener_name, request.key_type, request.key)
     return FindCoordinatorResponse(
         error_code=found.error_code,
         error_message=found.error_message or ErrorCode.NONE.name,
@@ -62,16 +62,16 @@ async def handle(
     )
 
 
-def find(broker: Broker, listener_name: str, key_type: int, key: str) -> Coordinator:
+def find(services: Services, listener_name: str, key_type: int, key: str) -> Coordinator:
     """The coordinator of one key, or why there is none."""
     try:
         topic_name = _TOPICS.get(key_type)
         if topic_name is None:
             # Share partitions too: no share coordinator runs here, which Kafka answers alike.
             raise KafkaError(ErrorCode.INVALID_REQUEST, MALFORMED)
-        topic = broker.topics.get(topic_name) or broker.topics.create_internal(topic_name)
+        topic = services.topics.get(topic_name) or services.topics.create_internal(topic_name)
         leader_id = topic.partitions[java_hash(key) % len(topic.partitions)].coordinator_id
-        addresses = broker.cluster.endpoints([leader_id], listener_name)
+        addresses = services.cluster.endpoints([leader_id], listener_name)
         if not addresses:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     except KafkaError as refused:

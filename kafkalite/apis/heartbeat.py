@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from kafkalite.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
     from kafkalite.requests.context import RequestContext
+    from kafkalite.services import Services
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: HeartbeatRequest
+    services: Services, context: RequestContext, request: HeartbeatRequest
 ) -> HeartbeatResponse:
-    return await broker.group_coordinator.heartbeat(context, request)
+    return await services.group_coordinator.heartbeat(context, request)

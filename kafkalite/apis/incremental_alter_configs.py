@@ -28,18 +28,18 @@ from kafkalite.wire.messages.incremental_alter_configs import (
 )
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
+    from kafkalite.services import Services
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: IncrementalAlterConfigsRequest
+    services: Services, context: RequestContext, request: IncrementalAlterConfigsRequest
 ) -> IncrementalAlterConfigsResponse:
     records, outcomes = alter_each(
         request.resources,
-        lambda resource: _alter(broker, context.node_id, resource, request.validate_only),
+        lambda resource: _alter(services, context.node_id, resource, request.validate_only),
     )
     if not request.validate_only:
-        broker.cluster.write(records)
+        services.cluster.write(records)
     return IncrementalAlterConfigsResponse(
         responses=[
             AlterConfigsResourceResponse(
@@ -54,7 +54,7 @@ async def handle(
 
 
 def _alter(
-    broker: Broker, node_id: int, resource: AlterConfigsResource, validate_only: bool
+    services: Services, node_id: int, resource: AlterConfigsResource, validate_only: bool
 ) -> list[object]:
     changes = [
         ConfigChange(config.name, config.config_operation, config.value)
@@ -66,6 +66,6 @@ def _alter(
         check_logger_node(resource.resource_name, node_id)
         change_levels(changes, validate_only=validate_only)
         return []
-    return ConfigChanges(broker.cluster).alter(
+    return ConfigChanges(services.cluster).alter(
         node_id, resource.resource_type, resource.resource_name, changes
     )

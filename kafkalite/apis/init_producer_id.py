@@ -19,27 +19,27 @@ from kafkalite.wire.messages.init_producer_id import (
 )
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
+    from kafkalite.services import Services
 
 _PRODUCER_FENCED_SINCE: Final = 4
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: InitProducerIdRequest
+    services: Services, context: RequestContext, request: InitProducerIdRequest
 ) -> InitProducerIdResponse:
     if (request.producer_id == -1) != (request.producer_epoch == -1):
         return _failed(ErrorCode.INVALID_REQUEST)
     if request.transactional_id is None:
         return InitProducerIdResponse(
             error_code=ErrorCode.NONE,
-            producer_id=broker.cluster.allocate_producer_id(context.node_id),
+            producer_id=services.cluster.allocate_producer_id(context.node_id),
             producer_epoch=0,
         )
     expected = None
     if request.producer_id != -1:
         expected = request.producer_id, request.producer_epoch
     try:
-        producer_id, producer_epoch = broker.transaction_coordinator.init_producer_id(
+        producer_id, producer_epoch = services.transaction_coordinator.init_producer_id(
             request.transactional_id,
             context.node_id,
             timeout_ms=request.transaction_timeout_ms,

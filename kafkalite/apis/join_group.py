@@ -12,17 +12,17 @@ from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
     from kafkalite.requests.context import RequestContext
+    from kafkalite.services import Services
 
 NULL_PROTOCOL_NAME_SINCE: Final = 7
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: JoinGroupRequest
+    services: Services, context: RequestContext, request: JoinGroupRequest
 ) -> JoinGroupResponse:
     """Answered when all members have joined, or the rebalance timeout is over."""
-    response = await broker.group_coordinator.join_group(context, request)
+    response = await services.group_coordinator.join_group(context, request)
     if context.api_version < NULL_PROTOCOL_NAME_SINCE:
         response.protocol_name = response.protocol_name or ""
     elif response.error_code != ErrorCode.NONE or not response.protocol_name:

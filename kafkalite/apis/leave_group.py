@@ -14,18 +14,18 @@ from kafkalite.wire.messages.leave_group import (
 )
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
     from kafkalite.requests.context import RequestContext
+    from kafkalite.services import Services
 
 SEVERAL_MEMBERS_SINCE: Final = 3
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: LeaveGroupRequest
+    services: Services, context: RequestContext, request: LeaveGroupRequest
 ) -> LeaveGroupResponse:
     if context.api_version >= SEVERAL_MEMBERS_SINCE:
-        return await broker.group_coordinator.leave_group(context, request)
+        return await services.group_coordinator.leave_group(context, request)
     request.members = [MemberIdentity(member_id=request.member_id)]
-    response = await broker.group_coordinator.leave_group(context, request)
+    response = await services.group_coordinator.leave_group(context, request)
     error_code = response.error_code or response.members[0].error_code
     return LeaveGroupResponse(error_code=error_code)

@@ -24,7 +24,7 @@ from kafkalite.wire.messages.list_config_resources import (
 )
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
+    from kafkalite.services import Services
 
 _ALL: Final = (
     TOPIC_RESOURCE,
@@ -36,7 +36,7 @@ _ALL: Final = (
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: ListConfigResourcesRequest
+    services: Services, context: RequestContext, request: ListConfigResourcesRequest
 ) -> ListConfigResourcesResponse:
     types: Sequence[int] = request.resource_types or _ALL
     if context.api_version == 0:
@@ -48,14 +48,14 @@ async def handle(
         config_resources=[
             ConfigResource(resource_name=name, resource_type=resource_type)
             for resource_type in dict.fromkeys(types)
-            for name in _names(broker, resource_type)
+            for name in _names(services, resource_type)
         ],
     )
 
 
-def _names(broker: Broker, resource_type: int) -> list[str]:
+def _names(services: Services, resource_type: int) -> list[str]:
     if resource_type == TOPIC_RESOURCE:
-        return [topic.name for topic in broker.topics.all()]
+        return [topic.name for topic in services.topics.all()]
     if resource_type in (BROKER_RESOURCE, BROKER_LOGGER_RESOURCE):
-        return [str(node_id) for node_id in sorted(broker.cluster.nodes)]
-    return [name for kind, name in broker.cluster.image.configs if kind == resource_type]
+        return [str(node_id) for node_id in sorted(services.cluster.nodes)]
+    return [name for kind, name in services.cluster.image.configs if kind == resource_type]

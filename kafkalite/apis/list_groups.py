@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 from kafkalite.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
     from kafkalite.requests.context import RequestContext
+    from kafkalite.services import Services
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: ListGroupsRequest
+    services: Services, context: RequestContext, request: ListGroupsRequest
 ) -> ListGroupsResponse:
-    groups = await broker.group_coordinator.list_groups(
+    groups = await services.group_coordinator.list_groups(
         context, request.states_filter, request.types_filter
     )
     return ListGroupsResponse(groups=groups)

@@ -32,8 +32,8 @@ from kafkalite.wire.messages.list_offsets import (
 )
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
     from kafkalite.replica.partition import Partition
+    from kafkalite.services import Services
 
 LATEST: Final = -1
 EARLIEST: Final = -2
@@ -60,7 +60,7 @@ _NONE: Final[Found] = (-1, -1, -1)
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: ListOffsetsRequest
+    services: Services, context: RequestContext, request: ListOffsetsRequest
 ) -> ListOffsetsResponse:
     # By topic and partition: one named twice is answered once.
     found: dict[str, dict[int, ListOffsetsPartitionResponse]] = {}
@@ -68,7 +68,7 @@ async def handle(
         answers = found.setdefault(topic.name, {})
         for asked in topic.partitions:
             index = asked.partition_index
-            look_up = partial(_look_up, broker, context, request, topic.name, asked)
+            look_up = partial(_look_up, services, context, request, topic.name, asked)
             if index in answers:
                 answers[index] = _failed(index, ErrorCode.INVALID_REQUEST)
             elif asked.timestamp >= 0 or asked.timestamp == MAX_TIMESTAMP:
@@ -89,7 +89,7 @@ def _failed(index: int, error: ErrorCode) -> ListOffsetsPartitionResponse:
 
 
 def _look_up(
-    broker: Broker,
+    services: Services,
     context: RequestContext,
     request: ListOffsetsRequest,
     topic_name: str,
@@ -100,7 +100,7 @@ def _look_up(
             since = _SINCE_VERSION.get(asked.timestamp)
             if since is None or context.api_version < since:
                 raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
-        topic = broker.topics.get(topic_name)
+        topic = services.topics.get(topic_name)
         if topic is None or not 0 <= asked.partition_index < len(topic.partitions):
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         partition = topic.partitions[asked.partition_index]

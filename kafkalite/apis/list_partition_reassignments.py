@@ -20,15 +20,15 @@ from kafkalite.wire.messages.list_partition_reassignments import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from kafkalite.broker import Broker
+    from kafkalite.services import Services
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: ListPartitionReassignmentsRequest
+    services: Services, context: RequestContext, request: ListPartitionReassignmentsRequest
 ) -> ListPartitionReassignmentsResponse:
     response = ListPartitionReassignmentsResponse(error_code=ErrorCode.NONE, error_message=None)
-    for name, indexes in _asked(broker, request):
-        topic = broker.topics.get(name)
+    for name, indexes in _asked(services, request):
+        topic = services.topics.get(name)
         if topic is None:
             continue
         moving = [
@@ -47,8 +47,8 @@ async def handle(
 
 
 def _asked(
-    broker: Broker, request: ListPartitionReassignmentsRequest
+    services: Services, request: ListPartitionReassignmentsRequest
 ) -> Iterable[tuple[str, list[int] | None]]:
     if request.topics is None:
-        return [(topic.name, None) for topic in broker.topics.all()]
+        return [(topic.name, None) for topic in services.topics.all()]
     return [(asked.name, asked.partition_indexes) for asked in request.topics]

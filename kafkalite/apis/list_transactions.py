@@ -21,16 +21,16 @@ from kafkalite.wire.messages.list_transactions import (
 )
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
+    from kafkalite.services import Services
 
 _STATES = {state.title: state for state in State}
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: ListTransactionsRequest
+    services: Services, context: RequestContext, request: ListTransactionsRequest
 ) -> ListTransactionsResponse:
     try:
-        is_wanted = _filter(request, broker.now_ms())
+        is_wanted = _filter(request, services.now_ms())
     except KafkaError as error:
         return ListTransactionsResponse(error_code=error.code)
     return ListTransactionsResponse(
@@ -41,7 +41,7 @@ async def handle(
                 producer_id=transaction.producer_id,
                 transaction_state=transaction.state.title,
             )
-            for transaction in broker.transaction_coordinator.of_node(context.node_id)
+            for transaction in services.transaction_coordinator.of_node(context.node_id)
             if is_wanted(transaction)
         ],
     )

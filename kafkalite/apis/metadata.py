@@ -38,15 +38,15 @@ from kafkalite.wire.messages.metadata import (
 )
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
     from kafkalite.cluster.image import PartitionState
+    from kafkalite.services import Services
 
 _NO_ID: Final = UUID(int=0)
 _NO_LEADER: Final = -1
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: MetadataRequest
+    services: Services, context: RequestContext, request: MetadataRequest
 ) -> MetadataResponse:
     version = context.api_version
     asked = request.topics
@@ -57,13 +57,13 @@ async def handle(
         # Neither name nor id: Kafka has no words for it either. Where one has an id, it looks at no name.
         return _failed(asked or (), version, ErrorCode.UNKNOWN_SERVER_ERROR)
     if asked is None or (version == 0 and not asked):
-        topics = [_describe(broker, context, topic) for topic in broker.topics.all()]
+        topics = [_describe(services, context, topic) for topic in services.topics.all()]
     else:
-        topics = _describe_asked(broker, context, request, asked)
+        topics = _describe_asked(services, context, request, asked)
     response = MetadataResponse(
-        brokers=_brokers(broker, context.listener_name),
-        cluster_id=broker.cluster.cluster_id,
-        controller_id=broker.cluster.controller_id,
+        brokers=_brokers(services, context.listener_name),
+        cluster_id=services.cluster.cluster_id,
+        controller_id=services.cluster.controller_id,
         topics=topics,
     )
     if request.include_cluster_authorized_operations:
@@ -79,7 +79,7 @@ async def handle(
 
 
 def _describe_asked(
-    broker: Broker,
+    services: Services,
     context: RequestContext,
     request: MetadataRequest,
     asked: list[MetadataRequestTopic],
@@ -88,7 +88,7 @@ def _describe_asked(
     found: list[MetadataResponseTopic] = []
     ids = dict.fromkeys(topic.topic_id for topic in asked if topic.topic_id.int)
     for topic_id in ids:
-        topic = broker.topics.by_id(topic_id)
+        topic = services.topics.by_id(topic_id)
         if topic is None:
             found.append(
                 MetadataResponseTopic(
@@ -96,47 +96,47 @@ def _describe_asked(
                 )
             )
         else:
-            found.append(_describe(broker, context, topic))
+            found.append(_describe(services, context, topic))
     if ids:
         return found
     for name in dict.fromkeys(topic.name for topic in asked):
-        topic = None if name is None else broker.topics.get(name)
+        topic = None if name is None else services.topics.get(name)
         if topic is not None:
-            found.append(_describe(broker, context, topic))
+            found.append(_describe(services, context, topic))
         elif name is not None:
-            found.append(_missing(broker, name, create=request.allow_auto_topic_creation))
+            found.append(_missing(services, name, create=request.allow_auto_topic_creation))
     return found
 
 
-def _missing(broker: Broker, name: str, *, create: bool) -> MetadataResponseTopic:
+def _missing(services: Services, name: str, *, create: bool) -> MetadataResponseTopic:
     """A topic that is not there, and what the answer says of it while it is being created."""
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     try:
         validate_topic_name(name)
-        if create and broker.config.boolean("auto.create.topics.enable"):
+        if create and services.config.boolean("auto.create.topics.enable"):
             if name in INTERNAL_TOPICS:
-                broker.topics.create_internal(name)
+                services.topics.create_internal(name)
             else:
-                broker.topics.create(NewTopic(name))
+                services.topics.create(NewTopic(name))
     except KafkaError as error:
         code = error.code
     return MetadataResponseTopic(error_code=code, name=name, is_internal=name in INTERNAL_TOPICS)
 
 
-def _brokers(broker: Broker, listener_name: str) -> list[MetadataResponseBroker]:
-    cache = broker.cluster.cache
+def _brokers(services: Services, listener_name: str) -> list[MetadataResponseBroker]:
+    cache = services.cluster.cache
     key = ("metadata brokers", listener_name)
     brokers: list[MetadataResponseBroker] | None = cache.get(key)
     if brokers is None:
         brokers = cache[key] = [
             MetadataResponseBroker(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
-            for node in broker.cluster.addresses(listener_name)
+            for node in services.cluster.addresses(listener_name)
         ]
     return brokers
 
 
-def _describe(broker: Broker, context: RequestContext, topic: Topic) -> MetadataResponseTopic:
-    cache = broker.cluster.topic_cache.setdefault(topic.topic_id, {})
+def _describe(services: Services, context: RequestContext, topic: Topic) -> MetadataResponseTopic:
+    cache = services.cluster.topic_cache.setdefault(topic.topic_id, {})
     # What is said differs between these three; what a version leaves out, the encoding leaves out.
     kind = 0 if context.api_version == 0 else 1 if context.api_version < 6 else 6
     key = ("metadata", context.listener_name, kind)
@@ -148,7 +148,7 @@ def _describe(broker: Broker, context: RequestContext, topic: Topic) -> Metadata
             topic_id=topic.topic_id,
             is_internal=topic.is_internal,
             partitions=[
-                _partition(broker, context.listener_name, kind, index, state)
+                _partition(services, context.listener_name, kind, index, state)
                 for index, state in enumerate(topic.states)
             ],
         )
@@ -156,9 +156,9 @@ def _describe(broker: Broker, context: RequestContext, topic: Topic) -> Metadata
 
 
 def _partition(
-    broker: Broker, listener_name: str, kind: int, index: int, state: PartitionState
+    services: Services, listener_name: str, kind: int, index: int, state: PartitionState
 ) -> MetadataResponsePartition:
-    cluster = broker.cluster
+    cluster = services.cluster
     offline = cluster.unavailable(state.replicas, listener_name)
     replicas, in_sync = state.replicas, state.in_sync_replicas
     if kind == 0 and offline:

@@ -19,33 +19,33 @@ from kafkalite.wire.messages.offset_commit import (
 )
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
     from kafkalite.requests.context import RequestContext
+    from kafkalite.services import Services
 
 TOPIC_IDS_SINCE: Final = 10
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: OffsetCommitRequest
+    services: Services, context: RequestContext, request: OffsetCommitRequest
 ) -> OffsetCommitResponse:
     """Written when it is answered."""
     if context.api_version < TOPIC_IDS_SINCE:
         # As Kafka: a topic that is there, but of which nothing is committed, is not in the answer.
         request.topics = [
-            t for t in request.topics if t.partitions or not broker.topics.get(t.name)
+            t for t in request.topics if t.partitions or not services.topics.get(t.name)
         ]
-        return await broker.group_coordinator.offset_commit(context, request)
+        return await services.group_coordinator.offset_commit(context, request)
     unknown: list[OffsetCommitRequestTopic] = []
     known: list[OffsetCommitRequestTopic] = []
     for topic in request.topics:
-        found = broker.topics.by_id(topic.topic_id)
+        found = services.topics.by_id(topic.topic_id)
         if found is None:
             unknown.append(topic)
         elif topic.partitions:
             topic.name = found.name
             known.append(topic)
     request.topics = known
-    response = await broker.group_coordinator.offset_commit(context, request)
+    response = await services.group_coordinator.offset_commit(context, request)
     response.topics += [_unknown(topic) for topic in unknown]
     if len(unknown) > 1:
         response.topics = _each_once(response.topics)

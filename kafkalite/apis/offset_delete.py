@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from kafkalite.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
     from kafkalite.requests.context import RequestContext
+    from kafkalite.services import Services
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: OffsetDeleteRequest
+    services: Services, context: RequestContext, request: OffsetDeleteRequest
 ) -> OffsetDeleteResponse:
-    return await broker.group_coordinator.offset_delete(context, request)
+    return await services.group_coordinator.offset_delete(context, request)

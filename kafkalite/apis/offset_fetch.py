@@ -23,8 +23,8 @@ from kafkalite.wire.messages.offset_fetch import (
 )
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
     from kafkalite.requests.context import RequestContext
+    from kafkalite.services import Services
 
 GROUP_ERROR_SINCE: Final = 2
 SEVERAL_GROUPS_SINCE: Final = 8
@@ -32,12 +32,12 @@ TOPIC_IDS_SINCE: Final = 10
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: OffsetFetchRequest
+    services: Services, context: RequestContext, request: OffsetFetchRequest
 ) -> OffsetFetchResponse:
     """Answer for each group."""
     if context.api_version >= SEVERAL_GROUPS_SINCE:
         groups = [
-            await _fetch(broker, context, group, require_stable=request.require_stable)
+            await _fetch(services, context, group, require_stable=request.require_stable)
             for group in request.groups
         ]
         return OffsetFetchResponse(groups=groups)
@@ -50,25 +50,25 @@ async def handle(
         ]
     )
     group = OffsetFetchRequestGroup(group_id=request.group_id, topics=wanted)
-    answer = await _fetch(broker, context, group, require_stable=request.require_stable)
+    answer = await _fetch(services, context, group, require_stable=request.require_stable)
     return _for_one_group(answer, wanted or [], context.api_version)
 
 
 async def _fetch(
-    broker: Broker,
+    services: Services,
     context: RequestContext,
     group: OffsetFetchRequestGroup,
     *,
     require_stable: bool,
 ) -> OffsetFetchResponseGroup:
-    coordinator = broker.group_coordinator
+    coordinator = services.group_coordinator
     if context.api_version < TOPIC_IDS_SINCE:
         return await coordinator.offset_fetch(context, group, require_stable=require_stable)
     unknown: list[OffsetFetchRequestTopics] = []
     if group.topics is not None:
         known: list[OffsetFetchRequestTopics] = []
         for topic in group.topics:
-            found = broker.topics.by_id(topic.topic_id)
+            found = services.topics.by_id(topic.topic_id)
             if found is None:
                 unknown.append(topic)
             else:

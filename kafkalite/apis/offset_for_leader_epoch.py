@@ -20,18 +20,18 @@ from kafkalite.wire.messages.offset_for_leader_epoch import (
 )
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
+    from kafkalite.services import Services
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: OffsetForLeaderEpochRequest
+    services: Services, context: RequestContext, request: OffsetForLeaderEpochRequest
 ) -> OffsetForLeaderEpochResponse:
     return OffsetForLeaderEpochResponse(
         topics=[
             OffsetForLeaderTopicResult(
                 topic=topic.topic,
                 partitions=[
-                    _end_offset(broker, context, topic.topic, asked) for asked in topic.partitions
+                    _end_offset(services, context, topic.topic, asked) for asked in topic.partitions
                 ],
             )
             for topic in request.topics
@@ -40,10 +40,10 @@ async def handle(
 
 
 def _end_offset(
-    broker: Broker, context: RequestContext, topic_name: str, asked: OffsetForLeaderPartition
+    services: Services, context: RequestContext, topic_name: str, asked: OffsetForLeaderPartition
 ) -> EpochEndOffset:
     try:
-        topic = broker.topics.get(topic_name)
+        topic = services.topics.get(topic_name)
         if topic is None or not 0 <= asked.partition < len(topic.partitions):
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         partition = topic.partitions[asked.partition]

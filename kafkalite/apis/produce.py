@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafkalite.coordinators.produce_transactions import (
     NotInTransaction,
+    await_previous_transaction,
     begin_transaction,
     is_transactional,
-    let_the_last_one_end,
 )
 from kafkalite.log.errors import InvalidRecordsError
 from kafkalite.replica.partition import ALL_IN_SYNC, Partition
@@ -41,8 +41,8 @@ from kafkalite.wire.messages.produce import (
 )
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
     from kafkalite.replica.topics import Topic
+    from kafkalite.services import Services
 
 _VALID_ACKS: Final = (-1, 0, 1)
 _FIRST_LEADER_HINT_VERSION: Final = 10
@@ -83,10 +83,12 @@ _WITHOUT_LOG_START_OFFSET: Final = frozenset(
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: ProduceRequest
+    services: Services, context: RequestContext, request: ProduceRequest
 ) -> ProduceResponse | None:
     if request.transactional_id is not None:
-        await let_the_last_one_end(broker, context, request.transactional_id)
+        await await_previous_transaction(
+            services.transaction_coordinator, services.config, context, request.transactional_id
+        )
     leaders: set[int] = set()  # those who lead what was asked of the wrong node
     pending: list[Pending] = []
     producers = _transactional_producers(request)
@@ -97,7 +99,7 @@ async def handle(
         response = _refused(request, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     elif (
         len(producers) > 1
-        and len(_transactional_producers(_only_known(broker, context, request))) > 1
+        and len(_transactional_producers(_only_known(services, context, request))) > 1
     ):
         response = _refused(
             request,
@@ -107,7 +109,7 @@ async def handle(
     else:
         response = ProduceResponse(
             responses=[
-                _append_topic(broker, context, request, data, leaders, pending)
+                _append_topic(services, context, request, data, leaders, pending)
                 for data in request.topic_data
                 if data.partition_data
             ]
@@ -119,7 +121,7 @@ async def handle(
         _hang_up_on_error(response)
         return None
     if leaders:
-        response.node_endpoints = _endpoints(broker, context, leaders)
+        response.node_endpoints = _endpoints(services, context, leaders)
     return response
 
 
@@ -150,11 +152,13 @@ def _transactional_producers(request: ProduceRequest) -> set[bytes]:
     }
 
 
-def _only_known(broker: Broker, context: RequestContext, request: ProduceRequest) -> ProduceRequest:
+def _only_known(
+    services: Services, context: RequestContext, request: ProduceRequest
+) -> ProduceRequest:
     """What of it is for partitions that are there."""
     known: list[TopicProduceData] = []
     for data in request.topic_data:
-        topic, _ = _find_topic(broker, context, data)
+        topic, _ = _find_topic(services, context, data)
         count = 0 if topic is None else len(topic.partitions)
         items = [item for item in data.partition_data if 0 <= item.index < count]
         known.append(TopicProduceData(partition_data=items))
@@ -182,14 +186,14 @@ def _refused(
 
 
 def _append_topic(
-    broker: Broker,
+    services: Services,
     context: RequestContext,
     request: ProduceRequest,
     data: TopicProduceData,
     leaders: set[int],
     pending: list[Pending],
 ) -> TopicProduceResponse:
-    topic, missing = _find_topic(broker, context, data)
+    topic, missing = _find_topic(services, context, data)
     responses: list[PartitionProduceResponse] = []
     for item in data.partition_data:
         partition: Partition | None = None
@@ -203,7 +207,14 @@ def _append_topic(
             partition.check_leader(context.node_id, -1, leader_only=True)
             guard = None
             if is_transactional(records):
-                guard = begin_transaction(broker, context, request, partition, records)
+                guard = begin_transaction(
+                    services.transaction_coordinator,
+                    services.config,
+                    context,
+                    request,
+                    partition,
+                    records,
+                )
             if request.acks not in _VALID_ACKS:
                 raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
             if topic.is_internal and context.client_id != _ADMIN_CLIENT_ID:
@@ -265,11 +276,11 @@ async def _settle(context: RequestContext, timeout_ms: int, pending: list[Pendin
 
 
 def _find_topic(
-    broker: Broker, context: RequestContext, data: TopicProduceData
+    services: Services, context: RequestContext, data: TopicProduceData
 ) -> tuple[Topic | None, ErrorCode]:
     if context.api_version >= _FIRST_TOPIC_ID_VERSION:
-        return broker.topics.by_id(data.topic_id), ErrorCode.UNKNOWN_TOPIC_ID
-    return broker.topics.get(data.name), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return services.topics.by_id(data.topic_id), ErrorCode.UNKNOWN_TOPIC_ID
+    return services.topics.get(data.name), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def check_shape(records: InMemory | None, api_version: int) -> InMemory:
@@ -357,8 +368,10 @@ def _hang_up_on_error(response: ProduceResponse) -> None:
                 )
 
 
-def _endpoints(broker: Broker, context: RequestContext, leaders: set[int]) -> list[NodeEndpoint]:
+def _endpoints(
+    services: Services, context: RequestContext, leaders: set[int]
+) -> list[NodeEndpoint]:
     return [
         NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
-        for node in broker.cluster.endpoints(leaders, context.listener_name)
+        for node in services.cluster.endpoints(leaders, context.listener_name)
     ]

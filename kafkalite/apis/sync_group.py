@@ -11,14 +11,14 @@ from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
     from kafkalite.requests.context import RequestContext
+    from kafkalite.services import Services
 
 PROTOCOL_SINCE: Final = 5
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: SyncGroupRequest
+    services: Services, context: RequestContext, request: SyncGroupRequest
 ) -> SyncGroupResponse:
     """Answered when the leader has synced."""
     if context.api_version >= PROTOCOL_SINCE and None in (
@@ -26,4 +26,4 @@ async def handle(
         request.protocol_name,
     ):
         return SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-    return await broker.group_coordinator.sync_group(context, request)
+    return await services.group_coordinator.sync_group(context, request)

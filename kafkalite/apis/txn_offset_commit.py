@@ -21,31 +21,31 @@ from kafkalite.wire.messages.txn_offset_commit import (
 )
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
+    from kafkalite.services import Services
 
 _ABORTABLE_SINCE: Final = 4
 _SECOND_GENERATION_SINCE: Final = 5
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: TxnOffsetCommitRequest
+    services: Services, context: RequestContext, request: TxnOffsetCommitRequest
 ) -> TxnOffsetCommitResponse:
     # As Kafka: a topic that is there, but of which nothing is committed, is not in the answer.
-    request.topics = [t for t in request.topics if t.partitions or not broker.topics.get(t.name)]
+    request.topics = [t for t in request.topics if t.partitions or not services.topics.get(t.name)]
     try:
         if not request.group_id:
             raise KafkaError(ErrorCode.INVALID_GROUP_ID)
-        _begin(broker, context, request)
+        _begin(services, context, request)
     except KafkaError as error:
-        return broker.group_coordinator.txn_commit_refused(request, error.code)
-    return await broker.group_coordinator.txn_offset_commit(context, request)
+        return services.group_coordinator.txn_commit_refused(request, error.code)
+    return await services.group_coordinator.txn_offset_commit(context, request)
 
 
-def _begin(broker: Broker, context: RequestContext, request: TxnOffsetCommitRequest) -> None:
+def _begin(services: Services, context: RequestContext, request: TxnOffsetCommitRequest) -> None:
     """See to it that the partition of the offsets is in the transaction."""
-    if not any(broker.topics.get(topic.name) for topic in request.topics):
+    if not any(services.topics.get(topic.name) for topic in request.topics):
         return  # nothing will be written
-    offsets = broker.topics.get(OFFSETS_TOPIC)
+    offsets = services.topics.get(OFFSETS_TOPIC)
     if offsets is None:
         raise KafkaError(ErrorCode.NOT_COORDINATOR)
     partition = offsets.partitions[java_hash(request.group_id) % len(offsets.partitions)]
@@ -57,11 +57,11 @@ def _begin(broker: Broker, context: RequestContext, request: TxnOffsetCommitRequ
         return
     adds = context.api_version >= _SECOND_GENERATION_SINCE
     name = "transaction.partition.verification.enable"
-    if not adds and not broker.config.boolean(name, context.node_id):
+    if not adds and not services.config.boolean(name, context.node_id):
         return
     producer = Producer(request.transactional_id, request.producer_id, request.producer_epoch)
     try:
-        broker.transaction_coordinator.join(
+        services.transaction_coordinator.join(
             producer, TopicPartition(OFFSETS_TOPIC, partition.index), adds=adds
         )
     except KafkaError as error:

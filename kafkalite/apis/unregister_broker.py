@@ -15,16 +15,16 @@ from kafkalite.wire.messages.unregister_broker import (
 )
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
+    from kafkalite.services import Services
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: UnregisterBrokerRequest
+    services: Services, context: RequestContext, request: UnregisterBrokerRequest
 ) -> UnregisterBrokerResponse:
-    if request.broker_id not in broker.cluster.image.brokers:
+    if request.broker_id not in services.cluster.image.brokers:
         return UnregisterBrokerResponse(
             error_code=ErrorCode.BROKER_ID_NOT_REGISTERED,
             error_message=f"Broker ID {request.broker_id} is not currently registered",
         )
-    broker.cluster.unregister(request.broker_id)
+    services.cluster.unregister(request.broker_id)
     return UnregisterBrokerResponse(error_code=ErrorCode.NONE, error_message=None)

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kafkalite.cluster.features import METADATA_VERSION, SUPPORTED_FEATURES
+from kafkalite.apis import APIS
+from kafkalite.cluster.features import METADATA_VERSION, SUPPORTED_FEATURES, of_served
 from kafkalite.requests.context import RequestContext
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored.feature_level_record import FeatureLevelRecord
@@ -23,7 +24,7 @@ from kafkalite.wire.messages.update_features import (
 )
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
+    from kafkalite.services import Services
 
 _UPGRADE: Final = 1
 _SAFE_DOWNGRADE: Final = 2
@@ -31,12 +32,12 @@ _UNSAFE_DOWNGRADE: Final = 3
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: UpdateFeaturesRequest
+    services: Services, context: RequestContext, request: UpdateFeaturesRequest
 ) -> UpdateFeaturesResponse:
     records: list[object] = []
     try:
         for update in request.feature_updates:
-            records.append(_update(broker, context, update))
+            records.append(_update(services, context, update))
     except KafkaError as error:
         return UpdateFeaturesResponse(
             error_code=error.code,
@@ -44,7 +45,7 @@ async def handle(
             f"error: {error.message}",
         )
     if not request.validate_only:
-        broker.cluster.write(records)
+        services.cluster.write(records)
     return UpdateFeaturesResponse(
         error_code=ErrorCode.NONE,
         error_message=None,
@@ -58,18 +59,18 @@ async def handle(
 
 
 def _update(
-    broker: Broker, context: RequestContext, update: FeatureUpdateKey
+    services: Services, context: RequestContext, update: FeatureUpdateKey
 ) -> FeatureLevelRecord:
     """The record that finalizes a level. Raises KafkaError(INVALID_UPDATE_VERSION)."""
     name, level = update.feature, update.max_version_level
     kind = update.upgrade_type if context.api_version else _UPGRADE
-    reason = _reason_against(broker, context.node_id, update, kind)
+    reason = _reason_against(services, context.node_id, update, kind)
     if reason is not None:
         raise KafkaError(
             ErrorCode.INVALID_UPDATE_VERSION,
             f"Invalid update version {level} for feature {name}. {reason}",
         )
-    present = broker.cluster.features.get(name, 0)
+    present = services.cluster.features.get(name, 0)
     if level < present and name == METADATA_VERSION:
         raise KafkaError(
             ErrorCode.INVALID_UPDATE_VERSION,
@@ -80,20 +81,20 @@ def _update(
 
 
 def _reason_against(
-    broker: Broker, node_id: int, update: FeatureUpdateKey, kind: int
+    services: Services, node_id: int, update: FeatureUpdateKey, kind: int
 ) -> str | None:
     if kind not in (_UPGRADE, _SAFE_DOWNGRADE, _UNSAFE_DOWNGRADE):
         return "The controller does not support the given upgrade type."
     level = update.max_version_level
     if level < 0:
         return "A feature version cannot be less than 0."
-    supported = SUPPORTED_FEATURES.get(update.feature)
+    supported = of_served(SUPPORTED_FEATURES, APIS).get(update.feature)
     if supported is None:
         return f"Local controller {node_id} does not support this feature."
     lowest, highest = supported
     if not lowest <= level <= highest:
         return f"Local controller {node_id} only supports versions {lowest}-{highest}"
-    present = broker.cluster.features.get(update.feature, 0)
+    present = services.cluster.features.get(update.feature, 0)
     if level < present and kind == _UPGRADE:
         return (
             "Can't downgrade the version of this feature without setting the upgrade type to "

@@ -22,13 +22,13 @@ from kafkalite.wire.messages.write_txn_markers import (
 )
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
+    from kafkalite.services import Services
 
 
 async def handle(
-    broker: Broker, context: RequestContext, request: WriteTxnMarkersRequest
+    services: Services, context: RequestContext, request: WriteTxnMarkersRequest
 ) -> WriteTxnMarkersResponse:
-    writer = MarkerWriter(broker.topics, broker.group_coordinator, broker.now_ms)
+    writer = MarkerWriter(services.topics, services.group_coordinator, services.now_ms)
     return WriteTxnMarkersResponse(
         markers=[
             WritableTxnMarkerResult(

@@ -7,8 +7,12 @@ voters are fixed, as ours is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Container, Mapping
+from typing import Final, TypeVar
+
+from kafkalite.wire.api_keys import ApiKey
+
+Level = TypeVar("Level")
 
 METADATA_VERSION: Final = "metadata.version"
 
@@ -32,3 +36,34 @@ BOOTSTRAP_FEATURES: Final[Mapping[str, int]] = {
     "streams.version": 1,
     "transaction.version": 2,
 }
+
+# What a client that sees the feature finalized will ask for.
+APIS_OF_FEATURES: Final[Mapping[str, frozenset[ApiKey]]] = {
+    "group.version": frozenset(
+        {ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.CONSUMER_GROUP_DESCRIBE},
+    ),
+    "share.version": frozenset(
+        {
+            ApiKey.SHARE_GROUP_HEARTBEAT,
+            ApiKey.SHARE_GROUP_DESCRIBE,
+            ApiKey.SHARE_FETCH,
+            ApiKey.SHARE_ACKNOWLEDGE,
+        }
+    ),
+    "streams.version": frozenset(
+        {ApiKey.STREAMS_GROUP_HEARTBEAT, ApiKey.STREAMS_GROUP_DESCRIBE},
+    ),
+}
+
+
+def of_served(features: Mapping[str, Level], served: Container[int]) -> dict[str, Level]:
+    """Those features of which every API is in `served`.
+
+    A client that believes in a feature asks for its APIs, and stands still without an answer. A data
+    directory of Apache Kafka may have features finalized that are not served here.
+    """
+    return {
+        name: level
+        for name, level in features.items()
+        if all(key in served for key in APIS_OF_FEATURES.get(name, ()))
+    }

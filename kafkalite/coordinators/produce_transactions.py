@@ -9,6 +9,7 @@ Produce waits for a moment, so that the client need not ask again.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 import trio
@@ -30,9 +31,12 @@ from kafkalite.wire.record_batch import (
 )
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
+    from kafkalite.cluster.cluster import Cluster
+    from kafkalite.config import BrokerConfig
+    from kafkalite.group_coordinator.coordinator import GroupCoordinator
     from kafkalite.log.producer_state import VerificationGuard
     from kafkalite.replica.partition import Partition
+    from kafkalite.replica.topics import Topics
     from kafkalite.requests.context import RequestContext
     from kafkalite.wire.fields import InMemory
     from kafkalite.wire.messages.produce import ProduceRequest
@@ -43,11 +47,16 @@ _SECOND_GENERATION_SINCE: Final = 12
 _TRY_LATER: Final = frozenset({ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR})
 
 
-def open_transaction_coordinator(broker: Broker) -> TransactionCoordinator:
+def open_transaction_coordinator(
+    config: BrokerConfig,
+    cluster: Cluster,
+    topics: Topics,
+    groups: GroupCoordinator,
+    now_ms: Callable[[], int],
+) -> TransactionCoordinator:
     """The coordinator of all transactional ids of this process. It works once its `run` does."""
-    integer = broker.config.integer
-    cluster = broker.cluster
-    config = TransactionConfig(
+    integer = config.integer
+    timeouts = TransactionConfig(
         transaction_max_timeout_ms=integer("transaction.max.timeout.ms"),
         transactional_id_expiration_ms=integer("transactional.id.expiration.ms"),
         transaction_abort_timed_out_transaction_cleanup_interval_ms=integer(
@@ -62,27 +71,29 @@ def open_transaction_coordinator(broker: Broker) -> TransactionCoordinator:
         return cluster.features.get("transaction.version", 0)
 
     return TransactionCoordinator(
-        config,
-        TransactionLog(broker.topics, broker.now_ms, server_version),
-        MarkerWriter(broker.topics, broker.group_coordinator, broker.now_ms),
-        now_ms=broker.now_ms,
+        timeouts,
+        TransactionLog(topics, now_ms, server_version),
+        MarkerWriter(topics, groups, now_ms),
+        now_ms=now_ms,
         new_producer_id=cluster.allocate_producer_id,
         server_version=server_version,
     )
 
 
-async def let_the_last_one_end(
-    broker: Broker, context: RequestContext, transactional_id: str
+async def await_previous_transaction(
+    coordinator: TransactionCoordinator,
+    config: BrokerConfig,
+    context: RequestContext,
+    transactional_id: str,
 ) -> None:
     """Wait until the id's last transaction is complete, but not for long.
 
     Source: ReplicaManager.handleProduceAppend, which looks every 20 ms; we are told.
     """
-    coordinator = broker.transaction_coordinator
     if not coordinator.is_ending(transactional_id):
         return
     await context.connection.own_task()
-    patience_ms = broker.config.integer("add.partitions.to.txn.retry.backoff.max.ms")
+    patience_ms = config.integer("add.partitions.to.txn.retry.backoff.max.ms")
     await wait_until(
         lambda: not coordinator.is_ending(transactional_id),
         [coordinator.completions],
@@ -103,7 +114,8 @@ def is_transactional(records: InMemory) -> bool:
 
 
 def begin_transaction(
-    broker: Broker,
+    coordinator: TransactionCoordinator,
+    config: BrokerConfig,
     context: RequestContext,
     request: ProduceRequest,
     partition: Partition,
@@ -121,12 +133,10 @@ def begin_transaction(
         raise NotInTransaction(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     adds = context.api_version >= _SECOND_GENERATION_SINCE
     name = "transaction.partition.verification.enable"
-    if not adds and not broker.config.boolean(name, context.node_id):
+    if not adds and not config.boolean(name, context.node_id):
         return None
     try:
-        return broker.transaction_coordinator.begin_in_partition(
-            partition, request.transactional_id, batch, adds=adds
-        )
+        return coordinator.begin_in_partition(partition, request.transactional_id, batch, adds=adds)
     except KafkaError as error:
         raise _as_answered(error, context.api_version) from error
 

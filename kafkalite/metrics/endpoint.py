@@ -16,14 +16,24 @@ from kafkalite.metrics.state import read
 from kafkalite.server.listener import bind, joined
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
+    from collections.abc import Callable
+
+    from kafkalite.services import Services
 
 
 class MetricsEndpoint:
     """Bound when made (raises StartError), served by `serve`."""
 
-    def __init__(self, broker: Broker, host: str, port: int) -> None:
-        self._broker = broker
+    def __init__(
+        self,
+        services: Callable[[], Services],
+        connection_count: Callable[[], int],
+        host: str,
+        port: int,
+    ) -> None:
+        """`services` is called once requests can come, when there are services."""
+        self._services = services
+        self._connection_count = connection_count
         self.requests = RequestMetrics()
         self._lag = Distribution()
         self._exposition = Exposition()
@@ -49,7 +59,9 @@ class MetricsEndpoint:
         """Everything, as text: looked up here in slices, written in a thread that sees only values."""
         async with self._one_at_a_time:
             readings = Readings()
-            self.requests.read(self._broker, readings)
+            services = self._services()
+            self.requests.read(services.topics, readings)
+            readings.put("kafkalite_connections", self._connection_count())
             readings.put_distribution("kafkalite_event_loop_lag_seconds", self._lag)
-            await in_slices(read(self._broker, readings))
+            await in_slices(read(services, readings))
             return await trio.to_thread.run_sync(self._exposition.text, readings, accept)

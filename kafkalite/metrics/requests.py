@@ -24,8 +24,8 @@ from kafkalite.wire.schema import Shape, fields_of
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from kafkalite.broker import Broker
     from kafkalite.replica.topics import Topics
+    from kafkalite.services import Services
     from kafkalite.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
     from kafkalite.wire.messages.fetch import FetchRequest, FetchResponse
     from kafkalite.wire.messages.produce import ProduceRequest, ProduceResponse
@@ -74,13 +74,13 @@ class RequestMetrics:
         count = counters.get(api.key, _count_errors)
         now = trio.current_time
 
-        async def measured(broker: Broker, context: RequestContext, request: Any) -> Any:
+        async def measured(services: Services, context: RequestContext, request: Any) -> Any:
             try:
-                response = await handle(broker, context, request)
+                response = await handle(services, context, request)
             except CloseConnection:
                 errors[_NO_ANSWER] += 1
                 raise
-            count(broker.topics, request, response, errors)
+            count(services.topics, request, response, errors)
             durations.add(now() - context.received_at)
             return response
 
@@ -139,7 +139,7 @@ class RequestMetrics:
             traffic = self._traffic[name] = TopicTraffic()
         return traffic
 
-    def read(self, broker: Broker, readings: Readings) -> None:
+    def read(self, topics: Topics, readings: Readings) -> None:
         """Put down all counters; those of topics that are gone are forgotten."""
         for api, durations in self._durations.items():
             readings.put("kafkalite_requests_total", sum(durations.counts), api)
@@ -147,7 +147,7 @@ class RequestMetrics:
             for error, count in self._errors[api].items():
                 word = error if isinstance(error, str) else ErrorCode(error).name
                 readings.put("kafkalite_request_errors_total", count, api, word)
-        for topic in [name for name in self._traffic if broker.topics.get(name) is None]:
+        for topic in [name for name in self._traffic if topics.get(name) is None]:
             del self._traffic[topic]
         for topic, traffic in self._traffic.items():
             readings.put("kafkalite_topic_received_bytes_total", traffic.received_bytes, topic)

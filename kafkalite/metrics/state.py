@@ -11,31 +11,30 @@ from kafkalite.cluster.image import NO_LEADER
 from kafkalite.coordinators.transaction_coordinator.transaction import Transaction, TransactionState
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
     from kafkalite.group_coordinator.shard import Shard
     from kafkalite.metrics.readings import Readings
+    from kafkalite.services import Services
 
 
-def read(broker: Broker, readings: Readings) -> Iterator[None]:
+def read(services: Services, readings: Readings) -> Iterator[None]:
     """Put down everything; yields after every small piece of work."""
-    readings.put("kafkalite_info", 1, version("kafkalite"), broker.cluster.cluster_id)
-    readings.put("kafkalite_connections", broker.connection_count)
-    brokers = broker.cluster.image.brokers.values()
+    readings.put("kafkalite_info", 1, version("kafkalite"), services.cluster.cluster_id)
+    brokers = services.cluster.image.brokers.values()
     fenced = sum(each.fenced for each in brokers)
     readings.put("kafkalite_nodes", len(brokers) - fenced, "alive")
     readings.put("kafkalite_nodes", fenced, "fenced")
-    for directory in broker.logs.manager.directories:
+    for directory in services.logs.manager.directories:
         online = directory.failure is None
         readings.put("kafkalite_log_directory_online", int(online), str(directory.path))
     yield
-    yield from _topics(broker, readings)
-    yield from _groups(broker, readings)
-    _transactions(broker, readings)
+    yield from _topics(services, readings)
+    yield from _groups(services, readings)
+    _transactions(services, readings)
 
 
-def _topics(broker: Broker, readings: Readings) -> Iterator[None]:
+def _topics(services: Services, readings: Readings) -> Iterator[None]:
     partition_count = under_replicated = offline = 0
-    for topic in list(broker.topics.all()):
+    for topic in list(services.topics.all()):
         for partition in topic.partitions:
             log, labels = partition.log, (topic.name, str(partition.index))
             readings.put("kafkalite_log_size_bytes", log.size_bytes, *labels)
@@ -45,28 +44,28 @@ def _topics(broker: Broker, readings: Readings) -> Iterator[None]:
             offline += partition.leader_id == NO_LEADER
         partition_count += len(topic.partitions)
         yield
-    readings.put("kafkalite_topics", len(broker.topics))
+    readings.put("kafkalite_topics", len(services.topics))
     readings.put("kafkalite_partitions", partition_count)
     readings.put("kafkalite_under_replicated_partitions", under_replicated)
     readings.put("kafkalite_offline_partitions", offline)
 
 
-def _groups(broker: Broker, readings: Readings) -> Iterator[None]:
+def _groups(services: Services, readings: Readings) -> Iterator[None]:
     states: Counter[tuple[str, str]] = Counter()
-    for node_id in broker.config.node_ids:
-        for shard in broker.group_coordinator.shards_of(node_id):
+    for node_id in services.config.node_ids:
+        for shard in services.group_coordinator.shards_of(node_id):
             for group_id, group in list(shard.groups.items()):
                 states[group.group_type, group.state.value] += 1
                 readings.put("kafkalite_group_members", len(group.members), group_id)
-                _lag(broker, readings, shard, group_id)
+                _lag(services, readings, shard, group_id)
                 yield
     for (kind, state), count in states.items():
         readings.put("kafkalite_groups", count, kind, state)
 
 
-def _lag(broker: Broker, readings: Readings, shard: Shard, group_id: str) -> None:
+def _lag(services: Services, readings: Readings, shard: Shard, group_id: str) -> None:
     for name, offsets in shard.offsets.of_group(group_id).items():
-        topic = broker.topics.get(name)
+        topic = services.topics.get(name)
         if topic is None:
             continue
         for index, committed in offsets.items():
@@ -77,16 +76,16 @@ def _lag(broker: Broker, readings: Readings, shard: Shard, group_id: str) -> Non
                 readings.put("kafkalite_group_lag_records", lag, *labels)
 
 
-def _transactions(broker: Broker, readings: Readings) -> None:
+def _transactions(services: Services, readings: Readings) -> None:
     transactions: list[Transaction] = [
         transaction
-        for node_id in broker.config.node_ids
-        for transaction in broker.transaction_coordinator.of_node(node_id)
+        for node_id in services.config.node_ids
+        for transaction in services.transaction_coordinator.of_node(node_id)
     ]
     for state, count in Counter(each.state.title for each in transactions).items():
         readings.put("kafkalite_transactions", count, state)
     began = [
         each.start_timestamp_ms for each in transactions if each.state is TransactionState.ONGOING
     ]
-    longest_ms = max(0, broker.now_ms() - min(began)) if began else 0
+    longest_ms = max(0, services.now_ms() - min(began)) if began else 0
     readings.put("kafkalite_longest_transaction_seconds", longest_ms / 1000)

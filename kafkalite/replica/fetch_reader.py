@@ -18,9 +18,11 @@ from kafkalite.wire.messages.fetch import (
 )
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
+    from kafkalite.cluster.cluster import Cluster
+    from kafkalite.config import BrokerConfig
     from kafkalite.log.log import ReadResult
     from kafkalite.replica.partition import Partition
+    from kafkalite.replica.topics import Topics
     from kafkalite.requests.purgatory import Watchers
 
 _READ_COMMITTED: Final = 1
@@ -36,7 +38,7 @@ class FetchReader:
     """Reads the targets of one request, and knows when that is worth an answer."""
 
     __slots__ = (
-        "_broker",
+        "_cluster",
         "_committed_only",
         "_leader_only",
         "_max_bytes",
@@ -45,26 +47,30 @@ class FetchReader:
         "_partitions",
         "_rack",
         "_targets",
+        "_topics",
         "_uses_topic_ids",
     )
 
     def __init__(
         self,
-        broker: Broker,
+        config: BrokerConfig,
+        cluster: Cluster,
+        topics: Topics,
         context: RequestContext,
         request: FetchRequest,
         targets: Iterable[FetchTarget],
     ) -> None:
-        self._broker = broker
+        self._cluster = cluster
+        self._topics = topics
         self._node_id = context.node_id
         self._uses_topic_ids = context.api_version >= _FIRST_TOPIC_ID_VERSION
         self._leader_only = context.api_version < _FIRST_FOLLOWER_VERSION
         self._committed_only = request.isolation_level == _READ_COMMITTED
         self._min_bytes = request.min_bytes
-        self._max_bytes = min(request.max_bytes, broker.config.integer("fetch.max.bytes"))
+        self._max_bytes = min(request.max_bytes, config.integer("fetch.max.bytes"))
         self._targets = list(targets)
         self._rack = request.rack_id
-        if self._rack and broker.config.string("replica.selector.class") != RACK_AWARE_SELECTOR:
+        if self._rack and config.string("replica.selector.class") != RACK_AWARE_SELECTOR:
             self._rack = ""
         self._partitions: list[tuple[FetchTarget, Partition]] = []
 
@@ -138,7 +144,7 @@ class FetchReader:
         )
 
     def _find(self, target: FetchTarget) -> Partition:
-        topics = self._broker.topics
+        topics = self._topics
         if self._uses_topic_ids:
             topic = topics.by_id(target.topic_id)
             if topic is not None:
@@ -211,7 +217,7 @@ class FetchReader:
         """A replica in the consumer's rack where the leader is in another (KIP-392)."""
         if self._node_id != partition.leader_id:
             return _NO_REPLICA
-        nodes = self._broker.cluster.nodes
+        nodes = self._cluster.nodes
         near = [
             node_id
             for node_id in partition.in_sync_replicas

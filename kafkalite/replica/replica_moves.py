@@ -21,9 +21,12 @@ from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored.partition_change_record import PartitionChangeRecord
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
+    from kafkalite.cluster.cluster import Cluster
+    from kafkalite.config import BrokerConfig
     from kafkalite.log.directory import LogDirectory
     from kafkalite.log.future_log import LogMove
+    from kafkalite.replica.partition_logs import PartitionLogs
+    from kafkalite.replica.topics import Topics
 
 logger = logging.getLogger(__name__)
 
@@ -33,12 +36,16 @@ _SLICE_SECONDS: Final = 0.01
 _RETRY_SECONDS: Final = 5.0
 
 
-class LogMoves:
+class ReplicaMoves:
     """All moves of one broker. Goes on with those that a restart found."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
-        self._manager = broker.logs.manager
+    def __init__(
+        self, config: BrokerConfig, cluster: Cluster, topics: Topics, logs: PartitionLogs
+    ) -> None:
+        self._config = config
+        self._cluster = cluster
+        self._topics = topics
+        self._manager = logs.manager
         self._begun = trio.Event()
         self._manager.resume_moves()
 
@@ -51,7 +58,7 @@ class LogMoves:
         if len(future_directory(topic, index)) > LONGEST_NAME:
             raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, "The topic name is too long.")
         target = self._online_directory(path)
-        found = self._broker.topics.get(topic)
+        found = self._topics.get(topic)
         partition = (
             found.partitions[index] if found and 0 <= index < len(found.partitions) else None
         )
@@ -68,7 +75,7 @@ class LogMoves:
             raise KafkaError(ErrorCode.REPLICA_NOT_AVAILABLE)
         if move is not None or self._manager.directory_of(topic, index) == target.path:
             return
-        if self._broker.config.is_cordoned(target.path, node_id):
+        if self._config.is_cordoned(target.path, node_id):
             raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"{target.path} is cordoned")
         if self._manager.has_failed:
             # As Kafka: nobody knows whether a copy lies in the directory that does not work.
@@ -115,7 +122,7 @@ class LogMoves:
     async def _copy(self, move: LogMove) -> bool:
         """Copy all that is there now; True when the log has moved. Raises KafkaError."""
         throttle = Throttle(
-            max(1, self._broker.config.integer("replica.alter.log.dirs.io.max.bytes.per.second")),
+            max(1, self._config.integer("replica.alter.log.dirs.io.max.bytes.per.second")),
             trio.current_time(),
         )
         began = time.perf_counter()
@@ -138,13 +145,13 @@ class LogMoves:
     def _finish(self, move: LogMove) -> None:
         """The last act, without a pause in it: the future log is the partition's log now."""
         name, index = move.key
-        topic = self._broker.topics.get(name)
+        topic = self._topics.get(name)
         assert topic is not None, "a topic's deletion ends its moves"
         partition = topic.partitions[index]
 
         def assign(directory: LogDirectory) -> None:
             directory_id = UUID(bytes=urlsafe_b64decode(directory.directory_id + "=="))
-            self._broker.cluster.write(
+            self._cluster.write(
                 [
                     PartitionChangeRecord(
                         partition_id=index,

@@ -3,15 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from kafkalite.server.connection import Connection
+    from collections.abc import Callable, Iterable
+
+    from kafkalite.requests.purgatory import Wake, Watchers
     from kafkalite.wire.api_keys import ApiKey
 
 
 class CloseConnection(Exception):
     """Raised by a handler whose only answer is to hang up; its text says why."""
+
+
+class ClientConnection(Protocol):
+    """The connection of a request, as far as its handler may use it."""
+
+    async def own_task(self) -> None:
+        """Move to the connection's task, where a handler may await anything."""
+        ...
+
+    async def wait_until(
+        self,
+        done: Callable[[], bool],
+        watched: Iterable[Watchers],
+        deadline: float,
+        *,
+        answer_early: bool,
+    ) -> Wake:
+        """Wait until `done()`, the deadline, or, if `answer_early`, the client's next request."""
+        ...
 
 
 @dataclass(slots=True)
@@ -29,4 +50,4 @@ class RequestContext:
     client_host: str
     listener_name: str
     received_at: float
-    connection: Connection
+    connection: ClientConnection

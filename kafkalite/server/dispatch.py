@@ -19,16 +19,18 @@ from kafkalite.wire.errors import ProtocolViolation, UnsupportedVersion
 from kafkalite.wire.fields import InMemory, Records
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
     from kafkalite.server.connection import Connection
+    from kafkalite.services import Services
 
 
 class Dispatcher:
     """Answers the frames of all connections of one broker."""
 
-    def __init__(self, broker: Broker, measured: Callable[[Api, Handler], Handler] | None) -> None:
+    def __init__(
+        self, services: Services, measured: Callable[[Api, Handler], Handler] | None
+    ) -> None:
         """`measured` puts something around each handler (the metrics)."""
-        self._broker = broker
+        self._services = services
         self._measured = measured
         self._handlers: dict[int, Handler] = {}
 
@@ -39,12 +41,12 @@ class Dispatcher:
         listener = connection.listener
         key = int.from_bytes(frame[:2])
         if key == ApiKey.PRODUCE:
-            return single_batch.answer(self._broker, listener.node_id, frame)
+            return single_batch.answer(self._services, listener.node_id, frame)
         if key == ApiKey.FETCH:
-            return plain_fetch.answer(self._broker, listener.node_id, frame)
+            return plain_fetch.answer(self._services, listener.node_id, frame)
         if key == ApiKey.OFFSET_COMMIT:
-            return plain_commit.answer(self._broker, listener.node_id, frame)
-        return known_answers.known(self._broker, listener.name, frame)
+            return plain_commit.answer(self._services, listener.node_id, frame)
+        return known_answers.known(self._services, listener.name, frame)
 
     async def answer(self, connection: Connection, frame: InMemory) -> list[Records]:
         """The answer's chunks; none for a Produce with acks=0.
@@ -75,12 +77,12 @@ class Dispatcher:
             connection.last_active,
             connection,
         )
-        response = await handle(self._broker, context, request.body)
+        response = await handle(self._services, context, request.body)
         if response is None:
             return []
         chunks = encode_response(api.key, version, request.correlation_id, response)
         if api.key is ApiKey.METADATA:
-            known_answers.remember(self._broker, listener.name, frame, response, chunks)
+            known_answers.remember(self._services, listener.name, frame, response, chunks)
         return chunks
 
     def _load(self, api: Api) -> Handler:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from kafkalite.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
+    from kafkalite.services import Services
     from kafkalite.wire.fields import InMemory, Records
     from kafkalite.wire.messages.metadata import MetadataResponse
 
@@ -24,9 +24,9 @@ _LONGEST_REQUEST_BYTES: Final = 1024
 _KEY: Final = "known answers"
 
 
-def known(broker: Broker, listener_name: str, frame: InMemory) -> bytes | None:
+def known(services: Services, listener_name: str, frame: InMemory) -> bytes | None:
     """The answer to a Metadata request, if the same was asked before and nothing has changed."""
-    answers: dict[bytes, bytes] | None = broker.cluster.cache.get((_KEY, listener_name))
+    answers: dict[bytes, bytes] | None = services.cluster.cache.get((_KEY, listener_name))
     if answers is None or len(frame) > _LONGEST_REQUEST_BYTES:
         return None
     rest = answers.get(_question(frame))
@@ -35,7 +35,7 @@ def known(broker: Broker, listener_name: str, frame: InMemory) -> bytes | None:
 
 
 def remember(
-    broker: Broker,
+    services: Services,
     listener_name: str,
     frame: InMemory,
     response: MetadataResponse,
@@ -47,7 +47,7 @@ def remember(
         return
     if len(answer) > _LONGEST_ANSWER_BYTES or not _is_lasting(response):
         return
-    answers = broker.cluster.cache.setdefault((_KEY, listener_name), {})
+    answers = services.cluster.cache.setdefault((_KEY, listener_name), {})
     if len(answers) < _MOST:
         answers[_question(frame)] = answer[:4] + answer[8:]
 

@@ -27,7 +27,7 @@ from kafkalite.wire.compile_parse import uuid_of
 from kafkalite.wire.errors import KafkaError
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
+    from kafkalite.services import Services
     from kafkalite.wire.fields import InMemory
 
 _FIRST_VERSION: Final = 8
@@ -51,7 +51,7 @@ _pack_partition = Struct(">i3x").pack  # index, no error, no tags
 _Commit = tuple[str, int, CommittedOffset]
 
 
-def answer(broker: Broker, node_id: int, frame: InMemory) -> bytes | None:
+def answer(services: Services, node_id: int, frame: InMemory) -> bytes | None:
     """The answer to a frame whose API key is OffsetCommit's; None if it takes the declared way."""
     size: int
     generation: int
@@ -84,12 +84,12 @@ def answer(broker: Broker, node_id: int, frame: InMemory) -> bytes | None:
         else:
             position += 1
         parts: list[bytes] = []
-        commits = _commits(broker, frame, position, version, parts)
+        commits = _commits(services, frame, position, version, parts)
     except (StructError, ValueError, IndexError):  # ValueError: no UTF-8, half an id
         return None
     if commits is None:
         return None
-    coordinator = broker.group_coordinator
+    coordinator = services.group_coordinator
     committer = Committer(group_id, member_id, instance_id, generation)
     try:
         shard = coordinator.shard_of(group_id, node_id)
@@ -102,14 +102,14 @@ def answer(broker: Broker, node_id: int, frame: InMemory) -> bytes | None:
 
 
 def _commits(
-    broker: Broker, frame: InMemory, position: int, version: int, parts: list[bytes]
+    services: Services, frame: InMemory, position: int, version: int, parts: list[bytes]
 ) -> list[_Commit] | None:
     """What is to be committed; None unless all of it is there. Puts the answer's rest into `parts`."""
     index: int
     offset: int
     leader_epoch: int
-    now_ms = broker.now_ms()
-    longest_metadata = broker.group_coordinator.config.offset_metadata_max_bytes
+    now_ms = services.now_ms()
+    longest_metadata = services.group_coordinator.config.offset_metadata_max_bytes
     commits: list[_Commit] = []
     topic_count = frame[position]
     position += 1
@@ -119,12 +119,12 @@ def _commits(
         start = position
         if version >= _FIRST_TOPIC_ID_VERSION:
             position += 16
-            topic = broker.topics.by_id(uuid_of(bytes(frame[start:position])))
+            topic = services.topics.by_id(uuid_of(bytes(frame[start:position])))
         else:
             size = frame[position]
             position += size
             topic = (
-                broker.topics.get(str(frame[start + 1 : position], "utf-8"))
+                services.topics.get(str(frame[start + 1 : position], "utf-8"))
                 if 0 < size <= _LONGEST
                 else None
             )

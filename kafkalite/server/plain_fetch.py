@@ -30,8 +30,8 @@ from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.fields import unsigned_varint
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
     from kafkalite.replica.partition import Partition
+    from kafkalite.services import Services
     from kafkalite.wire.fields import InMemory, Records
 
 _FIRST_VERSION: Final = 12
@@ -72,7 +72,7 @@ _NO_REPLICA: Final = -1
 _Wanted = tuple[bytes, int, "Partition", int, int]
 
 
-def answer(broker: Broker, node_id: int, frame: InMemory) -> list[Records] | None:
+def answer(services: Services, node_id: int, frame: InMemory) -> list[Records] | None:
     """The answer's chunks to a frame whose API key is Fetch's; None if it takes the declared way."""
     try:
         _, version, correlation_id, client_id_size = _unpack_header(frame)
@@ -93,19 +93,19 @@ def answer(broker: Broker, node_id: int, frame: InMemory) -> list[Records] | Non
             return None
         if isolation_level not in _ISOLATION_LEVELS or not 1 < topics <= _LONGEST:
             return None
-        wanted = _wanted(broker, node_id, frame, position, version, topics - 1)
+        wanted = _wanted(services, node_id, frame, position, version, topics - 1)
     except (StructError, ValueError, IndexError):  # ValueError: no UTF-8, half an id
         return None
     if wanted is None:
         return None
-    max_bytes = min(max_bytes, broker.config.integer("fetch.max.bytes"))
+    max_bytes = min(max_bytes, services.config.integer("fetch.max.bytes"))
     if max_wait_ms <= 0:
         min_bytes = 0
     return _read(wanted, correlation_id, topics, max_bytes, min_bytes, isolation_level)
 
 
 def _wanted(
-    broker: Broker, node_id: int, frame: InMemory, position: int, version: int, topic_count: int
+    services: Services, node_id: int, frame: InMemory, position: int, version: int, topic_count: int
 ) -> list[_Wanted] | None:
     """What is asked for; None unless all of it is there, and this node's to give."""
     index: int
@@ -119,11 +119,11 @@ def _wanted(
         if version >= _FIRST_TOPIC_ID_VERSION:
             position += 16
             name = bytes(frame[start:position])
-            topic = broker.topics.by_id(uuid_of(name))
+            topic = services.topics.by_id(uuid_of(name))
         else:
             position += frame[position]
             name = bytes(frame[start:position])
-            topic = broker.topics.get(str(name[1:], "utf-8")) if 1 < name[0] <= _LONGEST else None
+            topic = services.topics.get(str(name[1:], "utf-8")) if 1 < name[0] <= _LONGEST else None
         count = frame[position]
         if topic is None or not 1 < count <= _LONGEST or name in names:
             return None

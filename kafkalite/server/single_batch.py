@@ -25,7 +25,7 @@ from kafkalite.wire.compile_parse import uuid_of
 from kafkalite.wire.errors import KafkaError
 
 if TYPE_CHECKING:
-    from kafkalite.broker import Broker
+    from kafkalite.services import Services
     from kafkalite.wire.fields import InMemory
 
 _FIRST_VERSION: Final = 9
@@ -52,7 +52,7 @@ _ANSWER_BYTES: Final = 4 + 1 + 1 + 31 + len(_REST)
 _NO_TIME: Final = -1
 
 
-def answer(broker: Broker, node_id: int, frame: InMemory) -> bytes | None:
+def answer(services: Services, node_id: int, frame: InMemory) -> bytes | None:
     """The answer to a frame whose API key is Produce's; None if it takes the declared way."""
     index: int
     try:
@@ -64,14 +64,14 @@ def answer(broker: Broker, node_id: int, frame: InMemory) -> bytes | None:
             return None
         if version >= _FIRST_TOPIC_ID_VERSION:
             tags, transactional_id, acks, _, topics, name = _unpack_up_to_id(frame, position)
-            topic = broker.topics.by_id(uuid_of(name))
+            topic = services.topics.by_id(uuid_of(name))
             position += _UP_TO_ID
         else:
             tags, transactional_id, acks, _, topics, size = _unpack_up_to_name(frame, position)
             start = position + _UP_TO_NAME - 1
             position += _UP_TO_NAME + size - 1
             name = frame[start:position]
-            topic = broker.topics.get(str(name[1:], "utf-8")) if 1 < size < 128 else None
+            topic = services.topics.get(str(name[1:], "utf-8")) if 1 < size < 128 else None
         partitions, index, size, second, third = _unpack_partition(frame, position)
     except (StructError, UnicodeDecodeError, IndexError):
         return None

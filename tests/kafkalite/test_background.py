@@ -12,7 +12,7 @@ NOW_MS = 1_700_000_000_000
 
 
 def partition_of(running: broker, topic: str) -> Partition:
-    found = running._running.topics.get(topic)
+    found = running._running.services.topics.get(topic)
     assert found is not None
     return found.partitions[0]
 

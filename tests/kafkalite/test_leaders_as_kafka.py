@@ -81,7 +81,7 @@ def test_one_of_three_goes_and_comes_back() -> None:
 
 def state(b: test_broker, topic: str) -> tuple[int, list[int], list[int], int]:
     """(leader, in-sync replicas, eligible leaders, recovery state)"""
-    (found,) = b._running.cluster.image.topics[topic].partitions
+    (found,) = b._running.services.cluster.image.topics[topic].partitions
     return (
         found.leader_id,
         found.in_sync_replicas,
@@ -92,7 +92,7 @@ def state(b: test_broker, topic: str) -> tuple[int, list[int], list[int], int]:
 
 async def test_who_was_not_in_sync_does_not_lead_by_itself() -> None:
     async with test_broker(nodes=3) as b:
-        b._running.topics.create(NewTopic("t", assignments=[(0, [2, 3])]))
+        b._running.services.topics.create(NewTopic("t", assignments=[(0, [2, 3])]))
         b.stop_node(3)
         b.stop_node(2)
         assert state(b, "t") == (-1, [], [2], 0)
@@ -104,7 +104,7 @@ async def test_who_was_not_in_sync_does_not_lead_by_itself() -> None:
 
 async def test_unless_unclean_elections_are_allowed(connect: Any) -> None:
     async with test_broker({"unclean.leader.election.enable": True}, nodes=3) as b:
-        b._running.topics.create(NewTopic("t", assignments=[(0, [2, 3])]))
+        b._running.services.topics.create(NewTopic("t", assignments=[(0, [2, 3])]))
         b.stop_node(3)
         b.stop_node(2)
         b.start_node(3)
@@ -114,7 +114,7 @@ async def test_unless_unclean_elections_are_allowed(connect: Any) -> None:
 @pytest.mark.parametrize("enabled", [True, False])
 async def test_leadership_returns_by_itself(autojump_clock: MockClock, enabled: bool) -> None:
     async with test_broker({"auto.leader.rebalance.enable": enabled}, nodes=3) as b:
-        b._running.topics.create(NewTopic("t", assignments=[(0, [2, 3])]))
+        b._running.services.topics.create(NewTopic("t", assignments=[(0, [2, 3])]))
         b.stop_node(2)
         b.start_node(2)
         await trio.sleep(290)
@@ -131,7 +131,7 @@ async def test_allowing_them_elects_at_once(connect: Any) -> None:
     )
 
     async with test_broker(nodes=3) as b:
-        b._running.topics.create(NewTopic("t", assignments=[(0, [2, 3])]))
+        b._running.services.topics.create(NewTopic("t", assignments=[(0, [2, 3])]))
         b.stop_node(3)
         b.stop_node(2)
         b.start_node(3)

@@ -65,7 +65,7 @@ TOO_LARGE = 10
 
 async def test_a_log_has_the_configs_of_its_leader(connect: Any) -> None:
     async with test_broker({"message.max.bytes": 5000}, nodes=3) as b:
-        b._running.topics.create(NewTopic("t", assignments=[(0, [1, 3]), (1, [2, 3])]))
+        b._running.services.topics.create(NewTopic("t", assignments=[(0, [1, 3]), (1, [2, 3])]))
         first, second, third = [await connect(b, node) for node in (1, 2, 3)]
         name = "message.max.bytes"
         assert await alter(second, "2", name, "1000") == (0, None)

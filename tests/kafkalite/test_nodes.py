@@ -53,7 +53,7 @@ async def produced(client: Any, acks: int = -1) -> int:
 
 async def test_a_node_goes_and_another_leads(connect: Any) -> None:
     async with test_broker(nodes=3) as b:
-        b._running.topics.create(NewTopic("t", assignments=[(0, [2, 3])]))
+        b._running.services.topics.create(NewTopic("t", assignments=[(0, [2, 3])]))
         first, second, third = [await connect(b, node_id) for node_id in (1, 2, 3)]
         assert [await produced(node) for node in (second, third)] == [0, 6]
         b.stop_node(2)
@@ -66,14 +66,14 @@ async def test_a_node_goes_and_another_leads(connect: Any) -> None:
         second = await connect(b, 2)
         assert await leader_of(second) == 3
         assert [await produced(node) for node in (second, third)] == [6, 0]
-        topic = b._running.topics.get("t")
+        topic = b._running.services.topics.get("t")
         assert topic is not None
         assert topic.partitions[0].high_watermark == 3
 
 
 async def test_too_few_replicas_in_sync(connect: Any) -> None:
     async with test_broker(nodes=3) as b:
-        b._running.topics.create(
+        b._running.services.topics.create(
             NewTopic("t", assignments=[(0, [1, 2])], configs={"min.insync.replicas": "2"})
         )
         client = await connect(b, 1)
@@ -88,8 +88,8 @@ async def test_too_few_replicas_in_sync(connect: Any) -> None:
 async def test_coordinators_move(connect: Any) -> None:
     async with test_broker(nodes=3) as b:
         client = await connect(b, 1)
-        b._running.topics.create_internal("__consumer_offsets")
-        for state in b._running.cluster.image.topics["__consumer_offsets"].partitions:
+        b._running.services.topics.create_internal("__consumer_offsets")
+        for state in b._running.services.cluster.image.topics["__consumer_offsets"].partitions:
             assert len(state.replicas) == 1
         names = [f"group-{index}" for index in range(20)]
         request = FindCoordinatorRequest(key_type=0, coordinator_keys=names)
@@ -113,7 +113,7 @@ async def nodes_seen(client: Any) -> list[int]:
 
 async def test_nodes_come_and_go_for_good(connect: Any) -> None:
     async with test_broker(nodes=2) as b:
-        b._running.topics.create(NewTopic("t", assignments=[(0, [2, 1])]))
+        b._running.services.topics.create(NewTopic("t", assignments=[(0, [2, 1])]))
         first = await connect(b, 1)
         assert b.add_node() == 3
         assert await nodes_seen(first) == [1, 2, 3]
@@ -155,7 +155,7 @@ async def test_a_node_added_has_its_port_from_the_configuration() -> None:
 async def test_who_leads_instead_is_told_with_its_address(connect: Any) -> None:
     """KIP-951, in Produce since version 10, in Fetch since version 16."""
     async with test_broker(nodes=3) as b:
-        b._running.topics.create(NewTopic("t", assignments=[(0, [2, 3])]))
+        b._running.services.topics.create(NewTopic("t", assignments=[(0, [2, 3])]))
         b.stop_node(2)
         b.start_node(2)
         client = await connect(b, 1)
@@ -181,7 +181,7 @@ def fetch_by_id(topic_id: Any) -> FetchRequest:
 async def test_a_node_without_a_replica_knows_no_epoch(connect: Any) -> None:
     """It says who leads instead, whatever epoch was asked for; a follower knows its own."""
     async with test_broker(nodes=3) as b:
-        b._running.topics.create(NewTopic("t", assignments=[(0, [2, 3])]))
+        b._running.services.topics.create(NewTopic("t", assignments=[(0, [2, 3])]))
         nodes = [await connect(b, node_id) for node_id in (1, 2, 3)]
         codes: dict[int, list[int]] = {}
         for epoch in (0, 7):
@@ -197,7 +197,7 @@ async def test_a_node_without_a_replica_knows_no_epoch(connect: Any) -> None:
 
 async def test_every_replica_tells_of_producers(connect: Any) -> None:
     async with test_broker(nodes=3) as b:
-        b._running.topics.create(NewTopic("t", assignments=[(0, [2, 3])]))
+        b._running.services.topics.create(NewTopic("t", assignments=[(0, [2, 3])]))
         request = DescribeProducersRequest(topics=[TopicRequest(name="t", partition_indexes=[0])])
         answers = [await (await connect(b, node_id)).ask(request) for node_id in (1, 2, 3)]
         assert [answer.topics[0].partitions[0].error_code for answer in answers] == [6, 0, 0]
@@ -274,7 +274,7 @@ async def test_consumers_are_sent_to_the_replica_in_their_rack(connect: Any) -> 
     selector = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
     config = {"kafkalite.racks": "a,b,c", "replica.selector.class": selector}
     async with test_broker(config, nodes=3) as b:
-        b._running.topics.create(NewTopic("t", assignments=[(0, [1, 2])]))
+        b._running.services.topics.create(NewTopic("t", assignments=[(0, [1, 2])]))
         leader, follower = await connect(b, 1), await connect(b, 2)
         assert await produced(leader) == 0
         assert await fetched(leader, "b") == (2, 0)
@@ -290,7 +290,7 @@ async def test_consumers_are_sent_to_the_replica_in_their_rack(connect: Any) -> 
 
 async def test_without_a_selector_the_leader_serves_everyone(connect: Any) -> None:
     async with test_broker({"kafkalite.racks": "a,b"}, nodes=2) as b:
-        b._running.topics.create(NewTopic("t", assignments=[(0, [1, 2])]))
+        b._running.services.topics.create(NewTopic("t", assignments=[(0, [1, 2])]))
         leader = await connect(b, 1)
         assert await produced(leader) == 0
         told, size = await fetched(leader, "b")

@@ -201,7 +201,7 @@ async def test_what_is_kept_is_not_the_password(broker: test_broker, client: Any
     """RFC 5802: StoredKey = H(HMAC(SaltedPassword, "Client Key")), and ServerKey likewise."""
     for mechanism, digest in ((1, "sha256"), (2, "sha512")):
         await change(client, upsert("u", mechanism))
-        kept = broker._running.cluster.image.scram_credentials["u", mechanism]
+        kept = broker._running.services.cluster.image.scram_credentials["u", mechanism]
         client_key = hmac.new(b"salted", b"Client Key", digest).digest()
         assert kept.stored_key == hashlib.new(digest, client_key).digest()
         assert kept.server_key == hmac.new(b"salted", b"Server Key", digest).digest()
@@ -229,19 +229,19 @@ async def test_features(client: Any) -> None:
             ApiVersionsRequest(client_software_name="a", client_software_version="1")
         )
         levels = {item.name: item.max_version_level for item in answer.finalized_features}
-        return levels.get("share.version")
+        return levels.get("group.version")
 
     assert await level() == 1
-    assert await update(client, "share.version", 0, 1) == 95
-    assert await update(client, "share.version", 0, 2, validate_only=True) == 0
+    assert await update(client, "group.version", 0, 1) == 95
+    assert await update(client, "group.version", 0, 2, validate_only=True) == 0
     assert await level() == 1
-    assert await update(client, "share.version", 0, 2) == 0
+    assert await update(client, "group.version", 0, 2) == 0
     assert await level() is None
-    assert await update(client, "share.version", 1, 2) == 95
-    assert await update(client, "share.version", 1, 1) == 0
+    assert await update(client, "group.version", 1, 2) == 95
+    assert await update(client, "group.version", 1, 1) == 0
     assert await level() == 1
     # Kafka's brokers pass v0 on to the controller in a version without allow_downgrade.
-    assert await update(client, "share.version", 0, 1, version=0, allow_downgrade=True) == 95
-    assert await update(client, "share.version", 2, 1) == 95
+    assert await update(client, "group.version", 0, 1, version=0, allow_downgrade=True) == 95
+    assert await update(client, "group.version", 2, 1) == 95
     assert await update(client, "nosuch", 1, 1) == 95
     assert await update(client, "metadata.version", 29, 2) == 95

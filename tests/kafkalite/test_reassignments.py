@@ -42,13 +42,13 @@ async def three() -> AsyncIterator[test_broker]:
 
 
 def state_of(broker: test_broker, index: int = 0, topic: str = "t") -> PartitionState:
-    found = broker._running.topics.get(topic)
+    found = broker._running.services.topics.get(topic)
     assert found is not None
     return found.states[index]
 
 
 def make(broker: test_broker, *replicas: list[int], name: str = "t") -> None:
-    broker._running.topics.create(NewTopic(name, assignments=list(enumerate(replicas))))
+    broker._running.services.topics.create(NewTopic(name, assignments=list(enumerate(replicas))))
 
 
 async def elect(
@@ -70,14 +70,14 @@ async def test_the_preferred_replica_leads_again(
 ) -> None:
     make(three, [2, 1], [1, 2])
     client = await connect(three)
-    three._running.cluster.fence(2)
+    three._running.services.cluster.fence(2)
     assert await elect(client, PREFERRED, 0, version=version) == [(0, 80)]
-    three._running.cluster.unfence(2)
+    three._running.services.cluster.unfence(2)
     assert state_of(three).leader_id == 1
     epoch = state_of(three).leader_epoch
     assert await elect(client, PREFERRED, 0, 1, 7, version=version) == [(0, 0), (1, 84), (7, 3)]
     assert (state_of(three).leader_id, state_of(three).leader_epoch) == (2, epoch + 1)
-    topic = three._running.topics.get("t")
+    topic = three._running.services.topics.get("t")
     assert topic is not None
     assert topic.partitions[0].leader_id == 2
     assert await elect(client, PREFERRED, version=version) == []
@@ -86,7 +86,7 @@ async def test_the_preferred_replica_leads_again(
 async def test_any_living_replica_may_lead_when_asked_to(three: test_broker, connect: Any) -> None:
     make(three, [2, 3])
     client = await connect(three)
-    cluster = three._running.cluster
+    cluster = three._running.services.cluster
     cluster.fence(2)
     cluster.fence(3)
     assert state_of(three).leader_id == -1
@@ -137,12 +137,12 @@ async def test_a_partition_moves(three: test_broker, connect: Any, version: int)
 async def test_a_move_waits_for_a_node_that_is_down(three: test_broker, connect: Any) -> None:
     make(three, [1, 2])
     client = await connect(three)
-    three._running.cluster.fence(3)
+    three._running.services.cluster.fence(3)
     assert await reassign(client, 0, [3, 2]) == (0, None)
     assert await moving(client) == [(0, [3, 2, 1], [3], [1])]
     assert await moving(client, "t", "nosuch") == [(0, [3, 2, 1], [3], [1])]
     assert state_of(three).leader_id == 1
-    three._running.cluster.unfence(3)
+    three._running.services.cluster.unfence(3)
     assert await moving(client) == []
     assert (state_of(three).replicas, state_of(three).leader_id) == ([3, 2], 3)
 
@@ -151,7 +151,7 @@ async def test_a_move_may_be_cancelled(three: test_broker, connect: Any) -> None
     make(three, [1, 2])
     client = await connect(three)
     assert await reassign(client, 0, None) == (85, None)
-    three._running.cluster.fence(3)
+    three._running.services.cluster.fence(3)
     await reassign(client, 0, [3])
     assert await moving(client) == [(0, [3, 1, 2], [3], [1, 2])]
     assert await reassign(client, 0, None) == (0, None)
@@ -163,7 +163,7 @@ async def test_a_move_may_be_cancelled(three: test_broker, connect: Any) -> None
 async def test_a_move_goes_on_after_a_restart(tmp_path: Path, connect: Any) -> None:
     async with test_broker(nodes=3, data_dir=tmp_path) as b:
         make(b, [1, 2])
-        b._running.cluster.fence(3)
+        b._running.services.cluster.fence(3)
         await reassign(await connect(b), 0, [3, 2])
     async with test_broker(nodes=3, data_dir=tmp_path) as b:
         assert (state_of(b).replicas, state_of(b).leader_id) == ([3, 2], 3)
@@ -214,7 +214,7 @@ async def test_a_node_is_forgotten(three: test_broker, connect: Any) -> None:
     client = await connect(three)
     answer = await client.ask(UnregisterBrokerRequest(broker_id=3))
     assert (answer.error_code, answer.error_message) == (0, None)
-    assert sorted(three._running.cluster.image.brokers) == [1, 2]
+    assert sorted(three._running.services.cluster.image.brokers) == [1, 2]
     assert state_of(three).leader_id == 2
     answer = await client.ask(UnregisterBrokerRequest(broker_id=3))
     assert answer.error_code == 102
@@ -229,6 +229,6 @@ async def test_the_quorum(three: test_broker, connect: Any, version: int) -> Non
     answer = await client.ask(DescribeQuorumRequest(topics=[topic]), version)
     (quorum,) = answer.topics[0].partitions
     assert (quorum.error_code, quorum.leader_id, quorum.leader_epoch) == (0, 1, 1)
-    assert quorum.high_watermark == three._running.cluster.epoch + 1
+    assert quorum.high_watermark == three._running.services.cluster.epoch + 1
     assert [voter.replica_id for voter in quorum.current_voters] == [1, 2, 3]
     assert [node.node_id for node in answer.nodes] == ([1, 2, 3] if version == 2 else [])

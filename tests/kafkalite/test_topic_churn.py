@@ -31,7 +31,7 @@ async def test_a_fetch_that_waits_is_told_that_its_topic_is_gone(
         with trio.fail_after(SECONDS):
             await client.send(request, version)
             # Nobody signals that a fetch parks.
-            while not len(broker._running.topics._by_name["t"].partitions[0].watchers):  # noqa: ASYNC110
+            while not len(broker._running.services.topics._by_name["t"].partitions[0].watchers):  # noqa: ASYNC110
                 await trio.sleep(0.001)
             broker.delete_topic("t")
             answer = await client.answer()
@@ -74,4 +74,4 @@ async def test_twenty_clients_create_use_and_delete_topics() -> None:
         async with trio.open_nursery() as nursery:
             for number in range(CLIENTS):
                 nursery.start_soon(trio.to_thread.run_sync, work, b.bootstrap, number)
-        assert [topic.name for topic in b._running.topics if not topic.is_internal] == []
+        assert [topic.name for topic in b._running.services.topics if not topic.is_internal] == []

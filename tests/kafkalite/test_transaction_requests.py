@@ -138,7 +138,7 @@ async def test_a_timeout_has_bounds(writer: Transactional, timeout_ms: int) -> N
 async def test_a_transaction_that_takes_too_long_is_aborted(
     writer: Transactional, broker: a_broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    coordinator = broker._running.transaction_coordinator
+    coordinator = broker._running.services.transaction_coordinator
     assert await writer.init(timeout_ms=1000) is NONE
     assert await writer.produce(b"slow") is NONE
     now_ms = broker._running.now_ms()
@@ -161,7 +161,7 @@ async def test_a_transaction_that_takes_too_long_is_aborted(
 async def test_a_transactional_id_that_rests_is_forgotten(
     writer: Transactional, broker: a_broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    coordinator = broker._running.transaction_coordinator
+    coordinator = broker._running.services.transaction_coordinator
     later = broker._running.now_ms() + coordinator.config.transactional_id_expiration_ms
     assert await writer.produce(b"open") is NONE
     monkeypatch.setattr(coordinator, "_now_ms", lambda: later + 1000)
@@ -273,7 +273,7 @@ async def test_a_cluster_that_older_brokers_may_read(
     assert await writer.end(commit=True) is ErrorCode.UNSUPPORTED_VERSION
     assert await writer.end(commit=True, version=4) is NONE
     assert await read_committed(writer.client) == [b"a"]
-    log = broker._running.transaction_coordinator._log.partition_of(writer.id).log
+    log = broker._running.services.transaction_coordinator._log.partition_of(writer.id).log
     last = [record for batch in batches_of(log) for record in iterate_records(batch)][-1]
     assert last.value is not None
     assert last.value[:2] == b"\0\0"

@@ -106,7 +106,7 @@ class DataDirectorySink(Sink):
         return self
 
     def _open_logs(self, stack: ExitStack) -> None:
-        topic = self._broker.topics.get(self._topic)
+        topic = self._broker.services.topics.get(self._topic)
         if topic is not None:
             if len(topic.partitions) != self._partition_count:
                 raise PipelineError(
@@ -119,7 +119,7 @@ class DataDirectorySink(Sink):
                 if not self._logs[i].log_end_offset:
                     truncate_fully(self._logs[i], start, wall_clock_ms())
             return
-        created, self._created = TopicCreation(self._broker.cluster).records(
+        created, self._created = TopicCreation(self._broker.services.cluster).records(
             NewTopic(self._topic, self._partition_count, configs=self._configs)
         )
         self._topic_id = created.topic_id
@@ -188,7 +188,7 @@ class DataDirectorySink(Sink):
                 files.sync_directory(log.directory)
             files.sync_directory(self._broker.config.data_directory)
             created, self._created = self._created, []
-            self._broker.cluster.write(created)
+            self._broker.services.cluster.write(created)
         except (KafkaError, OSError) as error:
             raise PipelineError(f"topic {self._topic} could not be written: {error}") from error
 

@@ -70,7 +70,7 @@ async def replace(
 
 
 def configs_of(broker: test_broker, topic: str = "t") -> dict[str, str]:
-    found = broker._running.topics.get(topic)
+    found = broker._running.services.topics.get(topic)
     assert found is not None
     return dict(found.configs)
 
@@ -99,7 +99,7 @@ async def test_a_change_is_in_force_at_once_and_after_a_restart(
         client = await connect(b)
         b.create_topic("t", 2)
         await alter(client, resource(TOPIC, "t", ("max.message.bytes", SET, "100")))
-        topic = b._running.topics.get("t")
+        topic = b._running.services.topics.get("t")
         assert topic is not None
         for partition in topic.partitions:
             assert partition.log.config.max_message_bytes == 100
@@ -108,13 +108,13 @@ async def test_a_change_is_in_force_at_once_and_after_a_restart(
         await alter(client, resource(BROKER, "", ("log.retention.ms", SET, "77")))
         await alter(client, resource(BROKER, "1", ("message.max.bytes", SET, "88")))
         b.create_topic("u")
-        other = b._running.topics.get("u")
+        other = b._running.services.topics.get("u")
         assert other is not None
         config = other.partitions[0].log.config
         assert (config.retention_ms, config.max_message_bytes) == (77, 88)
     async with test_broker(data_dir=tmp_path) as b:
         for name, size in (("t", 100), ("u", 88)):
-            topic = b._running.topics.get(name)
+            topic = b._running.services.topics.get(name)
             assert topic is not None
             assert topic.partitions[0].log.config.max_message_bytes == size
             assert topic.partitions[0].log.config.retention_ms == 77
@@ -248,11 +248,11 @@ async def test_what_is_refused(
     message: str | None,
 ) -> None:
     broker.create_topic("t")
-    epoch = broker._running.cluster.epoch
+    epoch = broker._running.services.cluster.epoch
     (told,) = await alter(client, resource(kind, name, change))
     assert told[0] == code
     assert told[1] == message or (message is None and told[1])
-    assert broker._running.cluster.epoch == epoch
+    assert broker._running.services.cluster.epoch == epoch
 
 
 async def test_a_key_or_a_resource_named_twice(broker: test_broker, client: Any) -> None:

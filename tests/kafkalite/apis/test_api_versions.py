@@ -5,6 +5,7 @@ import struct
 import pytest
 
 from kafkalite.apis import APIS
+from kafkalite.cluster.features import APIS_OF_FEATURES, of_served
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.codec import decode_response, message_of_api
 from kafkalite.wire.errors import ErrorCode
@@ -67,3 +68,21 @@ def test_every_version_of_the_table_can_be_read_and_written() -> None:
         message = message_of_api(api.key)
         assert message.min_version <= api.min_version <= api.max_version <= message.max_version
         assert callable(api.load())
+
+
+async def test_a_feature_is_listed_when_all_its_apis_are_served(client) -> None:
+    response = await client.ask(asked(4), 4)
+    supported = {feature.name for feature in response.supported_features}
+    finalized = {feature.name for feature in response.finalized_features}
+    assert finalized <= supported
+    for name, keys in APIS_OF_FEATURES.items():
+        assert (name in supported) == keys.issubset(APIS), name
+        assert (name in finalized) == keys.issubset(APIS), name
+
+
+def test_the_features_of_what_is_served() -> None:
+    levels = {"share.version": 1, "streams.version": 1, "metadata.version": 30}
+    without_fetch = APIS_OF_FEATURES["share.version"] - {ApiKey.SHARE_FETCH}
+    assert of_served(levels, without_fetch) == {"metadata.version": 30}
+    served = APIS_OF_FEATURES["share.version"] | without_fetch
+    assert of_served(levels, served) == {"metadata.version": 30, "share.version": 1}

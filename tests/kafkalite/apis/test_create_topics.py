@@ -76,7 +76,7 @@ async def test_a_topic_is_usable_when_the_answer_is_there(client: Any, version: 
 async def test_defaults_come_from_the_broker() -> None:
     async with test_broker({"num.partitions": 4, "default.replication.factor": 2}, nodes=2) as b:
         b.create_topic("t")
-        topic = b._running.topics.get("t")
+        topic = b._running.services.topics.get("t")
         assert topic is not None
         assert len(topic.partitions) == 4
         assert {len(partition.replicas) for partition in topic.partitions} == {2}
@@ -199,7 +199,7 @@ async def test_validate_only_makes_nothing(client: Any) -> None:
 
 async def test_an_assignment_by_hand_is_kept() -> None:
     async with test_broker(nodes=3) as b:
-        topics = b._running.topics
+        topics = b._running.services.topics
         from kafkalite.replica.topics import NewTopic
 
         topics.create(NewTopic("t", assignments=[(1, [3, 1]), (0, [2, 3])]))
@@ -217,7 +217,7 @@ async def test_ids_and_configs_are_the_same_after_a_restart(tmp_path: Path) -> N
         topic_id, cluster_id = b.topic_id("t"), b.cluster_id
     async with test_broker(data_dir=tmp_path) as b:
         assert (b.topic_id("t"), b.cluster_id) == (topic_id, cluster_id)
-        topic = b._running.topics.get("t")
+        topic = b._running.services.topics.get("t")
         assert topic is not None
         assert topic.configs == {"retention.ms": "5"}
         assert [partition.log.config.retention_ms for partition in topic.partitions] == [5, 5]

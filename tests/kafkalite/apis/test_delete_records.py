@@ -24,7 +24,7 @@ from kafkalite.wire.record_batch import Record, build_batch
 
 
 def fill(broker: test_broker, topic: str, index: int = 0, count: int = 10) -> Any:
-    found = broker._running.topics.get(topic)
+    found = broker._running.services.topics.get(topic)
     assert found is not None
     partition = found.partitions[index]
     for _ in range(count):
@@ -93,7 +93,7 @@ async def test_only_the_leader_deletes(connect: Any) -> None:
     async with test_broker(nodes=2) as b:
         b.create_topic("t")
         fill(b, "t")
-        leader = b._running.topics._by_name["t"].partitions[0].leader_id
+        leader = b._running.services.topics._by_name["t"].partitions[0].leader_id
         client = await connect(b, 3 - leader)
         assert await delete(client, "t", (0, 5)) == [(0, -1, 6)]
         client = await connect(b, leader)
@@ -106,7 +106,7 @@ async def test_deleted_records_stay_deleted(tmp_path: Path, connect: Any) -> Non
         fill(b, "t")
         assert await delete(await connect(b), "t", (0, 7)) == [(0, 7, 0)]
     async with test_broker(data_dir=tmp_path) as b:
-        assert b._running.topics._by_name["t"].partitions[0].log.log_start_offset == 7
+        assert b._running.services.topics._by_name["t"].partitions[0].log.log_start_offset == 7
 
 
 @pytest.mark.parametrize("version", range(1, 6))
@@ -149,7 +149,7 @@ async def test_a_node_tells_of_its_own_replicas(connect: Any) -> None:
             client = await connect(b, node_id)
             answer = await client.ask(DescribeLogDirsRequest(topics=None))
             (topic,) = answer.results[0].topics
-            leaders = b._running.topics._by_name["t"].partitions
+            leaders = b._running.services.topics._by_name["t"].partitions
             assert [item.partition_index for item in topic.partitions] == [
                 partition.index for partition in leaders if partition.leader_id == node_id
             ]

@@ -28,7 +28,7 @@ async def test_by_name(broker: test_broker, client: Any, version: int) -> None:
     answer = await client.ask(request, version)
     codes = {result.name: result.error_code for result in answer.responses}
     assert codes == {"a": ErrorCode.NONE, "nosuch": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
-    assert [topic.name for topic in broker._running.topics.all()] == ["b"]
+    assert [topic.name for topic in broker._running.services.topics.all()] == ["b"]
 
 
 async def test_by_name_or_by_id_and_not_by_both(broker: test_broker, client: Any) -> None:
@@ -61,7 +61,7 @@ async def test_by_name_or_by_id_and_not_by_both(broker: test_broker, client: Any
         ("d", NO_ID): (42, "Duplicate topic name."),
         ("e", ids["e"]): (42, "The provided topic name maps to an ID that was already supplied."),
     }
-    assert [topic.name for topic in broker._running.topics.all()] == ["c", "d", "e"]
+    assert [topic.name for topic in broker._running.services.topics.all()] == ["c", "d", "e"]
 
 
 @pytest.mark.parametrize(("version", "code"), [(1, 42), (2, 42), (3, 73), (6, 73)])
@@ -85,13 +85,13 @@ async def test_the_name_is_free_at_once_and_the_new_topic_is_another(
 ) -> None:
     broker.create_topic("t", 2)
     first = broker.topic_id("t")
-    partition = broker._running.topics._by_name["t"].partitions[0]
+    partition = broker._running.services.topics._by_name["t"].partitions[0]
     broker.delete_topic("t")
     assert partition.is_deleted
     broker.create_topic("t")
     second = broker.topic_id("t")
     assert first != second
-    assert broker._running.topics.by_id(first) is None
+    assert broker._running.services.topics.by_id(first) is None
     with pytest.raises(KeyError):
         broker.delete_topic("nosuch")
 
@@ -118,7 +118,7 @@ async def test_a_topic_grows(broker: test_broker, client: Any, version: int) -> 
     broker.create_topic("t", 1)
     assert await grow(client, version, t=(3, None)) == {"t": (0, None)}
     assert await grow(client, version, t=(5, [[1], [1]])) == {"t": (0, None)}
-    topic = broker._running.topics.get("t")
+    topic = broker._running.services.topics.get("t")
     assert topic is not None
     assert len(topic.partitions) == 5
     assert [partition.index for partition in topic.partitions] == [0, 1, 2, 3, 4]
@@ -167,7 +167,7 @@ async def test_growing_may_be_only_checked_and_not_asked_twice(
     assert (result.error_code, result.error_message) == (42, "Duplicate topic name.")
     answer = await client.ask(CreatePartitionsRequest(topics=[twice], validate_only=True))
     assert answer.results[0].error_code == 0
-    topic = broker._running.topics.get("t")
+    topic = broker._running.services.topics.get("t")
     assert topic is not None
     assert len(topic.partitions) == 1
 
@@ -175,11 +175,11 @@ async def test_growing_may_be_only_checked_and_not_asked_twice(
 async def test_partitions_added_are_there_after_a_restart(tmp_path: Path) -> None:
     async with test_broker(data_dir=tmp_path, nodes=3) as b:
         b.create_topic("t", 1, 2)
-        b._running.topics.add_partitions("t", 4)
+        b._running.services.topics.add_partitions("t", 4)
     async with test_broker(data_dir=tmp_path, nodes=3) as b:
-        topic = b._running.topics.get("t")
+        topic = b._running.services.topics.get("t")
         assert topic is not None
         assert {len(partition.replicas) for partition in topic.partitions} == {2}
         assert len(topic.partitions) == 4
         with pytest.raises(KafkaError, match="already has 4"):
-            b._running.topics.add_partitions("t", 4)
+            b._running.services.topics.add_partitions("t", 4)

@@ -44,5 +44,5 @@ async def test_ids_are_not_handed_out_again_after_a_restart(tmp_path: Path) -> N
     for start in range(3):
         async with test_broker(data_dir=tmp_path, nodes=2) as b:
             for node_id in (1, 2):
-                seen.add(b._running.cluster.allocate_producer_id(node_id))
+                seen.add(b._running.services.cluster.allocate_producer_id(node_id))
         assert len(seen) == 2 * (start + 1)

@@ -85,7 +85,7 @@ async def test_asking_creates_and_the_next_answer_has_it(
     expected = {"new": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "no good": 17}
     assert codes(await client.ask(request, version)) == expected
     assert codes(await client.ask(request, version)) == expected | {"new": 0}
-    topic = broker._running.topics.get("new")
+    topic = broker._running.services.topics.get("new")
     assert topic is not None
     assert len(topic.partitions) == 1
 
@@ -111,7 +111,7 @@ async def test_internal_topics_are_created_as_kafka_makes_them(client: Any, brok
     answer = await client.ask(ask_for("__consumer_offsets"))
     (topic,) = answer.topics
     assert (len(topic.partitions), topic.is_internal) == (50, True)
-    made = broker._running.topics.get("__consumer_offsets")
+    made = broker._running.services.topics.get("__consumer_offsets")
     assert made is not None
     assert made.configs == {
         "cleanup.policy": "compact",
@@ -159,7 +159,7 @@ async def test_operations_on_request(broker: test_broker, client: Any) -> None:
 async def test_a_change_is_seen_at_once(broker: test_broker, client: Any) -> None:
     broker.create_topic("t")
     assert len((await client.ask(ask_for("t"))).topics[0].partitions) == 1
-    broker._running.topics.add_partitions("t", 2)
+    broker._running.services.topics.add_partitions("t", 2)
     assert len((await client.ask(ask_for("t"))).topics[0].partitions) == 2
     broker.delete_topic("t")
     quiet = ask_for("t", allow_auto_topic_creation=False)
@@ -169,7 +169,7 @@ async def test_a_change_is_seen_at_once(broker: test_broker, client: Any) -> Non
 async def test_nodes_that_are_down(connect: Any) -> None:
     async with test_broker({"kafkalite.racks": "a,b"}, nodes=3) as b:
         client = await connect(b)
-        topics, cluster = b._running.topics, b._running.cluster
+        topics, cluster = b._running.services.topics, b._running.services.cluster
         topics.create(NewTopic("t", assignments=[(0, [2, 3])]))
         topics.create(NewTopic("u", assignments=[(0, [2])]))
         answer = await client.ask(ask_for("t", "u"))
@@ -278,7 +278,7 @@ async def test_topics_that_cannot_be_described(broker: test_broker, client: Any)
     answer = await client.ask(request)
     told = {topic.name: topic.error_code for topic in answer.topics}
     assert told == {"t": 0, "nosuch": 3, "no good": 17}
-    assert broker._running.topics.get("nosuch") is None
+    assert broker._running.services.topics.get("nosuch") is None
     for cursor in (
         Cursor(topic_name="t", partition_index=-1),
         Cursor(topic_name="x", partition_index=0),

@@ -229,7 +229,7 @@ async def test_a_running_broker_makes_them(autojump_clock: MockClock, tmp_path: 
         while not list(directory.glob("*.checkpoint")):  # noqa: ASYNC110 - nobody signals that
             await trio.sleep(0.5)
     async with test_broker(config, data_dir=tmp_path) as b:
-        assert len(b._running.topics) == 30
+        assert len(b._running.services.topics) == 30
 
 
 def test_every_change_is_on_the_disk_before_it_is_told(tmp_path: Path) -> None:

@@ -43,19 +43,19 @@ def core(broker: test_broker) -> Broker:
 
 
 def partition_of(broker: test_broker, topic: str, index: int = 0) -> Partition:
-    found = core(broker).topics.get(topic)
+    found = core(broker).services.topics.get(topic)
     assert found is not None
     return found.partitions[index]
 
 
 def directory_of(broker: test_broker, topic: str, index: int = 0) -> Path:
-    found = core(broker).logs.manager.directory_of(topic, index)
+    found = core(broker).services.logs.manager.directory_of(topic, index)
     assert found is not None
     return found
 
 
 def other(broker: test_broker, path: Path) -> Path:
-    (found,) = {each.path for each in core(broker).logs.manager.directories} - {path}
+    (found,) = {each.path for each in core(broker).services.logs.manager.directories} - {path}
     return found
 
 
@@ -127,12 +127,12 @@ async def test_a_partition_moves_while_it_is_written(tmp_path: Path, connect: An
         assert partition.log.directory == target / "t-0"
         append(partition, b"last")
         assert values(partition) == [*written, b"last"]
-        state = core(broker).cluster.image.topics["t"].partitions[0]
+        state = core(broker).services.cluster.image.topics["t"].partitions[0]
         assert state.directories == [
-            core(broker).logs.directory_ids[1 if target.name == "b" else 0]
+            core(broker).services.logs.directory_ids[1 if target.name == "b" else 0]
         ]
         assert await ask(client, target, "t", 0) == [0]  # there it is
-        assert core(broker).logs.manager.moves == {}
+        assert core(broker).services.logs.manager.moves == {}
     async with running(tmp_path) as broker:
         assert directory_of(broker, "t") == target
         assert values(partition_of(broker, "t")) == [*written, b"last"]
@@ -185,7 +185,7 @@ async def test_what_kafka_refuses_is_refused(tmp_path: Path, connect: Any) -> No
             broker.create_topic(name)
             assert directory_of(broker, name) == path
         # A directory that breaks: nothing goes there, and nothing goes anywhere.
-        broken = core(broker).logs.manager.directory_at(str(there))
+        broken = core(broker).services.logs.manager.directory_at(str(there))
         assert broken is not None
         broken.failed(OSError(5, "sick"))
         assert await ask(client, there, "t", 0) == [ErrorCode.KAFKA_STORAGE_ERROR]

@@ -29,7 +29,7 @@ NOW_MS = 1_700_000_000_000
 
 
 def partition_of(running: broker, topic: str, index: int = 0) -> Partition:
-    found = running._running.topics.get(topic)
+    found = running._running.services.topics.get(topic)
     assert found is not None
     return found.partitions[index]
 

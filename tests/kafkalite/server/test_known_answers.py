@@ -24,8 +24,8 @@ class Asked:
 
     def __init__(self, broker: Broker) -> None:
         self.broker = broker
-        self.dispatcher = Dispatcher(broker, None)
-        broker.topics.create(NewTopic("topic", 2, 1))
+        self.dispatcher = Dispatcher(broker.services, None)
+        broker.services.topics.create(NewTopic("topic", 2, 1))
 
     def connection(self, listener_name: str = "PLAINTEXT") -> Any:
         listener = SimpleNamespace(node_id=1, name=listener_name)
@@ -75,7 +75,7 @@ def test_it_differs_in_the_correlation_id_only(asked: Asked, version: int) -> No
 
 
 def test_other_questions_are_other_questions(asked: Asked) -> None:
-    asked.broker.topics.create(NewTopic("topiC", 1, 1))
+    asked.broker.services.topics.create(NewTopic("topiC", 1, 1))
     frames = [
         request("topic"),
         request("topiC"),
@@ -106,7 +106,7 @@ def test_listeners_have_answers_of_their_own(asked: Asked) -> None:
 def test_a_change_of_the_metadata_makes_it_forgotten(asked: Asked) -> None:
     frame = request("topic")
     asked.declared(frame)
-    asked.broker.topics.create(NewTopic("more", 1, 1))
+    asked.broker.services.topics.create(NewTopic("more", 1, 1))
     assert asked.known(frame) is None
 
 
@@ -115,7 +115,7 @@ def test_what_is_not_there_is_not_remembered(asked: Asked, create: bool) -> None
     frame = request("topic", "missing", allow_auto_topic_creation=create)
     asked.declared(frame)
     assert asked.known(frame) is None
-    assert (asked.broker.topics.get("missing") is not None) == create
+    assert (asked.broker.services.topics.get("missing") is not None) == create
 
 
 def test_no_more_is_remembered_than_there_is_room_for(asked: Asked) -> None:
@@ -127,7 +127,7 @@ def test_no_more_is_remembered_than_there_is_room_for(asked: Asked) -> None:
 
 def test_long_questions_and_answers_are_not_remembered(asked: Asked) -> None:
     long_question = request("topic", client_id="c" * 2000)
-    asked.broker.topics.create(NewTopic("wide", 1000, 1))
+    asked.broker.services.topics.create(NewTopic("wide", 1000, 1))
     long_answer = request("wide")
     for frame in (long_question, long_answer):
         asked.declared(frame)
@@ -137,5 +137,5 @@ def test_long_questions_and_answers_are_not_remembered(asked: Asked) -> None:
 def test_nothing_is_known_when_requests_are_measured(asked: Asked) -> None:
     frame = request("topic")
     asked.declared(frame)
-    measuring = Dispatcher(asked.broker, lambda api, handler: handler)
+    measuring = Dispatcher(asked.broker.services, lambda api, handler: handler)
     assert measuring.straight(asked.connection(), frame) is None

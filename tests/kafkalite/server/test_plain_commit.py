@@ -54,7 +54,7 @@ class Side:
             "offset.metadata.max.bytes": "100",
         }
         self.broker = stack.enter_context(Broker(BrokerConfig(properties), now_ms=lambda: NOW_MS))
-        self.dispatcher = Dispatcher(self.broker, None)
+        self.dispatcher = Dispatcher(self.broker.services, None)
         listener = SimpleNamespace(node_id=NODE_ID, name="PLAINTEXT")
         self.connection: Any = SimpleNamespace(
             listener=listener, client_host="127.0.0.1", last_active=0.0
@@ -64,8 +64,8 @@ class Side:
     def prepare(self) -> None:
         """The topics, and a stable classic group."""
         for name in TOPICS:
-            self.broker.topics.create(NewTopic(name, PARTITIONS, 1))
-        self.broker.topics.create_internal(OFFSETS_TOPIC)
+            self.broker.services.topics.create(NewTopic(name, PARTITIONS, 1))
+        self.broker.services.topics.create_internal(OFFSETS_TOPIC)
         members = [
             MemberMetadata(
                 member_id=member_id,
@@ -83,11 +83,11 @@ class Side:
             members=members,
         )
         record = encode(GroupMetadataKey(group=CLASSIC)), encode(value, 3)
-        self.broker.group_coordinator.log.append(0, [record])
+        self.broker.services.group_coordinator.log.append(0, [record])
 
     def run(self) -> None:
         """Coordinate, without tasks; members of the new protocol join, and one who only has a name."""
-        coordinator: Any = self.broker.group_coordinator
+        coordinator: Any = self.broker.services.group_coordinator
         coordinator._timers.clock = lambda: self.seconds
         coordinator._running = True
         coordinator.leaders_changed()
@@ -117,11 +117,11 @@ class Side:
 
     @property
     def log_end_offset(self) -> int:
-        return self.broker.group_coordinator.log.end_offset(0)
+        return self.broker.services.group_coordinator.log.end_offset(0)
 
     def written(self) -> bytes:
         """`__consumer_offsets`, as it lies on the disk."""
-        topic = self.broker.topics.get(OFFSETS_TOPIC)
+        topic = self.broker.services.topics.get(OFFSETS_TOPIC)
         assert topic is not None
         log = topic.partitions[0].log
         assert topic.partitions[0].high_watermark == log.log_end_offset
@@ -129,7 +129,7 @@ class Side:
 
     def known(self) -> Any:
         """What the coordinator remembers of offsets, and of when it heard of members."""
-        coordinator: Any = self.broker.group_coordinator
+        coordinator: Any = self.broker.services.group_coordinator
         shard = coordinator.shard_of(CLASSIC, NODE_ID)
         offsets = {group_id: shard.offsets.of_group(group_id) for group_id in shard.groups}
         members = shard.groups[CLASSIC].members.values()
@@ -147,7 +147,7 @@ class Pair:
         self.declared = Side(root / "declared", stack)
         for side in (self.short, self.declared):
             side.run()
-        topics = self.short.broker.topics
+        topics = self.short.broker.services.topics
         self.ids = {topic.name: topic.topic_id for topic in topics.all()}
 
     def ask(self, frame: bytes, *, as_view: bool = False) -> bool:
@@ -267,7 +267,7 @@ def test_it_is_taken_where_it_goes(
 
 @pytest.mark.parametrize("version", [9, 10])
 def test_it_is_taken_by_members_of_the_new_protocol(pair: Pair, version: int) -> None:
-    coordinator: Any = pair.short.broker.group_coordinator
+    coordinator: Any = pair.short.broker.services.group_coordinator
     members = coordinator.shard_of(CONSUMER, NODE_ID).groups[CONSUMER].members
     accepted(pair, version, CONSUMER, MEMBER, members[MEMBER].member_epoch, None)
 
@@ -296,6 +296,6 @@ def accepted(
 
 
 def test_it_is_not_taken_when_requests_are_measured(pair: Pair) -> None:
-    measuring = Dispatcher(pair.short.broker, lambda api, handler: handler)
+    measuring = Dispatcher(pair.short.broker.services, lambda api, handler: handler)
     frame = frame_of(CLASSIC, 9, [("a", [(0, 1, -1, "")])])
     assert measuring.straight(pair.short.connection, frame) is None

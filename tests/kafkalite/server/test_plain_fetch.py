@@ -40,7 +40,7 @@ class Asked:
 
     def __init__(self, broker: Broker) -> None:
         self.broker = broker
-        self.dispatcher = Dispatcher(broker, None)
+        self.dispatcher = Dispatcher(broker.services, None)
         listener = SimpleNamespace(node_id=NODE_ID, name="PLAINTEXT")
         self.connection: Any = SimpleNamespace(
             listener=listener,
@@ -51,8 +51,8 @@ class Asked:
         )
         self.ids: dict[str, UUID] = {"none": UUID(int=7)}
         for name in TOPICS:
-            self.ids[name] = broker.topics.create(NewTopic(name, PARTITIONS, 1)).topic_id
-            topic = broker.topics.get(name)
+            self.ids[name] = broker.services.topics.create(NewTopic(name, PARTITIONS, 1)).topic_id
+            topic = broker.services.topics.get(name)
             assert topic is not None
             for index in range(PARTITIONS - 1):
                 for number in range(BATCHES):
@@ -251,12 +251,12 @@ def test_it_is_not_taken_for_less_than_is_asked_for(asked: Asked) -> None:
 def test_no_file_stays_open_for_what_is_not_answered(asked: Asked) -> None:
     some = [(0, {"fetch_offset": 0, "partition_max_bytes": 1 << 20})]
     assert asked.short(asked.frame(16, [("a", some)], min_bytes=1 << 20)) is None
-    topic = asked.broker.topics.get("a")
+    topic = asked.broker.services.topics.get("a")
     assert topic is not None
     assert not topic.partitions[0].log.segments.active.file.in_use
 
 
 def test_it_is_not_taken_when_requests_are_measured(asked: Asked) -> None:
-    measuring = Dispatcher(asked.broker, lambda api, handler: handler)
+    measuring = Dispatcher(asked.broker.services, lambda api, handler: handler)
     some = [(0, {"fetch_offset": 0, "partition_max_bytes": 1 << 20})]
     assert measuring.straight(asked.connection, asked.frame(16, [("a", some)])) is None

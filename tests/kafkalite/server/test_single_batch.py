@@ -37,9 +37,9 @@ class Pair:
 
     def __init__(self, broker: Broker) -> None:
         self.broker = broker
-        self.dispatcher = Dispatcher(broker, None)
+        self.dispatcher = Dispatcher(broker.services, None)
         self.ids = {
-            name: broker.topics.create(NewTopic(name, PARTITIONS, 1)).topic_id
+            name: broker.services.topics.create(NewTopic(name, PARTITIONS, 1)).topic_id
             for name in (SHORT, DECLARED)
         }
         listener = SimpleNamespace(node_id=NODE_ID, name="PLAINTEXT")
@@ -79,7 +79,7 @@ class Pair:
         raise AssertionError("it waited")
 
     def ends(self, name: str) -> list[int]:
-        topic = self.broker.topics.get(name)
+        topic = self.broker.services.topics.get(name)
         assert topic is not None
         return [
             end
@@ -157,6 +157,6 @@ def test_it_is_taken_where_it_goes(pair: Pair, version: int, acks: int, size: in
 
 
 def test_it_is_not_taken_when_requests_are_measured(pair: Pair) -> None:
-    measuring = Dispatcher(pair.broker, lambda api, handler: handler)
+    measuring = Dispatcher(pair.broker.services, lambda api, handler: handler)
     frame = pair.frame(SHORT, 12, ((0, batch(b"x")),))
     assert measuring.straight(pair.connection, frame) is None

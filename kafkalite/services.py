@@ -1,0 +1,40 @@
+"""Services: everything that request handlers share, as one frozen value.
+
+Broker builds it and keeps what handlers have no business with: listeners, tasks, starting and
+stopping. Several brokers live in one process without knowing of each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kafkalite.cluster.cluster import Cluster
+    from kafkalite.config import BrokerConfig
+    from kafkalite.coordinators.transaction_coordinator.coordinator import TransactionCoordinator
+    from kafkalite.group_coordinator.coordinator import GroupCoordinator
+    from kafkalite.replica.fetch_sessions import FetchSessionCache
+    from kafkalite.replica.partition_logs import PartitionLogs
+    from kafkalite.replica.replica_moves import ReplicaMoves
+    from kafkalite.replica.topics import Topics
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """One broker's parts, by name.
+
+    `now_ms` is the wall clock in milliseconds since the epoch, as written into records.
+    `fetch_sessions` are kept per node id.
+    """
+
+    config: BrokerConfig
+    cluster: Cluster
+    topics: Topics
+    logs: PartitionLogs
+    group_coordinator: GroupCoordinator
+    transaction_coordinator: TransactionCoordinator
+    fetch_sessions: Mapping[int, FetchSessionCache]
+    replica_moves: ReplicaMoves
+    now_ms: Callable[[], int]

@@ -1,0 +1,235 @@
+"""Acknowledging records: accepted, released, rejected, renewed; by their member, its going, or time.
+
+All of one call is done, or nothing of it but renewals: what changes is written first, and taken back
+when something is wrong with a later part, or with the disk. Source: Kafka's SharePartition.acknowledge,
+releaseAcquiredRecords, releaseAcquisitionLockOnTimeout; KIP-932, KIP-1222.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+from kafkalite.share.in_flight import Delivery, InFlightBatch, RecordEvent, RecordState
+from kafkalite.share.share_partition import SharePartition
+from kafkalite.share.state_batch import StateBatch
+from kafkalite.wire.errors import ErrorCode, KafkaError
+
+
+class AcknowledgeType(IntEnum):
+    """What a member says of a record."""
+
+    GAP = 0
+    ACCEPT = 1
+    RELEASE = 2
+    REJECT = 3
+    RENEW = 4
+
+
+_EVENTS: Final[Mapping[int, RecordEvent]] = {
+    AcknowledgeType.GAP: RecordEvent.REJECT,
+    AcknowledgeType.ACCEPT: RecordEvent.ACCEPT,
+    AcknowledgeType.RELEASE: RecordEvent.RELEASE,
+    AcknowledgeType.REJECT: RecordEvent.REJECT,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledgement:
+    """Of the offsets from first to last: one type for all, or one for each."""
+
+    first_offset: int
+    last_offset: int
+    types: Sequence[int]
+
+    def type_at(self, offset: int) -> int:
+        return self.types[offset - self.first_offset] if len(self.types) > 1 else self.types[0]
+
+
+class _Changes:
+    """What a call has changed so far."""
+
+    def __init__(self, partition: SharePartition) -> None:
+        self._partition = partition
+        self._undo: list[tuple[Delivery, Delivery]] = []
+        self._done_before = partition.delivery_complete_count
+        self.stored: list[StateBatch] = []
+
+    def change(self, first: int, last: int, delivery: Delivery, change: Callable[[], None]) -> None:
+        self._undo.append((delivery, delivery.copy()))
+        change()
+        self.stored.append(StateBatch(first, last, delivery.state, delivery.count))
+        if delivery.state.is_final:
+            self._partition.delivery_complete_count += self._partition.terminal_count(first, last)
+
+    def write(self) -> None:
+        """Make it durable, then let it count. Raises KafkaError, with nothing changed."""
+        partition = self._partition
+        if not self.stored:
+            return
+        try:
+            partition.write(partition.update(self.stored))
+        except KafkaError:
+            self.take_back()
+            raise
+        self.settle()
+
+    def settle(self) -> None:
+        partition = self._partition
+        if any(batch.delivery_state == RecordState.AVAILABLE for batch in self.stored):
+            partition.must_look_back = True
+        if partition.move_start() or partition.must_look_back:
+            partition.records_available()
+
+    def take_back(self) -> None:
+        for delivery, old in reversed(self._undo):
+            delivery.restore(old)
+        self._partition.delivery_complete_count = self._done_before
+
+
+def acknowledge(
+    partition: SharePartition, member_id: str, acknowledgements: Iterable[Acknowledgement]
+) -> None:
+    """Do as the member says. Raises KafkaError: INVALID_RECORD_STATE, INVALID_REQUEST, and what
+    writing raises; then nothing is acknowledged."""
+    changes = _Changes(partition)
+    try:
+        for each in acknowledgements:
+            if each.last_offset >= partition.start_offset:
+                _acknowledge(partition, member_id, each, changes)
+    except KafkaError:
+        changes.take_back()
+        raise
+    changes.write()
+
+
+def _acknowledge(
+    partition: SharePartition, member_id: str, said: Acknowledgement, changes: _Changes
+) -> None:
+    for batch in _batches_of(partition, said):
+        if batch.last_offset < partition.start_offset:
+            continue
+        if batch.whole is not None:
+            _check_member(batch.whole, member_id)
+        is_cut = batch.first_offset < partition.start_offset
+        is_within = batch.is_within(said.first_offset, said.last_offset)
+        whole = batch.whole
+        if whole is not None and is_within and len(said.types) == 1 and not is_cut:
+            _apply(partition, said.types[0], batch.first_offset, batch.last_offset, whole, changes)
+            continue
+        batch.take_apart()
+        first_offset = max(said.first_offset, partition.start_offset)
+        for offset, delivery in batch.between(first_offset, said.last_offset):
+            if delivery.state is not RecordState.ACQUIRED:
+                raise _invalid("The offset cannot be acknowledged. The offset is not acquired.")
+            if delivery.member_id != member_id:
+                raise _invalid("Member is not the owner of offset")
+            _apply(partition, said.type_at(offset), offset, offset, delivery, changes)
+
+
+def _batches_of(partition: SharePartition, said: Acknowledgement) -> list[InFlightBatch]:
+    floor = partition.batches.floor(said.first_offset)
+    if floor is None and said.first_offset < partition.start_offset:
+        floor = partition.batches.floor(partition.start_offset)
+    if floor is None:
+        raise _invalid(
+            "Batch record not found. The request batch offsets are not found in the cache."
+        )
+    batches = partition.batches.beginning_in(floor.first_offset, said.last_offset)
+    if batches[-1].last_offset < said.first_offset:
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST,
+            "Batch record not found. The first offset in request is past acquired records.",
+        )
+    if said.last_offset > batches[-1].last_offset:
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST,
+            "Batch record not found. The last offset in request is past acquired records.",
+        )
+    return batches
+
+
+def _check_member(whole: Delivery, member_id: str) -> None:
+    if whole.state is not RecordState.ACQUIRED:
+        raise _invalid("The batch cannot be acknowledged. The batch is not in the acquired state.")
+    if whole.member_id != member_id:
+        raise _invalid("Member is not the owner of batch record")
+
+
+def _apply(
+    partition: SharePartition,
+    kind: int,
+    first_offset: int,
+    last_offset: int,
+    delivery: Delivery,
+    changes: _Changes,
+) -> None:
+    limits = partition.limits()
+    if kind == AcknowledgeType.RENEW:
+        if not limits.renew_acknowledge_enable:
+            raise _invalid("Renewing acquisition locks is not enabled for the group.")
+        delivery.renew(partition.clock() + limits.record_lock_duration_seconds)
+        return
+    event = _EVENTS.get(kind)
+    if event is None:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"Invalid acknowledge type: [{kind}]")
+    if event is RecordEvent.RELEASE:
+        limit = limits.delivery_count_limit
+        changes.change(first_offset, last_offset, delivery, lambda: delivery.release(limit))
+    else:
+        changes.change(first_offset, last_offset, delivery, lambda: delivery.on(event))
+
+
+def _invalid(message: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_RECORD_STATE, message)
+
+
+def release_all(partition: SharePartition, member_id: str) -> None:
+    """The member is gone: what it has is released. Raises KafkaError as writing does."""
+    changes = _Changes(partition)
+    _release(partition, lambda delivery: delivery.member_id == member_id, changes)
+    changes.write()
+
+
+def release_expired(partition: SharePartition) -> None:
+    """Release what was kept for too long. What cannot be written counts all the same: a lock that has
+    run out is none, and after a start nobody has one. Raises KafkaError as writing does."""
+    now = partition.clock()
+    changes = _Changes(partition)
+    _release(partition, lambda delivery: delivery.deadline <= now, changes)
+    if not changes.stored:
+        return
+    try:
+        partition.write(partition.update(changes.stored))
+    finally:
+        changes.settle()
+
+
+def _release(
+    partition: SharePartition, is_meant: Callable[[Delivery], bool], changes: _Changes
+) -> None:
+    limit = partition.limits().delivery_count_limit
+    for batch in partition.batches:
+        whole = batch.whole
+        is_cut = batch.first_offset < partition.start_offset <= batch.last_offset
+        if whole is not None and is_cut and whole.state is RecordState.ACQUIRED and is_meant(whole):
+            batch.take_apart()
+        for first_offset, last_offset, delivery in batch.runs():
+            if delivery.state is not RecordState.ACQUIRED or not is_meant(delivery):
+                continue
+            if last_offset < partition.start_offset:
+                changes.change(
+                    first_offset, last_offset, delivery, _on(delivery, RecordEvent.REMOVE)
+                )
+            else:
+                changes.change(first_offset, last_offset, delivery, _released(delivery, limit))
+
+
+def _on(delivery: Delivery, event: RecordEvent) -> Callable[[], None]:
+    return lambda: delivery.on(event)
+
+
+def _released(delivery: Delivery, limit: int) -> Callable[[], None]:
+    return lambda: delivery.release(limit)

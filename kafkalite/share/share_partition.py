@@ -1,0 +1,309 @@
+"""A share partition: how far a share group is with a partition, and which records are in flight.
+
+    start offset              next fetch offset         end offset
+        |                            |                       |
+    ----+----------------------------+-----------------------+------------- the log
+        done with before      released: to be delivered      never delivered behind
+              <-------- in flight, at most partition.max.record.locks ------>
+
+Everything here is a plain function. What is decided is written to the share group's state first, and
+taken back if that fails. Source: KIP-932, Kafka's SharePartition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+from uuid import UUID
+
+from kafkalite.group_coordinator.timers import NEVER
+from kafkalite.share.in_flight import (
+    Delivery,
+    InFlightBatch,
+    InFlightBatches,
+    RecordEvent,
+    RecordState,
+)
+from kafkalite.share.state_batch import StateBatch
+
+
+@dataclass(frozen=True, slots=True)
+class SharePartitionKey:
+    """Which group, and which partition."""
+
+    group_id: str
+    topic_id: UUID
+    partition: int
+
+
+@dataclass(frozen=True, slots=True)
+class ShareLimits:
+    """What a share group may do, as it or the broker is configured."""
+
+    record_lock_duration_seconds: float = 30.0
+    delivery_count_limit: int = 5
+    partition_max_record_locks: int = 2000
+    renew_acknowledge_enable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class StateUpdate:
+    """What is written: the start offset, how many records are done with behind it, what changed."""
+
+    start_offset: int
+    delivery_complete_count: int
+    batches: Sequence[StateBatch]
+
+
+class StateWriter(Protocol):
+    """Makes an update of one share partition durable. Raises KafkaError."""
+
+    def __call__(self, update: StateUpdate) -> None: ...
+
+
+@dataclass(slots=True)
+class GapWindow:
+    """Offsets up to `end_offset` that were in the log, and of which the stored state says nothing."""
+
+    end_offset: int
+    gap_start_offset: int
+
+
+class SharePartition:
+    """`clock` gives seconds. `write` is called before anything is answered.
+
+    `records_available` is called when records may be delivered (again) that could not be before.
+    """
+
+    def __init__(
+        self,
+        key: SharePartitionKey,
+        *,
+        limits: Callable[[], ShareLimits],
+        clock: Callable[[], float],
+        write: StateWriter,
+        records_available: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.key = key
+        self.limits = limits
+        self.clock = clock
+        self.batches = InFlightBatches()
+        self.start_offset = 0
+        self.end_offset = 0
+        self.delivery_complete_count = 0
+        """Records at or behind the start offset that are done with."""
+        self.must_look_back = False
+        """There may be records in flight that are available."""
+        self.gap: GapWindow | None = None
+        self.is_fenced = False
+        """The state belongs to somebody else now, or to nobody."""
+        self.write = write
+        self.records_available = records_available
+
+    def load(self, start_offset: int, stored: Sequence[StateBatch]) -> None:
+        """Begin with what was stored. Raises ValueError for what cannot be."""
+        self.start_offset = start_offset
+        gap_start_offset = -1
+        previous_last_offset = start_offset - 1
+        for batch in stored:
+            if batch.first_offset < start_offset or batch.last_offset < batch.first_offset:
+                raise ValueError(f"the state of {self.key} holds {batch}")
+            if gap_start_offset == -1 and batch.first_offset > previous_last_offset + 1:
+                gap_start_offset = previous_last_offset + 1
+            previous_last_offset = batch.last_offset
+            state = RecordState(batch.delivery_state)
+            delivery = Delivery(state, batch.delivery_count)
+            self.batches.add(InFlightBatch(batch.first_offset, batch.last_offset, delivery))
+            if state.is_final:
+                self.delivery_complete_count += batch.record_count
+        if not stored:
+            self.end_offset = start_offset
+            return
+        self.must_look_back = True
+        self.end_offset = self.batches.last.last_offset
+        if gap_start_offset != -1:
+            self.gap = GapWindow(self.end_offset, gap_start_offset)
+        self.move_start()
+
+    # Where to go on
+
+    @property
+    def in_flight_count(self) -> int:
+        return self.end_offset - self.start_offset + 1 if self.batches else 0
+
+    @property
+    def can_acquire(self) -> bool:
+        """Whether there may be something to deliver, and it may be delivered."""
+        if self.is_fenced:
+            return False
+        if self.next_fetch_offset() != self.end_offset + 1:
+            return True
+        return self.in_flight_count < self.limits().partition_max_record_locks
+
+    def active_gap(self) -> GapWindow | None:
+        gap = self.gap
+        return gap if gap is not None and gap.end_offset == self.end_offset else None
+
+    def move_gap_start(self, offset: int) -> None:
+        gap = self.gap
+        if gap is None:
+            return
+        if gap.end_offset == self.end_offset and offset <= gap.end_offset:
+            gap.gap_start_offset = offset
+        else:
+            self.gap = None
+
+    @property
+    def _is_fresh(self) -> bool:
+        return not self.batches or self.start_offset > self.batches.last.last_offset
+
+    def next_fetch_offset(self) -> int:
+        """What to read from the log next: the first available record, or what follows the last."""
+        if self._is_fresh:
+            self.must_look_back = False
+            return self.end_offset
+        if not self.must_look_back:
+            return self.end_offset + 1
+        found = self._first_available()
+        if found is None:
+            self.must_look_back = False
+            return self.end_offset + 1
+        return found
+
+    def _first_available(self) -> int | None:
+        gap = self.active_gap()
+        gap_start_offset = -1 if gap is None else gap.gap_start_offset
+        for batch in self.batches:
+            if gap is not None:
+                if batch.first_offset > gap_start_offset:
+                    return gap_start_offset
+                gap_start_offset = max(batch.last_offset + 1, gap_start_offset)
+            for first_offset, _, delivery in batch.runs():
+                if delivery.state is RecordState.AVAILABLE:
+                    return first_offset
+        return None
+
+    # What is done with
+
+    def terminal_count(self, first_offset: int, last_offset: int) -> int:
+        """How many of these offsets are not before the start offset."""
+        return max(0, last_offset - max(self.start_offset, first_offset) + 1)
+
+    def move_start(self) -> bool:
+        """Move the start offset past what is done with; whether it moved."""
+        if not self._can_move_start():
+            return False
+        last_done, done_count = self._last_done()
+        if last_done == -1:
+            return False
+        last = self.batches.last
+        if last_done == last.last_offset:
+            self.start_offset = self.end_offset = last.last_offset + 1
+            self.batches.clear()
+            self.delivery_complete_count = 0
+            return True
+        batch = self.batches.floor(last_done)
+        assert batch is not None
+        if last_done == batch.last_offset:
+            following = self.batches.after(last_done)
+            assert following is not None
+            self.start_offset = max(self.start_offset, following.first_offset)
+            gap = self.active_gap()
+            if gap is not None:
+                self.start_offset = min(gap.gap_start_offset, self.start_offset)
+            self.batches.remove_before(following)
+        else:
+            self.start_offset = max(self.start_offset, last_done + 1)
+            self.batches.remove_before(batch)
+        self.delivery_complete_count -= done_count
+        return True
+
+    def _can_move_start(self) -> bool:
+        if not self.batches:
+            return False
+        batch = self.batches.floor(self.start_offset)
+        if batch is None:
+            return False  # a gap at the beginning, which is to be delivered yet
+        return batch.at(min(self.start_offset, batch.last_offset)).state.is_final
+
+    def _last_done(self) -> tuple[int, int]:
+        """The last offset up to which all is done with, -1 for none; and how many that are."""
+        last_done, count = -1, 0
+        gap = self.active_gap()
+        for batch in self.batches:
+            if gap is not None and batch.last_offset >= gap.gap_start_offset:
+                return last_done, count
+            for first_offset, last_offset, delivery in batch.runs():
+                if not delivery.state.is_final:
+                    return last_done, count
+                last_done = last_offset
+                count += self.terminal_count(first_offset, last_offset)
+        return last_done, count
+
+    def log_start_moved(self, log_start_offset: int) -> None:
+        """Records before this offset are gone from the log: what was available there is done with."""
+        if log_start_offset <= self.start_offset:
+            return
+        if not self.batches:
+            self.start_offset = self.end_offset = log_start_offset
+            self.delivery_complete_count = 0
+            return
+        removed = self._final_before(log_start_offset)
+        if self.remove(self.start_offset, log_start_offset, list(self.batches), counted=False):
+            self.must_look_back = True
+        self.start_offset = log_start_offset
+        self.delivery_complete_count -= removed
+        self.end_offset = max(self.end_offset, self.start_offset)
+
+    def _final_before(self, end_offset: int) -> int:
+        """How many records from the start offset to before `end_offset` are done with."""
+        return sum(
+            self.terminal_count(first_offset, min(last_offset, end_offset - 1))
+            for batch in self.batches.beginning_in(0, end_offset - 1)
+            for first_offset, last_offset, delivery in batch.runs()
+            if delivery.state.is_final
+        )
+
+    def remove(
+        self,
+        first_offset: int,
+        end_offset: int,
+        batches: Sequence[InFlightBatch],
+        *,
+        counted: bool,
+        state: RecordState = RecordState.AVAILABLE,
+    ) -> bool:
+        """Archive the records in `state` from `first_offset` to before `end_offset`; whether there
+        were any. `counted`: the start offset stays, so that they count as done with behind it."""
+        removed = 0
+        for batch in batches:
+            if batch.first_offset >= end_offset:
+                break
+            whole = batch.whole
+            if whole is not None and whole.state is not state:
+                continue
+            if whole is not None and batch.is_within(first_offset, end_offset - 1):
+                whole.on(RecordEvent.REMOVE)
+                removed += len(batch)
+                continue
+            batch.take_apart()
+            for _, delivery in batch.between(first_offset, end_offset - 1):
+                if delivery.state is state:
+                    delivery.on(RecordEvent.REMOVE)
+                    removed += 1
+        if counted:
+            self.delivery_complete_count += removed
+        return removed > 0
+
+    # Writing
+
+    def update(self, batches: Sequence[StateBatch]) -> StateUpdate:
+        return StateUpdate(self.start_offset, self.delivery_complete_count, batches)
+
+    def next_deadline(self) -> float:
+        """When the first lock runs out, on the clock's scale."""
+        return min(
+            (delivery.deadline for batch in self.batches for _, _, delivery in batch.runs()),
+            default=NEVER,
+        )
