@@ -10,7 +10,6 @@ What requests share is in `Broker.services` (services.py); nothing is global.
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import fields
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Final, Self
 import trio
 
 from kafkalite.background import Background
+from kafkalite.clock import Clock, SystemClock
 from kafkalite.cluster.cluster import Cluster, Endpoint
 from kafkalite.cluster.metadata_log import MetadataLog, MetadataLogConfig
 from kafkalite.config import BrokerConfig
@@ -52,11 +52,6 @@ _STOP_PATIENCE_SECONDS: Final = 5.0
 _SECURITY_PROTOCOLS: Final = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 
 
-def wall_clock_ms() -> int:
-    """Milliseconds since the epoch: what is written into records."""
-    return time.time_ns() // 1_000_000
-
-
 class Broker:
     """One process' nodes over one set of logs."""
 
@@ -67,13 +62,13 @@ class Broker:
         self,
         config: BrokerConfig,
         *,
-        now_ms: Callable[[], int] = wall_clock_ms,
+        clock: Clock | None = None,
         owns_loop: bool = False,
     ) -> None:
         """`owns_loop`: nothing else runs in this trio, so that its turns may be stretched (poller.py)."""
         self.config = config
         self._owns_loop = owns_loop
-        self.now_ms = now_ms
+        self.clock: Clock = SystemClock() if clock is None else clock
         self.listeners: list[Listener] = []
         self._fetch_sessions = {node_id: self._new_sessions() for node_id in config.node_ids}
         self.stopped = trio.Event()
@@ -120,7 +115,7 @@ class Broker:
         self._stack.close()
 
     def _open(self, stack: ExitStack) -> None:
-        config, now_ms = self.config, self.now_ms
+        config, now_ms = self.config, self.clock.now_ms
         logs = PartitionLogs(config, now_ms)
         stack.callback(logs.close)
         self.listeners = open_listeners(self.config)
@@ -137,7 +132,7 @@ class Broker:
         topics = Topics(cluster, logs)
         replica_moves = ReplicaMoves(config, cluster, topics, logs)
         cluster.start(self._endpoints())
-        groups = open_group_coordinator(config, cluster, topics, now_ms)
+        groups = open_group_coordinator(config, cluster, topics, self.clock)
         transactions = open_transaction_coordinator(config, cluster, topics, groups, now_ms)
         self.services = Services(
             config=config,
@@ -180,7 +175,7 @@ class Broker:
                 for field in fields(MetadataLogConfig)
             }
         )
-        return MetadataLog(logs.open_metadata(), self.now_ms, config)
+        return MetadataLog(logs.open_metadata(), self.clock.now_ms, config)
 
     def _close_listeners(self) -> None:
         for listener in self.listeners:

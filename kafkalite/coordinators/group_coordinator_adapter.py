@@ -7,7 +7,7 @@ of `__consumer_offsets` are others, that topics have come, grown or gone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -20,13 +20,14 @@ from kafkalite.wire.messages.stored.remove_topic_record import RemoveTopicRecord
 from kafkalite.wire.messages.stored.topic_record import TopicRecord
 
 if TYPE_CHECKING:
+    from kafkalite.clock import Clock
     from kafkalite.cluster.cluster import Cluster
     from kafkalite.config import BrokerConfig
     from kafkalite.replica.topics import Topics
 
 
 def open_group_coordinator(
-    config: BrokerConfig, cluster: Cluster, topics: Topics, now_ms: Callable[[], int]
+    config: BrokerConfig, cluster: Cluster, topics: Topics, clock: Clock
 ) -> GroupCoordinator:
     """The coordinator of all groups of this process. It works once its `run` does."""
     groups = group_config(config)
@@ -38,9 +39,9 @@ def open_group_coordinator(
     config.subscribe(dynamic_configs_changed)
     coordinator = GroupCoordinator(
         groups,
-        ConsumerOffsetsLog(topics, now_ms),
+        ConsumerOffsetsLog(topics, clock.now_ms),
         TopicNames(topics),
-        now_ms=now_ms,
+        clock=clock,
         configs_of=lambda group_id: cluster.image.configs.get((GROUP_RESOURCE, group_id), {}),
     )
     watcher = _Watcher(coordinator, topics)

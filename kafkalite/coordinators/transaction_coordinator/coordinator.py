@@ -285,6 +285,10 @@ class TransactionCoordinator:
             if self._log.partition_of(transaction.transactional_id).leader_id == node_id
         )
 
+    def all(self) -> Iterator[Transaction]:
+        """All that this process coordinates, for any of its nodes."""
+        return iter(list(self._transactions.values()))
+
     # What time does
 
     def abort_timed_out(self) -> None:

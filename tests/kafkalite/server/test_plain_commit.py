@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafkalite.broker import Broker
+from kafkalite.clock import SystemClock
 from kafkalite.cluster.internal_topics import OFFSETS_TOPIC
 from kafkalite.cluster.topic_creation import NewTopic
 from kafkalite.config import BrokerConfig
@@ -53,7 +54,7 @@ class Side:
             "offsets.topic.num.partitions": "1",
             "offset.metadata.max.bytes": "100",
         }
-        self.broker = stack.enter_context(Broker(BrokerConfig(properties), now_ms=lambda: NOW_MS))
+        self.broker = stack.enter_context(Broker(BrokerConfig(properties), clock=SystemClock(lambda: NOW_MS)))
         self.dispatcher = Dispatcher(self.broker.services, None)
         listener = SimpleNamespace(node_id=NODE_ID, name="PLAINTEXT")
         self.connection: Any = SimpleNamespace(
