@@ -287,8 +287,11 @@ class ClassicGroup:
             return frozenset()
         if self.protocol_name is None:
             return None
-        metadata = (member.metadata(self.protocol_name) for member in self.members.values())
-        return subscribed_topics_of(metadata)
+        metadata = {
+            member_id: member.metadata(self.protocol_name)
+            for member_id, member in self.members.items()
+        }
+        return subscribed_topics_of(self.group_id, metadata)
 
     def is_subscribed_to(self, topic: str) -> bool:
         if self.subscribed_topics is None:

@@ -69,7 +69,9 @@ class ClassicInConsumer:
         self._consumer.check_room(group, member_id)
         if not group.supports_classic(request.protocol_type, names):
             raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-        subscription = subscription_from(bytes(request.protocols[0].metadata))
+        subscription = subscription_from(
+            bytes(request.protocols[0].metadata), group.group_id, member_id
+        )
         if subscription is None:
             raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         if (

@@ -95,8 +95,8 @@ class ProtocolChange:
 
     def _consumer_member(self, group: ClassicGroup, member: ClassicMember) -> ConsumerMember:
         metadata = member.metadata(group.protocol_name) or bytes(member.protocols[0].metadata)
-        subscription = subscription_from(metadata)
-        assignment = assignment_from(member.assignment)
+        subscription = subscription_from(metadata, group.group_id, member.member_id)
+        assignment = assignment_from(member.assignment, group.group_id, member.member_id)
         if subscription is None or assignment is None:
             raise _cannot_upgrade(group, "the embedded consumer protocol is malformed")
         if assignment.user_data:

@@ -27,34 +27,48 @@ LAST_ASSIGNMENT_VERSION = 3
 logger = logging.getLogger(__name__)
 
 
-def subscription_from(metadata: bytes) -> ConsumerProtocolSubscription | None:
-    """What a classic member subscribes to; None if that is not Kafka's form."""
+def subscription_from(
+    metadata: bytes, group_id: str, member_id: str
+) -> ConsumerProtocolSubscription | None:
+    """A classic member's subscription; None if it is not in Kafka's form."""
     try:
         return decode(ConsumerProtocolSubscription, metadata, newer=True)
     except ProtocolViolation as violation:
-        logger.warning("a member's subscription is not a consumer's: %s", violation)
+        logger.warning(
+            "group %s: the subscription of member %s is not in Kafka's form: %s",
+            group_id,
+            member_id,
+            violation,
+        )
         return None
 
 
-def subscribed_topics_of(metadata: Iterable[bytes]) -> frozenset[str] | None:
-    """All topics in these subscriptions; None if one of them is not Kafka's."""
+def subscribed_topics_of(group_id: str, metadata: Mapping[str, bytes]) -> frozenset[str] | None:
+    """All topics in subscriptions by member id; None if one of them is not in Kafka's form."""
     topics: set[str] = set()
-    for encoded in metadata:
-        subscription = subscription_from(encoded)
+    for member_id, encoded in metadata.items():
+        subscription = subscription_from(encoded, group_id, member_id)
         if subscription is None:
             return None
         topics.update(subscription.topics)
     return frozenset(topics)
 
 
-def assignment_from(encoded: bytes) -> ConsumerProtocolAssignment | None:
-    """What a classic member has; None if that is not Kafka's form."""
+def assignment_from(
+    encoded: bytes, group_id: str, member_id: str
+) -> ConsumerProtocolAssignment | None:
+    """A classic member's assignment; None if it is not in Kafka's form."""
     if not encoded:
         return ConsumerProtocolAssignment()
     try:
         return decode(ConsumerProtocolAssignment, encoded)
     except ProtocolViolation as violation:
-        logger.warning("a member's assignment is not a consumer's: %s", violation)
+        logger.warning(
+            "group %s: the assignment of member %s is not in Kafka's form: %s",
+            group_id,
+            member_id,
+            violation,
+        )
         return None
 
 

@@ -142,7 +142,7 @@ class broker:
             offset = found.high_watermark if to_offset == -1 else to_offset
             found.log.delete_records_before(offset)
             found.log.retain()
-            found.watchers.notify()
+            found.watchers.check_and_complete()
 
         self._call(lose)
 

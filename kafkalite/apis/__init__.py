@@ -25,7 +25,7 @@ Handler = Callable[[Any, Any, Any], Awaitable[Any]]
 class Api:
     """One API: its key, the versions served, and where advertising starts if that is lower.
 
-    `immediate`: the handler never waits for anything, or awaits `Connection.own_task` first; so the
+    `immediate`: the handler never waits for anything, or awaits `Connection.move_to_task` first; so the
     poller's task may call it itself, and its answer be sent with the next.
     """
 

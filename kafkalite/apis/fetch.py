@@ -22,7 +22,7 @@ from kafkalite.replica.fetch_reader import Answers, FetchReader
 from kafkalite.replica.fetch_sessions import FetchContext
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.disk_threads import read_off_loop
-from kafkalite.requests.purgatory import Wake
+from kafkalite.requests.purgatory import WakeReason
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.fetch import (
     FetchableTopicResponse,
@@ -68,14 +68,14 @@ async def _read(
         answer_early=services.config.boolean("kafkalite.answer.parked.fetch"),
     )
     # What the client wants next is more urgent to it than less than min_bytes.
-    return await _read_now(context, reader, waited=True, empty=wake is Wake.INTERRUPTED)
+    return await _read_now(context, reader, waited=True, empty=wake is WakeReason.INTERRUPTED)
 
 
 async def _read_now(
     context: RequestContext, reader: FetchReader, *, waited: bool = False, empty: bool = False
 ) -> Answers:
     return await read_off_loop(
-        lambda: reader.read(waited=waited, empty=empty), context.connection.own_task
+        lambda: reader.read(waited=waited, empty=empty), context.connection.move_to_task
     )
 
 

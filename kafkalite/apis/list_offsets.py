@@ -72,7 +72,7 @@ async def handle(
             if index in answers:
                 answers[index] = _failed(index, ErrorCode.INVALID_REQUEST)
             elif asked.timestamp >= 0 or asked.timestamp == MAX_TIMESTAMP:
-                answers[index] = await read_off_loop(look_up, context.connection.own_task)
+                answers[index] = await read_off_loop(look_up, context.connection.move_to_task)
             else:
                 answers[index] = look_up()
     return ListOffsetsResponse(

@@ -115,7 +115,7 @@ async def handle(
             ]
         )
     if pending and request.acks == ALL_IN_SYNC:
-        await context.connection.own_task()
+        await context.connection.move_to_task()
         await _settle(context, request.timeout_ms, pending)
     if request.acks == 0:
         _hang_up_on_error(response)

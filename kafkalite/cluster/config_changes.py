@@ -147,14 +147,17 @@ class ConfigChanges:
         self._warn_of_idle(_TABLES[resource_type], changed)
 
     def _warn_of_idle(self, table: Mapping[str, ConfigDef], changed: Sequence[str]) -> None:
-        """Say once of each config that it is kept, but does nothing here."""
-        warned = self._cluster.configs_warned_of
+        """Name in one line the configs that are kept without effect, each of them once."""
+        known = self._cluster.configs_warned_of
+        idle: list[str] = []
         for key in changed:
             definition = table.get(key) or find(key)
             has_effect = definition is not None and definition.support is not Support.ACCEPTED
-            if not has_effect and key not in warned:
-                warned.add(key)
-                logger.warning("config %s is kept, but has no effect here", key)
+            if not has_effect and key not in known:
+                known.add(key)
+                idle.append(key)
+        if idle:
+            logger.info("configs that are kept and have no effect here: %s", ", ".join(idle))
 
     def _validate_topic(self, name: str, configs: Configs, changed: Sequence[str]) -> None:
         if not name:

@@ -21,7 +21,7 @@ from kafkalite.config.definition import (
 )
 from kafkalite.config.listeners import Listener, parse_listeners, parse_protocol_map
 from kafkalite.config.log_dirs import EVERY_LOG_DIR, check_cordoned
-from kafkalite.config.sources import BUILT_IN, check, read_environment, read_file
+from kafkalite.config.sources import built_in, check, read_environment, read_file
 from kafkalite.log.config import LogConfig
 
 # The values of replica.selector.class (KIP-392) that Kafka itself comes with.
@@ -49,7 +49,7 @@ class BrokerConfig:
         self._initialize(properties)
 
     def _initialize(self, properties: Mapping[str, str]) -> None:
-        self.static: dict[str, str] = {**BUILT_IN, **properties}
+        self.static: dict[str, str] = {**built_in(properties), **properties}
         # Two names of one thing, as in Kafka; the older one counts where it stands alone.
         if int(properties.get("broker.id", -1)) >= 0 and "node.id" not in properties:
             self.static["node.id"] = properties["broker.id"]

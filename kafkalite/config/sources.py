@@ -36,9 +36,8 @@ _NOT_CONFIGS: Final = frozenset(
     }
 )
 
-# The lowest layer, as the server.properties and the image of Kafka itself come with one. Where a
-# value differs from Kafka's default, this is why: one node cannot hold three replicas, and a test
-# should not wait for seconds for an assignment.
+# The lowest layer, as the server.properties and the image of Kafka itself come with one. The delays
+# are zero because a test should not wait seconds for an assignment.
 BUILT_IN: Final[Mapping[str, str]] = {
     "controller.listener.names": "CONTROLLER",
     "group.consumer.assignment.interval.ms": "0",
@@ -46,13 +45,34 @@ BUILT_IN: Final[Mapping[str, str]] = {
     "listeners": "PLAINTEXT://127.0.0.1:9092",
     "log.dirs": "kafkalite-data",
     "node.id": "1",
-    "offsets.topic.replication.factor": "1",
     "process.roles": "broker,controller",
-    "share.coordinator.state.topic.min.isr": "1",
-    "share.coordinator.state.topic.replication.factor": "1",
-    "transaction.state.log.min.isr": "1",
-    "transaction.state.log.replication.factor": "1",
 }
+# Kafka's defaults for internal topics, three replicas of which two must be in sync, need as many nodes.
+_REPLICATION_FACTORS: Final = (
+    "offsets.topic.replication.factor",
+    "share.coordinator.state.topic.replication.factor",
+    "transaction.state.log.replication.factor",
+)
+_MIN_IN_SYNC: Final = (
+    "share.coordinator.state.topic.min.isr",
+    "transaction.state.log.min.isr",
+)
+_KAFKA_REPLICATION_FACTOR: Final = 3
+
+
+def built_in(properties: Mapping[str, str]) -> dict[str, str]:
+    """The lowest layer of configs for a broker with these properties.
+
+    Internal topics get as many replicas as there are nodes, at most Kafka's three.
+    """
+    nodes = properties.get("kafkalite.nodes", "1").strip()
+    # Anything but a number is refused where configs are checked.
+    count = int(nodes) if nodes.isdecimal() else 1
+    layer = dict(BUILT_IN)
+    if count < _KAFKA_REPLICATION_FACTOR:
+        layer |= dict.fromkeys(_REPLICATION_FACTORS, str(max(1, count)))
+        layer |= dict.fromkeys(_MIN_IN_SYNC, "1")
+    return layer
 
 
 def read_file(path: Path) -> dict[str, str]:

@@ -92,7 +92,7 @@ async def await_previous_transaction(
     """
     if not coordinator.is_ending(transactional_id):
         return
-    await context.connection.own_task()
+    await context.connection.move_to_task()
     patience_ms = config.integer("add.partitions.to.txn.retry.backoff.max.ms")
     await wait_until(
         lambda: not coordinator.is_ending(transactional_id),

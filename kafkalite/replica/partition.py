@@ -86,7 +86,7 @@ class Partition:
         self.log = log
         self._watch_flushes()
         self._advance_high_watermark()
-        self.watchers.notify()
+        self.watchers.check_and_complete()
 
     @property
     def coordinator_id(self) -> int:
@@ -110,7 +110,7 @@ class Partition:
     def _flushed(self) -> None:
         """More is on the disk, and may be seen (kafkalite.visible.after.flush)."""
         self._advance_high_watermark()
-        self.watchers.notify()
+        self.watchers.check_and_complete()
 
     def _find_epoch_start(self) -> int:
         epochs = self.log.leader_epochs.entries
@@ -166,7 +166,7 @@ class Partition:
             transaction_version=transaction_version,
         )
         self._advance_high_watermark()
-        self.watchers.notify()
+        self.watchers.check_and_complete()
         return info
 
     def append_plain(
@@ -187,7 +187,7 @@ class Partition:
         base_offset = append_plain(log, records, self.leader_epoch)
         if base_offset != NOT_PLAIN:
             log.advance_high_watermark(log.log_end_offset)
-            self.watchers.notify()
+            self.watchers.check_and_complete()
         return base_offset
 
     def append_own(self, pairs: Sequence[Pair], timestamp: int) -> int:
@@ -201,7 +201,7 @@ class Partition:
             base_offset = append_own(log, pairs, timestamp, self.leader_epoch)
             if base_offset != NOT_PLAIN:
                 log.advance_high_watermark(log.log_end_offset)
-                self.watchers.notify()
+                self.watchers.check_and_complete()
                 return base_offset
         batch = build_batch([Record(timestamp=timestamp, key=k, value=v) for k, v in pairs])
         return self.append(batch, origin=AppendOrigin.COORDINATOR).base_offset
@@ -246,7 +246,7 @@ class Partition:
         if offset < 0:
             raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
         log_start_offset = self.log.delete_records_before(offset)
-        self.watchers.notify()
+        self.watchers.check_and_complete()
         return log_start_offset
 
     def metadata_changed(self) -> None:
@@ -254,12 +254,12 @@ class Partition:
         if self._known_epoch != self.leader_epoch:
             self._known_epoch = self.leader_epoch
             self._epoch_start_offset = self._find_epoch_start()
-        self.watchers.notify()
+        self.watchers.check_and_complete()
 
     def deleted(self) -> None:
         """The topic is gone: whoever waits here has to be told."""
         self.is_deleted = True
-        self.watchers.notify()
+        self.watchers.check_and_complete()
 
     def epoch_of(self, offset: int) -> int:
         """The leader epoch in which `offset` was or will be written; -1 if that is forgotten."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from kafkalite.requests.purgatory import Wake, Watchers
+    from kafkalite.requests.purgatory import WakeReason, Watchers
     from kafkalite.wire.api_keys import ApiKey
 
 
@@ -19,7 +19,7 @@ class CloseConnection(Exception):
 class ClientConnection(Protocol):
     """The connection of a request, as far as its handler may use it."""
 
-    async def own_task(self) -> None:
+    async def move_to_task(self) -> None:
         """Move to the connection's task, where a handler may await anything."""
         ...
 
@@ -30,7 +30,7 @@ class ClientConnection(Protocol):
         deadline: float,
         *,
         answer_early: bool,
-    ) -> Wake:
+    ) -> WakeReason:
         """Wait until `done()`, the deadline, or, if `answer_early`, the client's next request."""
         ...
 

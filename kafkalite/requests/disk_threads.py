@@ -32,10 +32,10 @@ async def in_disk_thread(work: Callable[[], None]) -> None:
     await trio.to_thread.run_sync(work, limiter=limiter)
 
 
-async def read_off_loop(read: Callable[[], T], own_task: Callable[[], Awaitable[None]]) -> T:
+async def read_off_loop(read: Callable[[], T], move_to_task: Callable[[], Awaitable[None]]) -> T:
     """`read()`, and again once a thread has waited for what was on the disk only. Raises what it raises.
 
-    `own_task` is awaited before anything is waited for.
+    `move_to_task` is awaited before anything is waited for.
     """
     for _ in range(_TRIES):
         try:
@@ -43,6 +43,6 @@ async def read_off_loop(read: Callable[[], T], own_task: Callable[[], Awaitable[
                 return read()
         except NotCached as missing:
             read_missing = missing.read
-        await own_task()
+        await move_to_task()
         await in_disk_thread(read_missing)
     return read()

@@ -1,7 +1,7 @@
 """Where requests wait for something to become true: Kafka's DelayedOperationPurgatory, small.
 
 A request that cannot be answered yet parks in `wait_until`, having put itself among the watchers of
-everything that can make its condition true. Whoever changes such a thing calls `notify` on it: the
+everything that can make its condition true. Whoever changes such a thing calls `check_and_complete` on it: the
 condition is evaluated right there, and the request goes on at once, without a timer tick, when it
 holds. A change that is not enough wakes nobody.
 """
@@ -15,7 +15,7 @@ from typing import Protocol
 import trio
 
 
-class Wake(Enum):
+class WakeReason(Enum):
     """Why a parked request goes on."""
 
     DONE = "done"
@@ -26,7 +26,7 @@ class Wake(Enum):
 class Watcher(Protocol):
     """A parked request."""
 
-    def look(self) -> None:
+    def try_complete(self) -> None:
         """Go on if what was waited for is there."""
         ...
 
@@ -40,11 +40,11 @@ class Watchers:
         # Made at the first need: most partitions of most brokers are never waited for.
         self._waiting: set[Watcher] | None = None
 
-    def notify(self) -> None:
+    def check_and_complete(self) -> None:
         """Something changed: let every parked request look again."""
         if self._waiting:
             for parked in tuple(self._waiting):
-                parked.look()
+                parked.try_complete()
 
     def __len__(self) -> int:
         return len(self._waiting or ())
@@ -59,7 +59,7 @@ class Watchers:
             self._waiting.discard(parked)
 
 
-class Parked:
+class DelayedRequest:
     """One request that waits in a task of its own, and what it waits for."""
 
     __slots__ = ("done", "scope")
@@ -68,7 +68,7 @@ class Parked:
         self.done = done
         self.scope = scope
 
-    def look(self) -> None:
+    def try_complete(self) -> None:
         if self.done():
             self.scope.cancel()
 
@@ -78,16 +78,16 @@ async def wait_until(
     watched: Iterable[Watchers],
     deadline: float,
     interrupted: Callable[[], Awaitable[object]] = trio.sleep_forever,
-) -> Wake:
+) -> WakeReason:
     """Park until `done()`, the deadline (trio's clock), or until `interrupted` returns.
 
-    `done` is called by those who notify `watched`, so it must be cheap and must not raise.
+    `done` is called by whatever changes `watched`, so it must be cheap and must not raise.
     """
     if done():
-        return Wake.DONE
+        return WakeReason.DONE
     watched = tuple(watched)
     with trio.CancelScope(deadline=deadline) as scope:
-        parked = Parked(done, scope)
+        parked = DelayedRequest(done, scope)
         for watchers in watched:
             watchers.add(parked)
         try:
@@ -96,5 +96,5 @@ async def wait_until(
             for watchers in watched:
                 watchers.discard(parked)
     if done():
-        return Wake.DONE
-    return Wake.DEADLINE if scope.cancelled_caught else Wake.INTERRUPTED
+        return WakeReason.DONE
+    return WakeReason.DEADLINE if scope.cancelled_caught else WakeReason.INTERRUPTED

@@ -8,7 +8,7 @@ overtakes anything. Who does the work:
     the connection's task    everything else: requests that have to wait, answers that a disk has to be
                              waited for, the end. Meanwhile the poller only notes further input
 
-A handler that finds out that it has to wait says so by `await connection.own_task()`: the poller leaves
+A handler that finds out that it has to wait says so by `await connection.move_to_task()`: the poller leaves
 it as it is, and the connection's task goes on with it. One that waits for more to be in a log awaits
 `connection.wait_until`: the poller itself goes on with it then.
 
@@ -33,8 +33,14 @@ import trio
 from kafkalite.apis import APIS
 from kafkalite.log.open_files import FileSlice, close_slices
 from kafkalite.requests.context import CloseConnection
-from kafkalite.requests.purgatory import Wake, Watchers, wait_until
-from kafkalite.requests.suspension import OWN_TASK, Handling, Parking, continued, own_task
+from kafkalite.requests.purgatory import WakeReason, Watchers, wait_until
+from kafkalite.requests.suspension import (
+    NEEDS_TASK,
+    ResponseCoroutine,
+    SuspendedRequest,
+    continued,
+    move_to_task,
+)
 from kafkalite.server.frame_reader import RECEIVE_BYTES, FrameReader
 from kafkalite.server.sendfile import send_at_once, send_chunks
 from kafkalite.wire.api_keys import ApiKey
@@ -47,7 +53,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Answers gathered beyond this are sent before the next request is looked at.
+# Responses gathered beyond this are sent before the next request is looked at.
 _GATHER_BYTES: Final = 65536
 
 # Up to here it is cheaper to copy from the page cache than to send a file's bytes separately.
@@ -57,14 +63,14 @@ _IMMEDIATE: Final = frozenset(api.key for api in APIS.values() if api.immediate)
 _STRAIGHT: Final = frozenset((ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.OFFSET_COMMIT, ApiKey.METADATA))
 
 
-class Answers(Protocol):
+class RequestHandler(Protocol):
     """Who answers frames: the dispatcher."""
 
     def straight(self, connection: Connection, frame: InMemory) -> bytes | list[Records] | None:
         """The answer, or its chunks, if a short way leads to one."""
         ...
 
-    def answer(self, connection: Connection, frame: InMemory) -> Handling:
+    def answer(self, connection: Connection, frame: InMemory) -> ResponseCoroutine:
         """The answer to any request, as chunks."""
         ...
 
@@ -106,7 +112,7 @@ class Connection:
         address: tuple[str, int],
         listener: Listener,
         poller: Poller,
-        dispatcher: Answers,
+        dispatcher: RequestHandler,
         max_frame_bytes: int,
     ) -> None:
         self._socket = sock
@@ -122,9 +128,9 @@ class Connection:
         # While the connection's task is at work, and what the poller left it to do.
         self._is_busy = False
         self._next: InMemory | None = None
-        self._suspended: Handling | None = None
+        self._suspended: ResponseCoroutine | None = None
         # While the poller keeps what is suspended, and how long the connection's task sleeps then.
-        self._parking: Parking | None = None
+        self._parking: SuspendedRequest | None = None
         self._nap = trio.CancelScope()
         self._answers: list[Records] = []
         self._failure: Exception | None = None
@@ -203,8 +209,8 @@ class Connection:
                 if not (self._parking.answer_early or self.stopping):
                     self._disarm()  # not now
                     return False
-                self._parking.wake = Wake.INTERRUPTED
-                goes_on = self._go_on() and self._receive()
+                self._parking.wake = WakeReason.INTERRUPTED
+                goes_on = self._resume() and self._receive()
             else:
                 goes_on = self._receive()
             if goes_on and self._answer_at_once() and not self.stopping:
@@ -214,12 +220,12 @@ class Connection:
         self._leave_to_task()
         return False
 
-    def go_on(self, parking: Parking) -> bool:
+    def resume(self, parking: SuspendedRequest) -> bool:
         """What a parked request waited for is there: answer it, and what came behind it. As `ready`."""
         if parking is not self._parking:
             return False
         try:
-            if self._go_on() and self._answer_at_once() and not self.stopping:
+            if self._resume() and self._answer_at_once() and not self.stopping:
                 self._arm()
                 return not self._is_writing
         except Exception as error:  # noqa: BLE001 - the task says so, and closes
@@ -303,23 +309,23 @@ class Connection:
             size += len(chunk)
         return size
 
-    def _step(self, handling: Handling) -> list[Records] | None:
+    def _step(self, handling: ResponseCoroutine) -> list[Records] | None:
         """The answer's chunks; None if the handler waits, here (`_parking`) or in a task of its own."""
         try:
             wanted = handling.send(None)
         except StopIteration as done:
             chunks: list[Records] = done.value
             return chunks
-        if isinstance(wanted, Parking):
+        if isinstance(wanted, SuspendedRequest):
             self._parking = wanted
             self._nap.deadline = wanted.deadline
-        elif wanted is not OWN_TASK:
+        elif wanted is not NEEDS_TASK:
             handling.close()
             raise RuntimeError(f"an immediate API waited for {wanted!r}")
         self._suspended = handling
         return None
 
-    def _go_on(self) -> bool:
+    def _resume(self) -> bool:
         """Go on with what is parked. False: that takes the connection's task."""
         handling, self._suspended, self._parking = self._suspended, None, None
         assert handling is not None
@@ -391,7 +397,7 @@ class Connection:
                 await self._sleep()
             parking = self._parking
             if parking is not None and parking.deadline <= trio.current_time():
-                parking.wake = Wake.DEADLINE
+                parking.wake = WakeReason.DEADLINE
                 self._leave_to_task()
 
     async def _work(self) -> None:
@@ -415,10 +421,10 @@ class Connection:
             answers, self._answers = self._answers, []
             await send_chunks(self._socket, answers)
 
-    async def own_task(self) -> None:
+    async def move_to_task(self) -> None:
         """Awaited by a handler before it waits for anything: from here on, it may."""
         if not self._is_busy:
-            await own_task()
+            await move_to_task()
 
     async def wait_until(
         self,
@@ -427,19 +433,21 @@ class Connection:
         deadline: float,
         *,
         answer_early: bool,
-    ) -> Wake:
+    ) -> WakeReason:
         """Awaited by a handler: park as in purgatory.py, in the poller if that is who answers.
 
         Interrupted as soon as the client sends more, if `answer_early`, or the connection is to be stopped.
         """
         if not self._is_busy and self._poller.keeps_parked:
             if answer_early and self._reader.has_input:
-                return Wake.DONE if done() else Wake.INTERRUPTED
-            parking = Parking(self, self._poller, done, deadline, answer_early=answer_early)
+                return WakeReason.DONE if done() else WakeReason.INTERRUPTED
+            parking = SuspendedRequest(
+                self, self._poller, done, deadline, answer_early=answer_early
+            )
             wake = await parking.wait(watched)
             if wake is not None:
                 return wake
-        await self.own_task()
+        await self.move_to_task()
         interrupted = self.more_input if answer_early else self.stopped
         return await wait_until(done, watched, deadline, interrupted)
 

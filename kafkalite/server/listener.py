@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
-from kafkalite.server.connection import Answers, Connection
+from kafkalite.server.connection import Connection, RequestHandler
 from kafkalite.server.poller import Poller
 
 if TYPE_CHECKING:
@@ -199,7 +199,9 @@ def joined(host: str, port: int) -> str:
 class Connections:
     """All connections of a broker: accepted, served, counted, closed when idle or at the end."""
 
-    def __init__(self, dispatcher: Answers, config: BrokerConfig, *, owns_loop: bool) -> None:
+    def __init__(
+        self, dispatcher: RequestHandler, config: BrokerConfig, *, owns_loop: bool
+    ) -> None:
         self._dispatcher = dispatcher
         self._config = config
         self._poller = Poller(patient=owns_loop)

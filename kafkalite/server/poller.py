@@ -18,7 +18,7 @@ import trio
 from kafkalite.server.trio_epoll import trio_epoll
 
 if TYPE_CHECKING:
-    from kafkalite.requests.suspension import Parking
+    from kafkalite.requests.suspension import SuspendedRequest
     from kafkalite.server.connection import Connection
 
 # Connections served before other tasks get their turn.
@@ -45,7 +45,7 @@ class Poller:
         self._patient = patient
         # Whether requests may wait here, and those of them that wait no longer.
         self.keeps_parked = False
-        self._going_on: deque[Parking] = deque()
+        self._going_on: deque[SuspendedRequest] = deque()
 
     def arm(self, fileno: int, connection: Connection) -> None:
         """Call `connection.ready` as long as there is something to read, or the end."""
@@ -65,7 +65,7 @@ class Poller:
         if self._armed.pop(fileno, None) is not None:
             self._epoll.unregister(fileno)
 
-    def go_on(self, parking: Parking) -> None:
+    def resume(self, parking: SuspendedRequest) -> None:
         """Answer a parked request soon."""
         self._going_on.append(parking)
 
@@ -148,7 +148,7 @@ class Poller:
         _send(answered)
         while going_on:
             parking = going_on.popleft()
-            if parking.connection.go_on(parking):
+            if parking.connection.resume(parking):
                 answered.append(parking.connection)
                 if len(answered) == _SENT_AT_ONCE:
                     _send(answered)

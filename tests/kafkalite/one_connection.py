@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 
 import trio
 
-from kafkalite.requests.suspension import Handling
+from kafkalite.requests.suspension import ResponseCoroutine
 from kafkalite.server.connection import Connection
 from kafkalite.server.listener import Listener
 from kafkalite.server.poller import Poller
@@ -21,7 +21,7 @@ JOIN_GROUP = b"\0\x0b"  # and of one that is not tried at once
 
 SHORT = b"by the short way"
 
-Answer = Callable[[Connection, InMemory], Handling]
+Answer = Callable[[Connection, InMemory], ResponseCoroutine]
 
 
 def framed(*bodies: bytes) -> bytes:

@@ -85,8 +85,35 @@ async def test_too_few_replicas_in_sync(connect: Any) -> None:
         assert await produced(client) == 0
 
 
-async def test_coordinators_move(connect: Any) -> None:
+@pytest.mark.parametrize(("nodes", "replicas"), [(1, 1), (2, 2), (3, 3), (5, 3)])
+async def test_internal_topics_survive_the_loss_of_a_node(nodes: int, replicas: int) -> None:
+    """Kafka's three replicas where there are three nodes, else one on each node."""
+    async with test_broker(nodes=nodes) as b:
+        services = b._running.services
+        for name in ("__consumer_offsets", "__transaction_state"):
+            services.topics.create_internal(name)
+            for state in services.cluster.image.topics[name].partitions:
+                assert len(state.replicas) == replicas
+        if nodes > 1:
+            b.stop_node(2)
+            for state in services.cluster.image.topics["__transaction_state"].partitions:
+                assert state.leader_id in set(range(1, nodes + 1)) - {2}
+
+
+async def test_a_stopped_coordinator_is_replaced(connect: Any) -> None:
     async with test_broker(nodes=3) as b:
+        client = await connect(b, 1)
+        b._running.services.topics.create_internal("__consumer_offsets")
+        names = [f"group-{index}" for index in range(20)]
+        request = FindCoordinatorRequest(key_type=0, coordinator_keys=names)
+        b.stop_node(3)
+        answer = await client.ask(request, 4)
+        assert {found.error_code for found in answer.coordinators} == {0}
+        assert {found.node_id for found in answer.coordinators} == {1, 2}
+
+
+async def test_a_coordinator_without_other_replicas_is_waited_for(connect: Any) -> None:
+    async with test_broker({"offsets.topic.replication.factor": 1}, nodes=3) as b:
         client = await connect(b, 1)
         b._running.services.topics.create_internal("__consumer_offsets")
         for state in b._running.services.cluster.image.topics["__consumer_offsets"].partitions:
@@ -221,7 +248,7 @@ def test_an_ordinary_client_goes_on() -> None:
     It has its first record before that: while it joins, librdkafka 2.16 loses what it asks of a node that
     goes (OffsetFetch answered NOT_COORDINATOR, Metadata of a node that is no longer listed), on any broker.
     """
-    with test_broker({"offsets.topic.replication.factor": 3}, nodes=3) as b:
+    with test_broker(nodes=3) as b:
         b.create_topic("t", 1, 3)
         settings = {"bootstrap.servers": b.bootstrap}
         producer = Producer({**settings, "enable.idempotence": True})

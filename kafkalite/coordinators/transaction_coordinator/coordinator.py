@@ -375,7 +375,7 @@ class TransactionCoordinator:
                 logger.warning("%s: not yet complete: %s", transactional_id, error)
             else:
                 del self._unmarked[transactional_id]
-                self.completions.notify()
+                self.completions.check_and_complete()
                 return
         self._must_retry.set()
 

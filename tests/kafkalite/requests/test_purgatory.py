@@ -3,18 +3,18 @@
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from kafkalite.requests.purgatory import Wake, Watchers, wait_until
+from kafkalite.requests.purgatory import WakeReason, Watchers, wait_until
 
 
 async def test_true_already() -> None:
     watchers = Watchers()
-    assert await wait_until(lambda: True, [watchers], trio.current_time() + 1) is Wake.DONE
+    assert await wait_until(lambda: True, [watchers], trio.current_time() + 1) is WakeReason.DONE
 
 
 async def test_woken_by_any_of_the_watched(autojump_clock: MockClock) -> None:
     first, second = Watchers(), Watchers()
     value = 0
-    wakes: list[Wake] = []
+    wakes: list[WakeReason] = []
 
     async def park() -> None:
         wakes.append(await wait_until(lambda: value >= 2, [first, second], 1000))
@@ -24,19 +24,19 @@ async def test_woken_by_any_of_the_watched(autojump_clock: MockClock) -> None:
         await wait_all_tasks_blocked()
         assert (len(first), len(second)) == (1, 1)
         value = 1
-        first.notify()
+        first.check_and_complete()
         await wait_all_tasks_blocked()
         assert wakes == []
         value = 2
-        second.notify()
-    assert wakes == [Wake.DONE]
+        second.check_and_complete()
+    assert wakes == [WakeReason.DONE]
     assert trio.current_time() == 0  # no timer had to fire
     assert (len(first), len(second)) == (0, 0)
 
 
 async def test_the_deadline(autojump_clock: MockClock) -> None:
     watchers = Watchers()
-    assert await wait_until(lambda: False, [watchers], 12.5) is Wake.DEADLINE
+    assert await wait_until(lambda: False, [watchers], 12.5) is WakeReason.DEADLINE
     assert trio.current_time() == 12.5
     assert len(watchers) == 0
 
@@ -47,7 +47,7 @@ async def test_interrupted(autojump_clock: MockClock) -> None:
     async def interrupted() -> None:
         await trio.sleep(3)
 
-    assert await wait_until(lambda: False, [watchers], 10, interrupted) is Wake.INTERRUPTED
+    assert await wait_until(lambda: False, [watchers], 10, interrupted) is WakeReason.INTERRUPTED
     assert trio.current_time() == 3
     assert len(watchers) == 0
 

@@ -43,7 +43,7 @@ class Shelf:
 
     def fill(self) -> None:
         self.is_full = True
-        self.watchers.notify()
+        self.watchers.check_and_complete()
 
     def done(self) -> bool:
         self.asked += 1
@@ -82,7 +82,7 @@ async def test_it_goes_on_when_what_it_waits_for_is_there(patient: bool) -> None
             shelf.is_full = False
             await stream.send_all(framed(FETCH))
             await shelf.parked()
-            shelf.watchers.notify()  # not enough
+            shelf.watchers.check_and_complete()  # not enough
             await trio.sleep(A_WHILE)
             shelf.fill()
             shelf.fill()  # told twice, and answered once

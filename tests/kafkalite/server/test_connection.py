@@ -83,7 +83,7 @@ async def test_a_handler_goes_on_in_the_connection_s_task() -> None:
 
     async def answer(connection: Connection, frame: InMemory) -> list[Records]:
         tasks.append(trio.lowlevel.current_task())
-        await connection.own_task()
+        await connection.move_to_task()
         tasks.append(trio.lowlevel.current_task())
         await trio.lowlevel.checkpoint()
         return [framed(bytes(frame))]
@@ -102,7 +102,7 @@ async def test_a_handler_that_is_never_continued_is_closed() -> None:
     async def answer(connection: Connection, frame: InMemory) -> list[Records]:
         connection.abort()
         try:
-            await connection.own_task()
+            await connection.move_to_task()
         finally:
             left.set()
         raise AssertionError("it went on")
@@ -255,7 +255,7 @@ async def test_a_parked_request_ends_when_the_next_one_is_readable(
 
     async def answer(connection: Connection, frame: InMemory) -> list[Records]:
         if bytes(frame) == FETCH:
-            await connection.own_task()
+            await connection.move_to_task()
             parked.set()
             await connection.more_input()
         return [framed(bytes(frame))]
@@ -271,7 +271,7 @@ async def test_a_parked_request_ends_when_the_next_one_is_readable(
 async def test_a_request_does_not_park_when_the_next_one_came_with_it() -> None:
     async def answer(connection: Connection, frame: InMemory) -> list[Records]:
         if bytes(frame) == FETCH:
-            await connection.own_task()
+            await connection.move_to_task()
             await connection.more_input()
         return [framed(bytes(frame))]
 
@@ -283,7 +283,7 @@ async def test_a_request_does_not_park_when_the_next_one_came_with_it() -> None:
 async def test_earlier_answers_do_not_wait_for_a_parked_request() -> None:
     async def answer(connection: Connection, frame: InMemory) -> list[Records]:
         if bytes(frame) == FETCH:
-            await connection.own_task()
+            await connection.move_to_task()
             await trio.sleep_forever()
         return [framed(bytes(frame))]
 
@@ -401,7 +401,7 @@ async def test_stopping_answers_what_is_in_flight_first() -> None:
     go_on = trio.Event()
 
     async def answer(connection: Connection, frame: InMemory) -> list[Records]:
-        await connection.own_task()
+        await connection.move_to_task()
         await go_on.wait()
         return [framed(bytes(frame))]
 
@@ -416,7 +416,7 @@ async def test_stopping_answers_what_is_in_flight_first() -> None:
 
 async def test_stopping_ends_an_idle_connection_and_a_parked_request() -> None:
     async def answer(connection: Connection, frame: InMemory) -> list[Records]:
-        await connection.own_task()
+        await connection.move_to_task()
         await connection.more_input()
         return [framed(bytes(frame))]
 

@@ -46,7 +46,7 @@ class Asked:
             listener=listener,
             client_host="127.0.0.1",
             last_active=0.0,
-            own_task=self.waits,
+            move_to_task=self.waits,
             wait_until=self.waits,
         )
         self.ids: dict[str, UUID] = {"none": UUID(int=7)}
