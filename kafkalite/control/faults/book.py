@@ -172,6 +172,10 @@ class RuleBook:
         """Call `changed` after rules came or went, and after one was applied."""
         self._subscribers.append(changed)
 
+    def unsubscribe(self, changed: Callable[[], None]) -> None:
+        """Call it no more."""
+        self._subscribers.remove(changed)
+
     def __len__(self) -> int:
         return len(self._rules)
 
@@ -218,6 +222,11 @@ class RuleBook:
         self._changed()
         return state
 
+    def discard(self, state: RuleState) -> None:
+        """Take a rule out, if it is still the one of its name."""
+        if self._rules.get(state.rule.id) is state:
+            self.remove(state.rule.id)
+
     def clear(self) -> None:
         """Take all rules out."""
         self._rules.clear()
@@ -248,7 +257,7 @@ class RuleBook:
         self._tell()
 
     def _tell(self) -> None:
-        for changed in self._subscribers:
+        for changed in tuple(self._subscribers):
             changed()
 
     def concerns(self, api_key: int) -> bool:

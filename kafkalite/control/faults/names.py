@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any, Final
 from uuid import UUID
 
@@ -85,8 +84,17 @@ class _Plan:
     topic_lists: tuple[str, ...]
 
 
-@cache
+_plans: dict[tuple[type[Any], int], _Plan] = {}
+
+
 def _plan(class_: type[Any], version: int) -> _Plan:
+    found = _plans.get((class_, version))
+    if found is None:
+        found = _plans[class_, version] = _make_plan(class_, version)
+    return found
+
+
+def _make_plan(class_: type[Any], version: int) -> _Plan:
     declared = {each.name: each for each in fields_of(class_) if each.is_in(version)}
     lists = tuple(
         (kind, name)

@@ -1,0 +1,169 @@
+"""Answers that are changed, made up or damaged: fields of messages by dotted paths, bytes of batches."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Final
+from uuid import UUID
+
+from kafkalite.control.faults.matching import TopicPlace
+from kafkalite.control.faults.names import topic_of
+from kafkalite.control.problems import Problem
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.codec import response_class
+from kafkalite.wire.fields import FieldType
+from kafkalite.wire.record_batch import Record, build_batch, iterate_batches, iterate_records
+from kafkalite.wire.schema import Field, Shape, fields_of
+
+# In a batch's header, by KIP-98: the length, the CRC, and the end of the header.
+_LENGTH_POSITION: Final = 8
+_CRC_POSITION: Final = 17
+_HEADER_BYTES: Final = 61
+
+
+def patch(message: Any, changes: dict[str, Any]) -> None:
+    """Set fields of a message: "topics.*.partitions.0.leader_id". Raises Problem for no such field."""
+    for path, value in changes.items():
+        _set(message, path.split("."), value, path)
+
+
+def _set(target: Any, path: list[str], value: Any, whole: str) -> None:
+    head, rest = path[0], path[1:]
+    if isinstance(target, list):
+        if head == "*":
+            chosen = list(range(len(target)))
+        elif head.isdigit() and int(head) < len(target):
+            chosen = [int(head)]
+        else:
+            return  # this answer has no such element
+        for index in chosen:
+            if rest:
+                _set(target[index], rest, value, whole)
+            else:
+                target[index] = value
+        return
+    declared = next((each for each in fields_of(type(target)) if each.name == head), None)
+    if declared is None:
+        raise Problem(
+            "invalid_patch", f"{type(target).__name__} has no field {head!r}", value=whole
+        )
+    if rest:
+        inner = getattr(target, head)
+        if inner is not None:
+            _set(inner, rest, value, whole)
+    else:
+        setattr(target, head, _value(declared, value, whole))
+
+
+def message_from(key: ApiKey, version: int, fields: dict[str, Any]) -> Any:
+    """An answer of an API with these fields; all others at their defaults. Raises Problem."""
+    return _struct(response_class(key), fields, response_class(key).__name__)
+
+
+def _struct(class_: type[Any], fields: dict[str, Any], where: str) -> Any:
+    declared = {each.name: each for each in fields_of(class_)}
+    for name in fields:
+        if name not in declared:
+            raise Problem("invalid_answer", f"{where} has no field {name!r}", value=name)
+    return class_(
+        **{name: _value(declared[name], value, f"{where}.{name}") for name, value in fields.items()}
+    )
+
+
+def _value(declared: Field, value: Any, where: str) -> Any:
+    if value is None:
+        return None
+    if declared.shape is Shape.ARRAY:
+        if not isinstance(value, list):
+            raise Problem("invalid_answer", f"{where} is a list", value=value)
+        return [_one(declared.element, each, where) for each in value]
+    return _one(declared.element, value, where)
+
+
+def _one(element: FieldType[Any] | type[Any], value: Any, where: str) -> Any:
+    if isinstance(element, type):
+        return _struct(element, value, where)
+    if element.name == "uuid" and isinstance(value, str):
+        return UUID(value)
+    if element.name in ("bytes", "records") and isinstance(value, str):
+        import base64
+
+        return base64.b64decode(value)
+    if element.name == "string" and not isinstance(value, str):
+        raise Problem("invalid_answer", f"{where} is a string", value=value)
+    if element.name.startswith(("int", "uint")) and not isinstance(value, int):
+        raise Problem("invalid_answer", f"{where} is a number", value=value)
+    return value
+
+
+def corrupted(answer: Any, what: str) -> None:
+    """Damage the first batch of an answer to a Fetch; the log stays as it is."""
+    for topic in getattr(answer, "responses", ()):
+        for partition in getattr(topic, "partitions", ()):
+            if getattr(partition, "records", None):
+                partition.records = _damaged(_read(partition.records), what)
+                return
+
+
+def _read(records: Any) -> bytearray:
+    if isinstance(records, (bytes, memoryview)):
+        return bytearray(records)
+    with records as slice_:
+        return bytearray(slice_.read())
+
+
+def _damaged(data: bytearray, what: str) -> bytes:
+    if len(data) < _HEADER_BYTES:
+        return bytes(data)
+    if what == "crc":
+        data[_CRC_POSITION] ^= 0xFF
+    elif what == "length":
+        data[_LENGTH_POSITION + 3] ^= 0x01
+    else:
+        data[-2 if len(data) > _HEADER_BYTES + 1 else -1] ^= 0xFF
+        _mend_crc(data)
+    return bytes(data)
+
+
+def _mend_crc(data: bytearray) -> None:
+    """A damaged value whose checksum is right: what a faulty producer would have written."""
+    from crc32c import crc32c
+
+    end = 12 + int.from_bytes(data[_LENGTH_POSITION : _LENGTH_POSITION + 4])
+    checksum = crc32c(bytes(data[_CRC_POSITION + 4 : end]))
+    data[_CRC_POSITION : _CRC_POSITION + 4] = checksum.to_bytes(4)
+
+
+def repeated(request: Any, times: int, places: frozenset[TopicPlace]) -> Any:
+    """A Produce whose records come several times, as from another producer without an id.
+
+    The batches of all partitions, or of those that matched, by name.
+    """
+    names = {name for name, _ in places}
+    indexes = {index for _, index in places}
+    topics = [
+        dataclasses.replace(
+            topic,
+            partition_data=[
+                dataclasses.replace(partition, records=_several(partition.records, times))
+                if partition.records is not None
+                and (not places or (partition.index in indexes and _is_one(topic, names)))
+                else partition
+                for partition in topic.partition_data
+            ],
+        )
+        for topic in request.topic_data
+    ]
+    return dataclasses.replace(request, topic_data=topics)
+
+
+def _is_one(topic: Any, names: set[str]) -> bool:
+    name = topic_of(topic)
+    return isinstance(name, UUID) or name in names
+
+
+def _several(batches: bytes | memoryview, times: int) -> bytes:
+    records: list[Record] = []
+    for batch in iterate_batches(batches):
+        records += [each._replace(offset=0) for each in iterate_records(batch)]
+    return build_batch(records * times)

@@ -1,0 +1,260 @@
+"""What a cluster looks like, as plain values: topics, groups with their lag, transactions."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from msgspec import Struct
+
+from kafkalite.broker import Broker
+from kafkalite.control.problems import not_found
+from kafkalite.coordinators.transaction_coordinator.transaction import Transaction
+from kafkalite.group_coordinator.classic_group import ClassicGroup, ClassicGroupState
+from kafkalite.group_coordinator.consumer_group import ConsumerGroup
+from kafkalite.group_coordinator.shard import Group
+from kafkalite.replica.partition import Partition
+from kafkalite.replica.topics import Topic
+from kafkalite.wire.message_codec import parse_body
+from kafkalite.wire.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
+
+NO_LEADER = -1
+
+
+class PartitionView(Struct, frozen=True):
+    """A partition; offsets as the log has them."""
+
+    partition: int
+    leader: int
+    leader_epoch: int
+    replicas: list[int]
+    in_sync_replicas: list[int]
+    start_offset: int
+    end_offset: int
+    last_stable_offset: int
+    size_bytes: int
+
+
+class TopicView(Struct, frozen=True):
+    """A topic with its partitions."""
+
+    name: str
+    topic_id: UUID
+    internal: bool
+    configs: dict[str, str]
+    partitions: list[PartitionView]
+
+    @property
+    def records(self) -> int:
+        """The offsets between start and end of all partitions."""
+        return sum(each.end_offset - each.start_offset for each in self.partitions)
+
+
+class MemberView(Struct, frozen=True):
+    """A member; `ready`: it has acknowledged what it is assigned."""
+
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    client_host: str
+    ready: bool
+    assigned: dict[str, list[int]]
+    session_ends_in_ms: int | None
+
+
+class CommittedView(Struct, frozen=True):
+    """An offset that a group committed, and how far it is behind."""
+
+    topic: str
+    partition: int
+    offset: int
+    lag: int
+    metadata: str
+
+
+class GroupView(Struct, frozen=True):
+    """A group; `generation` is the generation id or the group epoch."""
+
+    id: str
+    type: str
+    state: str
+    generation: int
+    members: list[MemberView]
+    offsets: list[CommittedView]
+
+
+class TransactionView(Struct, frozen=True):
+    """A transactional id and its last transaction."""
+
+    id: str
+    state: str
+    producer_id: int
+    producer_epoch: int
+    timeout_ms: int
+    started_ms: int
+    partitions: list[str]
+
+
+def topic_of(broker: Broker, name: str) -> Topic:
+    """A topic. Raises Problem."""
+    found = broker.services.topics.get(name)
+    if found is None:
+        raise not_found("topic", name)
+    return found
+
+
+def partition_of(broker: Broker, topic: str, index: int) -> Partition:
+    """A partition. Raises Problem."""
+    partitions = topic_of(broker, topic).partitions
+    if not 0 <= index < len(partitions):
+        raise not_found("partition", f"{topic}-{index}")
+    return partitions[index]
+
+
+def topic_view(topic: Topic) -> TopicView:
+    """A topic as it is now."""
+    return TopicView(
+        topic.name,
+        topic.topic_id,
+        topic.is_internal,
+        dict(topic.configs),
+        [_partition_view(each) for each in topic.partitions],
+    )
+
+
+def _partition_view(partition: Partition) -> PartitionView:
+    log = partition.log
+    return PartitionView(
+        partition.index,
+        partition.leader_id,
+        partition.leader_epoch,
+        list(partition.replicas),
+        list(partition.in_sync_replicas),
+        log.log_start_offset,
+        log.high_watermark,
+        log.last_stable_offset,
+        sum(segment.size for segment in log.segments),
+    )
+
+
+def group_of(broker: Broker, group_id: str) -> Group:
+    """A group. Raises Problem."""
+    found = broker.services.group_coordinator.interventions.group(group_id)
+    if found is None:
+        raise not_found("group", group_id)
+    return found
+
+
+def group_view(broker: Broker, group: Group) -> GroupView:
+    """A group with its members and offsets as they are now."""
+    classic = isinstance(group, ClassicGroup)
+    return GroupView(
+        id=group.group_id,
+        type="classic" if classic else "consumer",
+        state=group.state.value if isinstance(group, ClassicGroup) else str(group.state.value),
+        generation=group.generation_id if isinstance(group, ClassicGroup) else group.epoch,
+        members=_classic_members(broker, group)
+        if isinstance(group, ClassicGroup)
+        else _consumer_members(broker, group),
+        offsets=committed_by(broker, group.group_id),
+    )
+
+
+def _session_left_ms(broker: Broker, deadline: float) -> int | None:
+    left = deadline - broker.clock.time()
+    return None if left == float("inf") else max(0, round(left * 1000))
+
+
+def _classic_members(broker: Broker, group: ClassicGroup) -> list[MemberView]:
+    is_stable = group.state is ClassicGroupState.STABLE
+    return [
+        MemberView(
+            member.member_id,
+            member.group_instance_id,
+            member.client_id,
+            member.client_host,
+            is_stable and member.member_id not in group.pending_sync,
+            _classic_assignment(member.assignment) if is_stable else {},
+            _session_left_ms(broker, member.session.deadline),
+        )
+        for member in group.members.values()
+    ]
+
+
+def _classic_assignment(assignment: bytes) -> dict[str, list[int]]:
+    """What a consumer was assigned; nothing for protocols other than the consumers'."""
+    if len(assignment) < 2:
+        return {}
+    try:
+        version = min(int.from_bytes(assignment[:2]), 3)
+        parsed = parse_body(ConsumerProtocolAssignment, version, assignment[2:])
+    except Exception:  # noqa: BLE001 - of a protocol that only its members understand
+        return {}
+    return {each.topic: sorted(each.partitions) for each in parsed.assigned_partitions}
+
+
+def _consumer_members(broker: Broker, group: ConsumerGroup) -> list[MemberView]:
+    views: list[MemberView] = []
+    for member in group.members.values():
+        timers = group.timers.get(member.member_id)
+        views.append(
+            MemberView(
+                member.member_id,
+                member.instance_id,
+                member.client_id,
+                member.client_host,
+                member.is_reconciled_to(group.assignment_epoch),
+                {
+                    _topic_name(broker, topic_id): sorted(partitions)
+                    for topic_id, partitions in member.assigned.items()
+                },
+                None if timers is None else _session_left_ms(broker, timers.session.deadline),
+            )
+        )
+    return views
+
+
+def _topic_name(broker: Broker, topic_id: UUID) -> str:
+    found = broker.services.topics.by_id(topic_id)
+    return str(topic_id) if found is None else found.name
+
+
+def committed_by(broker: Broker, group_id: str) -> list[CommittedView]:
+    """The offsets of a group, with the lag to the high watermark of each."""
+    shard = broker.services.group_coordinator.interventions.shard_of(group_id)
+    if shard is None:
+        return []
+    views: list[CommittedView] = []
+    for name, index in sorted(shard.offsets.partitions_of(group_id)):
+        committed = shard.offsets.get(group_id, name, index)
+        if committed is None:
+            continue
+        topic = broker.services.topics.get(name)
+        end = (
+            topic.partitions[index].high_watermark
+            if topic is not None and index < len(topic.partitions)
+            else committed.offset
+        )
+        lag = max(0, end - committed.offset)
+        views.append(CommittedView(name, index, committed.offset, lag, committed.metadata))
+    return views
+
+
+def transaction_of(broker: Broker, transactional_id: str) -> Transaction:
+    """A transactional id. Raises Problem."""
+    for each in broker.services.transaction_coordinator.all():
+        if each.transactional_id == transactional_id:
+            return each
+    raise not_found("transaction", transactional_id)
+
+
+def transaction_view(transaction: Transaction) -> TransactionView:
+    """A transaction as it is now."""
+    return TransactionView(
+        transaction.transactional_id,
+        transaction.state.title,
+        transaction.producer_id,
+        transaction.producer_epoch,
+        transaction.timeout_ms,
+        transaction.start_timestamp_ms,
+        sorted(f"{each.topic}-{each.partition}" for each in transaction.partitions),
+    )
