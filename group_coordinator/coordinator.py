@@ -119,9 +119,7 @@ class GroupCoordinator:
 
     def _next_time(self) -> float:
         """When to look next, by trio's clock."""
-        return min(
-            self._clock.trio_deadline(self._timers.next_time()), self._phases.next_time()
-        )
+        return min(self._clock.trio_deadline(self._timers.next_time()), self._phases.next_time())
 
     def _wake_earlier(self) -> None:
         if self._nap is not None:

@@ -71,7 +71,9 @@ class Interventions:
         found: list[Deadline] = []
         for group in self.groups():
             for member_id in group.members:
-                at = min((timer.deadline for timer in self._timers_of(group, member_id)), default=NEVER)
+                at = min(
+                    (timer.deadline for timer in self._timers_of(group, member_id)), default=NEVER
+                )
                 if at != NEVER:
                     found.append(Deadline(at, group.group_id, member_id))
         return sorted(found, key=lambda each: each.at)

@@ -10,7 +10,7 @@ What requests share is in `Broker.services` (services.py); nothing is global.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import fields
 from types import TracebackType
@@ -26,6 +26,7 @@ from kafkalite.config import BrokerConfig
 from kafkalite.coordinators.group_coordinator_adapter import open_group_coordinator
 from kafkalite.coordinators.produce_transactions import open_transaction_coordinator
 from kafkalite.log.errors import DataDirectoryInUse, InconsistentDataDirectory
+from kafkalite.log.files import FILES, Files
 from kafkalite.replica.fetch_sessions import FetchSessionCache
 from kafkalite.replica.partition_logs import PartitionLogs
 from kafkalite.replica.replica_moves import ReplicaMoves
@@ -63,13 +64,25 @@ class Broker:
         config: BrokerConfig,
         *,
         clock: Clock | None = None,
+        files: Files = FILES,
+        listeners: Sequence[Listener] = (),
         owns_loop: bool = False,
     ) -> None:
-        """`owns_loop`: nothing else runs in this trio, so that its turns may be stretched (poller.py)."""
+        """Make a broker that is not open yet.
+
+        Args:
+            clock: the machine's, unless given.
+            files: how the disk is written to.
+            listeners: bound already, in the place of those that the config asks for.
+            owns_loop: nothing else runs in this trio, so that its turns may be stretched (poller.py).
+        """
         self.config = config
         self._owns_loop = owns_loop
         self.clock: Clock = SystemClock() if clock is None else clock
-        self.listeners: list[Listener] = []
+        self._files = files
+        self.listeners: list[Listener] = list(listeners)
+        self._is_abandoned = False
+        self._life = trio.CancelScope()
         self._fetch_sessions = {node_id: self._new_sessions() for node_id in config.node_ids}
         self.stopped = trio.Event()
         self._stop = trio.Event()
@@ -116,9 +129,9 @@ class Broker:
 
     def _open(self, stack: ExitStack) -> None:
         config, now_ms = self.config, self.clock.now_ms
-        logs = PartitionLogs(config, now_ms)
-        stack.callback(logs.close)
-        self.listeners = open_listeners(self.config)
+        logs = PartitionLogs(config, now_ms, self._files)
+        stack.callback(self._close_logs, logs)
+        self.listeners = self.listeners or open_listeners(self.config)
         stack.callback(self._close_listeners)
         self._open_metrics(stack)
         cluster = Cluster(
@@ -177,6 +190,12 @@ class Broker:
         )
         return MetadataLog(logs.open_metadata(), self.clock.now_ms, config)
 
+    def _close_logs(self, logs: PartitionLogs) -> None:
+        if self._is_abandoned:
+            logs.abandon()
+        else:
+            logs.close()
+
     def _close_listeners(self) -> None:
         for listener in self.listeners:
             listener.close()
@@ -193,28 +212,32 @@ class Broker:
 
     async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Serve clients until `stop`; has started when they can connect."""
-        services = self.services
         try:
-            async with trio.open_nursery() as nursery:
-                self.background.start(nursery)
-                nursery.start_soon(services.replica_moves.run)
-                await nursery.start(services.group_coordinator.run)
-                await nursery.start(services.transaction_coordinator.run)
-                nursery.start_soon(self._connections.serve)
-                nursery.start_soon(self._connections.close_idle)
-                if self.metrics is not None:
-                    nursery.start_soon(self.metrics.serve)
-                accepting = trio.CancelScope()
-                await nursery.start(self._accept, accepting)
-                task_status.started()
-                await self._stop.wait()
-                accepting.cancel()
-                services.group_coordinator.stop()
-                await self._connections.stop(_STOP_PATIENCE_SECONDS)
-                nursery.cancel_scope.cancel()
+            with self._life:
+                await self._live(task_status)
         finally:
             self._connections.close()
             self.stopped.set()
+
+    async def _live(self, task_status: trio.TaskStatus[None]) -> None:
+        services = self.services
+        async with trio.open_nursery() as nursery:
+            self.background.start(nursery)
+            nursery.start_soon(services.replica_moves.run)
+            await nursery.start(services.group_coordinator.run)
+            await nursery.start(services.transaction_coordinator.run)
+            nursery.start_soon(self._connections.serve)
+            nursery.start_soon(self._connections.close_idle)
+            if self.metrics is not None:
+                nursery.start_soon(self.metrics.serve)
+            accepting = trio.CancelScope()
+            await nursery.start(self._accept, accepting)
+            task_status.started()
+            await self._stop.wait()
+            accepting.cancel()
+            services.group_coordinator.stop()
+            await self._connections.stop(_STOP_PATIENCE_SECONDS)
+            nursery.cancel_scope.cancel()
 
     async def _accept(
         self,
@@ -302,3 +325,22 @@ class Broker:
     def stop(self) -> None:
         """Let `serve` end: no more connections, what is in flight is answered."""
         self._stop.set()
+
+    def abandon(self) -> None:
+        """Let `serve` end as if the process had been killed: connections are cut, nothing is flushed."""
+        self._is_abandoned = True
+        self._close_listeners()
+        self._connections.cut_all()
+        self._life.cancel()
+
+    def hand_on_listeners(self) -> list[Listener]:
+        """The bound listeners once more, for a broker that takes this one's place.
+
+        They stay open when this one closes its own: clients that connect meanwhile wait.
+        """
+        return [each.handed_on() for each in self.listeners if each.is_open]
+
+    @property
+    def connections(self) -> Connections:
+        """The connections that are open."""
+        return self._connections
