@@ -32,6 +32,7 @@ from kafkalite.replica.partition_logs import PartitionLogs
 from kafkalite.replica.replica_moves import ReplicaMoves
 from kafkalite.replica.topics import Topics
 from kafkalite.server.dispatch import Dispatcher
+from kafkalite.server.gates import Gates
 from kafkalite.server.listener import (
     Connections,
     Listener,
@@ -159,9 +160,9 @@ class Broker:
             now_ms=now_ms,
         )
         self.background = Background(config, cluster, logs.manager, now_ms)
-        measured = None if self.metrics is None else self.metrics.requests.measured
+        gates = Gates(count=None if self.metrics is None else self.metrics.requests.count)
         self._connections = Connections(
-            Dispatcher(self.services, measured), config, owns_loop=self._owns_loop
+            Dispatcher(self.services, gates), config, owns_loop=self._owns_loop
         )
 
     def _open_metrics(self, stack: ExitStack) -> None:

@@ -18,6 +18,7 @@ from conformance.benchmarks.sampling import produce_request
 from kafkalite.metrics.requests import RequestMetrics
 from kafkalite.replica.topics import NewTopic
 from kafkalite.server.dispatch import Dispatcher
+from kafkalite.server.gates import Gates
 from kafkalite.testing import broker
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages import fetch, list_offsets, metadata
@@ -60,12 +61,11 @@ def cpu_microseconds(dispatcher: Dispatcher, connection: Any, frame: bytes) -> f
     """For one request that never waits."""
     began = time.process_time()
     for _ in range(REQUESTS):
-        try:
-            dispatcher.answer(connection, frame).send(None)
-        except StopIteration as done:
-            for chunk in done.value:
-                if hasattr(chunk, "close"):
-                    chunk.close()
+        response = dispatcher.respond(connection, frame)
+        assert isinstance(response, list), "it waits"
+        for chunk in response:
+            if hasattr(chunk, "close"):
+                chunk.close()
     return (time.process_time() - began) / REQUESTS * 1e6
 
 
@@ -84,7 +84,10 @@ async def main() -> int:
         connection = SimpleNamespace(
             listener=running.listeners[0], client_host="", last_active=trio.current_time()
         )
-        off, on = Dispatcher(running, None), Dispatcher(running, RequestMetrics().measured)
+        off, on = (
+            Dispatcher(running.services),
+            Dispatcher(running.services, Gates(count=RequestMetrics().count)),
+        )
         for name, (api_key, version, body) in requests(topic.topic_id).items():
             frame = request(api_key, version, body)[4:]
             best = [1e9, 1e9]

@@ -1,8 +1,8 @@
 """What is counted while requests are answered.
 
-`measured` wraps the handler of an API when it is loaded, so that a broker without metrics runs the
-very code it would run if there were none. The counters are plain integers: everything happens in one
-event loop.
+`RequestMetrics.count` is a gate of the dispatcher (server/gates.py): a handler around the handler of
+each API. A broker without metrics has no such gate. The counters are plain integers: everything
+happens in one event loop.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from struct import Struct
+from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Final
 
 import trio
@@ -61,8 +62,8 @@ class RequestMetrics:
         self._traffic: dict[str, TopicTraffic] = {}
         self._ended: Counter[str] = Counter()
 
-    def measured(self, api: Api, handle: Handler) -> Handler:
-        """A handler that answers as `handle` does, and counts."""
+    def count(self, api: Api, handle: Handler) -> Handler:
+        """A handler that responds as `handle` does, and counts."""
         name = api_name(api.key)
         durations = self._durations[name] = Distribution()
         errors = self._errors[name] = Counter()
@@ -74,9 +75,23 @@ class RequestMetrics:
         count = counters.get(api.key, _count_errors)
         now = trio.current_time
 
-        async def measured(services: Services, context: RequestContext, request: Any) -> Any:
+        def counted(services: Services, context: RequestContext, request: Any) -> Any:
             try:
-                response = await handle(services, context, request)
+                response = handle(services, context, request)
+            except CloseConnection:
+                errors[_NO_ANSWER] += 1
+                raise
+            if isinstance(response, CoroutineType):
+                return counted_later(services, context, request, response)
+            count(services.topics, request, response, errors)
+            durations.add(now() - context.received_at)
+            return response
+
+        async def counted_later(
+            services: Services, context: RequestContext, request: Any, handling: Any
+        ) -> Any:
+            try:
+                response = await handling
             except CloseConnection:
                 errors[_NO_ANSWER] += 1
                 raise
@@ -84,7 +99,7 @@ class RequestMetrics:
             durations.add(now() - context.received_at)
             return response
 
-        return measured
+        return counted
 
     def _count_produced(
         self,

@@ -39,6 +39,9 @@ class ClientConnection(Protocol):
 class RequestContext:
     """Who asks what, over which listener.
 
+    There is one per connection, as a connection's requests are handled one after the other. Dispatch
+    sets what differs between requests: API key and version, client id, `received_at`.
+
     `node_id` is the node whose listener received the request; `client_id` is never None (Kafka
     treats a null client id as ""); `received_at` is in seconds of trio's clock.
     """

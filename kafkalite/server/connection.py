@@ -30,9 +30,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import trio
 
-from kafkalite.apis import APIS
 from kafkalite.log.open_files import FileSlice, close_slices
-from kafkalite.requests.context import CloseConnection
+from kafkalite.requests.context import CloseConnection, RequestContext
 from kafkalite.requests.purgatory import WakeReason, Watchers, wait_until
 from kafkalite.requests.suspension import (
     NEEDS_TASK,
@@ -59,19 +58,12 @@ _GATHER_BYTES: Final = 65536
 # Up to here it is cheaper to copy from the page cache than to send a file's bytes separately.
 _COPY_BELOW_BYTES: Final = 16384
 
-_IMMEDIATE: Final = frozenset(api.key for api in APIS.values() if api.immediate)
-_STRAIGHT: Final = frozenset((ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.OFFSET_COMMIT, ApiKey.METADATA))
-
 
 class RequestHandler(Protocol):
     """Who answers frames: the dispatcher."""
 
-    def straight(self, connection: Connection, frame: InMemory) -> bytes | list[Records] | None:
-        """The answer, or its chunks, if a short way leads to one."""
-        ...
-
-    def answer(self, connection: Connection, frame: InMemory) -> ResponseCoroutine:
-        """The answer to any request, as chunks."""
+    def respond(self, connection: Connection, frame: InMemory) -> list[Records] | ResponseCoroutine:
+        """The response's chunks, or a coroutine of them if the request has to wait."""
         ...
 
 
@@ -91,7 +83,6 @@ class Connection:
         "_is_busy",
         "_is_writing",
         "_nap",
-        "_next",
         "_parking",
         "_poller",
         "_reader",
@@ -101,6 +92,7 @@ class Connection:
         "_suspended",
         "client_host",
         "client_port",
+        "context",
         "last_active",
         "listener",
         "stopping",
@@ -127,7 +119,6 @@ class Connection:
         self._is_writing = False
         # While the connection's task is at work, and what the poller left it to do.
         self._is_busy = False
-        self._next: InMemory | None = None
         self._suspended: ResponseCoroutine | None = None
         # While the poller keeps what is suspended, and how long the connection's task sleeps then.
         self._parking: SuspendedRequest | None = None
@@ -137,6 +128,16 @@ class Connection:
         self._has_ended = False
         self.client_host, self.client_port = address
         self.listener = listener
+        self.context = RequestContext(
+            node_id=listener.node_id,
+            api_key=ApiKey.API_VERSIONS,
+            api_version=0,
+            client_id="",
+            client_host=self.client_host,
+            listener_name=listener.name,
+            received_at=0.0,
+            connection=self,
+        )
         self.last_active = trio.current_time()
         self.stopping = False
 
@@ -270,29 +271,16 @@ class Connection:
 
     def _answer_at_once(self) -> bool:
         """Answer all frames that are there, and send if it is much. False: the task has to go on."""
-        next_frame, straight, answers = (
-            self._reader.next_frame,
-            self._dispatcher.straight,
-            self._answers,
-        )
+        next_frame, respond = self._reader.next_frame, self._dispatcher.respond
         size = 0
         if self._parking is not None:
             return True
         while (frame := next_frame()) is not None:
-            key = int.from_bytes(frame[:2])
-            answer = straight(self, frame) if key in _STRAIGHT else None
-            if isinstance(answer, bytes):
-                answers.append(answer)
-                size += len(answer)
-            else:
-                if answer is None:
-                    if key not in _IMMEDIATE:
-                        self._next = frame
-                        return False
-                    answer = self._step(self._dispatcher.answer(self, frame))
-                    if answer is None:
-                        return self._parking is not None
-                size += self._gather(answer)
+            response = respond(self, frame)
+            chunks = response if isinstance(response, list) else self._step(response)
+            if chunks is None:
+                return self._parking is not None
+            size += self._gather(chunks)
             if size > _GATHER_BYTES:
                 size = 0
                 if not self._send_at_once():
@@ -321,7 +309,7 @@ class Connection:
             self._nap.deadline = wanted.deadline
         elif wanted is not NEEDS_TASK:
             handling.close()
-            raise RuntimeError(f"an immediate API waited for {wanted!r}")
+            raise RuntimeError(f"a handler waited for {wanted!r} outside of its own task")
         self._suspended = handling
         return None
 
@@ -407,11 +395,10 @@ class Connection:
         if suspended is not None:
             self._answers += await continued(suspended)
             await self._send()
-        frame, self._next = self._next, None
-        if frame is None:
-            frame = self._reader.next_frame()
+        frame = self._reader.next_frame()
         while frame is not None:
-            self._answers += await self._dispatcher.answer(self, frame)
+            response = self._dispatcher.respond(self, frame)
+            self._answers += response if isinstance(response, list) else await response
             await self._send()
             self.last_active = trio.current_time()
             frame = self._reader.next_frame()

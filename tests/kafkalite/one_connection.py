@@ -9,17 +9,18 @@ from contextlib import asynccontextmanager
 
 import trio
 
+from kafkalite.config.listeners import Listener as ListenerConfig
 from kafkalite.requests.suspension import ResponseCoroutine
 from kafkalite.server.connection import Connection
 from kafkalite.server.listener import Listener
 from kafkalite.server.poller import Poller
 from kafkalite.wire.fields import InMemory, Records
 
+LISTENER = ListenerConfig("PLAINTEXT", "localhost", 9092, "PLAINTEXT")
+
 PRODUCE = b"\0\0"  # the key of an API that never waits
 FETCH = b"\0\1"  # of one that may find out that it has to
 JOIN_GROUP = b"\0\x0b"  # and of one that is not tried at once
-
-SHORT = b"by the short way"
 
 Answer = Callable[[Connection, InMemory], ResponseCoroutine]
 
@@ -32,10 +33,7 @@ class Dispatcher:
     """Answers as it is told."""
 
     def __init__(self, answer: Answer) -> None:
-        self.answer = answer
-
-    def straight(self, connection: Connection, frame: InMemory) -> bytes | None:
-        return framed(SHORT) if bytes(frame) == PRODUCE + SHORT else None
+        self.respond = answer
 
 
 async def echo(connection: Connection, frame: InMemory) -> list[Records]:
@@ -49,7 +47,7 @@ async def connected(
     """A client's stream, and the connection serving its other end."""
     ours, theirs = socket.socketpair()
     ours.setblocking(False)
-    listener = Listener(1, "PLAINTEXT", ours, "localhost", 9092)
+    listener = Listener(1, LISTENER, ours, "localhost", 9092)
     poller = Poller(patient=patient)
     connection = Connection(ours, ("10.0.0.1", 5555), listener, poller, Dispatcher(answer), 1 << 20)
     stream = trio.SocketStream(trio.socket.from_stdlib_socket(theirs))

@@ -27,7 +27,6 @@ from tests.kafkalite.one_connection import (
     FETCH,
     JOIN_GROUP,
     PRODUCE,
-    SHORT,
     connected,
     framed,
     receive,
@@ -57,7 +56,9 @@ async def test_answers_larger_than_the_client_takes_at_once_keep_their_order() -
         assert await receive(stream, 4 + 100_000) == framed(PRODUCE * 50_000)
 
 
-async def test_an_immediate_api_must_not_wait(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_handler_must_not_wait_before_it_has_its_own_task(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     async def answer(connection: Connection, frame: InMemory) -> list[Records]:
         await trio.sleep(1)
         return []
@@ -65,11 +66,12 @@ async def test_an_immediate_api_must_not_wait(caplog: pytest.LogCaptureFixture) 
     async with connected(answer) as (stream, _):
         await stream.send_all(framed(PRODUCE))
         assert await receive_all(stream) == b""
-    assert "an immediate API waited" in caplog.text
+    assert "outside of its own task" in caplog.text
 
 
-async def test_an_api_that_is_not_immediate_waits_from_the_beginning() -> None:
+async def test_a_handler_waits_in_its_move_to_task() -> None:
     async def answer(connection: Connection, frame: InMemory) -> list[Records]:
+        await connection.move_to_task()
         await trio.sleep(0.001)
         return [framed(bytes(frame))]
 
@@ -110,13 +112,6 @@ async def test_a_handler_that_is_never_continued_is_closed() -> None:
     async with connected(answer) as (stream, _):
         await stream.send_all(framed(FETCH))
         await left.wait()
-
-
-async def test_short_and_declared_answers_keep_their_order() -> None:
-    async with connected() as (stream, _):
-        await stream.send_all(framed(PRODUCE + b"1", PRODUCE + SHORT, PRODUCE + b"2"))
-        expected = framed(PRODUCE + b"1", SHORT, PRODUCE + b"2")
-        assert await receive(stream, len(expected)) == expected
 
 
 async def test_small_slices_of_files_go_out_with_what_is_around_them(tmp_path: Path) -> None:

@@ -1,0 +1,69 @@
+"""What stands before and behind every handler: each matter is built once, here, for all APIs.
+
+    authenticate    refuses a connection that has not said who it is
+    authorize       refuses what the principal may not do
+    fault           what a test wants to go wrong, and what it wants to see
+    (handle)
+    count           metrics: requests, errors, durations
+    throttle        quotas: how long the client is to wait
+
+A gate is asked once per API, when the first request for the API comes in, and returns a handler around
+the one it is given; or that one itself, if it has nothing to do with the API. So a gate that is absent
+costs nothing, and one that is there costs a call.
+
+    def authorize(api: Api, handle: Handler) -> Handler:
+        if api.key not in GUARDED:
+            return handle
+
+        def authorized(services: Services, context: RequestContext, request: Any) -> Any:
+            context.principal.check(...)
+            return handle(services, context, request)
+
+        return authorized
+
+A handler returns its response, or a coroutine of it. A gate that does something with the response says
+so by `when_done`, which serves both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from types import CoroutineType
+from typing import Any, cast
+
+from kafkalite.apis import Api, Handler
+
+Gate = Callable[[Api, Handler], Handler]
+
+
+@dataclass(frozen=True, slots=True)
+class Gates:
+    """The gates of one broker. None: there is no such gate."""
+
+    authenticate: Gate | None = None
+    authorize: Gate | None = None
+    fault: Gate | None = None
+    count: Gate | None = None
+    throttle: Gate | None = None
+
+    def around(self, api: Api, handle: Handler) -> Handler:
+        """The handler with all gates around it, the innermost first.
+
+        `count` and `throttle` are outside: a request that another gate refuses is counted, too.
+        """
+        for gate in (self.fault, self.authorize, self.authenticate, self.count, self.throttle):
+            if gate is not None:
+                handle = gate(api, handle)
+        return handle
+
+
+def when_done(response: Any, finish: Callable[[Any], Any]) -> Any:
+    """`finish(response)`; if the handler has to wait, a coroutine that does so in the end."""
+    if isinstance(response, CoroutineType):
+        return _finished(cast("Coroutine[Any, Any, Any]", response), finish)
+    return finish(response)
+
+
+async def _finished(handling: Coroutine[Any, Any, Any], finish: Callable[[Any], Any]) -> Any:
+    return finish(await handling)
