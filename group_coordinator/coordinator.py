@@ -25,8 +25,8 @@ from kafkalite.group_coordinator.consumer_checks import check_request, group_not
 from kafkalite.group_coordinator.consumer_group import ConsumerGroup
 from kafkalite.group_coordinator.consumer_member import JOIN_EPOCH
 from kafkalite.group_coordinator.consumer_protocol import Changes, ConsumerProtocol
-from kafkalite.group_coordinator.java_hash import java_hash
 from kafkalite.group_coordinator.interventions import Interventions
+from kafkalite.group_coordinator.java_hash import java_hash
 from kafkalite.group_coordinator.offset_api import OffsetRequests
 from kafkalite.group_coordinator.pending_response import Parked
 from kafkalite.group_coordinator.protocol_change import ProtocolChange

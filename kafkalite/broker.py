@@ -10,9 +10,9 @@ What requests share is in `Broker.services` (services.py); nothing is global.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
-from dataclasses import fields
+from dataclasses import fields, replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
@@ -32,7 +32,7 @@ from kafkalite.replica.partition_logs import PartitionLogs
 from kafkalite.replica.replica_moves import ReplicaMoves
 from kafkalite.replica.topics import Topics
 from kafkalite.server.dispatch import Dispatcher
-from kafkalite.server.gates import Gates
+from kafkalite.server.gates import FaultGate, Gates
 from kafkalite.server.listener import (
     Connections,
     Listener,
@@ -160,10 +160,9 @@ class Broker:
             now_ms=now_ms,
         )
         self.background = Background(config, cluster, logs.manager, now_ms)
-        gates = Gates(count=None if self.metrics is None else self.metrics.requests.count)
-        self._connections = Connections(
-            Dispatcher(self.services, gates), config, owns_loop=self._owns_loop
-        )
+        self._gates = Gates(count=None if self.metrics is None else self.metrics.requests.count)
+        self._dispatcher = Dispatcher(self.services, self._gates)
+        self._connections = Connections(self._dispatcher, config, owns_loop=self._owns_loop)
 
     def _open_metrics(self, stack: ExitStack) -> None:
         port = self.config["kafkalite.metrics.port"]
@@ -334,12 +333,26 @@ class Broker:
         self._connections.cut_all()
         self._life.cancel()
 
-    def hand_on_listeners(self) -> list[Listener]:
-        """The bound listeners once more, for a broker that takes this one's place.
+    def hand_on_listeners(self, node_ids: Collection[int]) -> list[Listener]:
+        """The bound listeners of these nodes once more, for a broker that takes this one's place.
 
-        They stay open when this one closes its own: clients that connect meanwhile wait.
+        They stay open when this one closes its own: clients that connect meanwhile wait. Those of nodes
+        that are stopped are opened again. Raises StartError.
         """
-        return [each.handed_on() for each in self.listeners if each.is_open]
+        return [
+            each.handed_on() if each.is_open else each.open_again(each.advertised_port)
+            for each in self.listeners
+            if each.node_id in node_ids
+        ]
+
+    def take_listeners(self, listeners: Sequence[Listener]) -> None:
+        """Listen with these, which are bound to the addresses that it was opened with."""
+        self.listeners = list(listeners)
+
+    def set_fault_gate(self, fault: FaultGate | None) -> None:
+        """Have requests pass this gate, or none, from the next one on."""
+        self._gates = replace(self._gates, fault=fault)
+        self._dispatcher.set_gates(self._gates)
 
     @property
     def connections(self) -> Connections:

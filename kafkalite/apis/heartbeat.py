@@ -17,4 +17,5 @@ if TYPE_CHECKING:
 async def handle(
     services: Services, context: RequestContext, request: HeartbeatRequest
 ) -> HeartbeatResponse:
+    context.heard_of(request.group_id, request.member_id)
     return await services.group_coordinator.heartbeat(context, request)

@@ -293,6 +293,11 @@ class Cluster:
 
         self.write(self._partition_changes(change))
 
+    def move_leader(self, topic_id: UUID, index: int, node_id: int) -> None:
+        """Have a node that is in sync lead a partition, in a new leader epoch."""
+        record = PartitionChangeRecord(partition_id=index, topic_id=topic_id, leader=node_id)
+        self.write([record])
+
     def catch_up(self) -> None:
         """Let reassignments go on as far as the living nodes carry them."""
         alive = self.alive

@@ -49,6 +49,7 @@ class BrokerConfig:
         self._initialize(properties)
 
     def _initialize(self, properties: Mapping[str, str]) -> None:
+        self.given: Mapping[str, str] = dict(properties)
         self.static: dict[str, str] = {**built_in(properties), **properties}
         # Two names of one thing, as in Kafka; the older one counts where it stands alone.
         if int(properties.get("broker.id", -1)) >= 0 and "node.id" not in properties:
@@ -79,6 +80,12 @@ class BrokerConfig:
         check(flags or {}, strict_names=True)
         config = cls.__new__(cls)
         config._initialize({**from_file, **from_environment, **(flags or {})})
+        return config
+
+    def afresh(self, changes: Mapping[str, str]) -> BrokerConfig:
+        """As it was given at first, with these changes. Raises ConfigError."""
+        config = type(self).__new__(type(self))
+        config._initialize({**self.given, **changes})
         return config
 
     def __getitem__(self, name: str) -> ConfigValue:

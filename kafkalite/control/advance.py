@@ -7,39 +7,16 @@ target is set, and each job that time brings about is done once, in a fixed orde
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from kafkalite.broker import Broker
 from kafkalite.control.clock import ClusterClock
+from kafkalite.control.types import Advanced, Due
 from kafkalite.coordinators.transaction_coordinator.transaction import TransactionState
 from kafkalite.group_coordinator.interventions import MemberOfGroup
 
 # Timers that fire for ever within one jump would keep the loop: nothing has so many.
 _MOST_STEPS: Final = 100_000
-
-
-@dataclass(frozen=True, slots=True)
-class Due:
-    """Something that will happen: when, by the cluster's clock, and what."""
-
-    at_ms: int
-    what: str
-
-
-@dataclass(slots=True)
-class Advanced:
-    """What a jump in time brought about."""
-
-    from_ms: int
-    now_ms: int
-    fired: list[Due] = field(default_factory=list[Due])
-    aborted: list[str] = field(default_factory=list[str])
-    expired_members: list[str] = field(default_factory=list[str])
-    kept_members: int = 0
-    deleted_segments: int = 0
-    notes: list[str] = field(default_factory=list[str])
-    next_due: Due | None = None
 
 
 async def advance(
@@ -56,7 +33,7 @@ async def advance(
     the jump, as if they had been heard of meanwhile.
     """
     groups = broker.services.group_coordinator.interventions
-    report = Advanced(clock.now_ms(), 0)
+    report = Advanced(from_ms=clock.now_ms())
     target = clock.time() + by_ms / 1000
     if members == "keep":
         report.kept_members = groups.put_off(connected, by_ms / 1000)

@@ -4,139 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any
-
-from msgspec import Meta, Struct
+from typing import Any
 
 from kafkalite.broker import Broker
 from kafkalite.control.durations import seconds, shown
 from kafkalite.control.faults.book import RuleBook, RuleState
-from kafkalite.control.faults.rule import Action, Duration, Rule, When
+from kafkalite.control.faults.rule import Action, Rule
 from kafkalite.control.problems import Problem
+from kafkalite.control.types import (
+    CommittedIs,
+    ConnectionsAre,
+    FaultIs,
+    GroupIs,
+    GroupView,
+    HeldAre,
+    LagIs,
+    MemberView,
+    QuietFor,
+    RecordsAre,
+    RequestCame,
+    TopicIs,
+    TransactionIs,
+    Until,
+)
 from kafkalite.control.views import (
     NO_LEADER,
-    GroupView,
-    MemberView,
     committed_by,
     group_view,
     topic_view,
 )
-
-
-class GroupIs(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A group with so many members; `assigned`: each has acknowledged the partitions it has."""
-
-    id: str
-    state: str | None = None
-    members: int | None = None
-    assigned: bool = False
-    topics: list[str] | None = None
-    generation: int | None = None
-
-
-class RecordsAre(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """So many records in a topic or partition; `committed`: up to the last stable offset."""
-
-    topic: str
-    at_least: int = 1
-    partition: int | None = None
-    committed: bool = False
-    since_now: bool = False
-
-
-class LagIs(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A group has committed all but so many records of what it has offsets for."""
-
-    group: str
-    at_most: int = 0
-    topics: list[str] | None = None
-
-
-class CommittedIs(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A group has committed this offset, or a later one."""
-
-    group: str
-    topic: str
-    partition: int
-    offset: int
-
-
-class TransactionIs(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A transactional id is in this state, by Kafka's name: "Ongoing", "CompleteAbort"."""
-
-    id: str
-    state: str
-
-
-class RequestCame(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """So many requests that meet these criteria have come since the waiting began."""
-
-    when: When
-    count: int = 1
-
-
-class FaultIs(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A fault was applied so often."""
-
-    id: str
-    applied: int = 1
-
-
-class HeldAre(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A fault holds so many requests now."""
-
-    id: str
-    count: int = 1
-
-
-class ConnectionsAre(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """So many connections are open, of one client id or of all."""
-
-    client_id: str | None = None
-    at_least: int | None = None
-    at_most: int | None = None
-
-
-class TopicIs(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A topic exists, or does not; `leaders`: all its partitions have one."""
-
-    name: str
-    exists: bool = True
-    leaders: bool = False
-
-
-class QuietFor(
-    Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, rename={"lasting": "for"}
-):
-    """Nothing was produced or committed, and no group changed, for so long in real time."""
-
-    lasting: Duration = "1s"
-
-
-class Until(
-    Struct,
-    frozen=True,
-    forbid_unknown_fields=True,
-    omit_defaults=True,
-    kw_only=True,
-    rename={"not_": "not"},
-):
-    """One condition: exactly one of these is given."""
-
-    group: GroupIs | None = None
-    records: RecordsAre | None = None
-    lag: LagIs | None = None
-    committed: CommittedIs | None = None
-    transaction: TransactionIs | None = None
-    request: RequestCame | None = None
-    fault: FaultIs | None = None
-    held: HeldAre | None = None
-    connections: ConnectionsAre | None = None
-    topic: TopicIs | None = None
-    quiet: QuietFor | None = None
-    all: Annotated[tuple[Until, ...], Meta(min_length=1)] | None = None
-    any: Annotated[tuple[Until, ...], Meta(min_length=1)] | None = None
-    not_: Until | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from msgspec import Struct
-
 from kafkalite.broker import Broker
 from kafkalite.control.problems import not_found
+from kafkalite.control.types import (
+    CommittedView,
+    GroupView,
+    MemberView,
+    PartitionView,
+    TopicView,
+    TransactionView,
+)
 from kafkalite.coordinators.transaction_coordinator.transaction import Transaction
 from kafkalite.group_coordinator.classic_group import ClassicGroup, ClassicGroupState
 from kafkalite.group_coordinator.consumer_group import ConsumerGroup
@@ -18,80 +24,6 @@ from kafkalite.wire.message_codec import parse_body
 from kafkalite.wire.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
 
 NO_LEADER = -1
-
-
-class PartitionView(Struct, frozen=True):
-    """A partition; offsets as the log has them."""
-
-    partition: int
-    leader: int
-    leader_epoch: int
-    replicas: list[int]
-    in_sync_replicas: list[int]
-    start_offset: int
-    end_offset: int
-    last_stable_offset: int
-    size_bytes: int
-
-
-class TopicView(Struct, frozen=True):
-    """A topic with its partitions."""
-
-    name: str
-    topic_id: UUID
-    internal: bool
-    configs: dict[str, str]
-    partitions: list[PartitionView]
-
-    @property
-    def records(self) -> int:
-        """The offsets between start and end of all partitions."""
-        return sum(each.end_offset - each.start_offset for each in self.partitions)
-
-
-class MemberView(Struct, frozen=True):
-    """A member; `ready`: it has acknowledged what it is assigned."""
-
-    member_id: str
-    instance_id: str | None
-    client_id: str
-    client_host: str
-    ready: bool
-    assigned: dict[str, list[int]]
-    session_ends_in_ms: int | None
-
-
-class CommittedView(Struct, frozen=True):
-    """An offset that a group committed, and how far it is behind."""
-
-    topic: str
-    partition: int
-    offset: int
-    lag: int
-    metadata: str
-
-
-class GroupView(Struct, frozen=True):
-    """A group; `generation` is the generation id or the group epoch."""
-
-    id: str
-    type: str
-    state: str
-    generation: int
-    members: list[MemberView]
-    offsets: list[CommittedView]
-
-
-class TransactionView(Struct, frozen=True):
-    """A transactional id and its last transaction."""
-
-    id: str
-    state: str
-    producer_id: int
-    producer_epoch: int
-    timeout_ms: int
-    started_ms: int
-    partitions: list[str]
 
 
 def topic_of(broker: Broker, name: str) -> Topic:

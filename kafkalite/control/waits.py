@@ -9,28 +9,19 @@ may be waited for is written anywhere.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 import trio
-from msgspec import Struct
 
 from kafkalite.broker import Broker
 from kafkalite.cluster.internal_topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
-from kafkalite.control.conditions import Sight, Until, look_for
+from kafkalite.control.conditions import Sight, look_for
 from kafkalite.control.faults.holds import Holds
+from kafkalite.control.types import Until, Waited
 from kafkalite.requests.purgatory import Watchers
 
 # The longest that a condition holds without being noticed.
 _LOOK_AGAIN_SECONDS: Final = 0.05
-
-
-class Waited(Struct, frozen=True, omit_defaults=True):
-    """What came of a wait; `because` says what is missing where it was in vain."""
-
-    met: bool
-    took_ms: int
-    seen: dict[str, Any] = {}
-    because: str = ""
 
 
 class _Waker:
@@ -39,7 +30,7 @@ class _Waker:
     def __init__(self) -> None:
         self._changed = trio.Event()
 
-    def look(self) -> None:
+    def try_complete(self) -> None:
         self._changed.set()
 
     async def wait(self) -> None:
@@ -59,8 +50,8 @@ async def wait_for(until: Until, timeout_seconds: float, sight: Sight, holds: Ho
     watched = list(_watched(until, sight.broker))
     for watchers in watched:
         watchers.add(waker)
-    sight.book.subscribe(waker.look)
-    holds.subscribe(waker.look)
+    sight.book.subscribe(waker.try_complete)
+    holds.subscribe(waker.try_complete)
     try:
         while not result.met and trio.current_time() < began + timeout_seconds:
             with trio.move_on_at(began + timeout_seconds):
@@ -69,8 +60,8 @@ async def wait_for(until: Until, timeout_seconds: float, sight: Sight, holds: Ho
     finally:
         for watchers in watched:
             watchers.discard(waker)
-        sight.book.unsubscribe(waker.look)
-        holds.unsubscribe(waker.look)
+        sight.book.unsubscribe(waker.try_complete)
+        holds.unsubscribe(waker.try_complete)
     took_ms = round((trio.current_time() - began) * 1000)
     return Waited(result.met, took_ms, result.seen, result.because)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -10,10 +10,18 @@ if TYPE_CHECKING:
 
     from kafkalite.requests.purgatory import WakeReason, Watchers
     from kafkalite.wire.api_keys import ApiKey
+    from kafkalite.wire.fields import Records
 
 
 class CloseConnection(Exception):
-    """Raised by a handler whose only answer is to hang up; its text says why."""
+    """Raised by a handler whose only answer is to hang up; its text says why.
+
+    `reset`: the client is to see a connection reset, as from a process that died.
+    """
+
+    def __init__(self, reason: str, *, reset: bool = False) -> None:
+        super().__init__(reason)
+        self.reset = reset
 
 
 class ClientConnection(Protocol):
@@ -34,13 +42,21 @@ class ClientConnection(Protocol):
         """Wait until `done()`, the deadline, or, if `answer_early`, the client's next request."""
         ...
 
+    async def send_now(self, chunks: list[Records]) -> None:
+        """Send all that is owed, and this, from the connection's task."""
+        ...
+
+    async def silence(self) -> None:
+        """Throw away what the client sends until it hangs up, or the broker stops."""
+        ...
+
 
 @dataclass(slots=True)
 class RequestContext:
     """Who asks what, over which listener.
 
     There is one per connection, as a connection's requests are handled one after the other. Dispatch
-    sets what differs between requests: API key and version, client id, `received_at`.
+    sets what differs between requests: API key and version, client id, correlation id, `received_at`.
 
     `node_id` is the node whose listener received the request; `client_id` is never None (Kafka
     treats a null client id as ""); `received_at` is in seconds of trio's clock.
@@ -54,3 +70,11 @@ class RequestContext:
     listener_name: str
     received_at: float
     connection: ClientConnection
+    correlation_id: int = 0
+    # The members of groups, by group and member id, that were heard of over this connection.
+    members: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+
+    def heard_of(self, group_id: str, member_id: str | None) -> None:
+        """A member of a group speaks over this connection: it lives as long as that is open."""
+        if member_id:
+            self.members.add((group_id, member_id))

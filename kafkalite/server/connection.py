@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import logging
 import socket
+import struct
 from collections.abc import Callable, Iterable
 from math import inf
 from typing import TYPE_CHECKING, Final, Protocol
@@ -57,6 +58,9 @@ _GATHER_BYTES: Final = 65536
 
 # Up to here it is cheaper to copy from the page cache than to send a file's bytes separately.
 _COPY_BELOW_BYTES: Final = 16384
+
+# SO_LINGER of no time: closing sends a reset.
+_RESET_AT_CLOSE: Final = struct.pack("ii", 1, 0)
 
 
 class RequestHandler(Protocol):
@@ -176,6 +180,8 @@ class Connection:
             logger.warning("%s: connection closed: %s", self, reason)
         except CloseConnection as error:
             logger.info("%s: connection closed: %s", self, error)
+            if error.reset:
+                self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_AT_CLOSE)
         except OSError as error:
             logger.debug("%s: connection lost: %s", self, error)
         except Exception:
@@ -437,6 +443,23 @@ class Connection:
         await self.move_to_task()
         interrupted = self.more_input if answer_early else self.stopped
         return await wait_until(done, watched, deadline, interrupted)
+
+    async def send_now(self, chunks: list[Records]) -> None:
+        """Send all that is owed, and this. For a handler in the connection's task."""
+        self._answers += chunks
+        await self._send()
+
+    async def silence(self) -> None:
+        """Throw away what the client sends until it hangs up, or the connection is to be stopped."""
+        await self._send()
+        self._disarm()
+        while not self.stopping:
+            await trio.lowlevel.wait_readable(self._socket)
+            try:
+                if not self._socket.recv(RECEIVE_BYTES):
+                    return
+            except (BlockingIOError, InterruptedError):
+                continue
 
     async def more_input(self) -> None:
         """Return once something follows the request being answered, or the client has gone."""

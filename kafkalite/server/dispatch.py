@@ -70,6 +70,7 @@ class Dispatcher:
         context.api_key = api.key
         context.api_version = version
         context.client_id = request.client_id or ""
+        context.correlation_id = request.correlation_id
         context.received_at = connection.last_active
         if api.waits:
             return self._respond_in_task(connection, handle, request, frame)
@@ -98,7 +99,8 @@ class Dispatcher:
             return []
         key = request.api_key
         chunks = encode_response(key, request.api_version, request.correlation_id, response)
-        if key is ApiKey.METADATA:
+        fault = self._gates.fault
+        if key is ApiKey.METADATA and (fault is None or not fault.concerns(key)):
             known_answers.remember(
                 self._services, connection.listener.name, frame, response, chunks
             )
@@ -109,6 +111,9 @@ class Dispatcher:
             return None
         listener = connection.listener
         key = int.from_bytes(frame[:2])
+        fault = self._gates.fault
+        if fault is not None and fault.concerns(key):
+            return None
         answer: bytes | None = None
         if key == ApiKey.PRODUCE:
             answer = single_batch.answer(self._services, listener.node_id, frame)

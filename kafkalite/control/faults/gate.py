@@ -19,8 +19,8 @@ from kafkalite.control.durations import seconds
 from kafkalite.control.faults.book import RuleBook, Step
 from kafkalite.control.faults.holds import Holds
 from kafkalite.control.faults.matching import Seen, TopicPlace
-from kafkalite.control.faults.partitions import put_in, refuse_all, split
-from kafkalite.control.faults.patches import corrupted, message_from, patch, repeated
+from kafkalite.control.faults.partitions import fetch_refusal, put_in, refuse_all, split
+from kafkalite.control.faults.patches import as_another_producer, corrupted, message_from, patch
 from kafkalite.control.faults.refusals import (
     has_partition_errors,
     partition_refusal,
@@ -45,9 +45,7 @@ Fetching = Callable[[Any, Any], Iterable[TopicPlace]]
 class FaultyConnection(Protocol):
     """The connection of a request, as far as a fault needs it."""
 
-    members: set[tuple[str, str]]
-
-    async def own_task(self) -> None:
+    async def move_to_task(self) -> None:
         """Go on in the connection's task."""
         ...
 
@@ -69,6 +67,7 @@ class Context(Protocol):
     client_id: str
     client_host: str
     listener_name: str
+    members: set[tuple[str, str]]
 
     @property
     def connection(self) -> Any:
@@ -85,16 +84,22 @@ class FaultGate:
         holds: Holds,
         *,
         topic_name: Callable[[UUID], str | None],
+        topic_id: Callable[[str], UUID],
         fetching: Fetching,
         run_verb: RunVerb,
     ) -> None:
         self._book = book
         self._holds = holds
         self._topic_name = topic_name
+        self._topic_id = topic_id
         self._fetching = fetching
         self._run_verb = run_verb
 
-    def around(self, api: Api, handle: Handler) -> Handler:
+    def concerns(self, api_key: int) -> bool:
+        """Whether a rule is for requests of this API."""
+        return self._book.concerns(api_key)
+
+    def __call__(self, api: Api, handle: Handler) -> Handler:
         """The handler with the gate around it; the handler itself where no rule is for the API."""
         if not self._book.concerns(api.key):
             return handle
@@ -134,24 +139,30 @@ class FaultGate:
         self,
         key: ApiKey,
         context: Context,
-        body: Any,
+        request: Any,
         steps: list[Step],
         handle: Callable[[Any], Awaitable[Any]],
     ) -> Any:
         connection = cast("FaultyConnection", context.connection)
         # From here on anything may be waited for.
-        await connection.own_task()
-        request = body
+        await connection.move_to_task()
         for step in steps:
             if not step.action.is_after:
-                request = await self._before(key, context, request, step)
+                await self._before(key, context, request, step, handle)
         answer = await self._answered(key, context, request, steps, handle)
         for step in steps:
             if step.action.is_after:
                 answer = await self._after(key, context, request, answer, step)
         return await self._sent(key, context, answer, steps)
 
-    async def _before(self, key: ApiKey, context: Context, request: Any, step: Step) -> Any:
+    async def _before(
+        self,
+        key: ApiKey,
+        context: Context,
+        request: Any,
+        step: Step,
+        handle: Callable[[Any], Awaitable[Any]],
+    ) -> None:
         action = step.action
         match action.kind:
             case "delay" | "uniform" | "lognormal":
@@ -160,20 +171,20 @@ class FaultGate:
                 await self._holds.hold(step.state, context.connection)
             case "run":
                 await self._run_verb(cast(str, action.run), action.arguments)
-            case "repeat":
-                if key is ApiKey.PRODUCE:
-                    return repeated(request, cast(int, action.repeat), step.places)
+            case "repeat" if key is ApiKey.PRODUCE:
+                again = as_another_producer(request, step.places, self._topic_name)
+                for _ in range(cast(int, action.repeat) - 1):
+                    await handle(again)
             case "drop":
                 raise CloseConnection(f"fault {step.state.rule.id}", reset=action.reset)
             case "silence":
                 await self._silence(context, step)
             case _:
                 pass
-        return request
 
     async def _silence(self, context: Context, step: Step) -> None:
         connection = cast("FaultyConnection", context.connection)
-        connection.members.clear()
+        context.members.clear()
         await connection.silence()
         raise CloseConnection(f"fault {step.state.rule.id}: silent until the client hung up")
 
@@ -235,6 +246,8 @@ class FaultGate:
         message = step.action.message
         if not step.places or not has_partition_errors(key):
             return refusal(key, version, request, code, message)
+        if key is ApiKey.FETCH:
+            return put_in(key, answer, fetch_refusal(step.places, code, self._topic_id, version))
         parts = split(key, request, step.places, self._topic_name)
         if parts.refused is not None:
             refused = partition_refusal(key, version, parts.refused, code, message)

@@ -25,7 +25,14 @@ from kafkalite.control.faults.refusals import (
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.fields import NO_UUID
+from kafkalite.wire.messages.fetch import (
+    FetchableTopicResponse,
+    FetchResponse,
+    PartitionData,
+)
 from kafkalite.wire.schema import Field, Shape, fields_of
+
+_FETCH_BY_ID_SINCE: Final = 13
 
 TopicName = Callable[[UUID], str | None]
 
@@ -121,6 +128,30 @@ def refuse_all(
         )
         return put_in(api_key, rest, refused)
     return None
+
+
+def fetch_refusal(
+    places: Iterable[TopicPlace], code: ErrorCode, topic_id: Callable[[str], UUID], version: int
+) -> FetchResponse:
+    """An answer to a Fetch that refuses these partitions: a session's are not in its requests."""
+    answer = FetchResponse()
+    for name, index in sorted(places, key=str):
+        if index is None:
+            continue
+        known = topic_id(name)
+        topic = next((each for each in answer.responses if each.topic == name), None)
+        if topic is None:
+            topic = FetchableTopicResponse(topic=name, topic_id=known)
+            answer.responses.append(topic)
+        refused = PartitionData(partition_index=index, error_code=int(code), high_watermark=-1)
+        refused.records = b""
+        topic.partitions.append(refused)
+    for topic in answer.responses:
+        if version >= _FETCH_BY_ID_SINCE:
+            topic.topic = ""
+        else:
+            topic.topic_id = NO_UUID
+    return answer
 
 
 def put_in(api_key: ApiKey, answer: Any, refused: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any, Final
 from uuid import UUID
 
@@ -134,36 +135,35 @@ def _mend_crc(data: bytearray) -> None:
     data[_CRC_POSITION : _CRC_POSITION + 4] = checksum.to_bytes(4)
 
 
-def repeated(request: Any, times: int, places: frozenset[TopicPlace]) -> Any:
-    """A Produce whose records come several times, as from another producer without an id.
+def as_another_producer(
+    request: Any, places: frozenset[TopicPlace], topic_name: Callable[[UUID], str | None]
+) -> Any:
+    """A Produce of the same records as by a producer without an id: what an upstream retry leaves.
 
-    The batches of all partitions, or of those that matched, by name.
+    Of all partitions, or of those that matched only.
     """
-    names = {name for name, _ in places}
-    indexes = {index for _, index in places}
+
+    def is_meant(topic: Any, index: int) -> bool:
+        name = topic_of(topic)
+        known = name if isinstance(name, str) else topic_name(name) or str(name)
+        return not places or (known, index) in places
+
     topics = [
         dataclasses.replace(
             topic,
             partition_data=[
-                dataclasses.replace(partition, records=_several(partition.records, times))
-                if partition.records is not None
-                and (not places or (partition.index in indexes and _is_one(topic, names)))
-                else partition
+                dataclasses.replace(partition, records=_without_producer(partition.records))
                 for partition in topic.partition_data
+                if partition.records is not None and is_meant(topic, partition.index)
             ],
         )
         for topic in request.topic_data
     ]
-    return dataclasses.replace(request, topic_data=topics)
+    return dataclasses.replace(request, transactional_id=None, topic_data=topics)
 
 
-def _is_one(topic: Any, names: set[str]) -> bool:
-    name = topic_of(topic)
-    return isinstance(name, UUID) or name in names
-
-
-def _several(batches: bytes | memoryview, times: int) -> bytes:
+def _without_producer(batches: bytes | memoryview) -> bytes:
     records: list[Record] = []
     for batch in iterate_batches(batches):
         records += [each._replace(offset=0) for each in iterate_records(batch)]
-    return build_batch(records * times)
+    return build_batch(records)

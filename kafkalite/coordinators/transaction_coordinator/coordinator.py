@@ -289,6 +289,10 @@ class TransactionCoordinator:
         """All that this process coordinates, for any of its nodes."""
         return iter(list(self._transactions.values()))
 
+    def node_of(self, transactional_id: str) -> int:
+        """The node that coordinates an id. Raises KafkaError(NOT_COORDINATOR)."""
+        return self._log.partition_of(transactional_id).leader_id
+
     # What time does
 
     def abort_timed_out(self) -> None:
