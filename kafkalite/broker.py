@@ -20,8 +20,9 @@ import trio
 
 from kafkalite.background import Background
 from kafkalite.clock import Clock, SystemClock
-from kafkalite.cluster.cluster import Cluster, Endpoint
+from kafkalite.cluster.cluster import Endpoint
 from kafkalite.cluster.metadata_log import MetadataLog, MetadataLogConfig
+from kafkalite.cluster.sole_controller import SoleController
 from kafkalite.config import BrokerConfig
 from kafkalite.coordinators.group_coordinator_adapter import open_group_coordinator
 from kafkalite.coordinators.produce_transactions import open_transaction_coordinator
@@ -59,6 +60,7 @@ class Broker:
 
     services: Services
     background: Background
+    controller: SoleController
 
     def __init__(
         self,
@@ -135,7 +137,7 @@ class Broker:
         self.listeners = self.listeners or open_listeners(self.config)
         stack.callback(self._close_listeners)
         self._open_metrics(stack)
-        cluster = Cluster(
+        self.controller = cluster = SoleController(
             self._open_metadata(logs),
             config,
             cluster_id=logs.cluster_id,
@@ -272,7 +274,7 @@ class Broker:
             listener.close()
         self._connections.cut(node_id)
         self._fetch_sessions[node_id] = self._new_sessions()
-        self.services.cluster.fence(node_id)
+        self.controller.fence(node_id)
 
     def start_node(self, node_id: int) -> None:
         """Let a stopped node come back at its addresses, while serving.
@@ -285,7 +287,7 @@ class Broker:
             self.listeners[self.listeners.index(listener)] = opened
             self._accept_on(opened)
         del self._ports[node_id]
-        self.services.cluster.register(node_id, self._endpoints()[node_id])
+        self.controller.register(node_id, self._endpoints()[node_id])
 
     def add_node(self) -> int:
         """Let a new node join, while serving; its id. Raises StartError if its port is taken.
@@ -299,7 +301,7 @@ class Broker:
         self.listeners += opened
         for listener in opened:
             self._accept_on(listener)
-        self.services.cluster.register(node_id, self._endpoints()[node_id])
+        self.controller.register(node_id, self._endpoints()[node_id])
         return node_id
 
     def remove_node(self, node_id: int) -> None:
@@ -314,7 +316,7 @@ class Broker:
             self.stop_node(node_id)
         del self._ports[node_id]
         self.listeners = [each for each in self.listeners if each.node_id != node_id]
-        self.services.cluster.unregister(node_id)
+        self.controller.unregister(node_id)
 
     def _nodes_with_listeners(self) -> set[int]:
         return {listener.node_id for listener in self.listeners}

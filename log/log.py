@@ -401,6 +401,15 @@ class Log(LogReader):
         except OSError as error:
             raise self.storage_error(error) from error
 
+    def start_over_at(self, offset: int) -> None:
+        """Drop everything; the log is empty and begins at `offset` (a follower's)."""
+        self.check_online()
+        try:
+            retention.truncate_fully(self, offset, self.now_ms())
+        except OSError as error:
+            raise self.storage_error(error) from error
+        self.high_watermark = offset
+
     def remove_expired_producers(self, expiration_ms: int = PRODUCER_ID_EXPIRATION_MS) -> None:
         """Forget producers that were silent for long (producer.id.expiration.ms)."""
         self.producer_state.remove_expired(self.now_ms(), expiration_ms)

@@ -120,6 +120,9 @@ def unlink_deleted(log: Log, now_ms: int | None) -> None:
 def truncate(log: Log, offset: int) -> None:
     """Remove every batch that ends at or behind `offset`. Raises OSError."""
     if offset >= log.log_end_offset:
+        # A leader that never appended has noted an epoch at the end, which the next one contradicts.
+        log.leader_epochs.truncate_from_end(log.log_end_offset)
+        log.leader_epochs.write()
         return
     log.cleaning = None
     now_ms = log.now_ms()
@@ -142,6 +145,7 @@ def truncate_fully(log: Log, offset: int, now_ms: int) -> None:
         segment.unlink()
     log.segments.add(LogSegment.create(log.directory, offset, log.open_files, now_ms=now_ms))
     log.log_start_offset = offset
+    log.leader_epochs.truncate_from_end(0)
     _ended_at(log, offset)
 
 

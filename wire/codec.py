@@ -17,12 +17,8 @@ from typing import Any
 
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.compile_build import BUILD_ODDITIES, Builder
-from kafkalite.wire.compile_parse import (
-    PARSE_ODDITIES,
-    Parser,
-    TooManyElements,
-    compile_parser,
-)
+from kafkalite.wire.compile_parse import Parser, compile_parser
+from kafkalite.wire.compile_rows import compile_row_builder, compile_row_parser
 from kafkalite.wire.errors import (
     InvalidMessage,
     ProtocolViolation,
@@ -32,12 +28,13 @@ from kafkalite.wire.errors import (
 from kafkalite.wire.fields import MAX_ELEMENTS, InMemory, Records
 from kafkalite.wire.headers import RequestHeader, ResponseHeader, response_header_version
 from kafkalite.wire.message_codec import build_body, builder_of, parse_body
+from kafkalite.wire.parse_support import PARSE_ODDITIES, TooManyElements
+from kafkalite.wire.rows import message_of_row, rows_of
 from kafkalite.wire.schema import Message, message_of
 
 _unpack_header = Struct(">hhih").unpack_from  # key, version, correlation id, length of client id
 _pack_header_0 = Struct(">ii").pack
 _pack_header_1 = Struct(">iix").pack
-_new = object.__new__
 
 
 @dataclass(slots=True)
@@ -87,12 +84,177 @@ def _message_in(api_key: int, version: int, class_of: Callable[[int], type[Any]]
     return message if message.min_version <= version <= message.max_version else None
 
 
-# What is needed per (key << 16) + version, filled at first use. The second table is for frames that
-# are not `bytes`, the third for those in which there is room for too many elements.
-_requests: dict[int, tuple[ApiKey, bool, Parser]] = {}
-_view_requests: dict[int, tuple[ApiKey, bool, Parser]] = {}
-_large_requests: dict[int, tuple[ApiKey, bool, Parser]] = {}
-_responses: dict[int, tuple[bool, Builder]] = {}
+class ApiCodec:
+    """Reads the requests of one API in one version, and writes its responses: as messages or rows."""
+
+    __slots__ = (
+        "_build",
+        "_parse_bytes",
+        "_parse_large",
+        "_parse_view",
+        "_response_has_tags",
+        "api_key",
+        "api_version",
+        "flexible",
+        "rows",
+    )
+
+    def __init__(self, api_key: int, api_version: int, *, rows: bool = False) -> None:
+        """Raises KeyError for an API or version that nobody knows."""
+        message = _message_in(api_key, api_version, request_class)
+        if message is None:
+            raise KeyError(api_key)
+        self.api_key = ApiKey(api_key)
+        self.api_version = api_version
+        self.flexible = message.is_flexible(api_version)
+        self.rows = rows
+        # Made at the first use: views are large frames, the third is for those that have room for too
+        # many elements.
+        self._parse_bytes: Parser | None = None
+        self._parse_view: Parser | None = None
+        self._parse_large: Parser | None = None
+        self._build: Builder | None = None
+        self._response_has_tags = False
+
+    def parse(self, frame: InMemory, client_id_size: int) -> tuple[str | None, Any]:
+        """Client id and body of a request of this API and version.
+
+        Records are views into the frame, all else is copied. Raises ProtocolViolation.
+        """
+        end = len(frame)
+        try:
+            if client_id_size >= 0:
+                position = 10 + client_id_size
+                client_id = str(frame[10:position], "utf-8")
+            elif client_id_size == -1:
+                position = 10
+                client_id = None
+            else:
+                raise _bad_header(frame)
+            if self.flexible:
+                if frame[position]:
+                    return self._parse_declared(frame)
+                position += 1
+            parse = self._parse_bytes if type(frame) is bytes else None
+            body = (parse or self._parser(frame))(frame, position, end)
+        except PARSE_ODDITIES:
+            pass  # not here: the exception would keep what was parsed so far
+        except TooManyElements:
+            raise too_many_elements(request_class(self.api_key).__name__) from None
+        else:
+            return client_id, body
+        return self._parse_declared(frame)
+
+    def _parser(self, frame: InMemory) -> Parser:
+        if type(frame) is bytes and len(frame) <= MAX_ELEMENTS:
+            found = self._parse_bytes = self._make_parser(in_memoryview=False, counted=False)
+        elif len(frame) <= MAX_ELEMENTS:
+            found = self._parse_view or self._make_parser(in_memoryview=True, counted=False)
+            self._parse_view = found
+        else:
+            found = self._parse_large or self._make_parser(in_memoryview=True, counted=True)
+            self._parse_large = found
+        return found
+
+    def _make_parser(self, *, in_memoryview: bool, counted: bool) -> Parser:
+        # Not whole, as Kafka passes over bytes after a request: librdkafka's Metadata request for all
+        # topics ends in three too many.
+        return (compile_row_parser if self.rows else compile_parser)(
+            request_class(self.api_key),
+            self.api_version,
+            flexible=self.flexible,
+            in_memoryview=in_memoryview,
+            whole=False,
+            counted=counted,
+        )
+
+    def _parse_declared(self, frame: InMemory) -> tuple[str | None, Any]:
+        """The whole request by construct."""
+        from kafkalite.wire.reference_codec import parse_declared
+
+        header, position = _decode_header(frame, flexible=self.flexible)
+        body, _ = parse_declared(
+            request_class(self.api_key), self.api_version, frame, position, whole=False
+        )
+        return header.client_id, rows_of(body) if self.rows else body
+
+    def build(self, correlation_id: int, response: object) -> list[Records]:
+        """The chunks of a response; the first begins with the length of all of them.
+
+        Records are chunks of their own, the very objects that were in the message. Raises
+        InvalidMessage.
+        """
+        build = self._build or self._make_builder()
+        parts: list[bytes] = []
+        chunks: list[Records] = []
+        try:
+            build(response, parts, chunks)
+            last = b"".join(parts)
+        except BUILD_ODDITIES:
+            chunks = self._build_declared(response)
+            last = b""
+        has_tags = self._response_has_tags
+        pack = _pack_header_1 if has_tags else _pack_header_0
+        if not chunks:
+            return [pack(len(last) + 4 + has_tags, correlation_id) + last]
+        if last:
+            chunks.append(last)
+        size = sum(map(len, chunks)) + 4 + has_tags
+        first = chunks[0]
+        assert isinstance(first, bytes)  # no response begins with records
+        chunks[0] = pack(size, correlation_id) + first
+        return chunks
+
+    def _make_builder(self) -> Builder:
+        message = _message_in(self.api_key, self.api_version, response_class)
+        if message is None:
+            raise InvalidMessage(f"API {self.api_key} has no version {self.api_version} here")
+        flexible = message.is_flexible(self.api_version)
+        self._response_has_tags = response_header_version(self.api_key, flexible) == 1
+        class_ = response_class(self.api_key)
+        if self.rows:
+            build = compile_row_builder(class_, self.api_version, flexible=flexible)
+        else:
+            build = builder_of(class_, self.api_version)
+        self._build = build
+        return build
+
+    def _build_declared(self, response: Any) -> list[Records]:
+        if self.rows:
+            response = message_of_row(response_class(self.api_key), response)
+        return build_body(response, self.api_version)
+
+
+_codecs: dict[int, ApiCodec] = {}
+
+
+def _codec_of(api_key: int, api_version: int) -> ApiCodec:
+    found = _codecs.get((api_key << 16) + api_version)
+    if found is None:
+        found = _codecs[(api_key << 16) + api_version] = ApiCodec(api_key, api_version)
+    return found
+
+
+def read_header(frame: InMemory) -> tuple[int, int, int, int]:
+    """API key, API version, correlation id and the length of the client id, -1 for null.
+
+    Raises ProtocolViolation.
+    """
+    try:
+        return _unpack_header(frame)
+    except struct.error:
+        raise _bad_header(frame) from None
+
+
+def unsupported(frame: InMemory) -> UnsupportedVersion:
+    """The exception for a readable header of an API or version that is not served."""
+    header, _ = _decode_header(frame, flexible=False)
+    return UnsupportedVersion(
+        header.request_api_key,
+        header.request_api_version,
+        header.correlation_id,
+        header.client_id,
+    )
 
 
 def decode_request(frame: bytes | bytearray | memoryview) -> Request:
@@ -101,71 +263,14 @@ def decode_request(frame: bytes | bytearray | memoryview) -> Request:
     Raises UnsupportedVersion for an API or version that we do not
     have, ProtocolViolation for anything that is not as it should be.
     """
-    end = len(frame)
-    buffer: InMemory = (
-        frame if isinstance(frame, bytes) and end <= MAX_ELEMENTS else memoryview(frame)
-    )
+    buffer: InMemory = frame if isinstance(frame, bytes) else memoryview(frame)
+    api_key, version, correlation_id, client_id_size = read_header(buffer)
     try:
-        api_key, version, correlation_id, size = _unpack_header(buffer)
-    except struct.error:
-        raise _bad_header(buffer) from None
-    if type(buffer) is bytes:
-        table = _requests
-    else:
-        table = _view_requests if end <= MAX_ELEMENTS else _large_requests
-    found = table.get((api_key << 16) + version)
-    if found is None:
-        found = _add_request(table, buffer)
-    try:
-        request = _new(Request)
-        request.api_key, flexible, parse = found
-        request.api_version = version
-        request.correlation_id = correlation_id
-        if size >= 0:
-            position = 10 + size
-            request.client_id = str(buffer[10:position], "utf-8")
-        elif size == -1:
-            position = 10
-            request.client_id = None
-        else:
-            raise _bad_header(buffer)
-        if flexible:
-            if buffer[position]:
-                return _decode_declared(buffer)
-            position += 1
-        request.body = parse(buffer, position, end)
-    except PARSE_ODDITIES:
-        pass  # not here: the exception would keep what was parsed so far
-    except TooManyElements:
-        raise too_many_elements(request_class(api_key).__name__) from None
-    else:
-        return request
-    return _decode_declared(buffer)
-
-
-def _add_request(
-    table: dict[int, tuple[ApiKey, bool, Parser]], buffer: InMemory
-) -> tuple[ApiKey, bool, Parser]:
-    api_key, version, _, _ = _unpack_header(buffer)
-    message = _message_in(api_key, version, request_class)
-    if message is None:
-        header, _ = _decode_header(buffer, flexible=False)
-        raise UnsupportedVersion(api_key, version, header.correlation_id, header.client_id)
-    class_ = request_class(api_key)
-    flexible = message.is_flexible(version)
-    # Not whole, as Kafka passes over bytes after a request: librdkafka's Metadata request for all
-    # topics ends in three too many.
-    parse = compile_parser(
-        class_,
-        version,
-        flexible=flexible,
-        in_memoryview=table is not _requests,
-        whole=False,
-        counted=table is _large_requests,
-    )
-    found = (ApiKey(api_key), flexible, parse)
-    table[(api_key << 16) + version] = found
-    return found
+        codec = _codec_of(api_key, version)
+    except KeyError:
+        raise unsupported(buffer) from None
+    client_id, body = codec.parse(buffer, client_id_size)
+    return Request(codec.api_key, version, correlation_id, client_id, body)
 
 
 def _decode_header(buffer: InMemory, *, flexible: bool) -> tuple[RequestHeader, int]:
@@ -183,17 +288,6 @@ def _bad_header(buffer: InMemory) -> ProtocolViolation:
     return ProtocolViolation("unreadable header", field_path="RequestHeader")
 
 
-def _decode_declared(buffer: InMemory) -> Request:
-    """The whole request by construct."""
-    from kafkalite.wire.reference_codec import parse_declared
-
-    api_key, version, _, _ = _unpack_header(buffer)
-    flexible = message_of_api(api_key).is_flexible(version)
-    header, position = _decode_header(buffer, flexible=flexible)
-    body, _ = parse_declared(request_class(api_key), version, buffer, position, whole=False)
-    return Request(ApiKey(api_key), version, header.correlation_id, header.client_id, body)
-
-
 def encode_response(
     api_key: int, api_version: int, correlation_id: int, body: object
 ) -> list[Records]:
@@ -201,38 +295,11 @@ def encode_response(
 
     Records are chunks of their own, the very objects that were in the message. Raises InvalidMessage.
     """
-    found = _responses.get((api_key << 16) + api_version)
-    if found is None:
-        found = _add_response(api_key, api_version)
-    has_tags, build = found
-    parts: list[bytes] = []
-    chunks: list[Records] = []
     try:
-        build(body, parts, chunks)
-        last = b"".join(parts)
-    except BUILD_ODDITIES:
-        chunks = build_body(body, api_version)
-        last = b""
-    pack = _pack_header_1 if has_tags else _pack_header_0
-    if not chunks:
-        return [pack(len(last) + 4 + has_tags, correlation_id) + last]
-    if last:
-        chunks.append(last)
-    size = sum(map(len, chunks)) + 4 + has_tags
-    first = chunks[0]
-    assert isinstance(first, bytes)  # no response begins with records
-    chunks[0] = pack(size, correlation_id) + first
-    return chunks
-
-
-def _add_response(api_key: int, version: int) -> tuple[bool, Builder]:
-    message = _message_in(api_key, version, response_class)
-    if message is None:
-        raise InvalidMessage(f"API {api_key} has no version {version} here")
-    has_tags = response_header_version(api_key, message.is_flexible(version)) == 1
-    found = (has_tags, builder_of(response_class(api_key), version))
-    _responses[(api_key << 16) + version] = found
-    return found
+        codec = _codec_of(api_key, api_version)
+    except KeyError:
+        raise InvalidMessage(f"API {api_key} has no version {api_version} here") from None
+    return codec.build(correlation_id, body)
 
 
 def encode_request(

@@ -13,7 +13,7 @@ from struct import Struct, pack
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
-from kafkalite.wire.compile_parse import FEW, FORMATS, PLAIN_LENGTHS, Odd
+from kafkalite.wire.compile_parse import FEW, FORMATS, PLAIN_LENGTHS
 from kafkalite.wire.fields import (
     MAX_STRING_BYTES,
     FieldType,
@@ -21,6 +21,7 @@ from kafkalite.wire.fields import (
     plain_nullable_string,
     unsigned_varint,
 )
+from kafkalite.wire.parse_support import Odd
 from kafkalite.wire.schema import UNKNOWN, Field, Shape, fields_of
 
 # What a generated builder may end in, given values that are not for it.
@@ -90,13 +91,42 @@ class BuilderWriter:
             long = f"{self.packing(run)} + {long}"
         self.write(f"add({short} if n < 128 else {long})")
 
+    def value_of(self, field: Field, depth: int) -> str:
+        """The expression of a field's value in the struct at a depth."""
+        return f"o{depth}.{field.name}"
+
+    def instance(self, class_: type[Any], depth: int) -> str:
+        """What a struct is assigned to before `struct` writes it."""
+        return f"o{depth}"
+
+    def source(self, class_: type[Any]) -> str:
+        """The source of a builder."""
+        self.struct(class_, 0)
+        self.end_run()
+        head = [
+            "def build(value, parts, chunks):",
+            "    add = parts.append",
+            f"    {self.instance(class_, 0)} = value",
+        ]
+        return "\n".join([*self.functions, *head, *self.lines, ""])
+
+    def compile(self, class_: type[Any]) -> Builder:
+        """A function that appends to (parts of the last chunk, chunks before it)."""
+        source = self.source(class_)
+        exec(compile(source, f"<builder of {class_.__name__} {self.version}>", "exec"), self.names)  # noqa: S102  our own declarations
+        build: Builder = self.names["build"]
+        return build
+
+    def differs(self, field: Field, value: str) -> str:
+        """The expression that tells whether a field is not at its default."""
+        return differs(field, value)
+
     def struct(self, class_: type[Any], depth: int) -> None:
-        """Writes the instance in `o<depth>`."""
-        value = f"o{depth}"
+        """Writes the struct that was assigned to `instance(class_, depth)`."""
         fields = fields_of(class_)
         present = [field for field in fields if field.is_in(self.version)]
         lost = [
-            differs(field, f"{value}.{field.name}")
+            self.differs(field, self.value_of(field, depth))
             for field in fields
             if not field.is_in(self.version) and not field.ignorable
         ]
@@ -105,17 +135,20 @@ class BuilderWriter:
             self.write("    raise Odd")
         for field in present:
             if field.tag is None:
-                self.field(field, f"{value}.{field.name}", depth)
-        if not self.flexible:
-            return
-        tagged = [field for field in present if field.tag is not None]
+                self.field(field, self.value_of(field, depth), depth)
+        if self.flexible:
+            self.tags(class_, [field for field in present if field.tag is not None], depth)
+
+    def tags(self, class_: type[Any], tagged: list[Field], depth: int) -> None:
+        """Writes the tag section."""
+        value = f"o{depth}"
         if not tagged:
             self.write(f"if {value}.{UNKNOWN}:")
             self.write("    raise Odd")
             self.run.append(("x", ""))
             return
         self.end_run()
-        conditions = [differs(field, f"{value}.{field.name}") for field in tagged]
+        conditions = [self.differs(field, self.value_of(field, depth)) for field in tagged]
         self.write(f"if {' or '.join([*conditions, f'{value}.{UNKNOWN}'])}:")
         self.write(f"    {self.tag_builder(class_, tagged)}({value}, add)")
         self.write("else:")
@@ -129,20 +162,21 @@ class BuilderWriter:
             self.plain(field.element, value, nullable)
         elif nullable:
             self.end_run()
-            self.write(f"o{depth + 1} = {value}")
-            self.write(f"if o{depth + 1} is None:")
+            self.write(f"if {value} is None:")
             null = r"\xff" if field.tag is None else r"\0"
             self.write(f'    add(b"{null}")')
             self.write("else:")
             self.indent += 1
             self.write('add(b"\\1")')
-            self.struct(field.element, depth + 1)
-            self.end_run()
+            self.nested(field.element, value, depth)
             self.indent -= 1
         else:
-            self.write(f"o{depth + 1} = {value}")
-            self.struct(field.element, depth + 1)
-            self.end_run()
+            self.nested(field.element, value, depth)
+
+    def nested(self, class_: type[Any], value: str, depth: int) -> None:
+        self.write(f"{self.instance(class_, depth + 1)} = {value}")
+        self.struct(class_, depth + 1)
+        self.end_run()
 
     def plain(self, type_: FieldType[Any], value: str, nullable: bool) -> None:
         if type_.name == "uuid":
@@ -198,30 +232,38 @@ class BuilderWriter:
                 f"add({several}[len({items})](*{items}) if len({items}) < {FEW} else {other})"
             )
             return
-        variable = "item" if isinstance(element, FieldType) else f"o{depth + 1}"
-        self.write(f"for {variable} in {items}:")
-        self.indent += 1
         if isinstance(element, FieldType):
-            self.plain(element, variable, False)
+            self.write(f"for item in {items}:")
+            self.indent += 1
+            self.plain(element, "item", False)
         else:
+            self.write(f"for {self.instance(element, depth + 1)} in {items}:")
+            self.indent += 1
             self.struct(element, depth + 1)
         self.end_run()
         self.indent -= 1
 
     def tag_builder(self, class_: type[Any], tagged: list[Field]) -> str:
         """A function of its own for a tag section that has declared fields."""
+        check = [f"if o0.{UNKNOWN}:", "    raise Odd"]
+        return self.tag_function(class_, tagged, "o0, put", check)
+
+    def tag_function(
+        self, class_: type[Any], tagged: list[Field], parameters: str, begin: list[str]
+    ) -> str:
         name = f"tags_of_{class_.__name__}"
         lines, indent = self.lines, self.indent
-        self.lines, self.indent = [f"def {name}(o0, put):"], 1
-        self.write(f"if o0.{UNKNOWN}:")
-        self.write("    raise Odd")
+        self.lines, self.indent = [f"def {name}({parameters}):"], 1
+        for line in begin:
+            self.write(line)
         self.write("tags = []")
         for field in sorted(tagged, key=lambda field: field.tag or 0):
-            self.write(f"if {differs(field, f'o0.{field.name}')}:")
+            value = self.value_of(field, 0)
+            self.write(f"if {self.differs(field, value)}:")
             self.indent = 2
             self.write("parts = []")
             self.write("add = parts.append")
-            self.field(field, f"o0.{field.name}", 0)
+            self.field(field, value, 0)
             self.end_run()
             self.write('body = b"".join(parts)')
             self.write(
@@ -251,20 +293,6 @@ def differs(field: Field, value: str) -> str:
     return f"{value} != {default!r}"
 
 
-def builder_source(
-    class_: type[Any], version: int, *, flexible: bool
-) -> tuple[str, dict[str, Any]]:
-    """The source of a builder, for who wants to read one, and the names it needs."""
-    writer = BuilderWriter(version, flexible=flexible)
-    writer.struct(class_, 0)
-    writer.end_run()
-    head = ["def build(o0, parts, chunks):", "    add = parts.append"]
-    return "\n".join([*writer.functions, *head, *writer.lines, ""]), writer.names
-
-
 def compile_builder(class_: type[Any], version: int, *, flexible: bool) -> Builder:
     """A function that appends to (parts of the last chunk, chunks before it)."""
-    source, names = builder_source(class_, version, flexible=flexible)
-    exec(compile(source, f"<builder of {class_.__name__} {version}>", "exec"), names)  # noqa: S102  our own declarations
-    build: Builder = names["build"]
-    return build
+    return BuilderWriter(version, flexible=flexible).compile(class_)

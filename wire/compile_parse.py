@@ -23,18 +23,20 @@ MAX_ELEMENTS (fields.py). A frame of fewer bytes cannot have more.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable
-from functools import lru_cache
 from struct import Struct, unpack_from
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
-from kafkalite.wire.fields import (
-    MAX_ELEMENTS,
-    MAX_STRING_BYTES,
-    FieldType,
-    plain_nullable_string,
+from kafkalite.wire.fields import FieldType, plain_nullable_string
+from kafkalite.wire.parse_support import (
+    Odd,
+    counting,
+    long_string,
+    long_varint,
+    unknown_tags,
+    uuid_of,
+    varint,
 )
 from kafkalite.wire.schema import UNKNOWN, Field, Shape, fields_of
 
@@ -54,86 +56,6 @@ FORMATS: Final = {
 FEW: Final = 8  # arrays shorter than this have their own struct.Struct
 TIMES: Final = [(None,) * n for n in range(FEW)]  # to go through, quicker than a range is made
 PLAIN_LENGTHS: Final = {"string": ("h", 2), "bytes": ("i", 4), "records": ("i", 4)}
-
-
-class Odd(Exception):
-    """Not for the fast path."""
-
-
-class TooManyElements(Exception):
-    """Not for the declared way, either: that would take a minute to find out the same."""
-
-
-# What a generated parser may end in, given input that is not for it.
-PARSE_ODDITIES: Final = (Odd, IndexError, ValueError, struct.error)
-
-
-class Count:
-    """How many array elements and tagged fields a frame may still have."""
-
-    __slots__ = ("left",)
-
-    def __init__(self) -> None:
-        self.left = MAX_ELEMENTS
-
-    def take(self, count: int) -> None:
-        self.left -= count
-        if self.left < 0:
-            raise TooManyElements
-
-
-def counting() -> Callable[[int], None]:
-    return Count().take
-
-
-def long_varint(buf: Any, pos: int) -> tuple[int, int]:
-    """A varint whose first byte, read already, said that there are more; one in needless length is odd."""
-    value = buf[pos - 1] & 0x7F
-    for shift in (7, 14, 21, 28):
-        byte = buf[pos]
-        pos += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            if value < 0x80:
-                raise Odd
-            return value, pos
-    raise Odd
-
-
-def long_string(buf: Any, pos: int) -> tuple[int, int]:
-    """The compact length of a string, likewise."""
-    value, pos = long_varint(buf, pos)
-    if value > MAX_STRING_BYTES + 1:
-        raise Odd
-    return value, pos
-
-
-def varint(buf: Any, pos: int) -> tuple[int, int]:
-    value = buf[pos]
-    return (value, pos + 1) if value < 0x80 else long_varint(buf, pos + 1)
-
-
-def unknown_tags(
-    buf: Any, count: int, pos: int, take: Callable[[int], None] | None = None
-) -> tuple[tuple[tuple[int, bytes], ...], int]:
-    """A tag section of which nothing is declared."""
-    if count > 127:
-        raise Odd
-    if take is not None:
-        take(count)
-    tags: list[tuple[int, bytes]] = []
-    for _ in range(count):
-        tag, pos = varint(buf, pos)
-        size, pos = varint(buf, pos)
-        tags.append((tag, bytes(buf[pos : pos + size])))
-        pos += size
-    return tuple(tags), pos
-
-
-@lru_cache(maxsize=4096)
-def uuid_of(encoded: bytes) -> UUID:
-    """Topic ids come again and again, and a UUID takes a microsecond to make."""
-    return UUID(bytes=encoded)
 
 
 class ParserWriter:
@@ -167,6 +89,14 @@ class ParserWriter:
 
     def write(self, line: str) -> None:
         self.lines.append("    " * self.indent + line)
+
+    def write_all(self, lines: list[str]) -> None:
+        for line in lines:
+            self.write(line)
+
+    def target(self, field: Field, depth: int) -> str:
+        """What a field of the struct at a depth is assigned to."""
+        return f"o{depth}.{field.name}"
 
     def use(self, value: Any, name: str) -> str:
         """A global name for a value."""
@@ -206,34 +136,45 @@ class ParserWriter:
             self.names[name] = [Struct(f">{n}{format_}").unpack_from for n in range(FEW)]
         return name
 
-    def struct(self, class_: type[Any], depth: int) -> None:
-        """Leaves an instance in `o<depth>`."""
+    def struct(self, class_: type[Any], depth: int) -> str:
+        """Reads an instance; the expression of its value, good once the run has ended."""
         value = f"o{depth}"
         self.end_run()
         self.write(f"{value} = new({self.use(class_, class_.__name__)})")
         tagged = False
         for field in fields_of(class_):
             if not field.is_in(self.version) or field.tag is not None:
-                self.default(field, f"{value}.{field.name}")
+                self.default(field, self.target(field, depth))
                 tagged |= field.is_in(self.version)
         for field in fields_of(class_):
             if field.is_in(self.version) and field.tag is None:
-                self.field(field, f"{value}.{field.name}", depth)
+                self.field(field, self.target(field, depth), depth)
         if not self.flexible:
             self.write(f"{value}.{UNKNOWN} = ()")
-            return
+            return value
+        self.tag_section(
+            lambda count_and_pos: self.tags(class_, value, tagged, count_and_pos),
+            f"{value}.{UNKNOWN} = ()",
+        )
+        return value
+
+    def tag_section(self, tags: Callable[[str], None], no_tags: str | None) -> None:
+        """Reads a tag section: `tags` writes what to do if it is not empty."""
         if self.run:
             self.add_to_run("B", 1, "n")
             self.end_run()
             self.write("if n:")
-            self.tags(class_, value, tagged, "n, pos")
-            self.write("else:")
-        else:
-            self.write("if buf[pos]:")
-            self.tags(class_, value, tagged, "buf[pos], pos + 1")
-            self.write("else:")
-            self.write("    pos += 1")
-        self.write(f"    {value}.{UNKNOWN} = ()")
+            tags("n, pos")
+            if no_tags is not None:
+                self.write("else:")
+                self.write(f"    {no_tags}")
+            return
+        self.write("if buf[pos]:")
+        tags("buf[pos], pos + 1")
+        self.write("else:")
+        self.write("    pos += 1")
+        if no_tags is not None:
+            self.write(f"    {no_tags}")
 
     def tags(self, class_: type[Any], value: str, declared: bool, count_and_pos: str) -> None:
         """A tag section that is not empty."""
@@ -280,9 +221,9 @@ class ParserWriter:
             self.nested(field.element, target, depth)
 
     def nested(self, class_: type[Any], target: str, depth: int) -> None:
-        self.struct(class_, depth + 1)
+        value = self.struct(class_, depth + 1)
         self.end_run()
-        self.write(f"{target} = o{depth + 1}")
+        self.write(f"{target} = {value}")
 
     def plain(self, type_: FieldType[Any], target: str, nullable: bool) -> None:
         if type_.name == "uuid":
@@ -370,23 +311,40 @@ class ParserWriter:
                 self.end_run()
                 self.write(f"{items}.append(item)")
             else:
-                self.struct(element, depth + 1)
+                value = self.struct(element, depth + 1)
                 self.end_run()
-                self.write(f"{items}.append(o{depth + 1})")
+                self.write(f"{items}.append({value})")
             self.indent -= 1
         self.indent -= nullable
 
     def tag_parser(self, class_: type[Any]) -> str:
         """A function of its own for a tag section that has declared fields."""
+        return self.tag_function(
+            class_,
+            "o0, ",
+            begin=["unknown = []"],
+            unknown=["unknown.append((tag, bytes(buf[pos:last])))"],
+            end=[f"o0.{UNKNOWN} = tuple(unknown)", "return pos"],
+        )
+
+    def tag_function(
+        self,
+        class_: type[Any],
+        parameters: str,
+        *,
+        begin: list[str],
+        unknown: list[str],
+        end: list[str],
+    ) -> str:
         name = f"tags_of_{class_.__name__}"
         lines, indent = self.lines, self.indent
         take = ", take" if self.counted else ""
-        self.lines, self.indent = [f"def {name}(o0, buf, count, pos, end{take}):"], 1
+        self.lines, self.indent = [f"def {name}({parameters}buf, count, pos, end{take}):"], 1
         self.write("if count > 127:")
         self.write("    raise Odd")
         if self.counted:
             self.write("take(count)")
-        self.write("unknown = []")
+        self.write_all(begin)
         self.write("for _ in range(count):")
         self.indent = 2
         self.write("tag, pos = varint(buf, pos)")
@@ -396,43 +354,42 @@ class ParserWriter:
             if field.tag is not None and field.is_in(self.version):
                 self.write(f"if tag == {field.tag}:")
                 self.indent = 3
-                self.field(field, f"o0.{field.name}", 0)
+                self.field(field, self.target(field, 0), 0)
                 self.end_run()
                 self.write("if pos != last:")
                 self.write("    raise Odd")
                 self.write("continue")
                 self.indent = 2
-        self.write("unknown.append((tag, bytes(buf[pos:last])))")
+        self.write_all(unknown)
         self.write("pos = last")
         self.indent = 1
-        self.write(f"o0.{UNKNOWN} = tuple(unknown)")
-        self.write("return pos")
+        self.write_all(end)
         self.functions.append("\n".join(self.lines))
         self.lines, self.indent = lines, indent
         return name
 
+    def source(self, class_: type[Any], *, whole: bool) -> str:
+        """The source of a parser."""
+        value = self.struct(class_, 0)
+        self.end_run()
+        head = ["def parse(buf, pos, end):"]
+        if self.counted:
+            head.append("    take = counting()")
+        if self.uses_view:
+            head.append("    view = memoryview(buf)")
+        check = "    if pos != end:" if whole else "    if pos > end:"
+        tail = [check, "        raise Odd", f"    return {value}", ""]
+        return "\n".join([*self.functions, *head, *self.lines, *tail])
 
-def parser_source(
-    class_: type[Any],
-    version: int,
-    *,
-    flexible: bool,
-    in_memoryview: bool,
-    whole: bool = True,
-    counted: bool = False,
-) -> tuple[str, dict[str, Any]]:
-    """The source of a parser, for who wants to read one, and the names it needs."""
-    writer = ParserWriter(version, flexible=flexible, in_memoryview=in_memoryview, counted=counted)
-    writer.struct(class_, 0)
-    writer.end_run()
-    head = ["def parse(buf, pos, end):"]
-    if counted:
-        head.append("    take = counting()")
-    if writer.uses_view:
-        head.append("    view = memoryview(buf)")
-    check = "    if pos != end:" if whole else "    if pos > end:"
-    tail = [check, "        raise Odd", "    return o0", ""]
-    return "\n".join([*writer.functions, *head, *writer.lines, *tail]), writer.names
+    def compile(self, class_: type[Any], *, whole: bool) -> Parser:
+        """A parser: a function from (buffer, position, end of buffer) to a value.
+
+        Not `whole`: bytes after the message are passed over.
+        """
+        source = self.source(class_, whole=whole)
+        exec(compile(source, f"<parser of {class_.__name__} {self.version}>", "exec"), self.names)  # noqa: S102  our own declarations
+        parse: Parser = self.names["parse"]
+        return parse
 
 
 def compile_parser(
@@ -448,14 +405,5 @@ def compile_parser(
 
     Not `whole`: bytes after the message are passed over. `counted`: it raises TooManyElements.
     """
-    source, names = parser_source(
-        class_,
-        version,
-        flexible=flexible,
-        in_memoryview=in_memoryview,
-        whole=whole,
-        counted=counted,
-    )
-    exec(compile(source, f"<parser of {class_.__name__} {version}>", "exec"), names)  # noqa: S102  our own declarations
-    parse: Parser = names["parse"]
-    return parse
+    writer = ParserWriter(version, flexible=flexible, in_memoryview=in_memoryview, counted=counted)
+    return writer.compile(class_, whole=whole)

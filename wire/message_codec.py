@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any, TypeVar, cast
 
 from kafkalite.wire.compile_build import BUILD_ODDITIES, Builder, compile_builder
-from kafkalite.wire.compile_parse import PARSE_ODDITIES, Parser, compile_parser
+from kafkalite.wire.compile_parse import Parser, compile_parser
 from kafkalite.wire.errors import InvalidMessage
 from kafkalite.wire.fields import InMemory, Records
+from kafkalite.wire.parse_support import PARSE_ODDITIES
 from kafkalite.wire.schema import message_of
 
 T = TypeVar("T")

@@ -1,64 +1,38 @@
-"""The cluster as all its nodes see it: one metadata image, one log, several nodes in one process.
+"""The cluster as a broker sees it: the metadata image, and what is worked out from it.
 
-Every change goes through `write`: the records are appended to the metadata log first, then taken
-into the image, then told to whoever subscribed. There is no other way to change the image, and none
-of this waits, so that a change is atomic among the broker's tasks.
+Every change goes through `apply`: the records are taken into the image, then told to all that
+subscribed. None of this waits, so that a change is atomic among the broker's tasks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
-from uuid import UUID, uuid4
+from uuid import UUID
 
-from kafkalite.cluster.features import BOOTSTRAP_FEATURES, SUPPORTED_FEATURES
+from kafkalite.cluster.features import SUPPORTED_FEATURES
 from kafkalite.cluster.image import (
     ALL_BROKERS,
     BROKER_RESOURCE,
-    NO_LEADER,
     BrokerState,
     MetadataImage,
-    PartitionState,
 )
-from kafkalite.cluster.image_records import records_of
-from kafkalite.cluster.leadership import (
-    Rules,
-    after_fencing,
-    after_restart,
-    after_unfencing,
-    elect_preferred,
-    with_leader,
-)
-from kafkalite.cluster.metadata_log import MetadataLog
-from kafkalite.cluster.reassignment import catch_up
 from kafkalite.config import BrokerConfig
-from kafkalite.wire.messages.stored.begin_transaction_record import BeginTransactionRecord
+from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored.broker_registration_change_record import (
     BrokerRegistrationChangeRecord,
 )
 from kafkalite.wire.messages.stored.config_record import ConfigRecord
-from kafkalite.wire.messages.stored.end_transaction_record import EndTransactionRecord
-from kafkalite.wire.messages.stored.feature_level_record import FeatureLevelRecord
 from kafkalite.wire.messages.stored.partition_change_record import PartitionChangeRecord
 from kafkalite.wire.messages.stored.partition_record import PartitionRecord
-from kafkalite.wire.messages.stored.producer_ids_record import ProducerIdsRecord
 from kafkalite.wire.messages.stored.register_broker_record import (
-    BrokerEndpoint,
-    BrokerFeature,
     RegisterBrokerRecord,
 )
 from kafkalite.wire.messages.stored.remove_topic_record import RemoveTopicRecord
 from kafkalite.wire.messages.stored.unregister_broker_record import UnregisterBrokerRecord
 
-# As Kafka's ProducerIdsBlock: ids left over in a block at a restart are never handed out.
-PRODUCER_ID_BLOCK_SIZE: Final = 1000
-
 Subscriber = Callable[[Sequence[object]], None]
-UNCLEAN_ELECTION: Final = "unclean.leader.election.enable"
-
-LeaderChange = Callable[[UUID, int, PartitionState, Rules], PartitionChangeRecord | None]
-PartitionChange = Callable[[UUID, int, PartitionState], PartitionChangeRecord | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,21 +63,21 @@ class NodeAddress(NamedTuple):
 
 
 class Cluster:
-    """The image, and what may be done to it. `cluster_id` as in meta.properties."""
+    """The image, and who is told of its changes. `cluster_id` as in meta.properties.
+
+    Who decides what changes is another's business: the one process' own (sole_controller.py), or
+    Apache Kafka's controllers (observed_cluster.py).
+    """
 
     def __init__(
         self,
-        log: MetadataLog,
         config: BrokerConfig,
         *,
         cluster_id: str,
         directory_ids: Sequence[UUID],
         place_log: Callable[[str, int], UUID] | None = None,
     ) -> None:
-        """Replays the log; no node is there before `start`.
-
-        `place_log` says in which of the data directories a new partition's log will lie.
-        """
+        """An empty image. `place_log` says in which data directory a new partition's log will lie."""
         self.cluster_id = cluster_id
         self.directory_ids = list(directory_ids)
         self.place_log = place_log or self._first_directory
@@ -115,15 +89,7 @@ class Cluster:
         # The same by topic: empty for a topic after a change of it, or of any node.
         self.topic_cache: dict[UUID, dict[Hashable, Any]] = {}
         self.configs_warned_of: set[str] = set()
-        self._log = log
-        # Many changes, and nobody to hear of them yet: flushed together.
-        self._is_starting = False
         self._subscribers: list[Subscriber] = []
-        self._producer_ids: dict[int, Iterator[int]] = {}
-        for offset, record in log.replay():
-            self.image.apply(record)
-            self.image.offset = offset
-        self._apply_dynamic_configs()
 
     def _first_directory(self, topic: str, index: int) -> UUID:
         return self.directory_ids[0]
@@ -132,11 +98,6 @@ class Cluster:
     def epoch(self) -> int:
         """Changes with every change of the metadata, and only grows: the log's last offset."""
         return self.image.offset
-
-    @property
-    def leader_epoch(self) -> int:
-        """The epoch of the metadata log's leader: how often this cluster was started."""
-        return self._log.leader_epoch
 
     @property
     def controller_id(self) -> int:
@@ -157,14 +118,8 @@ class Cluster:
         """Call `subscriber` with the records of every change, once the image has them."""
         self._subscribers.append(subscriber)
 
-    def write(self, records: Sequence[object]) -> None:
-        """Change the metadata: log, image, subscribers, in this order."""
-        if not records:
-            return
-        offset = self._log.append(records)
-        if not self._is_starting:
-            # As in Kafka nobody hears of a change before it is on the disk.
-            self._log.flush()
+    def apply(self, records: Sequence[object], offset: int) -> None:
+        """Take in records that stay; `offset` is that of the last: image first, then subscribers."""
         self.cache.clear()
         for record in records:
             self.image.apply(record)
@@ -179,135 +134,12 @@ class Cluster:
             self._apply_dynamic_configs()
         for subscriber in self._subscribers:
             subscriber(records)
-        if any(
-            isinstance(each, ConfigRecord) and each.name == UNCLEAN_ELECTION for each in records
-        ):
-            self.elect_leaders()
 
     def _forget_cached(self, record: object) -> None:
         if isinstance(record, _TOPIC_RECORDS):
             self.topic_cache.pop(record.topic_id, None)
         elif isinstance(record, _BROKER_RECORDS):
             self.topic_cache.clear()
-
-    # Nodes
-
-    def start(self, endpoints: Mapping[int, Mapping[str, Endpoint]]) -> None:
-        """Bring up the nodes of this process, at these addresses (by node id and listener name).
-
-        Nodes of an earlier start that are not among them are fenced. Leaders that were there
-        before get a new leader epoch.
-        """
-        self._is_starting = True
-        self._log.become_leader(min(endpoints), sorted(endpoints))
-        if not self.image.features:
-            self.write(self._bootstrap_records())
-        restarted = self._partition_changes(after_restart)
-        for node_id in sorted(self.image.brokers.keys() - endpoints.keys()):
-            if not self.image.brokers[node_id].fenced:
-                self.fence(node_id)
-        for node_id in sorted(endpoints):
-            self.register(node_id, endpoints[node_id])
-        self.write([record for record in restarted if self._leader_of(record) == record.leader])
-        self._is_starting = False
-        self._log.flush()
-
-    def _leader_of(self, record: PartitionChangeRecord) -> int:
-        topic = self.image.topics_by_id[record.topic_id]
-        return topic.partitions[record.partition_id].leader_id
-
-    def register(self, node_id: int, endpoints: Mapping[str, Endpoint]) -> None:
-        """A node comes up: it joins the in-sync replicas of all it holds, and may lead."""
-        record = RegisterBrokerRecord(
-            broker_id=node_id,
-            incarnation_id=uuid4(),
-            broker_epoch=self._log.next_offset,
-            end_points=[
-                BrokerEndpoint(
-                    name=name,
-                    host=endpoint.host,
-                    port=endpoint.port,
-                    security_protocol=endpoint.security_protocol,
-                )
-                for name, endpoint in endpoints.items()
-            ],
-            features=[
-                BrokerFeature(
-                    name=name, min_supported_version=lowest, max_supported_version=highest
-                )
-                for name, (lowest, highest) in SUPPORTED_FEATURES.items()
-            ],
-            rack=self.config.rack(node_id),
-            fenced=True,
-            log_dirs=sorted(self.directory_ids),
-        )
-        self.write([record])
-        self.unfence(node_id)
-
-    def fence(self, node_id: int) -> None:
-        """A node is gone: others lead what it led, if they can."""
-        alive = self.alive - {node_id}
-
-        def change(
-            topic_id: UUID, index: int, state: PartitionState, rules: Rules
-        ) -> PartitionChangeRecord | None:
-            return after_fencing(topic_id, index, state, node_id, alive, rules)
-
-        self.write([self._registration_change(node_id, fenced=1), *self._leader_changes(change)])
-
-    def unfence(self, node_id: int) -> None:
-        """A registered node is back."""
-        alive = self.alive | {node_id}
-
-        def change(
-            topic_id: UUID, index: int, state: PartitionState, rules: Rules
-        ) -> PartitionChangeRecord | None:
-            return after_unfencing(topic_id, index, state, node_id, alive, rules)
-
-        self.write([self._registration_change(node_id, fenced=-1), *self._leader_changes(change)])
-        self.catch_up()
-
-    def elect_leaders(self) -> None:
-        """Give partitions without a leader one, where that is possible by now."""
-        alive = self.alive
-
-        def change(
-            topic_id: UUID, index: int, state: PartitionState, rules: Rules
-        ) -> PartitionChangeRecord | None:
-            if state.leader_id != NO_LEADER:
-                return None
-            return with_leader(topic_id, index, state, alive, rules)
-
-        self.write(self._leader_changes(change))
-
-    def balance_leaders(self) -> None:
-        """Let preferred replicas lead what others lead, where they can (auto.leader.rebalance)."""
-        alive = self.alive
-
-        def change(
-            topic_id: UUID, index: int, state: PartitionState
-        ) -> PartitionChangeRecord | None:
-            if state.leader_id == state.replicas[0]:
-                return None
-            return elect_preferred(topic_id, index, state, alive)
-
-        self.write(self._partition_changes(change))
-
-    def move_leader(self, topic_id: UUID, index: int, node_id: int) -> None:
-        """Have a node that is in sync lead a partition, in a new leader epoch."""
-        record = PartitionChangeRecord(partition_id=index, topic_id=topic_id, leader=node_id)
-        self.write([record])
-
-    def catch_up(self) -> None:
-        """Let reassignments go on as far as the living nodes carry them."""
-        alive = self.alive
-
-        def change(
-            topic_id: UUID, index: int, state: PartitionState
-        ) -> PartitionChangeRecord | None:
-            return catch_up(topic_id, index, state, alive)
-
-        self.write(self._partition_changes(change))
 
     def addresses(self, listener_name: str) -> list[NodeAddress]:
         """The living nodes that have a listener of this name."""
@@ -338,84 +170,12 @@ class Cluster:
             node_id for node_id, broker in self.image.brokers.items() if not broker.fenced
         )
 
-    def _registration_change(self, node_id: int, *, fenced: int) -> BrokerRegistrationChangeRecord:
-        return BrokerRegistrationChangeRecord(
-            broker_id=node_id,
-            broker_epoch=self.image.brokers[node_id].broker_epoch,
-            fenced=fenced,
-        )
-
-    def _partition_changes(self, change: PartitionChange) -> list[PartitionChangeRecord]:
-        changes: Iterable[PartitionChangeRecord | None] = (
-            change(topic.topic_id, index, state)
-            for topic in self.image.topics.values()
-            for index, state in enumerate(topic.partitions)
-        )
-        return [record for record in changes if record is not None]
-
-    def _leader_changes(self, change: LeaderChange) -> list[PartitionChangeRecord]:
-        changes: list[PartitionChangeRecord] = []
-        for topic in self.image.topics.values():
-            rules = self._rules(topic.name)
-            for index, state in enumerate(topic.partitions):
-                record = change(topic.topic_id, index, state, rules)
-                if record is not None:
-                    changes.append(record)
-        return changes
-
-    def _rules(self, topic: str) -> Rules:
-        configs = self.image.topic_configs(topic)
-        min_in_sync = self.config.topic_value("min.insync.replicas", configs)
-        unclean = self.config.topic_value(UNCLEAN_ELECTION, configs)
-        assert isinstance(min_in_sync, int)
-        return Rules(min_in_sync, bool(unclean))
-
     def _rebuild_nodes(self) -> None:
         self.nodes = {
             broker.node_id: _node(broker)
             for broker in self.image.brokers.values()
             if not broker.fenced
         }
-
-    # Snapshots
-
-    @property
-    def is_snapshot_due(self) -> bool:
-        """Whether it is time for a snapshot of the metadata (metadata.log.max.*)."""
-        return self._log.is_snapshot_due
-
-    def begin_snapshot(self) -> Callable[[], object]:
-        """What writes a snapshot of the image as it is now; may run in a thread. Raises OSError then.
-
-        `complete_snapshot` is to follow.
-        """
-        return self._log.begin_snapshot(records_of(self.image), self.image.offset + 1)
-
-    def complete_snapshot(self) -> None:
-        """The snapshot is written: older metadata may go. Raises KafkaError, OSError."""
-        self._log.complete_snapshot()
-
-    # What is common to all
-
-    def _bootstrap_records(self) -> list[object]:
-        """The first records of a new cluster, as Kafka's StorageTool and controller write them."""
-        features = [
-            FeatureLevelRecord(name=name, feature_level=level)
-            for name, level in BOOTSTRAP_FEATURES.items()
-        ]
-        # With eligible leader replicas on, min.insync.replicas is a setting of the whole cluster.
-        minimum = ConfigRecord(
-            resource_type=BROKER_RESOURCE,
-            resource_name=ALL_BROKERS,
-            name="min.insync.replicas",
-            value=str(self.config.integer("min.insync.replicas")),
-        )
-        return [
-            BeginTransactionRecord(name="Bootstrap records"),
-            *features,
-            minimum,
-            EndTransactionRecord(),
-        ]
 
     def _apply_dynamic_configs(self) -> None:
         configs = self.image.configs
@@ -425,31 +185,44 @@ class Cluster:
             if properties or node_id in self.config.dynamic_by_node:
                 self.config.set_dynamic(node_id, properties)
 
+    # What only who decides can do
+
+    def write(self, records: Sequence[object]) -> None:
+        """Change the metadata. Raises KafkaError(NOT_CONTROLLER) where others decide."""
+        if records:
+            raise KafkaError(ErrorCode.NOT_CONTROLLER)
+
+    def catch_up(self) -> None:
+        """Let reassignments go on as far as the living nodes carry them."""
+
+    def balance_leaders(self) -> None:
+        """Let preferred replicas lead what others lead, where they can (auto.leader.rebalance)."""
+
     def unregister(self, node_id: int) -> None:
-        """Forget a node that is gone (KIP-704's kafka-cluster unregister). It must be registered."""
-        if not self.image.brokers[node_id].fenced:
-            self.fence(node_id)
-        epoch = self.image.brokers[node_id].broker_epoch
-        self.write([UnregisterBrokerRecord(broker_id=node_id, broker_epoch=epoch)])
+        """Forget a node that is gone. Raises KafkaError(NOT_CONTROLLER) where others decide."""
+        raise KafkaError(ErrorCode.NOT_CONTROLLER)
 
     def allocate_producer_id(self, node_id: int) -> int:
-        """A producer id that nobody ever had: a node takes blocks, and logs them before use."""
-        allocated = next(self._producer_ids.get(node_id, iter(())), None)
-        if allocated is not None:
-            return allocated
-        first = self.image.next_producer_id
-        self.write(
-            [
-                ProducerIdsRecord(
-                    broker_id=node_id,
-                    broker_epoch=self.image.brokers[node_id].broker_epoch,
-                    next_producer_id=first + PRODUCER_ID_BLOCK_SIZE,
-                )
-            ]
-        )
-        block = iter(range(first, first + PRODUCER_ID_BLOCK_SIZE))
-        self._producer_ids[node_id] = block
-        return next(block)
+        """A producer id of its own. Raises KafkaError while there is none to be had."""
+        raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+
+    @property
+    def leader_epoch(self) -> int:
+        """The epoch of the metadata log's leader."""
+        return -1
+
+    @property
+    def is_snapshot_due(self) -> bool:
+        """Whether it is time for a snapshot of the metadata (metadata.log.max.*)."""
+        return False
+
+    def begin_snapshot(self) -> Callable[[], object]:
+        """What writes a snapshot of the image as it is now. Only where one is due."""
+        raise NotImplementedError
+
+    def complete_snapshot(self) -> None:
+        """The snapshot is written."""
+        raise NotImplementedError
 
 
 _TOPIC_RECORDS: Final = (PartitionRecord, PartitionChangeRecord, RemoveTopicRecord)

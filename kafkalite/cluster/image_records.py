@@ -53,10 +53,11 @@ def _features(image: MetadataImage) -> Iterator[object]:
 def _topic(topic: TopicState) -> Iterator[object]:
     yield TopicRecord(name=topic.name, topic_id=topic.topic_id)
     for index, state in enumerate(topic.partitions):
-        yield _partition(topic, index, state)
+        yield partition_record(topic, index, state)
 
 
-def _partition(topic: TopicState, index: int, state: PartitionState) -> PartitionRecord:
+def partition_record(topic: TopicState, index: int, state: PartitionState) -> PartitionRecord:
+    """A partition as it is, in one record."""
     return PartitionRecord(
         partition_id=index,
         topic_id=topic.topic_id,

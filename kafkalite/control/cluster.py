@@ -12,9 +12,9 @@ import logging
 import shutil
 import socket
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
@@ -58,6 +58,8 @@ class _Core:
     broker: Broker
     clock: ClusterClock
     directory: Path
+    ended: trio.Event = field(default_factory=trio.Event)
+    is_replaced: bool = False
 
 
 class ControlledCluster:
@@ -82,7 +84,6 @@ class ControlledCluster:
         self._stop = trio.Event()
         self._cluster_id = config.string("kafkalite.cluster.id")
         self._faults: Faults | None = None
-        self._abandoned: dict[Path, trio.Event] = {}
         self._fill: Callable[[Path], None] | None = None
         self.ended = trio.Event()
         self.resets = 0
@@ -118,16 +119,22 @@ class ControlledCluster:
 
     # Life
 
+    def open(self) -> None:
+        """Bind the ports and open the data. Raises StartError and ConfigError."""
+        directory = None
+        if self._fill is not None:
+            directory = self._new_directory()
+            self._fill(directory)
+        self._core = self._open(listeners=(), clock=ClusterClock(), directory=directory)
+        self._cluster_id = self.broker.services.cluster.cluster_id
+
+    def close(self) -> None:
+        """Give back what `open` took, where `run` was never called."""
+        self.broker.__exit__(None, None, None)
+
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Serve until `stop`. Raises StartError and ConfigError before it has started."""
+        """Serve until `stop`, having been opened."""
         async with trio.open_nursery() as self._nursery:
-            if self._fill is not None:
-                directory = self._new_directory()
-                await trio.to_thread.run_sync(self._fill, directory)
-                self._core = self._open(listeners=(), clock=ClusterClock(), directory=directory)
-            else:
-                self._core = self._open(listeners=(), clock=ClusterClock())
-            self._cluster_id = self.broker.services.cluster.cluster_id
             await self._nursery.start(self._serve, self._core)
             task_status.started()
             await self._stop.wait()
@@ -168,14 +175,12 @@ class ControlledCluster:
     async def _serve(
         self, core: _Core, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
     ) -> None:
-        ended = self._abandoned[core.directory] = trio.Event()
         try:
             await core.broker.serve(task_status=task_status)
         finally:
             core.broker.__exit__(None, None, None)
-            ended.set()
-        del self._abandoned[core.directory]
-        if core is not self._core and not self._keeps_directory:
+            core.ended.set()
+        if core.is_replaced and not self._keeps_directory:
             await _remove(core.directory)
 
     # Reset
@@ -239,14 +244,14 @@ class ControlledCluster:
             new = self._open(listeners=listeners, clock=clock, directory=directory)
         self._core = new
         # From here on nothing from before reaches what comes after.
+        old.is_replaced = True
         old.broker.abandon()
         await self._nursery.start(self._serve, new)
 
     async def _empty_directory(self, old: _Core) -> None:
         """Let the old broker go first: the new one is to have its directory."""
-        ended = self._abandoned[old.directory]
         old.broker.abandon()
-        await ended.wait()
+        await old.ended.wait()
         trash = old.directory / f"{TRASH}{self.resets}x"
         trash.mkdir()
         for path in list(old.directory.iterdir()):
@@ -285,14 +290,11 @@ class ControlledCluster:
         old = self._core
         node_ids = self._config.afresh({}).node_ids
         listeners = old.broker.hand_on_listeners(node_ids)
-        ended = self._abandoned[old.directory]
-        keeper = _Core(old.broker, old.clock, Path())
-        self._core = keeper  # so that the directory is not taken for one that is abandoned
         if unclean:
             old.broker.abandon()
         else:
             old.broker.stop()
-        await ended.wait()
+        await old.ended.wait()
         clock = old.clock
         clock.forget_subscribers()
         self._core = self._open(listeners=listeners, clock=clock, directory=old.directory)
@@ -308,9 +310,14 @@ class ControlledCluster:
         if self._faults is None:
             from kafkalite.control.faults.faults import Faults
 
-            self._faults = Faults(self.clock.now_ms)
+            self._faults = Faults(self.clock.now_ms, self._run_verb)
             self._faults.attach(self)
         return self._faults
+
+    async def _run_verb(self, name: str, arguments: dict[str, Any]) -> None:
+        from kafkalite.control.verbs import run_in
+
+        await run_in(self, name, arguments)
 
     @property
     def has_faults(self) -> bool:

@@ -38,16 +38,15 @@ class _Made:
 class Clusters:
     """`root` has a directory for each cluster, and the snapshots beside them."""
 
-    def __init__(self, default: ControlledCluster, config: BrokerConfig, root: Path) -> None:
+    def __init__(self, default: ControlledCluster, root: Path) -> None:
         self._default = default
-        self._config = config
         self._root = root
         self._made: dict[str, _Made] = {}
         self._numbers = count(1)
         self._nursery: trio.Nursery
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Serve the default cluster, and all others for as long. Raises StartError and ConfigError."""
+        """Serve the default cluster, which is open, and all others for as long."""
         async with trio.open_nursery() as self._nursery:
             await self._nursery.start(self._default.run)
             self._nursery.start_soon(self._end_idle_ones)
@@ -57,6 +56,11 @@ class Clusters:
                 made.cluster.stop()
                 await made.ended.wait()
             self._nursery.cancel_scope.cancel()
+
+    @property
+    def default(self) -> ControlledCluster:
+        """The one that was there first."""
+        return self._default
 
     def stop(self) -> None:
         """Let `run` end."""
@@ -91,12 +95,13 @@ class Clusters:
         if request.snapshot is not None:
             source = self._snapshot(request.snapshot)
             cluster.begin_with(lambda directory: snapshots.unfold(source, directory))
+        try:
+            cluster.open()
+        except (StartError, OSError) as error:
+            raise Problem("refused", f"no cluster was made: {error}") from None
         idle = math.inf if request.idle_end is None else seconds(request.idle_end)
         made = _Made(cluster, trio.Event(), idle, trio.current_time())
-        try:
-            await self._nursery.start(self._run, made)
-        except* StartError as errors:
-            raise Problem("refused", str(errors.exceptions[0])) from None
+        await self._nursery.start(self._run, made)
         self._made[name] = made
         return cluster
 

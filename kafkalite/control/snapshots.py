@@ -17,6 +17,7 @@ from kafkalite.control.types import SnapshotView
 from kafkalite.log.files import (
     CLEAN_SHUTDOWN,
     LOCK,
+    LOG_SUFFIX,
     SEGMENT_SUFFIXES,
     parse_segment_file,
 )
@@ -115,8 +116,8 @@ def is_closed_segment(path: Path) -> bool:
     parsed = parse_segment_file(path.name)
     if parsed is None or parsed[1] not in SEGMENT_SUFFIXES:
         return False
-    later = (parse_segment_file(each.name) for each in path.parent.iterdir())
-    return any(each is not None and each[0] > parsed[0] for each in later)
+    logs = (parse_segment_file(each.name) for each in path.parent.glob(f"*{LOG_SUFFIX}"))
+    return any(each is not None and each[0] > parsed[0] for each in logs)
 
 
 def view(snapshot: Path) -> SnapshotView:

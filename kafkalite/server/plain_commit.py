@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Final
 
 from kafkalite.group_coordinator.offset_commit import Committer
 from kafkalite.group_coordinator.offset_table import CommittedOffset
-from kafkalite.wire.compile_parse import uuid_of
 from kafkalite.wire.errors import KafkaError
+from kafkalite.wire.parse_support import uuid_of
 
 if TYPE_CHECKING:
     from kafkalite.services import Services

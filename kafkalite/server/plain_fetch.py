@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING, Final
 
 from kafkalite.log.open_files import close_slices
 from kafkalite.log.page_cache import NotCached, cached_only
-from kafkalite.wire.compile_parse import uuid_of
 from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.fields import unsigned_varint
+from kafkalite.wire.parse_support import uuid_of
 
 if TYPE_CHECKING:
     from kafkalite.replica.partition import Partition

@@ -21,8 +21,8 @@ from struct import error as StructError
 from typing import TYPE_CHECKING, Final
 
 from kafkalite.log.plain_append import NOT_PLAIN
-from kafkalite.wire.compile_parse import uuid_of
 from kafkalite.wire.errors import KafkaError
+from kafkalite.wire.parse_support import uuid_of
 
 if TYPE_CHECKING:
     from kafkalite.services import Services

@@ -23,6 +23,8 @@ from kafkalite.wire.message_codec import build_body, join, parse_body
 from kafkalite.wire.schema import Kind, fields_of, message_of
 
 LACKING = {
+    *("AllocateProducerIds", "AlterPartition", "AssignReplicasToDirs", "BrokerHeartbeat"),
+    *("BrokerRegistration", "Envelope", "FetchSnapshot"),
     *("AddRaftVoter", "AlterShareGroupOffsets", "ConsumerGroupDescribe", "ConsumerGroupHeartbeat"),
     *("CreateDelegationToken", "DeleteShareGroupOffsets", "DeleteShareGroupState"),
     *("DescribeDelegationToken", "DescribeShareGroupOffsets", "ExpireDelegationToken"),

@@ -87,7 +87,7 @@ def test_every_request_has_its_response() -> None:
         assert (request.key, response.key) == (key, key)
         for attribute in ("min_version", "max_version", "flexible_since"):
             assert getattr(request, attribute) == getattr(response, attribute)
-    assert len(found) == 77
+    assert len(found) == 84
 
 
 def is_of_api(class_: type[Any]) -> bool:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from kafkalite.control.faults.book import RuleBook
-from kafkalite.control.faults.gate import FaultGate
+from kafkalite.control.faults.gate import FaultGate, RunVerb
 from kafkalite.control.faults.holds import Holds
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.fields import NO_UUID
@@ -20,17 +20,13 @@ if TYPE_CHECKING:
     from kafkalite.control.faults.matching import TopicPlace
 
 
-async def _no_verbs(name: str, arguments: dict[str, Any]) -> None:
-    raise NotImplementedError(name)
-
-
 class Faults:
     """The gate stands in the way only while there are rules, and only of the APIs they are for."""
 
-    def __init__(self, now_ms: Callable[[], int], seed: int = 0) -> None:
+    def __init__(self, now_ms: Callable[[], int], run_verb: RunVerb, seed: int = 0) -> None:
         self.book = RuleBook(now_ms, seed)
         self.holds = Holds()
-        self.run_verb: Callable[[str, dict[str, Any]], Awaitable[None]] = _no_verbs
+        self._run_verb = run_verb
         self._broker: Broker | None = None
         self._concerned: frozenset[int] = frozenset()
         self.book.subscribe(self._rules_changed)
@@ -90,5 +86,5 @@ class Faults:
             topic_name=topic_name,
             topic_id=topic_id,
             fetching=fetching,
-            run_verb=lambda name, arguments: self.run_verb(name, arguments),
+            run_verb=self._run_verb,
         )

@@ -20,7 +20,13 @@ from kafkalite.control.faults.book import RuleBook, Step
 from kafkalite.control.faults.holds import Holds
 from kafkalite.control.faults.matching import Seen, TopicPlace
 from kafkalite.control.faults.partitions import fetch_refusal, put_in, refuse_all, split
-from kafkalite.control.faults.patches import as_another_producer, corrupted, message_from, patch
+from kafkalite.control.faults.patches import (
+    as_another_producer,
+    copied,
+    corrupted,
+    message_from,
+    patch,
+)
 from kafkalite.control.faults.refusals import (
     has_partition_errors,
     partition_refusal,
@@ -112,7 +118,10 @@ class FaultGate:
 
             async def handled(request: Any) -> Any:
                 response = handle(services, context, request)
-                return await response if hasattr(response, "__await__") else response
+                if hasattr(response, "__await__"):
+                    response = await response
+                # Parts of it may be shared with answers to others.
+                return copied(response)
 
             return self._do(api.key, context, body, steps, handled)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, cast
 from uuid import UUID
 
 from kafkalite.control.faults.matching import TopicPlace
@@ -14,12 +14,26 @@ from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.codec import response_class
 from kafkalite.wire.fields import FieldType
 from kafkalite.wire.record_batch import Record, build_batch, iterate_batches, iterate_records
-from kafkalite.wire.schema import Field, Shape, fields_of
+from kafkalite.wire.schema import FIELDS, Field, Shape, fields_of
 
 # In a batch's header, by KIP-98: the length, the CRC, and the end of the header.
 _LENGTH_POSITION: Final = 8
 _CRC_POSITION: Final = 17
 _HEADER_BYTES: Final = 61
+
+
+def copied(message: Any) -> Any:
+    """A message of its own, down to the last struct; records are the same objects."""
+    if isinstance(message, list):
+        return [copied(each) for each in message]
+    if not dataclasses.is_dataclass(message) or isinstance(message, type):
+        return message
+    declared = getattr(type(message), FIELDS, None)
+    if declared is None:
+        return message
+    return dataclasses.replace(
+        cast(Any, message), **{each.name: copied(getattr(message, each.name)) for each in declared}
+    )
 
 
 def patch(message: Any, changes: dict[str, Any]) -> None:

@@ -137,7 +137,7 @@ async def move_leader(cluster: ControlledCluster, request: MoveLeader) -> TopicV
             value=request.to,
             hint=f"in sync are {', '.join(map(str, partition.in_sync_replicas))}",
         )
-    cluster.broker.services.cluster.move_leader(partition.topic_id, partition.index, request.to)
+    cluster.broker.controller.move_leader(partition.topic_id, partition.index, request.to)
     return topic_view(topic_of(cluster.broker, request.topic))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import heapq
 from collections.abc import Iterator
 
 import trio
@@ -148,18 +149,19 @@ async def _changed(watched: list[Watchers]) -> None:
 
 def _read(cluster: ControlledCluster, request: ReadRecords) -> list[RecordView]:
     topic = topic_of(cluster.broker, request.topic)
-    found: list[RecordView] = []
+    by_partition: list[list[RecordView]] = []
     for partition in topic.partitions:
         if request.partition not in (None, partition.index):
             continue
-        count = 0
+        found: list[RecordView] = []
         for record in records_of(partition, request.start, committed_only=request.committed):
             if request.value_contains is None or request.value_contains in (record.value or ""):
                 found.append(record)
-                count += 1
-            if count >= request.count:
+            if len(found) >= request.count:
                 break
-    return sorted(found, key=lambda each: (each.timestamp, each.partition, each.offset))
+        by_partition.append(found)
+    # By time across partitions; within one, their order is that of the offsets.
+    return list(heapq.merge(*by_partition, key=lambda each: each.timestamp))
 
 
 def records_of(

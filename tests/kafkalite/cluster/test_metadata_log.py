@@ -9,12 +9,13 @@ from uuid import UUID
 
 import pytest
 
-from kafkalite.cluster.cluster import PRODUCER_ID_BLOCK_SIZE, Cluster, Endpoint
+from kafkalite.cluster.cluster import Cluster, Endpoint
 from kafkalite.cluster.image import TOPIC_RESOURCE, PartitionState
 from kafkalite.cluster.leadership import Rules, after_fencing, after_restart, after_unfencing
 from kafkalite.cluster.metadata_log import MetadataLog
 from kafkalite.cluster.placement import place
 from kafkalite.cluster.record_codec import decode_record, encode_record
+from kafkalite.cluster.sole_controller import PRODUCER_ID_BLOCK_SIZE, SoleController
 from kafkalite.cluster.topic_creation import NewTopic, TopicCreation
 from kafkalite.config import BrokerConfig
 from kafkalite.log.config import LogConfig
@@ -43,7 +44,7 @@ def open_cluster(
         {"kafkalite.nodes": str(nodes)}
         | {name.replace("_", "."): value for name, value in configs.items()}
     )
-    cluster = Cluster(
+    cluster = SoleController(
         MetadataLog(log, lambda: 1), config, cluster_id="c", directory_ids=[UUID(int=7)]
     )
     if start:

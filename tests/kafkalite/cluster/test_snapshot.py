@@ -14,6 +14,7 @@ from kafkalite.cluster.image import ALL_BROKERS, BROKER_RESOURCE, TOPIC_RESOURCE
 from kafkalite.cluster.image_records import records_of
 from kafkalite.cluster.metadata_log import MetadataLog, MetadataLogConfig
 from kafkalite.cluster.snapshot import SnapshotId
+from kafkalite.cluster.sole_controller import SoleController
 from kafkalite.config import BrokerConfig
 from kafkalite.log.config import LogConfig
 from kafkalite.log.log import Log
@@ -42,7 +43,7 @@ class Opened:
             now_ms=lambda: self.now_ms,
         )
         self.metadata_log = MetadataLog(self.log, lambda: self.now_ms, MetadataLogConfig(**config))
-        self.cluster = Cluster(
+        self.cluster = SoleController(
             self.metadata_log,
             BrokerConfig({"kafkalite.nodes": "3"}),
             cluster_id="c",

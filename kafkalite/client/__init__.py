@@ -1,0 +1,1 @@
+"""The verbs from Python, whether the broker is in this process or elsewhere. No broker is imported."""

@@ -1,0 +1,109 @@
+"""A connection to another node that is made when it is needed, and again after it broke.
+
+    answer = await link.ask(request, timeout_seconds=30)
+
+Raises PeerGone for everything that keeps an answer away. The connection is closed then: an answer
+that comes late would be taken for another's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any, Final, NamedTuple
+
+import trio
+
+from kafkalite.peers.exchange import Exchange, Unserved
+from kafkalite.wire.errors import ProtocolViolation
+
+_READ_BYTES: Final = 1 << 20
+
+
+class PeerGone(Exception):
+    """Another node did not answer; the message says why."""
+
+
+class Address(NamedTuple):
+    """Where a node listens."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+Connect = Callable[[Address], Awaitable[trio.abc.Stream]]
+
+
+async def connect_tcp(address: Address) -> trio.abc.Stream:
+    """A plain TCP connection. Raises OSError."""
+    return await trio.open_tcp_stream(address.host, address.port)
+
+
+class Link:
+    """One request at a time to one node at a time. `name` is the client id there."""
+
+    def __init__(self, name: str, connect: Connect = connect_tcp) -> None:
+        self._name = name
+        self._connect = connect
+        self._turn = trio.Lock()
+        self._address: Address | None = None
+        self._stream: trio.abc.Stream | None = None
+        self._exchange = Exchange(name)
+
+    async def ask(self, address: Address, body: object, *, timeout_seconds: float) -> Any:
+        """The answer to a request. Raises PeerGone, after which the connection is closed.
+
+        `timeout_seconds` counts from the moment that the requests before this one are answered.
+        """
+        async with self._turn:
+            is_answered = False
+            try:
+                with trio.fail_after(timeout_seconds):
+                    if self._stream is None or self._address != address:
+                        await self._open(address)
+                    answer = await self._exchanged(body)
+                is_answered = True
+                return answer
+            except trio.TooSlowError:
+                raise PeerGone(f"{address}: no answer in {timeout_seconds:g} s") from None
+            except (OSError, trio.BrokenResourceError, trio.ClosedResourceError) as error:
+                raise PeerGone(f"{address}: {error or type(error).__name__}") from error
+            except (ProtocolViolation, Unserved) as error:
+                raise PeerGone(f"{address}: {error}") from error
+            finally:
+                if not is_answered:
+                    await self._drop()
+
+    async def close(self) -> None:
+        """Give the connection back; the next `ask` makes another."""
+        async with self._turn:
+            await self._drop()
+
+    async def _open(self, address: Address) -> None:
+        await self._drop()
+        self._address = address
+        self._exchange = Exchange(self._name)
+        self._stream = await self._connect(address)
+        self._exchange.greeted(await self._exchanged(self._exchange.greeting()))
+
+    async def _exchanged(self, body: object) -> Any:
+        stream = self._stream
+        assert stream is not None
+        await stream.send_all(self._exchange.request(body))
+        while True:
+            data = await stream.receive_some(_READ_BYTES)
+            if not data:
+                raise trio.BrokenResourceError("the connection was closed")
+            answer = self._exchange.receive(data)
+            if answer is not None:
+                return answer
+
+    async def _drop(self) -> None:
+        stream, self._stream, self._address = self._stream, None, None
+        self._exchange.close()
+        if stream is not None:
+            with trio.CancelScope(shield=True), suppress(OSError, trio.BrokenResourceError):
+                await trio.aclose_forcefully(stream)

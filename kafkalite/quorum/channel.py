@@ -1,0 +1,73 @@
+"""Requests that only the active controller answers, sent again until it does.
+
+A broker has several channels, so that nothing waits behind something slow: heartbeats, changes of
+in-sync replicas, directories, and what is forwarded for clients. Source: NodeToControllerChannelManager.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Final, Protocol
+
+import trio
+
+from kafkalite.peers.link import Address, Connect, Link, PeerGone, connect_tcp
+from kafkalite.wire.errors import ErrorCode
+
+logger = logging.getLogger(__name__)
+
+# NodeToControllerRequestThread looks for the active controller that often.
+_BACKOFF_SECONDS: Final = 0.1
+# controller.socket.timeout.ms
+_REQUEST_TIMEOUT_SECONDS: Final = 30.0
+
+
+class Quorum(Protocol):
+    """Who leads the quorum."""
+
+    @property
+    def leader_address(self) -> Address | None:
+        """The active controller's; None while there is none."""
+        ...
+
+
+class NoController(Exception):
+    """The active controller did not answer in time."""
+
+
+class ControllerChannel:
+    """One connection to the active controller, wherever it is by now."""
+
+    def __init__(self, name: str, quorum: Quorum, connect: Connect = connect_tcp) -> None:
+        self._quorum = quorum
+        self._link = Link(f"kafkalite-{name}", connect)
+        self._complaint = ""
+
+    async def ask(self, body: object, *, timeout_seconds: float) -> Any:
+        """The active controller's answer. Raises NoController after `timeout_seconds`.
+
+        A request whose answer was lost is sent again: each of them can be taken twice.
+        """
+        with trio.move_on_after(timeout_seconds):
+            while True:
+                answer = await self._asked_once(body)
+                if answer is not None:
+                    self._complaint = ""
+                    return answer
+                await trio.sleep(_BACKOFF_SECONDS)
+        raise NoController(self._complaint or f"no active controller in {timeout_seconds:g} s")
+
+    async def _asked_once(self, body: object) -> Any | None:
+        address = self._quorum.leader_address
+        if address is None:
+            return None
+        try:
+            answer = await self._link.ask(address, body, timeout_seconds=_REQUEST_TIMEOUT_SECONDS)
+        except PeerGone as error:
+            if str(error) != self._complaint:
+                self._complaint = str(error)
+                logger.info("controller: %s", error)
+            return None
+        if answer.error_code == ErrorCode.NOT_CONTROLLER:
+            return None
+        return answer

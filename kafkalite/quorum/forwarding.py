@@ -1,0 +1,75 @@
+"""What only a controller decides, asked of this broker: the client's frame goes on in an Envelope.
+
+The frame is not decoded on its way, neither there nor back, so that a request of a version that only
+the controllers know passes, too. Source: ForwardingManager, EnvelopeUtils; KIP-590.
+"""
+
+from __future__ import annotations
+
+from ipaddress import IPv6Address, ip_address
+from typing import Final
+
+from kafkalite.quorum.channel import ControllerChannel, NoController
+from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.messages.envelope import EnvelopeRequest
+from kafkalite.wire.messages.stored import encode
+from kafkalite.wire.messages.stored.default_principal_data import DefaultPrincipalData
+
+# ForwardingManager gives up after request.timeout.ms of the client's channel.
+_TIMEOUT_SECONDS: Final = 60.0
+
+
+class NotForwarded(Exception):
+    """The controllers gave no answer that can be passed on. `code` is what the client is told."""
+
+    def __init__(self, code: ErrorCode) -> None:
+        super().__init__(code.name)
+        self.code = code
+
+
+class Forwarding:
+    """Passes clients' requests on to the active controller."""
+
+    def __init__(self, channel: ControllerChannel) -> None:
+        self._channel = channel
+
+    async def forward(
+        self,
+        frame: bytes | bytearray | memoryview,
+        client_host: str,
+        *,
+        principal_type: str = "User",
+        principal_name: str = "ANONYMOUS",
+        token_authenticated: bool = False,
+    ) -> bytes:
+        """The answer's frame, without its length, as the controller made it. Raises NotForwarded.
+
+        UNSUPPORTED_VERSION there means that the client's connection is to be closed.
+        """
+        principal = DefaultPrincipalData(
+            type=principal_type, name=principal_name, token_authenticated=token_authenticated
+        )
+        envelope = EnvelopeRequest(
+            request_data=bytes(frame),
+            request_principal=encode(principal),
+            client_host_address=_packed(client_host),
+        )
+        try:
+            answer = await self._channel.ask(envelope, timeout_seconds=_TIMEOUT_SECONDS)
+        except NoController:
+            raise NotForwarded(ErrorCode.REQUEST_TIMED_OUT) from None
+        code = ErrorCode(answer.error_code)
+        if code is ErrorCode.UNSUPPORTED_VERSION:
+            raise NotForwarded(code)
+        if code is not ErrorCode.NONE or answer.response_data is None:
+            raise NotForwarded(ErrorCode.UNKNOWN_SERVER_ERROR)
+        data: bytes = answer.response_data
+        return data
+
+
+def _packed(host: str) -> bytes:
+    """An address as Java's InetAddress has it: IPv4 within IPv6 is IPv4."""
+    address = ip_address(host.partition("%")[0])
+    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
+        address = address.ipv4_mapped
+    return address.packed

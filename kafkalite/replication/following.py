@@ -1,0 +1,161 @@
+"""What a follower does with its leader's answers: append, cut, or begin again elsewhere.
+
+Plain functions over a replica's log. What is asked for was decided before the answer came: an answer
+to a question of another leader epoch or offset is dropped. Source: ReplicaFetcherThread.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Final, NamedTuple
+
+from kafkalite.log.log import Log
+from kafkalite.replication.fetch_state import (
+    UNKNOWN_EPOCH,
+    OutOfRange,
+    cut_offset,
+    out_of_range,
+    usable_size,
+)
+from kafkalite.replication.replica import Replica
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.messages.fetch import EpochEndOffset, FetchPartition, PartitionData
+from kafkalite.wire.record_batch import iterate_batches
+
+logger = logging.getLogger(__name__)
+
+_NOT_OURS: Final = (ErrorCode.KAFKA_STORAGE_ERROR,)
+
+
+class Question(NamedTuple):
+    """What was asked for, of one replica."""
+
+    replica: Replica
+    leader_epoch: int
+    offset: int
+
+    @property
+    def is_current(self) -> bool:
+        """Whether an answer still fits."""
+        replica = self.replica
+        return (
+            replica.is_following
+            and replica.leader_epoch == self.leader_epoch
+            and replica.log.log_end_offset == self.offset
+        )
+
+
+def ask(replica: Replica, max_bytes: int) -> tuple[Question, FetchPartition]:
+    """What to ask the leader of a replica for. Raises KafkaError(KAFKA_STORAGE_ERROR)."""
+    log = replica.log
+    log.check_online()
+    if log.leader_epochs.latest == UNKNOWN_EPOCH and log.log_end_offset > log.high_watermark:
+        # Nothing tells where these records come from: only what was committed can be trusted.
+        log.truncate_to(log.high_watermark)
+    offset = log.log_end_offset
+    wanted = FetchPartition(
+        partition=replica.index,
+        current_leader_epoch=replica.leader_epoch,
+        fetch_offset=offset,
+        last_fetched_epoch=log.leader_epochs.latest,
+        log_start_offset=log.log_start_offset,
+        partition_max_bytes=max_bytes,
+    )
+    return Question(replica, replica.leader_epoch, offset), wanted
+
+
+def take(question: Question, answer: PartitionData, now: float) -> bool:
+    """Take in an answer that is current; False where the leader's range of offsets must be asked for.
+
+    Whatever is wrong with one partition keeps only that one from being copied.
+    """
+    replica = question.replica
+    code = ErrorCode(answer.error_code)
+    if code is ErrorCode.OFFSET_OUT_OF_RANGE:
+        return False
+    if code is not ErrorCode.NONE:
+        logger.info("%r: the leader says %s", replica, code.name)
+        replica.fetch_state.refused(code, now)
+        return True
+    try:
+        if answer.diverging_epoch.epoch >= 0:
+            _cut(replica, answer.diverging_epoch)
+        else:
+            _append(replica, question.leader_epoch, answer)
+    except KafkaError as error:
+        logger.error("%r: not copied: %s", replica, error)
+        failed(replica, error, now)
+    else:
+        replica.fetch_state.went_well()
+    return True
+
+
+def failed(replica: Replica, error: KafkaError, now: float) -> None:
+    """Our disk is broken, or what came was: the one lasts, the other is asked for again."""
+    if error.code in _NOT_OURS:
+        replica.fetch_state.stop()
+    else:
+        replica.fetch_state.back_off(now)
+
+
+def _append(replica: Replica, leader_epoch: int, answer: PartitionData) -> None:
+    log = replica.log
+    before = log.high_watermark, log.log_start_offset
+    records = answer.records or b""
+    assert isinstance(records, (bytes, memoryview))
+    if records:
+        usable = usable_size(bytes(records), leader_epoch)
+        if usable:
+            _begin_where_they_begin(log, records)
+            log.append_as_follower(records[:usable])
+    # Only what is here can be known to be committed, and only after it is.
+    log.advance_high_watermark(min(answer.high_watermark, log.log_end_offset))
+    if log.log_start_offset < answer.log_start_offset <= log.high_watermark:
+        log.delete_records_before(answer.log_start_offset)
+    if records or before != (log.high_watermark, log.log_start_offset):
+        replica.on_change()
+
+
+def _begin_where_they_begin(log: Log, records: bytes | memoryview) -> None:
+    """The leader's log may start within a batch: an empty log here starts with the whole of it."""
+    first = next(iter(iterate_batches(records)))
+    is_empty = log.log_start_offset == log.log_end_offset
+    if is_empty and first.base_offset < log.log_end_offset <= first.last_offset:
+        log.start_over_at(first.base_offset)
+
+
+def _cut(replica: Replica, diverging: EpochEndOffset) -> None:
+    log = replica.log
+    leader = diverging.epoch, diverging.end_offset
+    offset = cut_offset(leader, log.end_offset_for_epoch(diverging.epoch), log.log_end_offset)
+    logger.info(
+        "%r: diverges from its leader after offset %d of epoch %d: cut from %d to %d",
+        replica,
+        diverging.end_offset,
+        diverging.epoch,
+        log.log_end_offset,
+        offset,
+    )
+    if offset < log.high_watermark:
+        logger.warning("%r: cut below its high watermark %d", replica, log.high_watermark)
+    log.truncate_to(offset)
+    replica.on_change()
+
+
+def ranged(replica: Replica, leader_start: int, leader_end: int) -> None:
+    """The leader's range, after it said OFFSET_OUT_OF_RANGE. Raises KafkaError."""
+    log = replica.log
+    todo = out_of_range(leader_start, leader_end, log.log_end_offset)
+    logger.info(
+        "%r: its end %d is out of the leader's range %d to %d: %s",
+        replica,
+        log.log_end_offset,
+        leader_start,
+        leader_end,
+        todo.value,
+    )
+    if todo is OutOfRange.CUT:
+        log.truncate_to(leader_end)
+    elif todo is OutOfRange.START_OVER:
+        log.start_over_at(leader_start)
+    replica.on_change()

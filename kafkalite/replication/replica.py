@@ -1,0 +1,147 @@
+"""One partition on this broker: its log, its role, and what comes of changes of the metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+from uuid import UUID
+
+from kafkalite.log.log import Log
+from kafkalite.replication.fetch_state import FetchState
+from kafkalite.replication.leading import Brokers, Leading
+from kafkalite.replication.roles import ACTIONS, Action, PartitionView, Role, role_of
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicationConfig:
+    """What replication takes from the broker's configs; times in seconds, sizes in bytes."""
+
+    max_lag_seconds: float = 30.0
+    fetch_backoff_seconds: float = 1.0
+    fetch_max_wait_seconds: float = 0.5
+    fetch_min_bytes: int = 1
+    fetch_max_bytes: int = 1 << 20
+    fetch_response_max_bytes: int = 10 << 20
+    socket_timeout_seconds: float = 30.0
+
+
+class Surroundings(Protocol):
+    """What a replica needs of its broker."""
+
+    @property
+    def node_id(self) -> int: ...
+    @property
+    def brokers(self) -> Brokers: ...
+    @property
+    def config(self) -> ReplicationConfig: ...
+
+    def now(self) -> float:
+        """Seconds, of a clock that only goes on."""
+        ...
+
+    def propose(self, replica: Replica) -> None:
+        """Have a proposal of in-sync replicas sent."""
+        ...
+
+    def follow(self, replica: Replica) -> None:
+        """Copy the leader's log from now on."""
+        ...
+
+    def unfollow(self, replica: Replica) -> None:
+        """Copy it no more."""
+        ...
+
+
+class Replica:
+    """A partition of which this broker holds a replica. `on_change` tells who waits to look again."""
+
+    def __init__(
+        self,
+        surroundings: Surroundings,
+        topic: str,
+        topic_id: UUID,
+        index: int,
+        log: Log,
+        on_change: Callable[[], None],
+    ) -> None:
+        self.topic = topic
+        self.topic_id = topic_id
+        self.index = index
+        self.log = log
+        self.role = Role.NOWHERE
+        self.leader_id = -1
+        self.leader_epoch = -1
+        self.partition_epoch = -1
+        self.leading: Leading | None = None
+        self.fetch_state = FetchState(surroundings.config.fetch_backoff_seconds)
+        self.on_change = on_change
+        self._surroundings = surroundings
+
+    def __repr__(self) -> str:
+        return f"<Replica {self.topic}-{self.index} {self.role.name}>"
+
+    @property
+    def key(self) -> tuple[UUID, int]:
+        """Topic id and partition."""
+        return self.topic_id, self.index
+
+    def change(self, view: PartitionView) -> Action:
+        """Take in the metadata; what was done. For DELETE the caller deletes the log.
+
+        Raises KafkaError(KAFKA_STORAGE_ERROR): the replica stays a follower that copies nothing.
+        """
+        known_epoch = self.partition_epoch
+        if self.leading is not None:
+            known_epoch = self.leading.in_sync.partition_epoch
+        if view.partition_epoch < known_epoch:
+            return Action.NOTHING
+        role = role_of(self._surroundings.node_id, view)
+        action = ACTIONS[self.role, role]
+        is_new_epoch = view.leader_epoch != self.leader_epoch
+        was = self.role
+        self.role = role
+        self.leader_id, self.leader_epoch = view.leader_id, view.leader_epoch
+        self.partition_epoch = view.partition_epoch
+        if action is Action.LEAD:
+            self._lead(view)
+        elif action is Action.FOLLOW:
+            self.leading = None
+            if is_new_epoch or was is not Role.FOLLOWER:
+                self._follow_again()
+        elif action is Action.DELETE:
+            self.leading = None
+            self._surroundings.unfollow(self)
+        self.on_change()
+        return action
+
+    def _lead(self, view: PartitionView) -> None:
+        if self.leading is not None:
+            self.leading.change(view)
+            return
+        self._surroundings.unfollow(self)
+        self.leading = Leading(
+            self._surroundings.node_id,
+            self.log,
+            view,
+            brokers=self._surroundings.brokers,
+            now=self._surroundings.now,
+            max_lag_seconds=self._surroundings.config.max_lag_seconds,
+            propose=lambda _: self._surroundings.propose(self),
+        )
+
+    def _follow_again(self) -> None:
+        self._surroundings.unfollow(self)
+        self.fetch_state = FetchState(self._surroundings.config.fetch_backoff_seconds)
+        if self.leader_id >= 0:
+            self._surroundings.follow(self)
+
+    def appended(self) -> None:
+        """Something was appended here as the leader."""
+        if self.leading is not None:
+            self.leading.advance()
+
+    @property
+    def is_following(self) -> bool:
+        """Whether there is a leader to copy."""
+        return self.role is Role.FOLLOWER and self.leader_id >= 0

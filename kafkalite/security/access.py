@@ -1,0 +1,91 @@
+"""One client's access: its principal and host, asked about operations on resources.
+
+Without an authorizer everything is allowed, and the same code serves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from kafkalite.requests.principal import ANONYMOUS, Principal
+from kafkalite.security.acls import CLUSTER_NAME, SUPPORTED_OPERATIONS, Operation, ResourceType
+from kafkalite.security.authorizer import Authorizer
+from kafkalite.wire.api_keys import ApiKey
+
+# An authorized_operations field that was not asked for.
+NOT_ASKED: Final = -(2**31)
+
+
+class Access:
+    """What a client may do, in a request of the API `api_key`."""
+
+    __slots__ = ("_authorizer", "_host", "api_key", "principal")
+
+    def __init__(
+        self,
+        authorizer: Authorizer | None = None,
+        principal: Principal = ANONYMOUS,
+        host: str = "",
+        api_key: ApiKey | None = None,
+    ) -> None:
+        self._authorizer = authorizer
+        self._host = host
+        self.principal = principal
+        self.api_key = api_key
+
+    @property
+    def is_restricted(self) -> bool:
+        """Whether anything is asked at all."""
+        return self._authorizer is not None
+
+    def may(
+        self,
+        operation: Operation,
+        resource_type: ResourceType,
+        name: str = CLUSTER_NAME,
+        *,
+        log: bool = True,
+    ) -> bool:
+        """Whether the operation is allowed. A refusal is logged unless it is only a filter."""
+        if self._authorizer is None:
+            return True
+        return self._authorizer.is_allowed(
+            self.principal,
+            self._host,
+            operation,
+            resource_type,
+            name,
+            api="" if self.api_key is None else self.api_key.name,
+            log_if_denied=log,
+        )
+
+    def may_anywhere(self, operation: Operation, resource_type: ResourceType) -> bool:
+        """Whether the operation is allowed on some resource of the type."""
+        if self._authorizer is None:
+            return True
+        return self._authorizer.is_allowed_anywhere(
+            self.principal, self._host, operation, resource_type
+        )
+
+    def allowed(
+        self,
+        operation: Operation,
+        resource_type: ResourceType,
+        names: Iterable[str],
+        *,
+        log: bool = True,
+    ) -> set[str]:
+        """Those of the names on which the operation is allowed; each is asked once."""
+        return {name for name in set(names) if self.may(operation, resource_type, name, log=log)}
+
+    def operations(self, resource_type: ResourceType, name: str = CLUSTER_NAME) -> int:
+        """The bit field `authorized_operations` of a resource (KIP-430)."""
+        return sum(
+            1 << operation
+            for operation in SUPPORTED_OPERATIONS[resource_type]
+            if self.may(operation, resource_type, name, log=False)
+        )
+
+
+AccessFor = Callable[[], Access]

@@ -1,0 +1,147 @@
+"""Rules for requests that describe topics and the cluster."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Final
+from uuid import UUID
+
+from kafkalite.security.access import Access
+from kafkalite.security.acls import Operation, ResourceType
+from kafkalite.security.authorization.rules import (
+    Asked,
+    Each,
+    Verdict,
+    handled,
+    named,
+    need,
+    refused_whole,
+)
+from kafkalite.security.refusals import mirror_of, refused
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.errors import ErrorCode
+
+_NO_ID: Final = UUID(int=0)
+
+
+def metadata(asked: Asked) -> Verdict:
+    """Topics that may not be described are refused, or left out where all were asked for."""
+    request, access = asked.request, asked.access
+    is_all = request.topics is None or (asked.version == 0 and not request.topics)
+    denied: list[Any] = []
+    rest = request
+    if not is_all:
+        kept: list[Any] = []
+        by_id = any(topic.topic_id != _NO_ID for topic in request.topics)
+        for topic in request.topics:
+            refusal = _refused_topic(asked, topic, by_id)
+            if refusal is None:
+                kept.append(topic)
+            else:
+                denied.append(refusal)
+        if denied:
+            rest = replace(request, topics=kept)
+    # An empty list means all in version 0.
+    asks_nothing = bool(denied) and not rest.topics
+    with_topics = request.include_topic_authorized_operations
+    with_cluster = request.include_cluster_authorized_operations
+
+    def finish(response: Any) -> Any:
+        topics = response.topics
+        if asks_nothing:
+            topics = []
+        elif is_all:
+            topics = [
+                each
+                for each in topics
+                if access.may(Operation.DESCRIBE, ResourceType.TOPIC, each.name, log=False)
+            ]
+        if with_topics:
+            topics = [_with_operations(access, each) for each in topics]
+        response = replace(response, topics=[*topics, *denied])
+        if with_cluster:
+            response.cluster_authorized_operations = _cluster_operations(access)
+        return response
+
+    return Verdict(rest, finish=finish)
+
+
+def _refused_topic(asked: Asked, topic: Any, by_id: bool) -> Any | None:
+    """The refusal of one topic of a Metadata request; None where there is none."""
+    name = asked.topics.name_of(topic.topic_id) if by_id else topic.name
+    if name is None:
+        return None
+    access = asked.access
+    mirror = mirror_of(ApiKey.METADATA, asked.request)
+    assert mirror is not None
+    if not access.may(Operation.DESCRIBE, ResourceType.TOPIC, name):
+        refusal = refused(ApiKey.METADATA, mirror, topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        # A name is as secret as the topic, an id is not.
+        refusal.name, refusal.topic_id = (None, topic.topic_id) if by_id else (name, _NO_ID)
+        return refusal
+    if by_id or asked.topics.id_of(name) is not None:
+        return None
+    would_create = asked.topics.creates_topics and asked.request.allow_auto_topic_creation
+    if not would_create or access.may(Operation.CREATE, ResourceType.CLUSTER, log=False):
+        return None
+    if access.may(Operation.CREATE, ResourceType.TOPIC, name):
+        return None
+    return refused(ApiKey.METADATA, mirror, topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+
+
+def _with_operations(access: Access, topic: Any) -> Any:
+    # A topic that is not there is asked about by its empty name.
+    operations = access.operations(ResourceType.TOPIC, topic.name or "")
+    return replace(topic, topic_authorized_operations=operations)
+
+
+def _cluster_operations(access: Access) -> int:
+    return (
+        access.operations(ResourceType.CLUSTER)
+        if access.may(Operation.DESCRIBE, ResourceType.CLUSTER)
+        else 0
+    )
+
+
+def describe_topic_partitions(asked: Asked) -> Verdict:
+    is_all = not asked.request.topics
+    if is_all:
+
+        def shown(response: Any) -> Any:
+            topics = [
+                _with_operations(asked.access, each)
+                for each in response.topics
+                if asked.access.may(Operation.DESCRIBE, ResourceType.TOPIC, each.name)
+            ]
+            return replace(response, topics=topics)
+
+        return handled(asked, shown)
+    cursor = asked.request.cursor
+    if cursor is not None and any(each.name == cursor.topic_name for each in asked.request.topics):
+        # What lies before the cursor was described before.
+        left = [each for each in asked.request.topics if each.name >= cursor.topic_name]
+        asked = replace(asked, request=replace(asked.request, topics=left))
+    verdict = Each(need(Operation.DESCRIBE, ResourceType.TOPIC), named("name"))(asked)
+    merge = verdict.finish
+
+    def finish(response: Any) -> Any:
+        topics = [_with_operations(asked.access, each) for each in response.topics]
+        response = replace(response, topics=topics)
+        return response if merge is None else merge(response)
+
+    if not verdict.request.topics:
+        # Nothing is left to ask: an empty list would mean all topics.
+        return refused_whole(asked, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    return replace(verdict, finish=finish)
+
+
+def describe_cluster(asked: Asked) -> Verdict:
+    if not asked.request.include_cluster_authorized_operations:
+        return handled(asked)
+
+    def finish(response: Any) -> Any:
+        if response.error_code != ErrorCode.NONE:
+            return response
+        return replace(response, cluster_authorized_operations=_cluster_operations(asked.access))
+
+    return handled(asked, finish)

@@ -1,0 +1,48 @@
+"""Rules for delegation tokens (KIP-373)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafkalite.security.acls import Operation, ResourceType
+from kafkalite.security.authorization.rules import (
+    Asked,
+    Verdict,
+    handled,
+    refused_whole,
+)
+from kafkalite.wire.errors import ErrorCode
+
+
+def create_delegation_token(asked: Asked) -> Verdict:
+    from kafkalite.security.delegation_tokens import owner_of
+
+    requester = asked.access.principal
+    owner = owner_of(asked.request, requester)
+    if owner == requester or asked.access.may(
+        Operation.CREATE_TOKENS, ResourceType.USER, str(owner)
+    ):
+        return handled(asked)
+    verdict = refused_whole(asked, ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED)
+    response = verdict.response
+    response.principal_type, response.principal_name = owner.type, owner.name
+    response.token_requester_principal_type = requester.type
+    response.token_requester_principal_name = requester.name
+    for field in ("issue_timestamp_ms", "expiry_timestamp_ms", "max_timestamp_ms"):
+        setattr(response, field, -1)
+    return verdict
+
+
+def sees_token(asked: Asked, token: Any) -> bool:
+    me = asked.access.principal
+    parties = (
+        (token.principal_type, token.principal_name),
+        (token.token_requester_principal_type, token.token_requester_principal_name),
+        *((each.principal_type, each.principal_name) for each in token.renewers),
+    )
+    if (me.type, me.name) in parties:
+        return True
+    owner = f"{token.principal_type}:{token.principal_name}"
+    return asked.access.may(
+        Operation.DESCRIBE, ResourceType.DELEGATION_TOKEN, token.token_id
+    ) or asked.access.may(Operation.DESCRIBE_TOKENS, ResourceType.USER, owner)

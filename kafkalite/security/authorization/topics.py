@@ -1,0 +1,138 @@
+"""Rules for requests that create, delete and configure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from kafkalite.security.acls import Operation, ResourceType
+from kafkalite.security.authorization.rules import (
+    Asked,
+    Each,
+    Place,
+    Rule,
+    Verdict,
+    handled,
+    named,
+    need,
+)
+from kafkalite.security.refusals import mirror_of, refused, words
+from kafkalite.wire.errors import ErrorCode
+
+
+def create_topics(asked: Asked) -> Verdict:
+    """CREATE on the cluster or the topic; configs are told where DESCRIBE_CONFIGS is allowed."""
+    if asked.access.may(Operation.CREATE, ResourceType.CLUSTER, log=False):
+        verdict = handled(asked)
+    else:
+        verdict = Each(
+            need(Operation.CREATE, ResourceType.TOPIC),
+            named("name"),
+            message="Authorization failed.",
+        )(asked)
+    merge = verdict.finish
+
+    def finish(response: Any) -> Any:
+        topics = [
+            each
+            if asked.access.may(
+                Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, each.name, log=False
+            )
+            or each.error_code != ErrorCode.NONE
+            else replace(
+                each,
+                topic_config_error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+                num_partitions=-1,
+                replication_factor=-1,
+                configs=[],
+            )
+            for each in response.topics
+        ]
+        response = replace(response, topics=topics)
+        return response if merge is None else merge(response)
+
+    return replace(verdict, finish=finish)
+
+
+def delete_topics(asked: Asked) -> Verdict:
+    """DELETE on the topic or the cluster; what may not be described does not seem to exist."""
+    if asked.access.may(Operation.DELETE, ResourceType.CLUSTER, log=False):
+        return handled(asked)
+    mirror = mirror_of(asked.api_key, asked.request)
+    assert mirror is not None
+    kept: list[Any] = []
+    denied: list[Any] = []
+    for topic in getattr(asked.request, mirror.asked):
+        by_id = not isinstance(topic, str) and topic.name is None
+        name = topic if isinstance(topic, str) else topic.name
+        if by_id:
+            name = asked.topics.name_of(topic.topic_id)
+        # What exists nowhere is named as such to those who could see it.
+        may_see = name is None or asked.access.may(Operation.DESCRIBE, ResourceType.TOPIC, name)
+        exists = name is not None and asked.topics.id_of(name) is not None
+        if name is None or (
+            may_see and (not exists or asked.access.may(Operation.DELETE, ResourceType.TOPIC, name))
+        ):
+            kept.append(topic)
+            continue
+        refusal = refused(
+            asked.api_key,
+            mirror,
+            topic,
+            ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+            words(ErrorCode.TOPIC_AUTHORIZATION_FAILED),
+        )
+        refusal.name = name if may_see or not by_id else None
+        denied.append(refusal)
+
+    def finish(response: Any) -> Any:
+        return replace(response, responses=[*response.responses, *denied])
+
+    return Verdict(replace(asked.request, **{mirror.asked: kept}), finish=finish)
+
+
+# ConfigResource.Type
+_TOPIC_CONFIG, _BROKER_CONFIG, _LOGGER_CONFIG, _METRICS_CONFIG, _GROUP_CONFIG = 2, 4, 8, 16, 32
+
+
+def configs(operation: Operation, place: Place) -> Rule:
+    """The operation on the topic or group, for everything else on the cluster."""
+    needs = {
+        _TOPIC_CONFIG: need(operation, ResourceType.TOPIC),
+        _GROUP_CONFIG: need(operation, ResourceType.GROUP),
+        _BROKER_CONFIG: need(operation, ResourceType.CLUSTER),
+        _LOGGER_CONFIG: need(operation, ResourceType.CLUSTER),
+        _METRICS_CONFIG: need(operation, ResourceType.CLUSTER),
+    }
+
+    def rule(asked: Asked) -> Verdict:
+        mirror = mirror_of(asked.api_key, asked.request)
+        assert mirror is not None
+        kept: list[Any] = []
+        denied: dict[int, Any] = {}
+        for index, resource in enumerate(asked.request.resources):
+            wanted = needs.get(resource.resource_type)
+            if wanted is None or _may_configure(asked, wanted, resource.resource_name):
+                kept.append(resource)
+                continue
+            message = words(wanted.error)
+            denied[index] = refused(asked.api_key, mirror, resource, wanted.error, message)
+        if not denied:
+            return handled(asked)
+
+        def finish(response: Any) -> Any:
+            answers = list(getattr(response, mirror.answered))
+            for index, refusal in denied.items():
+                at = min(index, len(answers)) if place is Place.AS_ASKED else len(answers)
+                answers.insert(at, refusal)
+            return replace(response, **{mirror.answered: answers})
+
+        return Verdict(replace(asked.request, resources=kept), finish=finish)
+
+    return rule
+
+
+def _may_configure(asked: Asked, wanted: Any, name: str) -> bool:
+    if wanted.resource_type is ResourceType.CLUSTER:
+        return asked.access.may(wanted.operation, ResourceType.CLUSTER)
+    return asked.access.may(wanted.operation, wanted.resource_type, name)

@@ -1,0 +1,262 @@
+"""StandardAuthorizer: may a principal at a host do an operation on a resource?
+
+Rules, from the strongest: super users may do everything; a matching DENY refuses; a matching ALLOW
+allows; a resource that has no entry at all follows `allow.everyone.if.no.acl.found`; everything
+else is refused. Entries match a resource literally, by prefix, or by the literal name `*`. READ,
+WRITE, DELETE and ALTER allow DESCRIBE, too, and ALTER_CONFIGS allows DESCRIBE_CONFIGS; a DENY
+implies nothing.
+
+Source: Kafka's StandardAuthorizerData and Authorizer.authorizeByResourceType (KIP-11, KIP-290,
+KIP-801, KIP-679).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+from uuid import UUID
+
+from kafkalite.requests.principal import Principal, parse_principal
+from kafkalite.security.acls import (
+    WILDCARD,
+    WILDCARD_PRINCIPAL,
+    Acl,
+    AclFilter,
+    Operation,
+    PatternType,
+    Permission,
+    ResourceType,
+)
+
+STANDARD_AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+
+# Kafka's audit log: denied at INFO, allowed at DEBUG.
+audit: Final = logging.getLogger("kafka.authorizer.logger")
+
+_IMPLY_DESCRIBE: Final = frozenset(
+    {Operation.DESCRIBE, Operation.READ, Operation.WRITE, Operation.DELETE, Operation.ALTER}
+)
+_IMPLY_DESCRIBE_CONFIGS: Final = frozenset({Operation.DESCRIBE_CONFIGS, Operation.ALTER_CONFIGS})
+
+# Decisions kept for one principal at one host; beyond this all of its decisions are forgotten.
+_MAX_DECISIONS: Final = 10_000
+# Pairs of principal and host whose decisions are kept.
+_MAX_SESSIONS: Final = 10_000
+
+_Decision = tuple[bool, str]
+_Question = tuple[Operation, ResourceType, str]
+
+
+class _Counter(Protocol):
+    """Counts decisions: the metrics."""
+
+    def __call__(self, *, allowed: bool) -> None: ...
+
+
+def parse_super_users(text: str | None) -> frozenset[str]:
+    """`super.users`: principals by semicolon. Raises ValueError."""
+    users = frozenset(user.strip() for user in (text or "").split(";") if user.strip())
+    for user in users:
+        parse_principal(user)
+    return users
+
+
+@dataclass(slots=True)
+class _Entries:
+    """The entries on one type of resource, by how they match names."""
+
+    literal: dict[str, list[Acl]] = field(default_factory=dict[str, list[Acl]])
+    prefixed: dict[str, list[Acl]] = field(default_factory=dict[str, list[Acl]])
+
+    def matching(self, name: str) -> Iterator[Acl]:
+        """The entries whose pattern matches a resource's name."""
+        yield from self.literal.get(name, ())
+        if self.prefixed:
+            for end in range(len(name), -1, -1):
+                yield from self.prefixed.get(name[:end], ())
+        if name != WILDCARD:
+            yield from self.literal.get(WILDCARD, ())
+
+
+class Authorizer:
+    """The entries in force and the decisions they lead to."""
+
+    def __init__(
+        self,
+        super_users: Iterable[str] = (),
+        *,
+        allow_if_no_acl: bool = False,
+        count: _Counter | None = None,
+    ) -> None:
+        """`super_users` are written `User:name`."""
+        self._super_users = frozenset(super_users)
+        self._allow_if_no_acl = allow_if_no_acl
+        self._count = count
+        self._acls: dict[UUID, Acl] = {}
+        self._by_type: dict[ResourceType, _Entries] = {}
+        self._decisions: dict[tuple[str, str], dict[_Question, _Decision]] = {}
+
+    @property
+    def acls(self) -> Mapping[UUID, Acl]:
+        """All entries, by id."""
+        return self._acls
+
+    def matching(self, wanted: AclFilter) -> Iterator[tuple[UUID, Acl]]:
+        """The entries a filter finds, with their ids."""
+        return ((key, acl) for key, acl in self._acls.items() if wanted.matches(acl))
+
+    def replace(self, acls: Mapping[UUID, Acl]) -> None:
+        """Put these entries in force instead of all others."""
+        self._acls = dict(acls)
+        self._by_type = {}
+        for acl in self._acls.values():
+            entries = self._by_type.setdefault(acl.resource_type, _Entries())
+            is_literal = acl.pattern_type is PatternType.LITERAL
+            names = entries.literal if is_literal else entries.prefixed
+            names.setdefault(acl.resource_name, []).append(acl)
+        self._decisions.clear()
+
+    def is_allowed(
+        self,
+        principal: Principal,
+        host: str,
+        operation: Operation,
+        resource_type: ResourceType,
+        name: str,
+        *,
+        api: str = "",
+        log_if_denied: bool = True,
+    ) -> bool:
+        """The decision, kept until the entries change. `api` is for the audit log."""
+        session = (str(principal), host)
+        decisions = self._decisions.get(session)
+        if decisions is None:
+            if len(self._decisions) >= _MAX_SESSIONS:
+                self._decisions.clear()
+            decisions = self._decisions[session] = {}
+        question = (operation, resource_type, name)
+        decision = decisions.get(question)
+        if decision is None:
+            if len(decisions) >= _MAX_DECISIONS:
+                decisions.clear()
+            decision = decisions[question] = self._decide(session[0], host, question)
+        allowed = decision[0]
+        if self._count is not None:
+            self._count(allowed=allowed)
+        if not allowed and log_if_denied:
+            self._audit(logging.INFO, principal, host, question, api, decision)
+        elif allowed and audit.isEnabledFor(logging.DEBUG):
+            self._audit(logging.DEBUG, principal, host, question, api, decision)
+        return allowed
+
+    def is_allowed_anywhere(
+        self, principal: Principal, host: str, operation: Operation, resource_type: ResourceType
+    ) -> bool:
+        """Whether some resource of the type may exist on which the operation is allowed."""
+        if self.is_allowed(
+            principal, host, operation, resource_type, "hardcode", log_if_denied=False
+        ):
+            return True
+        denied: dict[PatternType, set[str]] = {
+            PatternType.LITERAL: set(),
+            PatternType.PREFIXED: set(),
+        }
+        allowed: dict[PatternType, set[str]] = {
+            PatternType.LITERAL: set(),
+            PatternType.PREFIXED: set(),
+        }
+        for acl in self._acls.values():
+            if (
+                acl.resource_type is not resource_type
+                or acl.host not in (host, WILDCARD)
+                or acl.principal not in (str(principal), WILDCARD_PRINCIPAL)
+                or acl.operation not in (operation, Operation.ALL)
+            ):
+                continue
+            names = denied if acl.permission is Permission.DENY else allowed
+            names[acl.pattern_type].add(acl.resource_name)
+        if WILDCARD in denied[PatternType.LITERAL]:
+            return False
+        if WILDCARD in allowed[PatternType.LITERAL]:
+            return True
+        return any(
+            not _is_dominated(name, denied[PatternType.PREFIXED])
+            for kind, names in allowed.items()
+            for name in names
+            if kind is PatternType.PREFIXED or name not in denied[PatternType.LITERAL]
+        )
+
+    def _decide(self, principal: str, host: str, question: _Question) -> _Decision:
+        if principal in self._super_users:
+            return True, "SuperUser"
+        operation, resource_type, name = question
+        found: Acl | None = None
+        has_acls = False
+        entries = self._by_type.get(resource_type)
+        for acl in entries.matching(name) if entries is not None else ():
+            has_acls = True
+            if not _applies(acl, principal, host, operation):
+                continue
+            if acl.permission is Permission.DENY:
+                return False, f"MatchingAcl(acl={acl})"
+            found = found or acl
+        if found is not None:
+            return True, f"MatchingAcl(acl={found})"
+        if not has_acls and self._allow_if_no_acl:
+            return True, "DefaultAllow"
+        return False, "DefaultDeny"
+
+    def _audit(
+        self,
+        level: int,
+        principal: Principal,
+        host: str,
+        question: _Question,
+        api: str,
+        decision: _Decision,
+    ) -> None:
+        operation, resource_type, name = question
+        allowed, rule = decision
+        audit.log(
+            level,
+            "Principal = %s is %s operation = %s from host = %s on resource = %s:LITERAL:%s "
+            "for request = %s with resourceRefCount = 1 based on rule %s",
+            principal,
+            "Allowed" if allowed else "Denied",
+            operation.name,
+            host,
+            _TYPE_NAMES.get(resource_type, resource_type.name),
+            name,
+            api,
+            rule,
+        )
+
+
+_TYPE_NAMES: Final = {
+    ResourceType.TOPIC: "Topic",
+    ResourceType.GROUP: "Group",
+    ResourceType.CLUSTER: "Cluster",
+    ResourceType.TRANSACTIONAL_ID: "TransactionalId",
+    ResourceType.DELEGATION_TOKEN: "DelegationToken",
+    ResourceType.USER: "User",
+}
+
+
+def _applies(acl: Acl, principal: str, host: str, operation: Operation) -> bool:
+    if acl.principal not in (principal, WILDCARD_PRINCIPAL) or acl.host not in (host, WILDCARD):
+        return False
+    if acl.operation in (operation, Operation.ALL):
+        return True
+    if acl.permission is not Permission.ALLOW:
+        return False
+    if operation is Operation.DESCRIBE:
+        return acl.operation in _IMPLY_DESCRIBE
+    if operation is Operation.DESCRIBE_CONFIGS:
+        return acl.operation in _IMPLY_DESCRIBE_CONFIGS
+    return False
+
+
+def _is_dominated(name: str, prefixes: set[str]) -> bool:
+    return any(name[:end] in prefixes for end in range(1, len(name) + 1))

@@ -1,0 +1,51 @@
+"""What all SASL mechanisms have in common: tokens in, tokens out, and two ways to fail.
+
+A mechanism is one conversation. `SaslFailure` is worth a message of its own to the client;
+`BadCredentials` is told to nobody but the log, since its text may say whether a user exists
+(Kafka's SaslAuthenticationException and SaslException).
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class SaslFailure(Exception):
+    """Authentication failed; its text is for the client."""
+
+
+class BadCredentials(Exception):
+    """Authentication failed; its text is for the log, and never holds a secret."""
+
+
+class SaslServer(Protocol):
+    """One conversation with one client."""
+
+    @property
+    def mechanism(self) -> str:
+        """The name, such as PLAIN."""
+        ...
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the client is authenticated."""
+        ...
+
+    @property
+    def user(self) -> str:
+        """The name of the authenticated user; only to be asked when complete."""
+        ...
+
+    @property
+    def token_authenticated(self) -> bool:
+        """Whether a delegation token stood in for a password."""
+        ...
+
+    @property
+    def credential_expiry_ms(self) -> int | None:
+        """When the credential ends, in milliseconds since 1970; None if it does not."""
+        ...
+
+    def evaluate(self, token: bytes) -> bytes:
+        """The answer to the client's next token. Raises SaslFailure, BadCredentials."""
+        ...

@@ -1,0 +1,244 @@
+"""A cluster in virtual time under faults, and what must hold in it whatever happens.
+
+1. Below a leader's high watermark every living in-sync replica has the same bytes.
+2. What was acknowledged is in the log of every later leader, at its offset.
+3. The same offset and epoch means the same record, on every broker.
+4. A leader's high watermark never falls within its epoch.
+5. No two brokers lead in one epoch.
+6. No broker takes in metadata that are not committed.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+from pathlib import Path
+from random import Random
+
+import trio
+from trio._core import _run
+from trio.testing import MockClock
+
+from kafkalite.log.log import Log
+from kafkalite.quorum.observer import Committed
+from kafkalite.replication.replica import Replica
+from kafkalite.wire.errors import KafkaError
+from kafkalite.wire.record_batch import iterate_batches, iterate_records
+from tests.kafkalite.replication.model_controller import PORT, Controller
+from tests.kafkalite.replication.virtual_broker import VirtualBroker
+from tests.kafkalite.replication.virtual_network import Network
+
+BROKERS = (1, 2, 3)
+PARTITIONS = 3
+MIN_ISR = 2
+
+
+class Violation(AssertionError):
+    """An invariant does not hold."""
+
+
+class Simulation:
+    """One run: `seed` decides everything."""
+
+    def __init__(self, root: Path, seed: int, steps: int) -> None:
+        self.root, self.steps = root, steps
+        self.random = Random(seed)
+        self.acknowledged: dict[tuple[int, int], bytes] = {}
+        self.leaders: dict[tuple[int, int], int] = {}
+        self.high_watermarks: dict[tuple[int, int], int] = {}
+        self.values: dict[tuple[int, int, int], bytes] = {}
+        self.fault_count = 0
+        self.numbers = count()
+
+    def run(self) -> Simulation:
+        # trio shuffles its tasks, with a random generator that is its own: a seed must decide that, too.
+        _run._ALLOW_DETERMINISTIC_SCHEDULING = True
+        _run._r.seed(self.random.random())
+        trio.run(self._main, clock=MockClock(autojump_threshold=0))
+        return self
+
+    async def _main(self) -> None:
+        async with trio.open_nursery() as nursery:
+            self.nursery = nursery
+            self.network = Network(self.random, nursery)
+            self.controller = Controller(self.random, BROKERS, PARTITIONS, MIN_ISR)
+            self.network.serve(PORT, self.controller.serve)
+            self.brokers = {
+                node_id: VirtualBroker(
+                    node_id, self.root / str(node_id), self.network, self.controller, self
+                )
+                for node_id in BROKERS
+            }
+            nursery.start_soon(self.controller.run)
+            for broker in self.brokers.values():
+                nursery.start_soon(broker.run)
+            for index in range(PARTITIONS):
+                nursery.start_soon(self._produce, index)
+            nursery.start_soon(self._look)
+            await self._break()
+            nursery.cancel_scope.cancel()
+
+    # -- load and faults
+
+    async def _produce(self, index: int) -> None:
+        while True:
+            await trio.sleep(self.random.expovariate(8))
+            value = b"%d" % next(self.numbers)
+            leader = self.controller.states[index].leader
+            stale = self.random.random() < 0.1
+            broker = self.brokers.get(self.random.choice(BROKERS) if stale else leader)
+            if broker is None:
+                continue
+            try:
+                offset = await broker.produce(index, value)
+            except (KafkaError, trio.TooSlowError):
+                continue
+            self.acknowledged[index, offset] = value
+
+    async def _break(self) -> None:
+        await trio.sleep(5)
+        while self.network.steps < self.steps:
+            await trio.sleep(self.random.uniform(0.5, 4))
+            self.fault_count += 1
+            faults = [self._kill, self._cut_power, self._part, self._lose, self._let_go]
+            fault = self.random.choice([*faults, self._kill, self._part, self._fail_over])
+            await fault()
+        self.network.parted.clear()
+        self.network.loss = 0.0
+        await self._settle()
+
+    async def _settle(self) -> None:
+        """Without faults all become in sync again, and nothing acknowledged is gone."""
+        for _ in range(240):
+            if self._is_whole():
+                break
+            await trio.sleep(0.5)
+        else:
+            raise Violation(f"not in sync two minutes after the last fault: {self._shown()}")
+        await trio.sleep(5)
+        self._check()
+
+    def _is_whole(self) -> bool:
+        return all(broker.is_alive for broker in self.brokers.values()) and all(
+            len(state.isr) == len(BROKERS) for state in self.controller.states
+        )
+
+    def _shown(self) -> str:
+        return "; ".join(str(state) for state in self.controller.states)
+
+    async def _kill(self, power: Random | None = None) -> None:
+        broker = self.brokers[self.random.choice(BROKERS)]
+        if not broker.is_alive:
+            return
+        broker.kill(power=power)
+        self.nursery.start_soon(self._come_back, broker, self.random.uniform(0.1, 8))
+
+    async def _cut_power(self) -> None:
+        if self._is_whole():  # two disks at once may lose what nobody else has
+            await self._kill(self.random)
+
+    async def _come_back(self, broker: VirtualBroker, seconds: float) -> None:
+        await broker.gone.wait()
+        await trio.sleep(seconds)
+        await broker.run()
+
+    async def _let_go(self) -> None:
+        broker = self.brokers[self.random.choice(BROKERS)]
+        if broker.is_alive and broker.lifecycle.unfenced.is_set():
+            broker.lifecycle.begin_shutdown()
+            self.nursery.start_soon(self._come_back, broker, self.random.uniform(0.1, 5))
+
+    async def _part(self) -> None:
+        one, other = self.random.sample((*BROKERS, PORT), 2)
+        self.network.parted.add(frozenset({one, other}))
+        self.nursery.start_soon(self._join, one, other, self.random.uniform(0.2, 12))
+
+    async def _join(self, one: int, other: int, seconds: float) -> None:
+        await trio.sleep(seconds)
+        self.network.parted.discard(frozenset({one, other}))
+
+    async def _lose(self) -> None:
+        self.network.loss = self.random.choice((0.0, 0.0, 0.05, 0.3))
+
+    async def _fail_over(self) -> None:
+        self.controller.fail_over()
+
+    # -- what must hold
+
+    def leads(self, broker: VirtualBroker, replica: Replica) -> None:
+        assert replica.leading is not None
+        key = replica.index, replica.leading.leader_epoch
+        known = self.leaders.setdefault(key, broker.node_id)
+        if known != broker.node_id:
+            raise Violation(f"{known} and {broker.node_id} lead {key}")
+
+    def published(self, broker: VirtualBroker, committed: Committed) -> None:
+        if committed.offset >= self.controller.committed_end:
+            raise Violation(f"broker {broker.node_id} took in {committed} before it was committed")
+
+    async def _look(self) -> None:
+        while True:
+            await trio.sleep(1)
+            self._check()
+
+    def _check(self) -> None:
+        logs = {
+            (broker.node_id, index): content(log)
+            for broker in self.brokers.values()
+            if broker.is_alive
+            for index, log in broker.logs.items()
+        }
+        for (_, index), records in logs.items():
+            for offset, (epoch, value) in records.items():
+                if self.values.setdefault((index, offset, epoch), value) != value:
+                    raise Violation(f"{index}: two records at {offset} in epoch {epoch}")
+        for broker in self.brokers.values():
+            if broker.is_alive:
+                for replica in broker.replicas:
+                    if replica.leading is not None:
+                        self._check_leader(broker, replica, logs)
+
+    def _check_leader(
+        self,
+        broker: VirtualBroker,
+        replica: Replica,
+        logs: dict[tuple[int, int], dict[int, tuple[int, bytes]]],
+    ) -> None:
+        assert replica.leading is not None
+        index, high_watermark = replica.index, replica.log.high_watermark
+        state = self.controller.states[index]
+        key = index, replica.leading.leader_epoch
+        if high_watermark < self.high_watermarks.get(key, 0):
+            raise Violation(f"{key}: the high watermark fell to {high_watermark}")
+        self.high_watermarks[key] = high_watermark
+        if state.leader != broker.node_id or state.leader_epoch != replica.leading.leader_epoch:
+            return
+        own = logs[broker.node_id, index]
+        for (at, offset), value in self.acknowledged.items():
+            if at == index and own.get(offset, (0, b""))[1] != value:
+                raise Violation(f"{key}: acknowledged {value!r} at {offset} is lost")
+        for node_id in state.isr:
+            other = self.brokers[node_id]
+            registered = self.controller.brokers[node_id].epoch
+            if not other.is_alive or other.lifecycle.broker_epoch != registered:
+                continue
+            theirs = logs.get((node_id, index))
+            if theirs is None:
+                continue
+            for offset in range(high_watermark):
+                if theirs.get(offset) != own[offset]:
+                    raise Violation(f"{key}: {node_id} is in sync and has not {offset}")
+
+
+def content(log: Log) -> dict[int, tuple[int, bytes]]:
+    """Offset to epoch and value of everything in a log."""
+    found: dict[int, tuple[int, bytes]] = {}
+    offset = log.log_start_offset
+    while offset < log.log_end_offset:
+        result = log.read(offset, 1 << 20, upper_bound=log.log_end_offset)
+        data = result.records.read()
+        result.records.close()
+        for batch in iterate_batches(data):
+            for record in iterate_records(batch):
+                found[record.offset] = batch.partition_leader_epoch, record.value or b""
+            offset = batch.next_offset
+    return found

@@ -1,0 +1,362 @@
+"""A broker of the simulation: the product's quorum, replication, peers and log; nothing of a server."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any, Protocol
+from uuid import UUID
+
+import trio
+
+from kafkalite.log.config import LogConfig
+from kafkalite.log.files import Files
+from kafkalite.log.log import Log
+from kafkalite.log.open_files import OpenFiles
+from kafkalite.peers.link import Address
+from kafkalite.quorum.channel import ControllerChannel
+from kafkalite.quorum.lifecycle import Lifecycle
+from kafkalite.quorum.observer import Committed, Observer
+from kafkalite.quorum.registration import Registration
+from kafkalite.quorum.tail import MetadataTail
+from kafkalite.replication import replica_fetch
+from kafkalite.replication.replica import Replica, ReplicationConfig
+from kafkalite.replication.replicas import Replicas
+from kafkalite.wire.codec import decode_request, encode_response
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.message_codec import join
+from kafkalite.wire.messages import api_versions, fetch, list_offsets
+from kafkalite.wire.messages.stored.partition_record import PartitionRecord
+from kafkalite.wire.record_batch import Record, build_batch
+from tests.kafkalite.replication.model_controller import (
+    PORT,
+    TOPIC,
+    TOPIC_ID,
+    Controller,
+    versions_of,
+)
+from tests.kafkalite.replication.virtual_network import Network
+
+SERVED = (api_versions.ApiVersionsRequest, fetch.FetchRequest, list_offsets.ListOffsetsRequest)
+CONFIG = ReplicationConfig(max_lag_seconds=2.0, fetch_backoff_seconds=0.3, socket_timeout_seconds=2)
+HIGH_WATERMARK_SECONDS = 1.0
+
+
+class LossyFiles(Files):
+    """Remembers how much of each segment is on the disk. What is not, a power cut may take."""
+
+    def __init__(self) -> None:
+        self.paths: dict[int, Path] = {}
+        self.synced: dict[Path, int] = {}
+
+    def open(self, path: Path, flags: int) -> int:
+        descriptor = super().open(path, flags)
+        self.paths[descriptor] = path
+        return descriptor
+
+    def close(self, descriptor: int) -> None:
+        self.paths.pop(descriptor, None)
+        super().close(descriptor)
+
+    def sync(self, descriptor: int) -> None:
+        path = self.paths[descriptor]
+        self.synced[path] = os.fstat(descriptor).st_size
+
+    def sync_directory(self, path: Path) -> None:
+        pass
+
+    def sync_everything(self) -> None:
+        pass
+
+    def die(self) -> None:
+        for descriptor in list(self.paths):
+            self.close(descriptor)
+
+    def cut_power(self, root: Path, random: Random) -> None:
+        for path in root.rglob("*.log"):
+            size = path.stat().st_size
+            synced = min(self.synced.get(path, 0), size)
+            os.truncate(path, random.randint(synced, size))
+
+
+class Watch(Protocol):
+    """The simulation, which looks at everything that happens."""
+
+    def leads(self, broker: VirtualBroker, replica: Replica) -> None: ...
+    def published(self, broker: VirtualBroker, committed: Committed) -> None: ...
+
+
+@dataclass(frozen=True)
+class View:
+    leader_id: int
+    leader_epoch: int
+    partition_epoch: int
+    replicas: list[int]
+    in_sync_replicas: list[int]
+
+
+class KnownBrokers:
+    def __init__(self, controller: Controller) -> None:
+        self.controller = controller
+
+    def registered_epoch(self, broker_id: int) -> int | None:
+        known = self.controller.brokers.get(broker_id)
+        return known.epoch if known and self.controller.is_active(broker_id) else None
+
+    def known_epoch(self, broker_id: int) -> int | None:
+        known = self.controller.brokers.get(broker_id)
+        return None if known is None else known.epoch
+
+
+class VirtualBroker:
+    """What stays (a directory) and, between `run` and its end, what lives."""
+
+    def __init__(
+        self, node_id: int, root: Path, network: Network, controller: Controller, watch: Watch
+    ) -> None:
+        self.node_id, self.root, self.network, self.controller = node_id, root, network, controller
+        self.watch = watch
+        self.previous_epoch = -1
+        self.high_watermarks: dict[int, int] = {}
+        self.files = LossyFiles()
+        self.is_alive = False
+        self.is_suspect = False  # a power cut took something, and it is not registered yet
+        self.scope = trio.CancelScope()
+        self.logs: dict[int, Log] = {}
+
+    async def run(self) -> None:
+        """Until `scope` is cancelled, or it was let go."""
+        self.scope = trio.CancelScope()
+        self.files = LossyFiles()
+        self.logs = {}
+        self.records: dict[int, PartitionRecord] = {}
+        self.has_begun = False
+        self.changed = trio.Event()
+        self.is_alive = True
+        self.gone = trio.Event()
+        connect = self.network.connect_from(self.node_id)
+        observer = Observer(self.node_id, "cluster", UUID(int=1000 + self.node_id))
+        self.applied = -1
+        tail = MetadataTail(observer, [Address("", PORT)], self.publish, connect)
+        self.replicas = Replicas(
+            self.node_id,
+            brokers=KnownBrokers(self.controller),
+            broker_epoch=lambda: self.lifecycle.broker_epoch,
+            address_of=lambda node_id: Address("", node_id),
+            ask_controller=AskController(ControllerChannel("alter", observer, connect)),
+            config=CONFIG,
+            connect=connect,
+        )
+        self.lifecycle = Lifecycle(
+            Registration(
+                self.node_id,
+                "cluster",
+                listeners=[],
+                features={},
+                directory_ids=[UUID(int=1000 + self.node_id)],
+                previous_broker_epoch=self.previous_epoch,
+            ),
+            ControllerChannel("life", observer, connect),
+            metadata_offset=lambda: self.applied,
+            heartbeat_seconds=0.5,
+            registration_seconds=1e9,
+        )
+        self.previous_epoch = -1
+        self.network.serve(self.node_id, self.serve)
+        try:
+            with self.scope:
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(tail.run)
+                    nursery.start_soon(self.lifecycle.run)
+                    nursery.start_soon(self.replicas.run)
+                    nursery.start_soon(self.checkpoint)
+                    await self.lifecycle.caught_up.wait()
+                    self.is_suspect = False
+                    self.begin()
+                    self.lifecycle.ready()
+                    await self.lifecycle.may_go.wait()
+                    self.previous_epoch = self.lifecycle.broker_epoch
+                    self.keep_high_watermarks()
+                    nursery.cancel_scope.cancel()
+        finally:
+            self.is_alive = False
+            self.gone.set()
+            self.network.stop(self.node_id)
+            self.files.die()
+
+    def kill(self, *, power: Random | None = None) -> None:
+        self.scope.cancel()
+        if power is not None:
+            self.is_suspect = True
+            self.files.cut_power(self.root, power)
+
+    async def checkpoint(self) -> None:
+        while True:
+            await trio.sleep(HIGH_WATERMARK_SECONDS)
+            self.keep_high_watermarks()
+
+    def keep_high_watermarks(self) -> None:
+        self.high_watermarks = {index: log.high_watermark for index, log in self.logs.items()}
+
+    def publish(self, committed: Committed) -> None:
+        self.watch.published(self, committed)
+        self.applied = committed.offset
+        for record in committed.records:
+            if isinstance(record, PartitionRecord):
+                self.records[record.partition_id] = record
+                if self.has_begun:
+                    self.change(record)
+
+    def begin(self) -> None:
+        """Take roles by the metadata as they are now: what they were long ago must not be played again."""
+        self.has_begun = True
+        for record in self.records.values():
+            self.change(record)
+
+    def change(self, record: PartitionRecord) -> None:
+        index = record.partition_id
+        replica = self.replicas.get(TOPIC_ID, index)
+        if replica is None:
+            log = self.logs[index] = Log.open(
+                self.root / f"{TOPIC}-{index}",
+                LogConfig(min_insync_replicas=self.controller.min_isr, segment_bytes=4000),
+                now_ms=lambda: 1_700_000_000_000,
+                open_files=OpenFiles(files=self.files),
+            )
+            log.advance_high_watermark(min(self.high_watermarks.get(index, 0), log.log_end_offset))
+            replica = Replica(self.replicas, TOPIC, TOPIC_ID, index, log, self.notify)
+            self.replicas.add(replica)
+        replica.change(
+            View(
+                record.leader,
+                record.leader_epoch,
+                record.partition_epoch,
+                record.replicas,
+                record.isr,
+            )
+        )
+        if replica.leading is not None:
+            self.watch.leads(self, replica)
+
+    def notify(self) -> None:
+        changed, self.changed = self.changed, trio.Event()
+        changed.set()
+
+    # -- serving
+
+    async def serve(self, frame: bytes) -> bytes:
+        request = decode_request(frame)
+        if isinstance(request.body, fetch.FetchRequest):
+            answer: Any = await self.fetch(request.body)
+        elif isinstance(request.body, list_offsets.ListOffsetsRequest):
+            answer = self.list_offsets(request.body)
+        else:
+            answer = versions_of(SERVED)
+        return join(
+            encode_response(request.api_key, request.api_version, request.correlation_id, answer)
+        )
+
+    async def fetch(self, request: fetch.FetchRequest) -> fetch.FetchResponse:
+        """Without sessions, as a leader may: every Fetch names everything then."""
+        if request.session_id:
+            return fetch.FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+        answers = [self.read(request, wanted, True) for wanted in request.topics[0].partitions]
+        with trio.move_on_after(request.max_wait_ms / 1000):
+            while not any(
+                each.records or each.error_code or each.diverging_epoch.epoch >= 0
+                for each in answers
+            ):
+                await self.changed.wait()
+                answers = [
+                    self.read(request, wanted, False) for wanted in request.topics[0].partitions
+                ]
+        return fetch.FetchResponse(
+            error_code=0,
+            responses=[fetch.FetchableTopicResponse(topic_id=TOPIC_ID, partitions=answers)],
+        )
+
+    def read(
+        self, request: fetch.FetchRequest, wanted: fetch.FetchPartition, is_first: bool
+    ) -> fetch.PartitionData:
+        replica = self.replicas.get(TOPIC_ID, wanted.partition)
+        try:
+            if replica is None:
+                raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
+            answer = replica_fetch.read(
+                replica,
+                wanted,
+                replica_id=request.replica_state.replica_id,
+                broker_epoch=request.replica_state.replica_epoch,
+                max_bytes=2000,
+                minimum_one_batch=True,
+                is_first=is_first,
+            )
+        except KafkaError as error:
+            return fetch.PartitionData(
+                partition_index=wanted.partition,
+                error_code=error.code,
+                high_watermark=-1,
+                aborted_transactions=None,
+                records=b"",
+            )
+        if answer.records:
+            chunk: Any = answer.records
+            answer.records = chunk.read()
+            chunk.close()
+        return answer
+
+    def list_offsets(
+        self, request: list_offsets.ListOffsetsRequest
+    ) -> list_offsets.ListOffsetsResponse:
+        wanted = request.topics[0].partitions[0]
+        replica = self.replicas.get(TOPIC_ID, wanted.partition_index)
+        partition = list_offsets.ListOffsetsPartitionResponse(
+            partition_index=wanted.partition_index
+        )
+        if replica is None or replica.leading is None:
+            partition.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+        else:
+            log = replica.log
+            partition.offset = (
+                log.log_end_offset if wanted.timestamp == -1 else log.log_start_offset
+            )
+        return list_offsets.ListOffsetsResponse(
+            topics=[list_offsets.ListOffsetsTopicResponse(name=TOPIC, partitions=[partition])]
+        )
+
+    async def produce(self, index: int, value: bytes) -> int:
+        """The offset, once all in-sync replicas have it. Raises KafkaError."""
+        replica = self.replicas.get(TOPIC_ID, index) if self.is_alive else None
+        leading = None if replica is None else replica.leading
+        if replica is None or leading is None:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        if not leading.has_enough:
+            raise KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
+        epoch = leading.leader_epoch
+        batch = build_batch([Record(timestamp=0, value=value)])
+        offset = replica.log.append(batch, leader_epoch=epoch).base_offset
+        replica.appended()
+        self.notify()
+        with trio.fail_after(5):
+            while replica.log.high_watermark <= offset:
+                if replica.leading is not leading or leading.leader_epoch != epoch:
+                    raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+                if not self.is_alive:
+                    raise KafkaError(ErrorCode.BROKER_NOT_AVAILABLE)
+                with trio.move_on_after(0.5):
+                    await self.changed.wait()
+        if replica.leading is not leading or leading.leader_epoch != epoch or not self.is_alive:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        if len(leading.in_sync.maximal) < leading.needed_count:
+            raise KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
+        return offset
+
+
+class AskController:
+    def __init__(self, channel: ControllerChannel) -> None:
+        self.channel = channel
+
+    async def __call__(self, body: object) -> Any:
+        return await self.channel.ask(body, timeout_seconds=1e9)

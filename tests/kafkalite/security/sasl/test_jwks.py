@@ -1,0 +1,115 @@
+"""Keys of a JWKS: from a file, read again when it changes, and from a URL in the background."""
+
+import json
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import jwt
+import pytest
+import trio
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from kafkalite.security.sasl.jwks import FileKeys, KeysUnavailable, RefreshTimes, UrlKeys, open_keys
+
+
+def jwks(*ids: str) -> str:
+    keys: list[dict[str, Any]] = []
+    for key_id in ids:
+        key = rsa.generate_private_key(public_exponent=65537, key_size=2048).public_key()
+        keys.append({**jwt.algorithms.RSAAlgorithm.to_jwk(key, as_dict=True), "kid": key_id})
+    return json.dumps({"keys": keys})
+
+
+def test_keys_of_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "jwks.json"
+    file.write_text(jwks("a"))
+    keys = open_keys(f"file://{file}", RefreshTimes())
+    assert keys.find("a") is not None
+    assert keys.find("b") is None
+    assert keys.find(None) is not None
+    file.write_text(jwks("a", "b"))
+    assert keys.find("b") is not None
+
+
+def test_a_file_that_goes_bad_leaves_the_keys(tmp_path: Path) -> None:
+    file = tmp_path / "jwks.json"
+    file.write_text(jwks("a"))
+    keys = FileKeys(file)
+    file.write_text("nonsense")
+    assert keys.find("a") is not None
+
+
+def test_a_shared_secret_is_no_key(tmp_path: Path) -> None:
+    file = tmp_path / "jwks.json"
+    file.write_text(json.dumps({"keys": [{"kty": "oct", "k": "c2VjcmV0", "kid": "a"}]}))
+    assert FileKeys(file).find("a") is None
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"keys": 5}', '{"keys": [5]}'])
+def test_what_is_no_key_set(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "jwks.json"
+    file.write_text(text)
+    with pytest.raises(KeysUnavailable, match="no JSON Web Key Set"):
+        FileKeys(file)
+
+
+def test_a_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(KeysUnavailable, match="No such file"):
+        FileKeys(tmp_path / "none")
+
+
+@pytest.mark.parametrize("url", ["ftp://x/y", "nothing", "http://"])
+def test_other_urls_are_refused(url: str) -> None:
+    with pytest.raises(ValueError, match="is no URL"):
+        open_keys(url, RefreshTimes())
+
+
+async def until(done: Callable[[], bool]) -> None:
+    for _ in range(1000):
+        if done():
+            return
+        await trio.sleep(0.02)
+
+
+async def test_keys_of_a_url_are_fetched_and_fetched_again() -> None:
+    answers = [jwks("a"), jwks("a", "b")]
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = answers[0].encode()
+            del answers[:-1]
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        url = f"http://127.0.0.1:{server.server_port}/keys"
+        keys = UrlKeys(url, RefreshTimes(refresh=0.05))
+        try:
+            with trio.fail_after(30):
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(keys.run)
+                    await until(lambda: keys.find("b") is not None)
+                    nursery.cancel_scope.cancel()
+            assert keys.find("a") is not None
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+async def test_a_url_that_does_not_answer_is_said_and_tried_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    keys = UrlKeys("http://127.0.0.1:1/keys", RefreshTimes(retry=0.01, retry_max=0.02))
+    with trio.move_on_after(0.3):
+        await keys.run()
+    assert len(caplog.records) > 1
+    assert "cannot fetch http://127.0.0.1:1/keys" in caplog.text

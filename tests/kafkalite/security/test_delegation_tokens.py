@@ -1,0 +1,159 @@
+"""Delegation tokens: their life, and who may do what with them."""
+
+import base64
+import hashlib
+import hmac
+
+import pytest
+
+from kafkalite.requests.principal import Principal
+from kafkalite.security.delegation_tokens import DelegationTokens, TokenRules
+from kafkalite.security.sasl.scram import ScramMechanism
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.messages.stored.delegation_token_record import DelegationTokenRecord
+from kafkalite.wire.messages.stored.remove_delegation_token_record import (
+    RemoveDelegationTokenRecord,
+)
+
+ALICE, BOB, CAROL = (Principal("User", name) for name in ("alice", "bob", "carol"))
+DAY = 86_400_000
+
+
+class Store:
+    """Tokens as the metadata would keep them."""
+
+    def __init__(self, secret: str | None = "key") -> None:
+        self.kept: dict[str, DelegationTokenRecord] = {}
+        self.tokens = DelegationTokens(TokenRules(secret), lambda: self.kept)
+
+    def create(self, max_lifetime_ms: int = -1, now_ms: int = 1_000) -> DelegationTokenRecord:
+        record = self.tokens.create(ALICE, CAROL, [BOB], max_lifetime_ms, now_ms)
+        self.kept[record.token_id] = record
+        return record
+
+    def secret(self, record: DelegationTokenRecord) -> bytes:
+        return self.tokens.hmac_of(record.token_id)
+
+
+def refused(code: ErrorCode) -> pytest.RaisesExc[KafkaError]:
+    return pytest.RaisesExc(KafkaError, check=lambda error: error.code is code)
+
+
+def test_a_token_lives_a_day_and_at_most_a_week() -> None:
+    record = Store().create()
+    assert record.issue_timestamp == 1_000
+    assert record.expiration_timestamp == 1_000 + DAY
+    assert record.max_timestamp == 1_000 + 7 * DAY
+    assert (record.owner, record.requester) == ("User:alice", "User:carol")
+    assert record.renewers == ["User:bob"]
+
+
+def test_a_shorter_life_may_be_asked_for() -> None:
+    record = Store().create(max_lifetime_ms=5)
+    assert record.max_timestamp == record.expiration_timestamp == 1_005
+
+
+def test_its_secret_is_the_hmac_of_its_id() -> None:
+    store = Store()
+    record = store.create()
+    expected = hmac.new(b"key", record.token_id.encode(), hashlib.sha512).digest()
+    assert store.secret(record) == expected
+
+
+def test_without_a_key_there_are_none() -> None:
+    store = Store(secret=None)
+    assert not store.tokens.is_enabled
+    for ask in (
+        store.create,
+        lambda: store.tokens.renew(b"", ALICE, -1, 0),
+        lambda: store.tokens.expire(b"", ALICE, -1, 0),
+    ):
+        with refused(ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED):
+            ask()
+
+
+def test_renewers_are_users() -> None:
+    with refused(ErrorCode.INVALID_PRINCIPAL_TYPE):
+        Store().tokens.create(ALICE, ALICE, [Principal("Group", "x")], -1, 0)
+
+
+@pytest.mark.parametrize("principal", [ALICE, BOB])
+def test_owner_and_renewers_renew(principal: Principal) -> None:
+    store = Store()
+    secret = store.secret(store.create())
+    assert store.tokens.renew(secret, principal, 500, 2_000).expiration_timestamp == 2_500
+    never_longer = store.tokens.renew(secret, principal, -1, 1_000 + DAY)
+    assert never_longer.expiration_timestamp == 1_000 + 2 * DAY
+
+
+def test_others_do_not() -> None:
+    store = Store()
+    secret = store.secret(store.create())
+    for change in (store.tokens.renew, store.tokens.expire):
+        with refused(ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH):
+            change(secret, CAROL, 1, 2_000)
+        with refused(ErrorCode.DELEGATION_TOKEN_NOT_FOUND):
+            change(b"other", ALICE, 1, 2_000)
+
+
+def test_what_has_ended_is_over() -> None:
+    store = Store()
+    record = store.create(max_lifetime_ms=5)
+    secret = store.secret(record)
+    with refused(ErrorCode.DELEGATION_TOKEN_EXPIRED):
+        store.tokens.renew(secret, ALICE, -1, 1_006)
+    with refused(ErrorCode.DELEGATION_TOKEN_EXPIRED):
+        store.tokens.expire(secret, ALICE, 1, 1_006)
+    assert store.tokens.expired(1_005) == []
+    gone = RemoveDelegationTokenRecord(token_id=record.token_id)
+    assert store.tokens.expired(1_006) == [gone]
+    assert store.tokens.expire(secret, ALICE, -1, 1_006) == gone
+
+
+def test_an_end_may_be_set() -> None:
+    store = Store()
+    secret = store.secret(store.create())
+    ended = store.tokens.expire(secret, ALICE, 7, 2_000)
+    assert isinstance(ended, DelegationTokenRecord)
+    assert ended.expiration_timestamp == 2_007
+
+
+def test_who_sees_a_token() -> None:
+    store = Store()
+    record = store.create()
+    dave = Principal("User", "dave")
+
+    def seen(by: Principal, owners: list[Principal] | None, allowed: bool = False) -> bool:
+        return list(store.tokens.described(by, owners, lambda token: allowed)) == [record]
+
+    assert all(seen(each, None) for each in (ALICE, BOB, CAROL))
+    assert not seen(dave, None)
+    assert seen(dave, None, allowed=True)
+    assert seen(dave, [BOB], allowed=True)
+    assert not seen(dave, [dave], allowed=True)
+
+
+def test_a_token_is_a_password() -> None:
+    store = Store()
+    record = store.create()
+    found = store.tokens.credential(ScramMechanism.SCRAM_SHA_256, record.token_id)
+    assert found is not None
+    assert (found.owner, found.expiry_ms) == ("alice", record.expiration_timestamp)
+    assert store.tokens.credential(ScramMechanism.SCRAM_SHA_256, "other") is None
+    password = base64.b64encode(store.secret(record))
+    salted = hashlib.pbkdf2_hmac("sha256", password, found.credential.salt, 4096)
+    client_key = hmac.digest(salted, b"Client Key", "sha256")
+    assert hashlib.sha256(client_key).digest() == found.credential.stored_key
+
+
+def test_a_removed_token_is_no_password_any_more() -> None:
+    store = Store()
+    record = store.create()
+    store.tokens.credential(ScramMechanism.SCRAM_SHA_512, record.token_id)
+    del store.kept[record.token_id]
+    store.tokens.forget(record.token_id)
+    assert store.tokens.credential(ScramMechanism.SCRAM_SHA_512, record.token_id) is None
+
+
+def test_the_key_is_not_shown() -> None:
+    assert "hush" not in repr(TokenRules("hush"))

@@ -1,0 +1,56 @@
+"""Rules for the names of certificates, with the examples of KIP-371 and Kafka's documentation."""
+
+import pytest
+
+from kafkalite.requests.principal import ANONYMOUS, Principal
+from kafkalite.security.principal_mapping import NoMatchingRule, PrincipalMapper
+
+KAFKAS_EXAMPLE = (
+    "RULE:^CN=(.*?),OU=ServiceUsers.*$/$1/,"
+    "RULE:^CN=(.*?),OU=(.*?),O=(.*?),L=(.*?),ST=(.*?),C=(.*?)$/$1@$2/L,"
+    "RULE:^.*[Cc][Nn]=([a-zA-Z0-9.]*).*$/$1/L,"
+    "DEFAULT"
+)
+
+
+@pytest.mark.parametrize(
+    ("rules", "name", "user"),
+    [
+        ("DEFAULT", "CN=Duke,OU=x", "CN=Duke,OU=x"),
+        ("", "CN=Duke", None),
+        (KAFKAS_EXAMPLE, "CN=serviceuser,OU=ServiceUsers,O=Unknown,C=Unknown", "serviceuser"),
+        (
+            KAFKAS_EXAMPLE,
+            "CN=adminUser,OU=Admin,O=Unknown,L=Unknown,ST=Unknown,C=Unknown",
+            "adminuser@admin",
+        ),
+        (KAFKAS_EXAMPLE, "OU=x, CN=Duke.Of", "duke.of"),
+        (KAFKAS_EXAMPLE, "OU=x", "OU=x"),
+        ("RULE:^CN=(.*?),.*$/$1/U", "CN=duke,OU=x", "DUKE"),
+        ("RULE:^CN=(.*?),.*$/$1/L", "CN=DUKE", None),
+        # A group that is not there is text; a longer number gives back what it need not have.
+        ("RULE:^CN=(.*)$/$1@$2/", "CN=a", "a@$2"),
+        ("RULE:^CN=(.*)$/$12/", "CN=a", "a2"),
+        (r"RULE:^cn=(.*?),ou=(.*?)$/$1@$2/,  RULE:^x\/y$/z/", "x/y", "z"),
+        ("RULE:^CN=(?<cn>.*)$/$1/", "CN=named", "named"),
+    ],
+)
+def test_the_first_rule_that_matches_counts(rules: str, name: str, user: str | None) -> None:
+    mapper = PrincipalMapper(rules)
+    if user is None:
+        with pytest.raises(NoMatchingRule):
+            mapper.name(name)
+    else:
+        assert mapper.name(name) == user
+
+
+@pytest.mark.parametrize("rules", ["nonsense", "RULE:a", "RULE:(/$1/", "DEFAULT,broken"])
+def test_a_rule_that_cannot_be_read_is_refused(rules: str) -> None:
+    with pytest.raises(ValueError, match="Invalid rule"):
+        PrincipalMapper(rules)
+
+
+def test_without_a_certificate_one_is_anonymous() -> None:
+    mapper = PrincipalMapper("DEFAULT")
+    assert mapper.principal(None) == ANONYMOUS
+    assert mapper.principal("CN=a") == Principal("User", "CN=a")

@@ -1,0 +1,114 @@
+"""Which quota a client has, whom it is measured with, and how long it waits."""
+
+from math import inf
+
+import pytest
+
+from kafkalite.security.quotas import (
+    CONNECTION_CREATION_RATE,
+    PRODUCER_BYTE_RATE,
+    ClientQuota,
+    ConnectionRates,
+    Entity,
+)
+from kafkalite.security.rates import Window
+
+WINDOW = Window()
+ALICE: Entity = (("user", "alice"),)
+LEVELS: list[Entity] = [
+    (("client-id", "app"), ("user", "alice")),
+    (("client-id", None), ("user", "alice")),
+    ALICE,
+    (("client-id", "app"), ("user", None)),
+    (("client-id", None), ("user", None)),
+    (("user", None),),
+    (("client-id", "app"),),
+    (("client-id", None),),
+]
+
+
+def quota(entities: dict[Entity, float]) -> ClientQuota:
+    made = ClientQuota(PRODUCER_BYTE_RATE, WINDOW)
+    made.replace({entity: {PRODUCER_BYTE_RATE: limit} for entity, limit in entities.items()})
+    return made
+
+
+@pytest.mark.parametrize("level", range(8))
+def test_the_most_specific_quota_counts(level: int) -> None:
+    made = quota({entity: 10.0 + number for number, entity in enumerate(LEVELS) if number >= level})
+    assert made.limit("alice", "app") == 10.0 + level
+
+
+def test_without_a_quota_nothing_is_measured() -> None:
+    made = quota({})
+    assert not made.is_active
+    assert made.limit("alice", "app") == inf
+    assert made.record("alice", "app", 1e12, 0) == 0
+
+
+def test_quotas_of_other_kinds_do_not_count() -> None:
+    made = ClientQuota(PRODUCER_BYTE_RATE, WINDOW)
+    made.replace({ALICE: {"consumer_byte_rate": 1.0}})
+    assert not made.is_active
+
+
+def test_clients_of_one_user_share_its_quota() -> None:
+    made = quota({ALICE: 100.0})
+    assert made.record("alice", "one", 1000, 0) == 0
+    assert made.record("alice", "two", 500, 0) == 5_000
+    assert made.record("bob", "one", 10**9, 0) == 0
+
+
+def test_clients_by_the_default_client_id_have_one_each() -> None:
+    made = quota({(("client-id", None),): 100.0})
+    assert made.record("alice", "one", 1500, 0) == 5_000
+    assert made.record("alice", "two", 1000, 0) == 0
+
+
+def test_a_new_limit_counts_at_once_for_what_was_measured() -> None:
+    made = quota({ALICE: 100.0})
+    made.record("alice", "a", 1500, 0)
+    made.replace({ALICE: {PRODUCER_BYTE_RATE: 150.0}})
+    assert made.record("alice", "a", 0, 0) == 0
+    made.replace({})
+    assert made.record("alice", "a", 10**9, 0) == 0
+
+
+def test_what_was_not_used_is_given_back() -> None:
+    made = quota({ALICE: 100.0})
+    made.record("alice", "a", 1500, 0)
+    made.unrecord("alice", "a", 1500, 0)
+    assert made.record("alice", "a", 1000, 0) == 0
+
+
+def test_the_most_in_a_window() -> None:
+    assert quota({ALICE: 100.0}).most_in_window("alice", "a") == 1000.0
+
+
+def test_tokens_are_per_client_and_come_back() -> None:
+    made = quota({ALICE: 2.0})
+    now = 10**9
+    assert made.tokens_short_ms("alice", "a", now) == 0
+    made.take_tokens("alice", "a", 24, now)
+    assert made.tokens_short_ms("alice", "b", now) == 1_000
+    assert made.tokens_short_ms("alice", "b", now + 1_000) == 0
+    assert made.tokens_short_ms("bob", "b", now) == 0
+
+
+def test_connections_by_address() -> None:
+    rates = ConnectionRates(WINDOW)
+    rates.replace(
+        {
+            (("ip", "10.0.0.1"),): {CONNECTION_CREATION_RATE: 1.0},
+            (("ip", None),): {CONNECTION_CREATION_RATE: 1000.0},
+        }
+    )
+    waits = [rates.throttle_ms("10.0.0.1", 0) for _ in range(12)]
+    assert waits[:10] == [0] * 10
+    assert waits[10:] == [1_000, 1_000]  # 11 in ten seconds: one too many each time
+    assert rates.throttle_ms("10.0.0.2", 0) == 0
+
+
+def test_without_a_rate_anybody_may_connect() -> None:
+    rates = ConnectionRates(WINDOW)
+    assert all(rates.throttle_ms("h", 0) == 0 for _ in range(1000))

@@ -1,0 +1,151 @@
+"""Parsers and builders of rows, generated from the declarations.
+
+A row is a struct as a tuple: the values of all declared fields, in the order of the declaration. It has
+the same shape in every version: a field that the version does not have is at its default. Arrays are
+lists of rows or of plain values. Heartbeat 4, read:
+
+    def parse(buf, pos, end):
+        ...
+        group_id0 = buf[pos : (pos := pos + n - 1)].decode()
+        ...
+        return (group_id0, generation_id0, member_id0, group_instance_id0)
+
+No object is made of a struct but the tuple, and none of its fields is looked up by name. Unknown tagged
+fields are passed over.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+from uuid import UUID
+
+from kafkalite.wire.compile_build import Builder, BuilderWriter
+from kafkalite.wire.compile_parse import Parser, ParserWriter
+from kafkalite.wire.fields import NO_UUID
+from kafkalite.wire.parse_support import skip_tags
+from kafkalite.wire.rows import default_row, default_value
+from kafkalite.wire.schema import Field, fields_of
+
+
+def _expression(value: object) -> str:
+    """A default as Python source; a UUID's is `NO_UUID`."""
+    if isinstance(value, tuple):
+        items = cast("tuple[object, ...]", value)
+        return f"({' '.join(f'{_expression(each)},' for each in items)})"
+    return "NO_UUID" if isinstance(value, UUID) else repr(value)
+
+
+class RowParserWriter(ParserWriter):
+    """Writes a parser whose structs are tuples of local variables."""
+
+    def __init__(
+        self, version: int, *, flexible: bool, in_memoryview: bool, counted: bool = False
+    ) -> None:
+        super().__init__(version, flexible=flexible, in_memoryview=in_memoryview, counted=counted)
+        self.names["NO_UUID"] = NO_UUID
+        self.names["skip_tags"] = skip_tags
+
+    def target(self, field: Field, depth: int) -> str:
+        return f"{field.name}{depth}"
+
+    def struct(self, class_: type[Any], depth: int) -> str:
+        values: list[str] = []
+        tagged: list[Field] = []
+        for field in fields_of(class_):
+            if not field.is_in(self.version):
+                values.append(_expression(default_value(field)))
+                continue
+            values.append(self.target(field, depth))
+            if field.tag is None:
+                self.field(field, values[-1], depth)
+            else:
+                tagged.append(field)
+        if self.flexible:
+            self.row_tags(class_, tagged, depth)
+        return f"({' '.join(f'{value},' for value in values)})"
+
+    def row_tags(self, class_: type[Any], tagged: list[Field], depth: int) -> None:
+        """A tag section: its declared fields as local variables."""
+        take = ", take" if self.counted else ""
+        targets = "".join(f", {self.target(field, depth)}" for field in tagged)
+
+        def tags(count_and_pos: str) -> None:
+            function = self.tag_parser(class_) if tagged else "skip_tags"
+            self.write(f"    pos{targets} = {function}(buf, {count_and_pos}, end{take})")
+
+        for field in tagged:
+            self.write(f"{self.target(field, depth)} = {_expression(default_value(field))}")
+        self.tag_section(tags, None)
+
+    def tag_parser(self, class_: type[Any]) -> str:
+        tagged = [
+            field
+            for field in fields_of(class_)
+            if field.tag is not None and field.is_in(self.version)
+        ]
+        targets = [self.target(field, 0) for field in tagged]
+        defaults = [_expression(default_value(field)) for field in tagged]
+        return self.tag_function(
+            class_,
+            "",
+            begin=[f"{target} = {value}" for target, value in zip(targets, defaults, strict=True)],
+            unknown=[],
+            end=[f"return pos, {', '.join(targets)}"],
+        )
+
+
+class RowBuilderWriter(BuilderWriter):
+    """Writes a builder that takes tuples apart into local variables."""
+
+    def value_of(self, field: Field, depth: int) -> str:
+        return f"{field.name}{depth}"
+
+    def instance(self, class_: type[Any], depth: int) -> str:
+        return "".join(f"{self.value_of(field, depth)}, " for field in fields_of(class_)).strip()
+
+    def differs(self, field: Field, value: str) -> str:
+        default = field.default
+        if isinstance(default, type):
+            return f"{value} != {_expression(default_row(default))}"
+        if isinstance(default, list):
+            return value if field.nullable_since is None else f"({value} is None or {value})"
+        return super().differs(field, value)
+
+    def tags(self, class_: type[Any], tagged: list[Field], depth: int) -> None:
+        if not tagged:
+            self.run.append(("x", ""))
+            return
+        self.end_run()
+        values = [self.value_of(field, depth) for field in tagged]
+        conditions = [
+            self.differs(field, value) for field, value in zip(tagged, values, strict=True)
+        ]
+        self.write(f"if {' or '.join(conditions)}:")
+        self.write(f"    {self.tag_builder(class_, tagged)}(add, {', '.join(values)})")
+        self.write("else:")
+        self.write('    add(b"\\0")')
+
+    def tag_builder(self, class_: type[Any], tagged: list[Field]) -> str:
+        values = ", ".join(self.value_of(field, 0) for field in tagged)
+        return self.tag_function(class_, tagged, f"put, {values}", [])
+
+
+def compile_row_parser(
+    class_: type[Any],
+    version: int,
+    *,
+    flexible: bool,
+    in_memoryview: bool,
+    whole: bool = True,
+    counted: bool = False,
+) -> Parser:
+    """A function from (buffer, position, end of buffer) to a row, otherwise like `compile_parser`."""
+    writer = RowParserWriter(
+        version, flexible=flexible, in_memoryview=in_memoryview, counted=counted
+    )
+    return writer.compile(class_, whole=whole)
+
+
+def compile_row_builder(class_: type[Any], version: int, *, flexible: bool) -> Builder:
+    """A function that appends a row to (parts of the last chunk, chunks before it)."""
+    return RowBuilderWriter(version, flexible=flexible).compile(class_)

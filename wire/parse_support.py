@@ -1,0 +1,106 @@
+"""What generated parsers call: varints, tag sections, topic ids, and the count of what a frame is made of."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, Final
+from uuid import UUID
+
+from kafkalite.wire.fields import MAX_ELEMENTS, MAX_STRING_BYTES
+
+
+class Odd(Exception):
+    """Not for the fast path."""
+
+
+class TooManyElements(Exception):
+    """Not for the declared way, either: that would take a minute to find out the same."""
+
+
+# What a generated parser may end in, given input that is not for it.
+PARSE_ODDITIES: Final = (Odd, IndexError, ValueError, struct.error)
+
+
+class Count:
+    """How many array elements and tagged fields a frame may still have."""
+
+    __slots__ = ("left",)
+
+    def __init__(self) -> None:
+        self.left = MAX_ELEMENTS
+
+    def take(self, count: int) -> None:
+        self.left -= count
+        if self.left < 0:
+            raise TooManyElements
+
+
+def counting() -> Callable[[int], None]:
+    return Count().take
+
+
+def long_varint(buf: Any, pos: int) -> tuple[int, int]:
+    """A varint whose first byte, read already, said that there are more; one in needless length is odd."""
+    value = buf[pos - 1] & 0x7F
+    for shift in (7, 14, 21, 28):
+        byte = buf[pos]
+        pos += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            if value < 0x80:
+                raise Odd
+            return value, pos
+    raise Odd
+
+
+def long_string(buf: Any, pos: int) -> tuple[int, int]:
+    """The compact length of a string, likewise."""
+    value, pos = long_varint(buf, pos)
+    if value > MAX_STRING_BYTES + 1:
+        raise Odd
+    return value, pos
+
+
+def varint(buf: Any, pos: int) -> tuple[int, int]:
+    value = buf[pos]
+    return (value, pos + 1) if value < 0x80 else long_varint(buf, pos + 1)
+
+
+def unknown_tags(
+    buf: Any, count: int, pos: int, take: Callable[[int], None] | None = None
+) -> tuple[tuple[tuple[int, bytes], ...], int]:
+    """A tag section of which nothing is declared."""
+    if count > 127:
+        raise Odd
+    if take is not None:
+        take(count)
+    tags: list[tuple[int, bytes]] = []
+    for _ in range(count):
+        tag, pos = varint(buf, pos)
+        size, pos = varint(buf, pos)
+        tags.append((tag, bytes(buf[pos : pos + size])))
+        pos += size
+    return tuple(tags), pos
+
+
+def skip_tags(
+    buf: Any, count: int, pos: int, end: int, take: Callable[[int], None] | None = None
+) -> int:
+    """Where a tag section ends of which nothing is declared and nothing is kept."""
+    if count > 127:
+        raise Odd
+    if take is not None:
+        take(count)
+    for _ in range(count):
+        _, pos = varint(buf, pos)
+        size, pos = varint(buf, pos)
+        pos += size
+    return pos
+
+
+@lru_cache(maxsize=4096)
+def uuid_of(encoded: bytes) -> UUID:
+    """Topic ids come again and again, and a UUID takes a microsecond to make."""
+    return UUID(bytes=encoded)

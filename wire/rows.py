@@ -1,0 +1,56 @@
+"""Rows: a struct as a tuple of all its declared fields, in the order of the declaration.
+
+A row has the same shape in every version of its message: a field that the version does not have is at
+its default. Arrays are lists of rows or of plain values. What the hot APIs are handed, and hand back:
+
+    transactional_id, acks, timeout_ms, topics = request        # a ProduceRequest as a row
+
+Unknown tagged fields are not in rows. Parsers and builders of rows are generated (compile_rows.py); here
+is what ties rows to messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from kafkalite.wire.schema import Field, Shape, fields_of
+
+
+def default_row(class_: type[Any]) -> tuple[Any, ...]:
+    """A struct whose fields are all at their defaults."""
+    return tuple(default_value(field) for field in fields_of(class_))
+
+
+def default_value(field: Field) -> Any:
+    """The default of a field, in a row."""
+    if isinstance(field.default, type):
+        return default_row(field.default)
+    return field.make_default()
+
+
+def rows_of(message: object) -> tuple[Any, ...]:
+    """A message as a row."""
+    return tuple(
+        _converted(field, getattr(message, field.name), rows_of)
+        for field in fields_of(type(message))
+    )
+
+
+def message_of_row(class_: Any, row: tuple[Any, ...]) -> Any:
+    """A row as a message. Raises ValueError if the row has not the fields of the class."""
+    message = class_()
+    for field, value in zip(fields_of(class_), row, strict=True):
+        convert = partial(message_of_row, field.element)
+        setattr(message, field.name, _converted(field, value, convert))
+    return message
+
+
+def _converted(field: Field, value: Any, convert: Callable[[Any], Any]) -> Any:
+    if value is None:
+        return None
+    is_struct = isinstance(field.element, type)
+    if field.shape is Shape.ARRAY:
+        return [convert(each) for each in value] if is_struct else list(value)
+    return convert(value) if is_struct else value
