@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 SPARK_VENV := .venv-spark
 SPARK_BIN := $(SPARK_VENV)/bin
 
-.PHONY: run test lint unit conformance pipelines prove crash differential fuzz report bench demo docs wheel clean help
+.PHONY: run test lint unit slow conformance pipelines prove crash differential fuzz report bench demo docs wheel clean help
 
 help: ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -15,7 +15,7 @@ help: ## what there is
 run: $(VENV)/.installed ## start a broker on 127.0.0.1:9092, data in ./kafkalite-data
 	@exec $(BIN)/kafkalite --data-dir ./kafkalite-data
 
-test: lint unit conformance pipelines ## all checks and all tests, the JVM ones included
+test: lint unit slow conformance pipelines ## all checks and all tests, the JVM ones included
 
 lint: $(VENV)/.installed-test ## ruff, import-linter, mypy, pyright
 	$(BIN)/ruff check .
@@ -24,14 +24,17 @@ lint: $(VENV)/.installed-test ## ruff, import-linter, mypy, pyright
 	$(BIN)/mypy
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
-unit: $(VENV)/.installed-test ## the tests of each room
-	$(BIN)/python -m pytest -q -n auto
+unit: $(VENV)/.installed-test ## the tests of each room, without the long ones: about a minute
+	$(BIN)/python -m pytest -q -n auto -m "not slow"
+
+slow: $(VENV)/.installed-test ## the long ones: crashes at every operation, ten thousand partitions
+	$(BIN)/python -m pytest -q -n auto -m slow
 
 conformance: $(VENV)/.installed-test java-if-any ## real clients against a started kafkalite
 	$(BIN)/python -m pytest -q -n 2 --dist loadgroup --no-loadscope-reorder conformance
 
 pipelines: $(SPARK_VENV)/.installed-test java-if-any ## kafkalite.spark: the source, the sink, the pipelines
-	ROWS=$(ROWS) $(SPARK_BIN)/python -m pytest -q $(if $(ROWS),-o faulthandler_timeout=0) -n 2 --dist loadfile tests/spark conformance/pipelines
+	ROWS=$(ROWS) $(SPARK_BIN)/python -m pytest -q $(if $(ROWS),-o faulthandler_timeout=0) -n 2 --dist loadfile tests/kafkalite/spark conformance/pipelines
 
 prove: $(VENV)/.installed-test java ## exactly once, whatever is killed, for SECONDS=1200
 	$(BIN)/python -m conformance.exactly_once_soak --seconds $(or $(SECONDS),1200)

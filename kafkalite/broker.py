@@ -33,7 +33,7 @@ from kafkalite.replica.partition_logs import PartitionLogs
 from kafkalite.replica.replica_moves import ReplicaMoves
 from kafkalite.replica.topics import Topics
 from kafkalite.server.dispatch import Dispatcher
-from kafkalite.server.gates import FaultGate, Gates
+from kafkalite.server.gates import Gate, Gates
 from kafkalite.server.listener import (
     Connections,
     Listener,
@@ -351,7 +351,7 @@ class Broker:
         """Listen with these, which are bound to the addresses that it was opened with."""
         self.listeners = list(listeners)
 
-    def set_fault_gate(self, fault: FaultGate | None) -> None:
+    def set_fault_gate(self, fault: Gate | None) -> None:
         """Have requests pass this gate, or none, from the next one on."""
         self._gates = replace(self._gates, fault=fault)
         self._dispatcher.set_gates(self._gates)

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kafkalite.log.cleaned_transactions import CleanedTransactions
 from kafkalite.log.files import CLEANED_SUFFIX, SWAP_SUFFIX
 from kafkalite.log.open_files import FileSlice
-from kafkalite.log.producer_state import ProducerEntry
+from kafkalite.log.producer_entry import ProducerEntry
 from kafkalite.log.retention import delete_segments
 from kafkalite.log.segment import LogSegment
 from kafkalite.wire.compression import compress

@@ -51,21 +51,17 @@ class LogConfig:
     log_append_time: bool = field(init=False, compare=False)
     # A compacted topic's segment rolls in time for the cleaner to keep max.compaction.lag.ms.
     max_segment_ms: int = field(init=False, compare=False)
-    # Whether batches go into the log as they are, and are visible at once (own_append.py).
+    # Whether batches go into the log as they come, neither stamped nor compressed anew.
     keeps_batches: bool = field(init=False, compare=False)
-    # The same for those of clients, looked at from outside only (plain_append.py).
-    takes_plain_batches: bool = field(init=False, compare=False)
+    # Whether single records may be refused for what the batch's header does not tell.
+    checks_records: bool = field(init=False, compare=False)
+    # No batch may be larger.
+    max_batch_bytes: int = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
         compact = "compact" in self.cleanup_policy
         is_limited = compact and self.max_compaction_lag_ms > 0
         log_append_time = self.message_timestamp_type == "LogAppendTime"
-        keeps_batches = (
-            self.compression_type == "producer"
-            and not log_append_time
-            and self.flush_messages == FOREVER
-            and not self.visible_after_flush
-        )
         for name, value in (
             ("compact", compact),
             ("delete", "delete" in self.cleanup_policy),
@@ -74,10 +70,11 @@ class LogConfig:
                 "max_segment_ms",
                 min(self.max_compaction_lag_ms, self.segment_ms) if is_limited else self.segment_ms,
             ),
-            ("keeps_batches", keeps_batches),
             (
-                "takes_plain_batches",
-                keeps_batches and not compact and self.message_timestamp_before_max_ms == FOREVER,
+                "keeps_batches",
+                self.compression_type == "producer" and not log_append_time,
             ),
+            ("checks_records", compact or self.message_timestamp_before_max_ms != FOREVER),
+            ("max_batch_bytes", min(self.max_message_bytes, self.segment_bytes)),
         ):
             object.__setattr__(self, name, value)

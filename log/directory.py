@@ -50,6 +50,7 @@ from kafkalite.log.meta_properties import (
     write_meta_properties,
 )
 from kafkalite.log.open_files import OpenFiles
+from kafkalite.log.opening import open_log
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
 _logger = logging.getLogger(__name__)
@@ -239,7 +240,7 @@ class LogDirectory:
             self.files.make_directory(path)
             if topic_id is not None:
                 self._keep_topic_id(path, topic_id)
-            log = Log.open(
+            log = open_log(
                 path,
                 config,
                 now_ms=self.now_ms,

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafkalite.log.open_files import FileSlice
+from kafkalite.log.retention import unlink_deleted
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -73,3 +74,56 @@ class Flush:
         """Let go of the files; nothing counts as flushed."""
         for held in self._slices:
             held.close()
+
+
+def flush(log: Log) -> None:
+    """Everything onto the disk. Raises KafkaError(KAFKA_STORAGE_ERROR)."""
+    begun = begin_flush(log, None)
+    if begun is not None:
+        try:
+            begun.run()
+        except OSError as error:
+            raise begun.fail(error) from error
+        begun.complete()
+
+
+def is_flush_due(log: Log, now_ms: int) -> bool:
+    """Whether flush.ms has passed with something unflushed."""
+    return (
+        log.recovery_point < log.log_end_offset
+        and now_ms - log.last_flush_ms >= log.config.flush_ms
+    )
+
+
+def has_unflushed_roll(log: Log) -> bool:
+    """Whether a segment that rolled is not wholly on the disk."""
+    return log.recovery_point < log.segments.active.base_offset
+
+
+def begin_flush(log: Log, up_to: int | None) -> Flush | None:
+    """A flush up to an offset, the log's end if None; None if all is flushed. Raises KafkaError."""
+    log.check_online()
+    offset = log.log_end_offset if up_to is None else up_to
+    if log.recovery_point >= offset:
+        return None
+    try:
+        return Flush(log, offset)
+    except OSError as error:
+        raise log.storage_error(error) from error
+
+
+def close(log: Log, *, sync: bool) -> None:
+    """Write what is not written yet, and let go of the files. Raises KafkaError(KAFKA_STORAGE_ERROR)."""
+    try:
+        if log.offline_reason is None:
+            log.segments.active.finish_indexes()
+            if sync:
+                flush(log)
+            log.producer_state.end_offset = log.log_end_offset
+            log.snapshots.take(log.producer_state)
+            log.leader_epochs.write()
+            unlink_deleted(log, now_ms=None)
+    except OSError as error:
+        raise log.storage_error(error) from error
+    finally:
+        log.close_files()

@@ -12,51 +12,56 @@ below the last stable offset is decided. Source: Kafka's UnifiedLog and LocalLog
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable
-from contextlib import suppress
+import errno
+import logging
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from struct import Struct
+from typing import Final
 
-from kafkalite.log import retention
+from kafkalite.log import flushing, reading, retention, rolling
+from kafkalite.log.acceptance import AcceptedBatch, accept, as_accepted
+from kafkalite.log.append_info import AppendInfo, as_duplicate
 from kafkalite.log.config import LogConfig
-from kafkalite.log.files import deleted_directory
+from kafkalite.log.files import deleted_directory, parse_partition_directory, without_future
 from kafkalite.log.flushing import Flush
 from kafkalite.log.open_files import OpenFiles
-from kafkalite.log.producer_state import (
-    AppendOrigin,
-    CompletedTransaction,
-    VerificationGuard,
-)
-from kafkalite.log.reading import LogReader, ReadResult
-from kafkalite.log.recovery import LoadedLog, LogLoader
-from kafkalite.log.segment import LogSegment
+from kafkalite.log.producer_state import AppendOrigin, CompletedTransaction
+from kafkalite.log.reading import ReadResult
+from kafkalite.log.recovery import LoadedLog, replay_producers
+from kafkalite.log.segment import LogSegment, TimestampAndOffset
 from kafkalite.log.transaction_index import AbortedTransaction
-from kafkalite.log.validation import Validated, validate
-from kafkalite.wire.control_records import EndTransactionMarker, read_end_transaction_marker
+from kafkalite.log.trusted_records import Pair, trusted_batch
+from kafkalite.log.validation import validate
+from kafkalite.log.verification import VerificationGuard
+from kafkalite.wire.control_records import read_end_transaction_marker
 from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.record_batch import NO_TIMESTAMP, RecordBatch, iterate_batches
+from kafkalite.wire.record_batch import (
+    LOG_OVERHEAD,
+    NO_PRODUCER_ID,
+    RecordBatch,
+    iterate_batches,
+)
 
 __all__ = ["AppendInfo", "AppendOrigin", "Log", "ReadResult"]
 
-PRODUCER_ID_EXPIRATION_MS = 86_400_000
+_logger = logging.getLogger(__name__)
 
 
-class AppendInfo(NamedTuple):
-    """What became of an append; offsets of the first time when it was a retry (`is_duplicate`)."""
+# A full disk or too many open files pass; anything else is a broken disk, and its logs go offline.
+_PASSING_ERRORS: Final = frozenset(
+    (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR)
+)
 
-    base_offset: int
-    last_offset: int
-    log_append_time_ms: int
-    log_start_offset: int
-    max_timestamp: int = NO_TIMESTAMP
-    record_count: int = 0
-    size_bytes: int = 0
-    is_duplicate: bool = False
+# What a leader writes before the magic: offset, length, leader epoch.
+_pack_head = Struct(">qii").pack
 
 
-class Log(LogReader):
-    """One partition's log. Made by `Log.open`; read as `LogReader` says."""
+class Log:
+    """One partition's log. Made by `open_log`.
+
+    Methods raise KafkaError(KAFKA_STORAGE_ERROR) when the disk fails, besides what they say themselves.
+    """
 
     def __init__(
         self,
@@ -68,7 +73,26 @@ class Log(LogReader):
         now_ms: Callable[[], int],
         on_failure: Callable[[OSError], None] | None,
     ) -> None:
-        super().__init__(directory, config, loaded, open_files, on_failure=on_failure)
+        self.directory = directory
+        self.name = without_future(directory.name)
+        self.topic, self.partition = parse_partition_directory(self.name) or (self.name, 0)
+        self.config = config
+        self.open_files = open_files
+        self.files = open_files.files
+        self.segments = loaded.segments
+        self.leader_epochs = loaded.leader_epochs
+        self.producer_state = loaded.producer_state
+        self.snapshots = loaded.snapshots
+        self.log_start_offset = loaded.log_start_offset
+        self.log_end_offset = loaded.log_end_offset
+        self.recovery_point = loaded.recovery_point
+        # Moved by `advance_high_watermark`; what is below may be read.
+        self.high_watermark = loaded.log_start_offset
+        # Why the log takes and gives nothing any more; None while all is well.
+        self.offline_reason: str | None = None
+        self._first_unstable_offset: int | None = None
+        self.update_first_unstable()
+        self._on_failure = on_failure
         self.now_ms = now_ms
         self.last_flush_ms = now_ms()
         # Segments that are out of the log and not yet off the disk: (when to unlink, segment).
@@ -77,57 +101,88 @@ class Log(LogReader):
         self.on_flushed: Callable[[], None] | None = None
         # Who cleans the log now; set to None, they stop.
         self.cleaning: object | None = None
-        self._roll_jitter_ms = self._random_jitter()
-
-    @classmethod
-    def open(
-        cls,
-        directory: Path,
-        config: LogConfig,
-        *,
-        now_ms: Callable[[], int],
-        open_files: OpenFiles | None = None,
-        log_start_offset: int = 0,
-        recovery_point: int = 0,
-        clean_shutdown: bool = False,
-        on_failure: Callable[[OSError], None] | None = None,
-    ) -> Log:
-        """Open a log, new or old, and recover it if need be.
-
-        Args:
-            directory: `topic-partition`; made if it is not there.
-            now_ms: the clock, milliseconds since 1970.
-            open_files: shared by all logs of a broker, for the limit on descriptors.
-            log_start_offset, recovery_point: as checkpointed; 0 if never.
-            clean_shutdown: whether the last broker closed the log: if so nothing is scanned.
-            on_failure: told of a broken disk, once.
-
-        Raises:
-            OSError: the directory cannot be read or written.
-            KafkaError(CORRUPT_MESSAGE): a part of the log that must be whole is not.
-        """
-        open_files = OpenFiles() if open_files is None else open_files
-        open_files.files.make_directory(directory)
-        loaded = LogLoader(
-            directory,
-            open_files,
-            now_ms=now_ms(),
-            index_interval_bytes=config.index_interval_bytes,
-            log_start_offset=log_start_offset,
-            recovery_point=recovery_point,
-            clean_shutdown=clean_shutdown,
-        ).load()
-        return cls(
-            directory,
-            config,
-            loaded,
-            open_files,
-            now_ms=now_ms,
-            on_failure=on_failure,
-        )
+        self.roll_jitter_ms = rolling.random_jitter_ms(config)
 
     def __repr__(self) -> str:
         return f"Log({self.name}, offsets=[{self.log_start_offset}, {self.log_end_offset}))"
+
+    # -- offsets
+
+    @property
+    def size_bytes(self) -> int:
+        """Of all segments' batches."""
+        return sum(segment.size for segment in self.segments)
+
+    @property
+    def last_stable_offset(self) -> int:
+        """Below it every transaction is decided: what READ_COMMITTED may see."""
+        if self._first_unstable_offset is None:
+            return self.high_watermark
+        return min(self._first_unstable_offset, self.high_watermark)
+
+    @property
+    def visible_end_offset(self) -> int:
+        """How far a replica's log counts for the high watermark: its end, or what it has flushed."""
+        return self.recovery_point if self.config.visible_after_flush else self.log_end_offset
+
+    def advance_high_watermark(self, offset: int) -> None:
+        """Move the high watermark; kept between the log's start and end, and never moved back."""
+        offset = min(offset, self.log_end_offset)
+        if offset > self.high_watermark:
+            self.high_watermark = offset
+            if self.producer_state.has_unstable:
+                self.producer_state.high_watermark_moved(offset)
+                self.update_first_unstable()
+            else:
+                self._first_unstable_offset = None
+
+    def update_first_unstable(self) -> None:
+        """Look again where the first transaction begins that is undecided or not yet replicated."""
+        offset = self.producer_state.first_unstable_offset
+        if offset is not None and offset < self.log_start_offset:
+            offset = self.log_start_offset
+        self._first_unstable_offset = offset
+
+    def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
+        """(epoch, end offset) of the largest epoch up to `epoch`; (-1, -1) if unknown (KIP-320)."""
+        return self.leader_epochs.end_offset(epoch, self.log_end_offset)
+
+    # -- reading (see reading.py)
+
+    def read(
+        self,
+        offset: int,
+        max_bytes: int,
+        *,
+        upper_bound: int,
+        minimum_one_batch: bool = True,
+        with_aborted_transactions: bool = False,
+    ) -> ReadResult:
+        """The batches from the one that holds `offset` on, below `upper_bound`, in one segment.
+
+        Raises:
+            KafkaError: OFFSET_OUT_OF_RANGE, KAFKA_STORAGE_ERROR.
+        """
+        return reading.read(
+            self,
+            offset,
+            max_bytes,
+            upper_bound=upper_bound,
+            minimum_one_batch=minimum_one_batch,
+            with_aborted_transactions=with_aborted_transactions,
+        )
+
+    def aborted_transactions(self, offset: int, upper_bound: int) -> list[AbortedTransaction]:
+        """The aborted transactions with records in [offset, upper_bound), by first offset."""
+        return reading.aborted_transactions(self, offset, upper_bound)
+
+    def offset_for_timestamp(self, timestamp: int) -> TimestampAndOffset | None:
+        """The first record that is not earlier than `timestamp`; None if all are, or there is none."""
+        return reading.offset_for_timestamp(self, timestamp)
+
+    def max_timestamp_offset(self) -> TimestampAndOffset | None:
+        """The first record with the largest timestamp of the log; None if no record has one."""
+        return reading.max_timestamp_offset(self)
 
     # -- appending
 
@@ -148,117 +203,102 @@ class Log(LogReader):
                 OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE,
                 TRANSACTION_COORDINATOR_FENCED, KAFKA_STORAGE_ERROR. Nothing was appended then.
         """
-        self.check_online()
+        if self.offline_reason is not None:
+            self.check_online()
+        config = self.config
         now_ms = self.now_ms()
-        validated = validate(
-            records,
-            self.config,
-            name=self.name,
-            origin=origin,
-            base_offset=self.log_end_offset,
-            leader_epoch=leader_epoch,
-            now_ms=now_ms,
-        )
-        if validated.size > self.config.segment_bytes:
-            raise KafkaError(
-                ErrorCode.RECORD_LIST_TOO_LARGE,
-                f"Message batch size is {validated.size} bytes in append to partition {self.name}, "
-                f"which exceeds the maximum configured segment size of {self.config.segment_bytes}.",
-            )
-        batch = validated.batch
+        batch = accept(records, config, now_ms) if origin is AppendOrigin.CLIENT else None
+        if batch is None:
+            batch = validate(records, config, name=self.name, origin=origin, now_ms=now_ms)
         base_offset = self.log_end_offset
-        marker = None
-        if batch.has_producer_id:
-            if origin is AppendOrigin.CLIENT:
-                duplicate = self.producer_state.find_duplicate(batch)
-                if duplicate is not None:
-                    return AppendInfo(
-                        duplicate.first_offset,
-                        duplicate.last_offset,
-                        duplicate.timestamp,
-                        self.log_start_offset,
-                        is_duplicate=True,
-                    )
-            marker = self._check_producer(batch, origin, verification_guard, transaction_version)
-        self._write(validated, base_offset, leader_epoch, now_ms)
-        if batch.has_producer_id:
-            self._update_producer(batch, marker, base_offset, validated.max_timestamp)
-        self.producer_state.end_offset = self.log_end_offset
-        if self.log_end_offset - self.recovery_point >= self.config.flush_messages:
+        if batch.producer_id == NO_PRODUCER_ID:
+            self._commit(batch, base_offset, leader_epoch, now_ms)
+        elif batch.is_control:
+            marker = read_end_transaction_marker(RecordBatch(records))
+            if marker is not None:
+                self.producer_state.check_marker(batch, marker, base_offset, transaction_version)
+            self._commit(batch, base_offset, leader_epoch, now_ms)
+            if marker is not None:
+                self._complete(self.producer_state.update_marker(batch, marker, base_offset))
+        else:
+            duplicate = self.producer_state.check(
+                batch,
+                base_offset,
+                origin,
+                verification_guard,
+                must_be_verified=config.verify_transactions,
+            )
+            if duplicate is not None:
+                return as_duplicate(duplicate, self.log_start_offset)
+            self._commit(batch, base_offset, leader_epoch, now_ms)
+            self.producer_state.update_data(batch, base_offset)
+            if batch.is_transactional:
+                self.update_first_unstable()
+        end_offset = self.log_end_offset
+        if end_offset - self.recovery_point >= config.flush_messages:
             self.flush()
         return AppendInfo(
             base_offset,
-            validated.last_offset,
-            validated.log_append_time_ms,
+            end_offset - 1,
+            batch.log_append_time_ms,
             self.log_start_offset,
-            validated.max_timestamp,
+            batch.max_timestamp,
             batch.record_count,
-            validated.size,
+            batch.size_bytes,
         )
 
-    def _check_producer(
-        self,
-        batch: RecordBatch,
-        origin: AppendOrigin,
-        guard: VerificationGuard | None,
-        transaction_version: int,
-    ) -> EndTransactionMarker | None:
-        state = self.producer_state
-        offset = self.log_end_offset
-        if batch.is_control:
-            marker = read_end_transaction_marker(batch)
-            if marker is not None:
-                state.check_marker(batch, marker, offset, transaction_version)
-            return marker
-        if (
-            self.config.verify_transactions
-            and batch.is_transactional
-            and not state.is_verified(batch, guard)
-        ):
-            raise KafkaError(
-                ErrorCode.INVALID_TXN_STATE, "Record was not part of an ongoing transaction"
-            )
-        state.check_data(batch, offset, origin)
-        return None
+    def append_trusted(self, pairs: Sequence[Pair], timestamp: int, leader_epoch: int) -> int:
+        """Append keys and values that this process made itself, as one batch; its base offset.
 
-    def _update_producer(
-        self,
-        batch: RecordBatch,
-        marker: EndTransactionMarker | None,
-        base_offset: int,
-        max_timestamp: int,
-    ) -> None:
-        if not batch.is_control:
-            self.producer_state.update_data(batch, base_offset, max_timestamp)
-            if batch.is_transactional:
-                self.update_first_unstable()
-        elif marker is not None:
-            completed = self.producer_state.update_marker(batch, marker, base_offset, max_timestamp)
-            if completed is not None:
-                self._complete_transaction(completed)
+        They never left this process, so they need no validation. A log that stamps or compresses its
+        batches validates them as any others.
 
-    def _complete_transaction(self, completed: CompletedTransaction) -> None:
-        if completed.is_aborted:
-            index = self.segments.active.transaction_index
-            index.append(
-                AbortedTransaction(
-                    completed.producer_id,
-                    completed.first_offset,
-                    completed.last_offset,
-                    self.producer_state.last_stable_offset(completed),
+        Args:
+            pairs: keys and values, at least one; a value of None is a tombstone.
+            timestamp: of every record, in milliseconds.
+
+        Raises:
+            KafkaError: MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE, KAFKA_STORAGE_ERROR.
+        """
+        config = self.config
+        batch = trusted_batch(pairs, timestamp)
+        if not config.keeps_batches or batch.size_bytes > config.max_batch_bytes:
+            head = _pack_head(0, batch.size_bytes - LOG_OVERHEAD, leader_epoch)
+            return self.append(
+                b"".join((head, *batch.buffers)),
+                leader_epoch=leader_epoch,
+                origin=AppendOrigin.COORDINATOR,
+            ).base_offset
+        self.check_online()
+        base_offset = self.log_end_offset
+        self._commit(batch, base_offset, leader_epoch, self.now_ms())
+        if self.log_end_offset - self.recovery_point >= config.flush_messages:
+            self.flush()
+        return base_offset
+
+    def _complete(self, transaction: CompletedTransaction | None) -> None:
+        """Note the transaction that a marker ended, if it ended one."""
+        if transaction is not None:
+            if transaction.is_aborted:
+                self.segments.active.transaction_index.note(
+                    AbortedTransaction(
+                        transaction.producer_id,
+                        transaction.first_offset,
+                        transaction.last_offset,
+                        self.producer_state.last_stable_offset(transaction),
+                    )
                 )
-            )
-            # A failed write is made good by the next one, or by recovery: the marker itself is in the log.
-            with suppress(OSError):
-                index.write()
-        self.producer_state.complete(completed)
+            self.producer_state.complete(transaction)
         self.update_first_unstable()
 
     def start_verification(
         self, producer_id: int, sequence: int, epoch: int, *, supports_epoch_bump: bool
     ) -> VerificationGuard | None:
         """A guard to get verified and then append with; None when the transaction is open already."""
-        return self.producer_state.start_verification(
+        state = self.producer_state
+        if state.has_ongoing_transaction(producer_id, epoch):
+            return None
+        return state.verifications.start(
             producer_id,
             sequence,
             epoch,
@@ -282,83 +322,48 @@ class Log(LogReader):
                     f"Unexpected offset in append to {self.name}: {batch.base_offset} is less than the "
                     f"next offset {self.log_end_offset}",
                 )
-            validated = Validated(
-                batch,
-                (batch.buffer,),
-                batch.size_bytes,
-                batch.last_offset,
-                batch.max_timestamp,
-                NO_TIMESTAMP,
+            self._commit(
+                as_accepted(batch), batch.base_offset, batch.partition_leader_epoch, now_ms
             )
-            self._write(validated, batch.base_offset, batch.partition_leader_epoch, now_ms)
-            completed = self.producer_state.replay(batch)
-            if completed is not None:
-                self._complete_transaction(completed)
-            self.update_first_unstable()
+            self._complete(self.producer_state.replay(batch))
         return self.log_end_offset
 
-    def _write(
-        self, validated: Validated, base_offset: int, leader_epoch: int, now_ms: int
+    def _commit(
+        self, batch: AcceptedBatch, base_offset: int, leader_epoch: int, now_ms: int
     ) -> None:
-        """The batch into the active segment, rolled first if it is full; then the log is longer."""
-        last_offset = validated.last_offset
-        max_timestamp = validated.max_timestamp
+        """Write one batch, index it, and move the log end offset behind it.
+
+        The active segment is rolled first if it is full. Raises KafkaError(KAFKA_STORAGE_ERROR): the
+        log is as it was.
+        """
+        size = batch.size_bytes
+        last_offset = base_offset + batch.last_offset_delta
         try:
             if leader_epoch != self.leader_epochs.latest and leader_epoch >= 0:
                 self.leader_epochs.assign(leader_epoch, base_offset)
             segment = self.segments.active
-            if self.must_roll(segment, validated.size, last_offset, max_timestamp, now_ms):
+            config = self.config
+            timestamp = batch.max_timestamp
+            if segment.must_roll(size, last_offset, timestamp, now_ms, config, self.roll_jitter_ms):
                 segment = self.roll()
             segment.append(
-                validated.buffers,
-                validated.size,
-                base_offset=base_offset,
-                last_offset=last_offset,
-                max_timestamp=max_timestamp,
-                index_interval_bytes=self.config.index_interval_bytes,
+                (_pack_head(base_offset, size - LOG_OVERHEAD, leader_epoch), *batch.buffers),
+                size,
+                base_offset,
+                last_offset,
+                timestamp,
+                config.index_interval_bytes,
             )
         except OSError as error:
             raise self.storage_error(error) from error
-        self.log_end_offset = last_offset + 1
-
-    def must_roll(
-        self, segment: LogSegment, size: int, last_offset: int, timestamp: int, now_ms: int
-    ) -> bool:
-        """Whether a batch of `size` bytes, with this last offset and largest timestamp, needs a new segment."""
-        config = self.config
-        if segment.size > config.segment_bytes - size:
-            return True
-        if not segment.takes_offset(last_offset):
-            return True
-        if not segment.size:
-            return False
-        waited_ms = segment.waited_for_roll_ms(now_ms, timestamp)
-        return waited_ms > config.max_segment_ms - self._roll_jitter_ms or segment.is_index_full(
-            config.segment_index_bytes
-        )
+        self.log_end_offset = self.producer_state.end_offset = last_offset + 1
 
     def roll(self) -> LogSegment:
         """Begin a new segment at the log's end; the old one is finished, and flushed by a later `flush`.
 
-        Raises:
-            OSError: the active segment is as it was.
+        Raises OSError: the active segment is as it was.
         """
-        old = self.segments.active
-        if old.base_offset == self.log_end_offset:
-            return old
-        old.become_inactive()
-        self.producer_state.end_offset = self.log_end_offset
-        self.snapshots.take(self.producer_state)
-        segment = LogSegment.create(
-            self.directory, self.log_end_offset, self.open_files, now_ms=self.now_ms()
-        )
-        self.segments.add(segment)
-        self._roll_jitter_ms = self._random_jitter()
-        return segment
-
-    def _random_jitter(self) -> int:
-        jitter_ms = min(self.config.segment_jitter_ms, self.config.segment_ms)
-        return random.randrange(jitter_ms) if jitter_ms else 0
+        return rolling.roll(self)
 
     # -- what shortens the log
 
@@ -410,73 +415,44 @@ class Log(LogReader):
             raise self.storage_error(error) from error
         self.high_watermark = offset
 
-    def remove_expired_producers(self, expiration_ms: int = PRODUCER_ID_EXPIRATION_MS) -> None:
-        """Forget producers that were silent for long (producer.id.expiration.ms)."""
-        self.producer_state.remove_expired(self.now_ms(), expiration_ms)
+    def ended_at(self, offset: int) -> None:
+        """The log was cut to end at `offset`: all that is known of it follows. Raises OSError."""
+        self.log_end_offset = offset
+        self.log_start_offset = min(self.log_start_offset, offset)
+        self.recovery_point = min(self.recovery_point, offset)
+        self.leader_epochs.truncate_from_end(offset)
+        self.leader_epochs.write()
+        self.producer_state.clear()
+        self.snapshots.remove_behind(offset)
+        self.snapshots.load_latest(self.producer_state, self.segments.first.base_offset)
+        replay_producers(self.segments, self.producer_state, offset)
+        self.producer_state.end_offset = offset
+        self.high_watermark = min(self.high_watermark, offset)
+        self.update_first_unstable()
 
     # -- flushing, closing, deleting
-
-    def is_flush_due(self, now_ms: int) -> bool:
-        """Whether flush.ms has passed with something unflushed."""
-        return (
-            self.recovery_point < self.log_end_offset
-            and now_ms - self.last_flush_ms >= self.config.flush_ms
-        )
-
-    @property
-    def has_unflushed_roll(self) -> bool:
-        """Whether a segment that rolled is not wholly on the disk."""
-        return self.recovery_point < self.segments.active.base_offset
 
     def flush(self) -> None:
         """Everything onto the disk; the recovery point is the log's end then. Blocks for an fsync or more.
 
-        Raises:
-            KafkaError(KAFKA_STORAGE_ERROR): the recovery point is as it was.
+        Raises KafkaError(KAFKA_STORAGE_ERROR): the recovery point is as it was.
         """
-        flush = self.begin_flush()
-        if flush is not None:
-            try:
-                flush.run()
-            except OSError as error:
-                raise flush.fail(error) from error
-            flush.complete()
+        flushing.flush(self)
 
     def begin_flush(self, up_to: int | None = None) -> Flush | None:
         """The same in three steps, of which `run` may be done in a thread; None if all is flushed.
 
         With `up_to`, a segment's base offset, what is before it is flushed.
         """
-        self.check_online()
-        offset = self.log_end_offset if up_to is None else up_to
-        if self.recovery_point >= offset:
-            return None
-        try:
-            return Flush(self, offset)
-        except OSError as error:
-            raise self.storage_error(error) from error
+        return flushing.begin_flush(self, up_to)
 
     def close(self, *, sync: bool = True) -> None:
         """Flush, write what opening fast needs (indexes, a snapshot of the producers), let go of files.
 
-        Without `sync` the caller sees to it that all is on the disk, and says so with `synced`.
-
-        Raises:
-            KafkaError(KAFKA_STORAGE_ERROR): then the shutdown is not a clean one.
+        Without `sync` the caller sees to it that all is on the disk, and says so with `synced`. Raises
+        KafkaError(KAFKA_STORAGE_ERROR): then the shutdown is not a clean one.
         """
-        try:
-            if self.offline_reason is None:
-                self.segments.active.finish_indexes()
-                if sync:
-                    self.flush()
-                self.producer_state.end_offset = self.log_end_offset
-                self.snapshots.take(self.producer_state)
-                self.leader_epochs.write()
-                retention.unlink_deleted(self, now_ms=None)
-        except OSError as error:
-            raise self.storage_error(error) from error
-        finally:
-            self.close_files()
+        flushing.close(self, sync=sync)
 
     def settle(self) -> None:
         """Write what opening fast needs, as `close` does, and go on. Raises KafkaError."""
@@ -507,3 +483,29 @@ class Log(LogReader):
         self.offline_reason = "deleted"
         self.directory = target
         return target
+
+    # -- the disk
+
+    def close_files(self) -> None:
+        """Let go of the files, writing nothing."""
+        for segment in self.segments:
+            segment.close()
+
+    def check_online(self) -> None:
+        """Raises KafkaError(KAFKA_STORAGE_ERROR) once the log is offline."""
+        if self.offline_reason is not None:
+            raise KafkaError(
+                ErrorCode.KAFKA_STORAGE_ERROR,
+                f"The log of partition {self.name} is offline: {self.offline_reason}",
+            )
+
+    def storage_error(self, error: OSError) -> KafkaError:
+        """What a client is told of `error`; the log goes offline unless the trouble may pass."""
+        if error.errno not in _PASSING_ERRORS:
+            self.offline_reason = str(error)
+            _logger.error("%s: offline: %s", self.directory, error)
+            if self._on_failure is not None:
+                self._on_failure(error)
+        else:
+            _logger.warning("%s: %s", self.directory, error)
+        return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{self.name}: {error.strerror or error}")

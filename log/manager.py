@@ -17,9 +17,10 @@ from types import MappingProxyType
 from kafkalite.log.checkpoints import TopicPartition
 from kafkalite.log.config import LogConfig
 from kafkalite.log.directory import LogDirectory, StoredPartition
-from kafkalite.log.flushing import Flush
+from kafkalite.log.flushing import Flush, has_unflushed_roll, is_flush_due
 from kafkalite.log.future_log import LogMove
-from kafkalite.log.log import PRODUCER_ID_EXPIRATION_MS, Log
+from kafkalite.log.log import Log
+from kafkalite.log.producer_state import PRODUCER_ID_EXPIRATION_MS
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
 _logger = logging.getLogger(__name__)
@@ -303,13 +304,13 @@ class LogManager:
     ) -> Iterator[Log]:
         """Forget silent producers (producer.id.expiration.check.interval.ms): one log a step."""
         for log in self.logs:
-            log.remove_expired_producers(expiration_ms)
+            log.producer_state.remove_expired(log.now_ms(), expiration_ms)
             yield log
 
     def flushes_due(self, now_ms: int) -> Iterator[Flush]:
         """A flush, begun, for each log whose flush.ms has passed (log.flush.scheduler.interval.ms)."""
         for log in self.logs:
-            if log.offline_reason is None and log.is_flush_due(now_ms):
+            if log.offline_reason is None and is_flush_due(log, now_ms):
                 flush = log.begin_flush()
                 if flush is not None:
                     yield flush
@@ -317,7 +318,7 @@ class LogManager:
     def rolled(self) -> Iterator[Flush]:
         """A flush for each log that rolled since the last: Kafka flushes a segment when it rolls."""
         for log in self.logs:
-            if log.offline_reason is None and log.has_unflushed_roll:
+            if log.offline_reason is None and has_unflushed_roll(log):
                 flush = log.begin_flush(log.segments.active.base_offset)
                 if flush is not None:
                     yield flush

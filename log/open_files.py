@@ -113,7 +113,12 @@ class LogFile:
         self, buffers: Sequence[bytes | memoryview | bytearray], size: int, position: int
     ) -> None:
         """Write `buffers`, `size` bytes in all, at `position`. Raises OSError."""
-        write_all(self._files, self.descriptor(), buffers, size, position)
+        self.used = True
+        descriptor = self._descriptor
+        if descriptor < 0:
+            descriptor = self.descriptor()
+        if self._files.pwritev(descriptor, buffers, position) != size:
+            write_all(self._files, descriptor, buffers, size, position)
 
     def truncate(self, size: int) -> None:
         self._files.truncate(self.descriptor(), size)

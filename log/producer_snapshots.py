@@ -17,7 +17,8 @@ from pathlib import Path
 from crc32c import crc32c
 
 from kafkalite.log.files import SNAPSHOT_SUFFIX, Files, parse_segment_file, segment_file
-from kafkalite.log.producer_state import BatchMetadata, ProducerEntry, ProducerState
+from kafkalite.log.producer_entry import BatchMetadata, ProducerEntry
+from kafkalite.log.producer_state import ProducerState
 
 _logger = logging.getLogger(__name__)
 

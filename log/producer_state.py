@@ -11,31 +11,27 @@ Source: Kafka's ProducerStateManager, ProducerAppendInfo, ProducerStateEntry; KI
 
 from __future__ import annotations
 
-from collections import deque
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
+from kafkalite.log.producer_entry import (
+    SEQUENCES,
+    BatchMetadata,
+    ProducerEntry,
+    SequencedBatch,
+)
+from kafkalite.log.verification import VerificationGuard, Verifications
 from kafkalite.wire.control_records import (
     ControlRecordType,
     EndTransactionMarker,
     read_end_transaction_marker,
 )
 from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.record_batch import (
-    NO_PRODUCER_EPOCH,
-    NO_SEQUENCE,
-    NO_TIMESTAMP,
-    RecordBatch,
-    increment_sequence,
-)
+from kafkalite.wire.record_batch import NO_PRODUCER_EPOCH, RecordBatch
 
-# As many as a client may have in flight (max.in.flight.requests.per.connection of an idempotent producer).
-BATCHES_REMEMBERED = 5
-NO_COORDINATOR_EPOCH = -1
-
-_SEQUENCES = 2**31
 _MAX_PRODUCER_EPOCH = 2**15 - 1
+# producer.id.expiration.ms unless it is told.
+PRODUCER_ID_EXPIRATION_MS = 86_400_000
 
 TRANSACTION_VERSION_2 = 2
 
@@ -48,78 +44,6 @@ class AppendOrigin(IntEnum):
     CLIENT = 2
 
 
-class BatchMetadata(NamedTuple):
-    """A batch of a producer as it is remembered."""
-
-    last_sequence: int
-    last_offset: int
-    offset_delta: int
-    timestamp: int
-
-    @property
-    def first_sequence(self) -> int:
-        return (self.last_sequence - self.offset_delta) % _SEQUENCES
-
-    @property
-    def first_offset(self) -> int:
-        return self.last_offset - self.offset_delta
-
-
-class ProducerEntry:
-    """One producer in one partition."""
-
-    __slots__ = (
-        "batches",
-        "coordinator_epoch",
-        "last_timestamp",
-        "producer_epoch",
-        "producer_id",
-        "transaction_first_offset",
-    )
-
-    def __init__(
-        self,
-        producer_id: int,
-        producer_epoch: int = NO_PRODUCER_EPOCH,
-        coordinator_epoch: int = NO_COORDINATOR_EPOCH,
-        last_timestamp: int = NO_TIMESTAMP,
-        transaction_first_offset: int | None = None,
-    ) -> None:
-        self.producer_id = producer_id
-        self.producer_epoch = producer_epoch
-        self.coordinator_epoch = coordinator_epoch
-        self.last_timestamp = last_timestamp
-        self.transaction_first_offset = transaction_first_offset
-        self.batches: deque[BatchMetadata] = deque(maxlen=BATCHES_REMEMBERED)
-
-    @property
-    def last_sequence(self) -> int:
-        return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
-
-    @property
-    def last_offset(self) -> int:
-        return self.batches[-1].last_offset if self.batches else -1
-
-    @property
-    def last_offset_delta(self) -> int:
-        return self.batches[-1].offset_delta if self.batches else 0
-
-    def appended(
-        self, base_sequence: int, offset_delta: int, base_offset: int, max_timestamp: int
-    ) -> None:
-        """Take note of a batch of data."""
-        last_sequence = increment_sequence(base_sequence, offset_delta)
-        self.batches.append(
-            BatchMetadata(last_sequence, base_offset + offset_delta, offset_delta, max_timestamp)
-        )
-        self.last_timestamp = max_timestamp
-
-    def begin_epoch(self, producer_epoch: int) -> None:
-        if producer_epoch != self.producer_epoch:
-            self.batches.clear()
-            self.producer_epoch = producer_epoch
-
-
 class CompletedTransaction(NamedTuple):
     """A transaction that a marker ends; `last_offset` is the marker's."""
 
@@ -127,27 +51,6 @@ class CompletedTransaction(NamedTuple):
     first_offset: int
     last_offset: int
     is_aborted: bool
-
-
-class VerificationGuard:
-    """Proof that a transaction's partition was verified with its coordinator: compared by identity.
-
-    A fresh one for each verification, so that an answer that comes late, after the transaction was
-    aborted and the next begun, does not count (KIP-890).
-    """
-
-    __slots__ = ()
-
-
-@dataclass(slots=True)
-class VerificationState:
-    """A verification under way or done, not yet used by an append."""
-
-    guard: VerificationGuard
-    timestamp_ms: int
-    lowest_sequence: int
-    epoch: int
-    supports_epoch_bump: bool
 
 
 class ProducerState:
@@ -160,7 +63,7 @@ class ProducerState:
         self._ongoing: dict[int, int] = {}
         # First offset -> marker's offset, of transactions whose marker is not below the high watermark.
         self._unreplicated: dict[int, int] = {}
-        self._verifications: dict[int, VerificationState] = {}
+        self.verifications = Verifications()
         self.end_offset = 0
 
     def clear(self) -> None:
@@ -210,7 +113,7 @@ class ProducerState:
             and entry.producer_epoch == producer_epoch
         )
 
-    def find_duplicate(self, batch: RecordBatch) -> BatchMetadata | None:
+    def find_duplicate(self, batch: SequencedBatch) -> BatchMetadata | None:
         """The remembered batch of which this one is a retry."""
         entry = self.producers.get(batch.producer_id)
         if entry is None or entry.producer_epoch != batch.producer_epoch:
@@ -224,58 +127,62 @@ class ProducerState:
                 return remembered
         return None
 
-    def expects(
-        self, producer_id: int, producer_epoch: int, base_sequence: int
-    ) -> ProducerEntry | None:
-        """The entry of a producer whose next batch this is, if there is nothing else to find out about it.
+    def _expects(self, batch: SequencedBatch) -> bool:
+        """Whether this is a known producer's next batch, and neither begins a transaction nor avoids one."""
+        entry = self.producers.get(batch.producer_id)
+        return (
+            entry is not None
+            and entry.producer_epoch == batch.producer_epoch
+            and bool(entry.batches)
+            and batch.base_sequence == (entry.batches[-1].last_sequence + 1) % SEQUENCES
+            and (entry.transaction_first_offset is not None) == batch.is_transactional
+            and not self.verifications
+        )
 
-        It is no retry then, in order, and outside of any transaction.
+    def check(
+        self,
+        batch: SequencedBatch,
+        offset: int,
+        origin: AppendOrigin,
+        guard: VerificationGuard | None,
+        *,
+        must_be_verified: bool,
+    ) -> BatchMetadata | None:
+        """Whether a producer may append this batch of data at `offset`; the batch of which it is a retry.
+
+        Args:
+            guard: of the transaction's verification, if there was one.
+            must_be_verified: whether a transaction begins only with a guard.
+
+        Raises:
+            KafkaError: INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_TXN_STATE.
         """
-        entry = self.producers.get(producer_id)
+        if self._expects(batch):
+            return None
+        if origin is AppendOrigin.CLIENT:
+            duplicate = self.find_duplicate(batch)
+            if duplicate is not None:
+                return duplicate
         if (
-            entry is None
-            or entry.producer_epoch != producer_epoch
-            or not entry.batches
-            or base_sequence != (entry.last_sequence + 1) % _SEQUENCES
-            or entry.transaction_first_offset is not None
-            or self._verifications
+            must_be_verified
+            and batch.is_transactional
+            and not self.has_ongoing_transaction(batch.producer_id, batch.producer_epoch)
+            and not self.verifications.is_guard(batch.producer_id, guard)
         ):
-            return None
-        return entry
-
-    def start_verification(
-        self, producer_id: int, sequence: int, epoch: int, *, supports_epoch_bump: bool, now_ms: int
-    ) -> VerificationGuard | None:
-        """A guard for the append that begins a transaction; None when one is open already."""
-        if self.has_ongoing_transaction(producer_id, epoch):
-            return None
-        state = self._verifications.get(producer_id)
-        if state is None:
-            state = VerificationState(
-                VerificationGuard(), now_ms, sequence, epoch, supports_epoch_bump
+            raise KafkaError(
+                ErrorCode.INVALID_TXN_STATE, "Record was not part of an ongoing transaction"
             )
-            self._verifications[producer_id] = state
-        elif epoch > state.epoch:
-            state.epoch, state.lowest_sequence = epoch, sequence
-        elif epoch == state.epoch:
-            state.lowest_sequence = min(state.lowest_sequence, sequence)
-        return state.guard
+        self.check_data(batch, offset, origin)
+        return None
 
-    def is_verified(self, batch: RecordBatch, guard: VerificationGuard | None) -> bool:
-        """Whether a transactional batch may be appended: its transaction is open, or was verified."""
-        if self.has_ongoing_transaction(batch.producer_id, batch.producer_epoch):
-            return True
-        state = self._verifications.get(batch.producer_id)
-        return state is not None and guard is state.guard
-
-    def check_data(self, batch: RecordBatch, offset: int, origin: AppendOrigin) -> None:
+    def check_data(self, batch: SequencedBatch, offset: int, origin: AppendOrigin) -> None:
         """Whether a producer may append this batch of data at `offset`.
 
         Raises:
             KafkaError: INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_TXN_STATE.
         """
         entry = self.producers.get(batch.producer_id)
-        if origin is AppendOrigin.CLIENT and self._verifications:
+        if origin is AppendOrigin.CLIENT and self.verifications:
             self._check_first_sequence(batch, entry, offset)
         if entry is None:
             # Expired, or its records were deleted: any sequence may come next (KIP-360).
@@ -292,9 +199,9 @@ class ProducerState:
             )
 
     def _check_first_sequence(
-        self, batch: RecordBatch, entry: ProducerEntry | None, offset: int
+        self, batch: SequencedBatch, entry: ProducerEntry | None, offset: int
     ) -> None:
-        state = self._verifications.get(batch.producer_id)
+        state = self.verifications.get(batch.producer_id)
         if state is None:
             return
         if state.supports_epoch_bump and batch.base_sequence and not (entry and entry.batches):
@@ -304,7 +211,7 @@ class ProducerState:
         if batch.base_sequence > state.lowest_sequence:
             raise self._out_of_order(batch, offset, f"{state.lowest_sequence} (earliest seen)")
 
-    def _check_sequence(self, batch: RecordBatch, entry: ProducerEntry, offset: int) -> None:
+    def _check_sequence(self, batch: SequencedBatch, entry: ProducerEntry, offset: int) -> None:
         if batch.producer_epoch != entry.producer_epoch:
             if batch.base_sequence != 0 and entry.producer_epoch != NO_PRODUCER_EPOCH:
                 raise self._out_of_order(
@@ -314,20 +221,20 @@ class ProducerState:
                 )
         elif (
             entry.producer_epoch != NO_PRODUCER_EPOCH
-            and batch.base_sequence != (entry.last_sequence + 1) % _SEQUENCES
+            and batch.base_sequence != (entry.last_sequence + 1) % SEQUENCES
         ):
             raise self._out_of_order(
                 batch, offset, f"{entry.last_sequence} (current end sequence number)"
             )
 
-    def _out_of_order(self, batch: RecordBatch, offset: int, expected: str) -> KafkaError:
+    def _out_of_order(self, batch: SequencedBatch, offset: int, expected: str) -> KafkaError:
         return KafkaError(
             ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
             f"Out of order sequence number for producer {batch.producer_id} at offset {offset} in "
             f"partition {self._name}: {batch.base_sequence} (incoming seq. number), {expected}",
         )
 
-    def _stale_epoch(self, batch: RecordBatch, entry: ProducerEntry, offset: int) -> KafkaError:
+    def _stale_epoch(self, batch: SequencedBatch, entry: ProducerEntry, offset: int) -> KafkaError:
         return KafkaError(
             ErrorCode.INVALID_PRODUCER_EPOCH,
             f"Epoch of producer {batch.producer_id} at offset {offset} in {self._name} is "
@@ -337,7 +244,7 @@ class ProducerState:
 
     def check_marker(
         self,
-        batch: RecordBatch,
+        batch: SequencedBatch,
         marker: EndTransactionMarker,
         offset: int,
         transaction_version: int = 0,
@@ -373,26 +280,22 @@ class ProducerState:
                 f"{entry.coordinator_epoch} (current)",
             )
 
-    def update_data(self, batch: RecordBatch, base_offset: int, max_timestamp: int) -> None:
+    def update_data(self, batch: SequencedBatch, base_offset: int) -> None:
         """Take note of a batch of data that was appended at `base_offset`."""
         producer_id = batch.producer_id
         entry = self.producers.get(producer_id)
         if entry is None:
             entry = self.producers[producer_id] = ProducerEntry(producer_id)
         entry.begin_epoch(batch.producer_epoch)
-        delta = batch.last_offset_delta
-        entry.batches.append(
-            BatchMetadata(batch.last_sequence, base_offset + delta, delta, max_timestamp)
-        )
-        entry.last_timestamp = max_timestamp
+        entry.appended(batch, base_offset)
         if batch.is_transactional:
-            self._verifications.pop(producer_id, None)
+            self.verifications.end(producer_id)
             if entry.transaction_first_offset is None:
                 entry.transaction_first_offset = base_offset
                 self._ongoing[base_offset] = producer_id
 
     def update_marker(
-        self, batch: RecordBatch, marker: EndTransactionMarker, offset: int, timestamp: int
+        self, batch: SequencedBatch, marker: EndTransactionMarker, offset: int
     ) -> CompletedTransaction | None:
         """Take note of a marker appended at `offset`; the transaction it ends, if one was open.
 
@@ -400,14 +303,14 @@ class ProducerState:
         written first.
         """
         producer_id = batch.producer_id
-        self._verifications.pop(producer_id, None)
+        self.verifications.end(producer_id)
         entry = self.producers.get(producer_id)
         if entry is None:
             entry = self.producers[producer_id] = ProducerEntry(producer_id)
         first_offset = entry.transaction_first_offset
         entry.begin_epoch(batch.producer_epoch)
         entry.coordinator_epoch = marker.coordinator_epoch
-        entry.last_timestamp = timestamp
+        entry.last_timestamp = batch.max_timestamp
         entry.transaction_first_offset = None
         if first_offset is None:
             return None
@@ -437,11 +340,9 @@ class ProducerState:
             if batch.is_control:
                 marker = read_end_transaction_marker(batch)
                 if marker is not None:
-                    completed = self.update_marker(
-                        batch, marker, batch.base_offset, batch.max_timestamp
-                    )
+                    completed = self.update_marker(batch, marker, batch.base_offset)
             else:
-                self.update_data(batch, batch.base_offset, batch.max_timestamp)
+                self.update_data(batch, batch.base_offset)
         self.end_offset = batch.next_offset
         return completed
 
@@ -462,8 +363,4 @@ class ProducerState:
         ]
         for producer_id in expired:
             del self.producers[producer_id]
-        self._verifications = {
-            producer_id: state
-            for producer_id, state in self._verifications.items()
-            if now_ms - state.timestamp_ms < expiration_ms
-        }
+        self.verifications.remove_expired(now_ms, expiration_ms)

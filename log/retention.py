@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from kafkalite.log.files import DELETED_SUFFIX
-from kafkalite.log.recovery import replay_producers
 from kafkalite.log.segment import LogSegment
 
 if TYPE_CHECKING:
@@ -135,7 +134,7 @@ def truncate(log: Log, offset: int) -> None:
             log.segments.remove(segment)
             segment.unlink()
             log.snapshots.remove_at(segment.base_offset)
-    _ended_at(log, log.segments.active.truncate_to(offset))
+    log.ended_at(log.segments.active.truncate_to(offset))
 
 
 def truncate_fully(log: Log, offset: int, now_ms: int) -> None:
@@ -146,19 +145,4 @@ def truncate_fully(log: Log, offset: int, now_ms: int) -> None:
     log.segments.add(LogSegment.create(log.directory, offset, log.open_files, now_ms=now_ms))
     log.log_start_offset = offset
     log.leader_epochs.truncate_from_end(0)
-    _ended_at(log, offset)
-
-
-def _ended_at(log: Log, offset: int) -> None:
-    log.log_end_offset = offset
-    log.log_start_offset = min(log.log_start_offset, offset)
-    log.recovery_point = min(log.recovery_point, offset)
-    log.leader_epochs.truncate_from_end(offset)
-    log.leader_epochs.write()
-    log.producer_state.clear()
-    log.snapshots.remove_behind(offset)
-    log.snapshots.load_latest(log.producer_state, log.segments.first.base_offset)
-    replay_producers(log.segments, log.producer_state, offset)
-    log.producer_state.end_offset = offset
-    log.high_watermark = min(log.high_watermark, offset)
-    log.update_first_unstable()
+    log.ended_at(offset)

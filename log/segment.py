@@ -7,13 +7,13 @@ Source: Kafka's LogSegment, FileRecords.
 
 from __future__ import annotations
 
-from array import array
-from bisect import bisect_right
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from kafkalite.log.config import LogConfig
+from kafkalite.log.file_records import read_batches
 from kafkalite.log.files import (
     LOG_SUFFIX,
     OFFSET_INDEX_SUFFIX,
@@ -23,23 +23,14 @@ from kafkalite.log.files import (
 )
 from kafkalite.log.offset_index import MAX_RELATIVE_OFFSET, OffsetIndex
 from kafkalite.log.open_files import FileSlice, LogFile, OpenFiles
+from kafkalite.log.recent_batches import RecentBatches
 from kafkalite.log.time_index import TimeIndex
 from kafkalite.log.transaction_index import TransactionIndex
-from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.record_batch import (
-    HEADER_BYTES,
-    MAGIC,
     NO_TIMESTAMP,
     RecordBatch,
     iterate_records,
 )
-
-# The batches at the end of the active segment whose places are remembered one by one: consumers that keep
-# up read there, and need no index and no look into the file.
-_RECENT_BATCHES = 2048
-
-_SCAN_BYTES = 1 << 20
-_SEARCH_BYTES = 16 << 10
 
 
 class TimestampAndOffset(NamedTuple):
@@ -72,9 +63,9 @@ class LogSegment:
         self._first_timestamp: int | None = None
         self._largest: TimestampAndOffset | None = None
         self._bytes_since_index_entry = 0
-        self._recent_offsets = array("q")
-        self._recent_positions = array("q")
-        self._recent_end = base_offset  # behind the last of them
+        # Whether an index is full; None: to be found out, after each entry.
+        self._is_index_full: bool | None = None
+        self._recent = RecentBatches()
         self._has_file = True
         self._files = files
 
@@ -142,7 +133,6 @@ class LogSegment:
         self,
         buffers: tuple[bytes | memoryview, ...],
         size: int,
-        *,
         base_offset: int,
         last_offset: int,
         max_timestamp: int,
@@ -154,7 +144,8 @@ class LogSegment:
             OSError: the disk is full, or worse.
         """
         position = self.size
-        self.ensure_file()
+        if not self._has_file:
+            self.ensure_file()
         try:
             self.file.write(buffers, size, position)
         except OSError:
@@ -183,25 +174,16 @@ class LogSegment:
         """Index a batch that is in the file at `position`: just appended, or found by recovery."""
         if position == 0:
             self._first_timestamp = max_timestamp
-        if max_timestamp > self.largest.timestamp:
+        largest = self._largest or self.largest
+        if max_timestamp > largest[0]:
             self._largest = TimestampAndOffset(max_timestamp, last_offset)
         if self._bytes_since_index_entry > index_interval_bytes:
             self.offset_index.append(last_offset, position)
             self.time_index.maybe_append(*self.largest)
             self._bytes_since_index_entry = 0
+            self._is_index_full = None
         self._bytes_since_index_entry += size
-        if base_offset != self._recent_end:
-            self._forget_recent()
-        self._recent_end = last_offset + 1
-        self._recent_offsets.append(base_offset)
-        self._recent_positions.append(position)
-        if len(self._recent_offsets) >= 2 * _RECENT_BATCHES:
-            del self._recent_offsets[:_RECENT_BATCHES]
-            del self._recent_positions[:_RECENT_BATCHES]
-
-    def _forget_recent(self) -> None:
-        self._recent_offsets = array("q")
-        self._recent_positions = array("q")
+        self._recent.note(base_offset, last_offset + 1, position)
 
     @property
     def largest(self) -> TimestampAndOffset:
@@ -218,11 +200,36 @@ class LogSegment:
             self._first_timestamp = NO_TIMESTAMP if first is None else first[1].max_timestamp
         return self._first_timestamp
 
-    def waited_for_roll_ms(self, now_ms: int, timestamp: int) -> int:
-        """How long this segment has been filled, by its records' timestamps if they have any."""
-        if self.size and self.first_timestamp >= 0:
-            return timestamp - self.first_timestamp
-        return now_ms - self.created_ms
+    def must_roll(
+        self,
+        size: int,
+        last_offset: int,
+        timestamp: int,
+        now_ms: int,
+        config: LogConfig,
+        roll_jitter_ms: int,
+    ) -> bool:
+        """Whether a batch needs a new segment: its size, last offset and largest timestamp are given.
+
+        How long a segment has been filled goes by its records' timestamps, if they have any. Source:
+        Kafka's LogSegment.shouldRoll. Raises OSError.
+        """
+        if self.size > config.segment_bytes - size:
+            return True
+        if not self.takes_offset(last_offset):
+            return True
+        if not self.size:
+            return False
+        first = self._first_timestamp
+        if first is None:
+            first = self.first_timestamp
+        waited_ms = timestamp - first if first >= 0 else now_ms - self.created_ms
+        if waited_ms > config.max_segment_ms - roll_jitter_ms:
+            return True
+        is_full = self._is_index_full
+        if is_full is None:
+            is_full = self._is_index_full = self.is_index_full(config.segment_index_bytes)
+        return is_full
 
     def modified_ms(self) -> int:
         """When the file was last written to; when the segment was made if it has none. Raises OSError."""
@@ -253,44 +260,9 @@ class LogSegment:
     def batches(
         self, position: int = 0, end: int | None = None, *, headers_only: bool = False
     ) -> Iterator[tuple[int, RecordBatch]]:
-        """(position, batch) from `position`, a batch's start, to `end`; what is torn at the end is left out.
-
-        With `headers_only` the batches' buffers may be cut short, and big ones are skipped, not read.
-
-        Raises:
-            KafkaError(CORRUPT_MESSAGE): no batch begins where one must.
-            OSError: the file cannot be read.
-        """
+        """(position, batch) from `position` to `end`: see `read_batches`."""
         end = self.size if end is None else min(end, self.size)
-        chunk = memoryview(b"")
-        chunk_at = position
-        while position + HEADER_BYTES <= end:
-            i = position - chunk_at
-            if i + HEADER_BYTES > len(chunk):
-                chunk = self._chunk(position, end, _SEARCH_BYTES if headers_only else _SCAN_BYTES)
-                chunk_at, i = position, 0
-            if len(chunk) < HEADER_BYTES:
-                return
-            batch = RecordBatch(chunk, i)
-            size = batch.size_bytes
-            if size < HEADER_BYTES or batch.magic != MAGIC:
-                raise KafkaError(
-                    ErrorCode.CORRUPT_MESSAGE,
-                    f"{self.file.path}: no batch begins at position {position}",
-                )
-            if position + size > end:
-                return
-            if not headers_only and len(batch.buffer) < size:
-                chunk = self._chunk(position, end, max(size, _SCAN_BYTES))
-                chunk_at = position
-                if len(chunk) < size:
-                    return
-                batch = RecordBatch(chunk)
-            yield position, batch
-            position += size
-
-    def _chunk(self, position: int, end: int, size: int) -> memoryview:
-        return memoryview(self.file.pread(min(size, end - position), position))
+        return read_batches(self.file, position, end, headers_only=headers_only)
 
     def find(self, offset: int) -> tuple[int, RecordBatch] | None:
         """(position, header) of the first batch that ends at or behind `offset`; None if there is none.
@@ -298,18 +270,13 @@ class LogSegment:
         Raises:
             KafkaError(CORRUPT_MESSAGE), OSError: the file cannot be read.
         """
-        start = self._recent_position(offset)
+        start = self._recent.position_before(offset)
         if start is None:
             _, start = self.offset_index.lookup(offset)
         for position, batch in self.batches(start, headers_only=True):
             if batch.last_offset >= offset:
                 return position, batch
         return None
-
-    def _recent_position(self, offset: int) -> int | None:
-        """Where the batch that holds `offset` begins, if that is one of the last."""
-        i = bisect_right(self._recent_offsets, offset)
-        return self._recent_positions[i - 1] if i else None
 
     def read(
         self, offset: int, max_bytes: int, *, end: int, minimum_one_batch: bool
@@ -324,9 +291,9 @@ class LogSegment:
             KafkaError(CORRUPT_MESSAGE), OSError: the file cannot be read.
         """
         first_size = -1
-        i = self._exact_recent(offset)
-        if i is not None:
-            position = self._recent_positions[i]
+        i = self._recent.index_of(offset)
+        if i >= 0:
+            position = self._recent.positions[i]
         else:
             found = self.find(offset)
             if found is None:
@@ -335,29 +302,18 @@ class LogSegment:
             first_size = batch.size_bytes
         size = end - position
         if size > max_bytes:
-            if i is not None:
-                is_last = i + 1 == len(self._recent_positions)
-                following = self.size if is_last else self._recent_positions[i + 1]
-                first_size = following - position
+            if i >= 0:
+                first_size = self._recent.end_of(i, self.size) - position
             if minimum_one_batch:
                 max_bytes = max(max_bytes, first_size)
             size = min(size, max_bytes) if first_size <= max_bytes else 0
         return position, FileSlice(self.file, position, size) if size > 0 else None
 
-    def _exact_recent(self, offset: int) -> int | None:
-        """Which of the recent batches holds `offset`, when one certainly does."""
-        # There are no holes between those remembered (`note_batch`): the one that begins last at or before
-        # `offset` holds it.
-        if offset >= self._recent_end:
-            return None
-        i = bisect_right(self._recent_offsets, offset)
-        return i - 1 if i else None
-
     def position_of(self, offset: int) -> int:
         """Where the first batch begins that ends at or behind `offset`: the end for reads below `offset`."""
-        i = self._exact_recent(offset)
-        if i is not None:
-            return self._recent_positions[i]
+        i = self._recent.index_of(offset)
+        if i >= 0:
+            return self._recent.positions[i]
         found = self.find(offset)
         return self.size if found is None else found[0]
 
@@ -388,8 +344,9 @@ class LogSegment:
             index.reset()
         self._first_timestamp = None
         self._largest = TimestampAndOffset(NO_TIMESTAMP, self.base_offset)
+        self._is_index_full = None
         self._bytes_since_index_entry = 0
-        self._forget_recent()
+        self._recent.forget()
 
     def cut(self, position: int) -> None:
         """Remove all bytes behind `position`. Raises OSError."""
@@ -434,7 +391,7 @@ class LogSegment:
         self.finish_indexes()
         self.offset_index.unload()
         self.time_index.unload()
-        self._forget_recent()
+        self._recent.forget()
 
     def flush(self) -> None:
         """The batches onto the disk, then the indexes. Raises OSError."""
@@ -456,8 +413,9 @@ class LogSegment:
             self.size = position
         self.write_indexes()
         self.transaction_index.write()
-        self._forget_recent()
+        self._recent.forget()
         self._first_timestamp = None
+        self._is_index_full = None
         self._bytes_since_index_entry = 0
         self._largest = None
         if self.size:

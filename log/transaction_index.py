@@ -8,6 +8,7 @@ aborted. Source: Kafka's TransactionIndex, AbortedTxn; KIP-98.
 from __future__ import annotations
 
 import struct
+from contextlib import suppress
 from typing import NamedTuple
 
 from kafkalite.log.index_file import IndexFile
@@ -29,6 +30,15 @@ class TransactionIndex(IndexFile):
 
     def append(self, aborted: AbortedTransaction) -> None:
         self.append_entry(0, *aborted)
+
+    def note(self, aborted: AbortedTransaction) -> None:
+        """Append, and write at once.
+
+        A write that fails is made good by the next one, or by recovery: the marker is in the log.
+        """
+        self.append(aborted)
+        with suppress(OSError):
+            self.write()
 
     def all(self) -> list[AbortedTransaction]:
         if not self.count:

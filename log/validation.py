@@ -22,10 +22,10 @@ Source: Kafka's ProduceRequest.validateRecords, UnifiedLog.analyzeAndValidateRec
 from __future__ import annotations
 
 import struct
-from typing import NamedTuple
 
 from crc32c import crc32c
 
+from kafkalite.log.acceptance import UNCHANGED_POSITION, AcceptedBatch
 from kafkalite.log.config import FOREVER, LogConfig
 from kafkalite.log.errors import InvalidRecordsError, RecordError
 from kafkalite.log.producer_state import AppendOrigin
@@ -46,8 +46,7 @@ from kafkalite.wire.record_batch import (
     records_data,
 )
 
-_BEFORE_CRC = struct.Struct(">qiib")
-_CRC = struct.Struct(">I")
+_MAGIC_AND_CRC = struct.Struct(">bI")
 _STAMPED = struct.Struct(">hiqq")
 _STAMPED_END = 43
 _LENGTH = struct.Struct(">i")
@@ -61,28 +60,15 @@ _CODECS = {
 }
 
 
-class Validated(NamedTuple):
-    """A batch that may be appended: `buffers` are its bytes as they go into the file."""
-
-    batch: RecordBatch
-    buffers: tuple[bytes | memoryview, ...]
-    size: int
-    last_offset: int
-    max_timestamp: int
-    log_append_time_ms: int
-
-
 def validate(
     records: bytes | bytearray | memoryview,
     config: LogConfig,
     *,
     name: str,
     origin: AppendOrigin,
-    base_offset: int,
-    leader_epoch: int,
     now_ms: int,
-) -> Validated:
-    """Check `records`, one batch, and give it its offset.
+) -> AcceptedBatch:
+    """Check `records`, one batch, and rewrite it as the topic's configuration asks.
 
     Raises:
         KafkaError: INVALID_RECORD, CORRUPT_MESSAGE, MESSAGE_TOO_LARGE, INVALID_TIMESTAMP; as
@@ -109,7 +95,13 @@ def validate(
     if config.compression_type != "producer" and not batch.is_control:
         batch = _recompress(batch, config)
         _check_size(batch, config, name)
-    return _assign(batch, config, base_offset, leader_epoch, now_ms)
+    if batch.size_bytes > config.segment_bytes:
+        raise KafkaError(
+            ErrorCode.RECORD_LIST_TOO_LARGE,
+            f"Message batch size is {batch.size_bytes} bytes in append to partition {name}, which "
+            f"exceeds the maximum configured segment size of {config.segment_bytes}.",
+        )
+    return _stamp(batch, config, now_ms)
 
 
 def only_batch(records: bytes | bytearray | memoryview) -> RecordBatch:
@@ -284,10 +276,8 @@ def _level(codec: Compression, config: LogConfig) -> int | None:
     return levels.get(codec)
 
 
-def _assign(
-    batch: RecordBatch, config: LogConfig, base_offset: int, leader_epoch: int, now_ms: int
-) -> Validated:
-    head = _BEFORE_CRC.pack(base_offset, batch.batch_length, leader_epoch, MAGIC)
+def _stamp(batch: RecordBatch, config: LogConfig, now_ms: int) -> AcceptedBatch:
+    """The batch with the flag and the timestamp that the topic asks for."""
     max_timestamp = batch.max_timestamp
     attributes = batch.attributes & ~LOG_APPEND_TIME_FLAG
     log_append_time_ms = NO_TIMESTAMP
@@ -295,20 +285,24 @@ def _assign(
         attributes |= LOG_APPEND_TIME_FLAG
         max_timestamp = log_append_time_ms = now_ms
     if attributes == batch.attributes and max_timestamp == batch.max_timestamp:
-        buffers: tuple[bytes | memoryview, ...] = (head, batch.buffer[len(head) :])
+        buffers: tuple[bytes | memoryview, ...] = (batch.buffer[UNCHANGED_POSITION:],)
     else:
         # Both are under the checksum.
         stamped = _STAMPED.pack(
             attributes, batch.last_offset_delta, batch.base_timestamp, max_timestamp
         )
         tail = batch.buffer[_STAMPED_END:]
-        crc = _CRC.pack(crc32c(tail, crc32c(stamped)))
-        buffers = (head + crc + stamped, tail)
-    return Validated(
-        batch,
+        crc = crc32c(tail, crc32c(stamped))
+        buffers = (_MAGIC_AND_CRC.pack(MAGIC, crc) + stamped, tail)
+    return AcceptedBatch(
         buffers,
         batch.size_bytes,
-        base_offset + batch.last_offset_delta,
+        attributes,
+        batch.last_offset_delta,
         max_timestamp,
+        batch.producer_id,
+        batch.producer_epoch,
+        batch.base_sequence,
+        batch.record_count,
         log_append_time_ms,
     )

@@ -225,13 +225,20 @@ class ApiCodec:
         return build_body(response, self.api_version)
 
 
+@cache
+def codec_of(api_key: int, api_version: int, *, rows: bool = False) -> ApiCodec:
+    """The codec of an API in one version; raises KeyError for an API or version that nobody knows."""
+    return ApiCodec(api_key, api_version, rows=rows)
+
+
+# The same, by (API key << 16) + version and in messages, for `decode_request` and `encode_response`.
 _codecs: dict[int, ApiCodec] = {}
 
 
 def _codec_of(api_key: int, api_version: int) -> ApiCodec:
     found = _codecs.get((api_key << 16) + api_version)
     if found is None:
-        found = _codecs[(api_key << 16) + api_version] = ApiCodec(api_key, api_version)
+        found = _codecs[(api_key << 16) + api_version] = codec_of(api_key, api_version)
     return found
 
 
@@ -246,17 +253,6 @@ def read_header(frame: InMemory) -> tuple[int, int, int, int]:
         raise _bad_header(frame) from None
 
 
-def unsupported(frame: InMemory) -> UnsupportedVersion:
-    """The exception for a readable header of an API or version that is not served."""
-    header, _ = _decode_header(frame, flexible=False)
-    return UnsupportedVersion(
-        header.request_api_key,
-        header.request_api_version,
-        header.correlation_id,
-        header.client_id,
-    )
-
-
 def decode_request(frame: bytes | bytearray | memoryview) -> Request:
     """A request from its frame. Records are views into the frame, all else is copied.
 
@@ -268,7 +264,8 @@ def decode_request(frame: bytes | bytearray | memoryview) -> Request:
     try:
         codec = _codec_of(api_key, version)
     except KeyError:
-        raise unsupported(buffer) from None
+        header, _ = _decode_header(buffer, flexible=False)
+        raise UnsupportedVersion(api_key, version, correlation_id, header.client_id) from None
     client_id, body = codec.parse(buffer, client_id_size)
     return Request(codec.api_key, version, correlation_id, client_id, body)
 

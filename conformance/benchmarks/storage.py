@@ -29,6 +29,7 @@ from kafkalite.log.directory import LogDirectory
 from kafkalite.log.files import Files
 from kafkalite.log.log import Log
 from kafkalite.log.open_files import OpenFiles
+from kafkalite.log.opening import open_log
 from kafkalite.wire.record_batch import Record, build_batch
 
 MB, GB = 10**6, 10**9
@@ -256,7 +257,7 @@ def open_large(root: Path) -> None:
     for how, is_clean, recovery_point in states:
 
         def open_one(is_clean: bool = is_clean, recovery_point: int = recovery_point) -> None:
-            Log.open(
+            open_log(
                 path / "large-0",
                 LogConfig(),
                 now_ms=now_ms,

@@ -28,6 +28,7 @@ Handler = Callable[[Any, Any, Any], Any]
 class Api:
     """One API: its key, the versions served, and where advertising starts if that is lower.
 
+    `rows`: the handler takes and returns rows (wire/rows.py), as one of the hot APIs.
     `waits`: the handler runs in the connection's task from its beginning, so it may await whatever
     it likes. All others await `ClientConnection.move_to_task` before they await anything else.
     `answers_any_version`: a request in an unknown version is answered, not refused (KIP-511); the
@@ -38,6 +39,7 @@ class Api:
     min_version: int
     max_version: int
     advertised_from: int | None = None
+    rows: bool = False
     waits: bool = False
     answers_any_version: bool = False
 
@@ -60,8 +62,8 @@ class Api:
 _TABLE: Final = (
     # librdkafka before 2.11 turns compression off unless it sees Produce v0 (KAFKA-18659): Apache
     # Kafka advertises 0-2, and closes the connection when one of them is used.
-    Api(ApiKey.PRODUCE, 3, 13, advertised_from=0),
-    Api(ApiKey.FETCH, 4, 18),
+    Api(ApiKey.PRODUCE, 3, 13, advertised_from=0, rows=True),
+    Api(ApiKey.FETCH, 4, 18, rows=True),
     Api(ApiKey.LIST_OFFSETS, 1, 11),
     Api(ApiKey.METADATA, 0, 13),
     Api(ApiKey.OFFSET_COMMIT, 2, 10),

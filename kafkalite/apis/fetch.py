@@ -15,22 +15,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Coroutine, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
-from kafkalite.log.open_files import close_slices
-from kafkalite.replica.fetch_reader import Answers, FetchReader
-from kafkalite.replica.fetch_sessions import FetchContext
+from kafkalite.log.page_cache import NotCached, cached_only
+from kafkalite.replica.fetch_reader import FetchReader, close_records, failed_partition
+from kafkalite.replica.fetch_sessions import FetchContext, PartitionResponses
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.disk_threads import read_off_loop
 from kafkalite.requests.purgatory import WakeReason
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.fetch import (
-    FetchableTopicResponse,
-    FetchRequest,
-    FetchResponse,
-    LeaderIdAndEpoch,
-    NodeEndpoint,
-    PartitionData,
+    FetchableTopicResponseRow,
+    FetchRequestRow,
+    FetchResponseRow,
+    NodeEndpointRow,
+    PartitionDataRow,
 )
 
 if TYPE_CHECKING:
@@ -38,131 +38,152 @@ if TYPE_CHECKING:
 
 _FIRST_DIVERGENCE_VERSION: Final = 12
 _FIRST_LEADER_HINT_VERSION: Final = 16
+_LEADER_CHANGED: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
 
-async def handle(
-    services: Services, context: RequestContext, request: FetchRequest
-) -> FetchResponse:
+def handle(
+    services: Services, context: RequestContext, request: FetchRequestRow
+) -> FetchResponseRow | Coroutine[Any, Any, FetchResponseRow]:
     try:
         fetch = services.fetch_sessions[context.node_id].begin(request, context.api_version)
         reader = FetchReader(
             services.config, services.cluster, services.topics, context, request, fetch.targets
         )
-        answers = await _read(services, context, request, reader)
-        return _response(services, context, request, fetch, answers)
+        try:
+            with cached_only:
+                responses = reader.read()
+        except NotCached:
+            return _read_later(services, context, request, fetch, reader)
+        if request[3] <= 0 or reader.must_respond:
+            return _response(services, context, request, fetch, reader, responses)
     except KafkaError as error:
-        return FetchResponse(error_code=error.code)
+        return _refused(error)
+    close_records(responses)
+    return _read_more(services, context, request, fetch, reader)
 
 
-async def _read(
-    services: Services, context: RequestContext, request: FetchRequest, reader: FetchReader
-) -> Answers:
-    answers = await _read_now(context, reader)
-    if request.max_wait_ms <= 0 or reader.must_answer(answers):
-        return answers
-    _close(answers)
+async def _read_later(
+    services: Services,
+    context: RequestContext,
+    request: FetchRequestRow,
+    fetch: FetchContext,
+    reader: FetchReader,
+) -> FetchResponseRow:
+    """Read what is on the disk only."""
+    responses = await read_off_loop(reader.read, context.connection.move_to_task)
+    if request[3] <= 0 or reader.must_respond:
+        return _response_or_refusal(services, context, request, fetch, reader, responses)
+    close_records(responses)
+    return await _read_more(services, context, request, fetch, reader)
+
+
+async def _read_more(
+    services: Services,
+    context: RequestContext,
+    request: FetchRequestRow,
+    fetch: FetchContext,
+    reader: FetchReader,
+) -> FetchResponseRow:
+    """Wait for min_bytes, but not longer than max_wait_ms, and read what is there then."""
     wake = await context.connection.wait_until(
         reader.has_enough,
         reader.watched,
-        context.received_at + request.max_wait_ms / 1000,
+        context.received_at + request[3] / 1000,
         answer_early=services.config.boolean("kafkalite.answer.parked.fetch"),
     )
     # What the client wants next is more urgent to it than less than min_bytes.
-    return await _read_now(context, reader, waited=True, empty=wake is WakeReason.INTERRUPTED)
-
-
-async def _read_now(
-    context: RequestContext, reader: FetchReader, *, waited: bool = False, empty: bool = False
-) -> Answers:
-    return await read_off_loop(
-        lambda: reader.read(waited=waited, empty=empty), context.connection.move_to_task
+    is_interrupted = wake is WakeReason.INTERRUPTED
+    responses = await read_off_loop(
+        lambda: reader.read(waited=True, empty=is_interrupted), context.connection.move_to_task
     )
+    return _response_or_refusal(services, context, request, fetch, reader, responses)
+
+
+def _response_or_refusal(
+    services: Services,
+    context: RequestContext,
+    request: FetchRequestRow,
+    fetch: FetchContext,
+    reader: FetchReader,
+    responses: PartitionResponses,
+) -> FetchResponseRow:
+    try:
+        return _response(services, context, request, fetch, reader, responses)
+    except KafkaError as error:
+        return _refused(error)
+
+
+def _refused(error: KafkaError) -> FetchResponseRow:
+    return 0, error.code, 0, (), ()
 
 
 def _response(
     services: Services,
     context: RequestContext,
-    request: FetchRequest,
+    request: FetchRequestRow,
     fetch: FetchContext,
-    answers: Answers,
-) -> FetchResponse:
+    reader: FetchReader,
+    responses: PartitionResponses,
+) -> FetchResponseRow:
     try:
-        session_id, told = fetch.finish(answers)
+        session_id, told = fetch.finish(responses)
     except KafkaError:
-        _close(answers)
+        close_records(responses)
         raise
-    if context.api_version < _FIRST_DIVERGENCE_VERSION and any(
-        answer.diverging_epoch.epoch >= 0 for _, answer in told
-    ):
-        _close(told)
-        return _unsayable(request)
-    response = FetchResponse(session_id=session_id, responses=_by_topic(told))
-    if context.api_version >= _FIRST_LEADER_HINT_VERSION:
-        _add_leaders(services, context, response)
-    return response
+    version = context.api_version
+    if version < _FIRST_DIVERGENCE_VERSION and any(row[5][0] >= 0 for _, row in told):
+        close_records(told)
+        return _unsupported_version_response(request)
+    endpoints: Sequence[NodeEndpointRow] = ()
+    if reader.has_errors and version >= _FIRST_LEADER_HINT_VERSION:
+        told, endpoints = _with_leaders(services, context, told)
+    return 0, 0, session_id, _by_topic(told), endpoints
 
 
-def _unsayable(request: FetchRequest) -> FetchResponse:
-    """Of all that the request names, that its version is too old (Kafka's getErrorResponse)."""
+def _unsupported_version_response(request: FetchRequestRow) -> FetchResponseRow:
+    """UNSUPPORTED_VERSION for every partition in the request (Kafka's getErrorResponse)."""
     code = ErrorCode.UNSUPPORTED_VERSION
-    return FetchResponse(
-        error_code=code,
-        session_id=request.session_id,
-        responses=[
-            FetchableTopicResponse(
-                topic=topic.topic,
-                partitions=[
-                    PartitionData(
-                        partition_index=partition.partition,
-                        error_code=code,
-                        high_watermark=-1,
-                        records=b"",
-                    )
-                    for partition in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ],
-    )
+    topics: list[FetchableTopicResponseRow] = [
+        (name, topic_id, [failed_partition(wanted[0], code) for wanted in partitions])
+        for name, topic_id, partitions in request[9]
+    ]
+    return 0, code, request[7], topics, ()
 
 
-def _by_topic(answers: Answers) -> list[FetchableTopicResponse]:
-    topics: list[FetchableTopicResponse] = []
-    for target, answer in answers:
-        last = topics[-1] if topics else None
+def _by_topic(told: PartitionResponses) -> list[FetchableTopicResponseRow]:
+    """The responses as topics with partitions, in their order."""
+    topics: list[FetchableTopicResponseRow] = []
+    last_name, last_id = None, None
+    rows: list[PartitionDataRow] = []
+    for target, row in told:
         # Ids are compared last: nearly always they are one object, and to compare two takes time.
-        if last is None or not (
-            last.topic == target.topic
-            and (last.topic_id is target.topic_id or last.topic_id == target.topic_id)
+        if target.topic != last_name or (
+            target.topic_id is not last_id and target.topic_id != last_id
         ):
-            last = FetchableTopicResponse(topic=target.topic, topic_id=target.topic_id)
-            topics.append(last)
-        last.partitions.append(answer)
+            last_name, last_id = target.topic, target.topic_id
+            rows = []
+            topics.append((last_name, last_id, rows))
+        rows.append(row)
     return topics
 
 
-def _add_leaders(services: Services, context: RequestContext, response: FetchResponse) -> None:
+def _with_leaders(
+    services: Services, context: RequestContext, told: PartitionResponses
+) -> tuple[PartitionResponses, Sequence[NodeEndpointRow]]:
+    """The responses with the current leaders where those are others, and the leaders' addresses."""
     leaders: set[int] = set()
-    for data in response.responses:
-        for item in data.partitions:
-            if item.error_code not in (
-                ErrorCode.NOT_LEADER_OR_FOLLOWER,
-                ErrorCode.FENCED_LEADER_EPOCH,
-            ):
-                continue
-            topic = services.topics.by_id(data.topic_id)
-            if topic is not None:
-                partition = topic.partitions[item.partition_index]
-                item.current_leader = LeaderIdAndEpoch(
-                    leader_id=partition.leader_id, leader_epoch=partition.leader_epoch
-                )
-                leaders.add(partition.leader_id)
-    if leaders:
-        response.node_endpoints = [
-            NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
-            for node in services.cluster.endpoints(leaders, context.listener_name)
-        ]
-
-
-def _close(answers: Answers) -> None:
-    close_slices([answer.records for _, answer in answers])
+    hinted: PartitionResponses = []
+    for target, row in told:
+        topic = None
+        if row[1] in _LEADER_CHANGED:
+            topic = services.topics.by_id(target.topic_id)
+        if topic is not None:
+            partition = topic.partitions[target.index]
+            leaders.add(partition.leader_id)
+            row = (*row[:6], (partition.leader_id, partition.leader_epoch), *row[7:])
+        hinted.append((target, row))
+    endpoints: list[NodeEndpointRow] = [
+        (node.id, node.host, node.port, node.rack)
+        for node in services.cluster.endpoints(leaders, context.listener_name)
+    ]
+    return hinted, endpoints

@@ -14,53 +14,44 @@ Advertised from 0 (see the table in `__init__`), served from 3, where the v2 rec
 
 from __future__ import annotations
 
-from struct import Struct
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Coroutine, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkalite.coordinators.produce_transactions import (
     NotInTransaction,
     await_previous_transaction,
     begin_transaction,
-    is_transactional,
 )
 from kafkalite.log.errors import InvalidRecordsError
 from kafkalite.replica.partition import ALL_IN_SYNC, Partition
+from kafkalite.replica.produced_batches import Batches, check_shape, is_transactional, look_at
 from kafkalite.requests.context import CloseConnection, RequestContext
 from kafkalite.requests.purgatory import wait_until
 from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.fields import InMemory
 from kafkalite.wire.messages.produce import (
-    BatchIndexAndErrorMessage,
-    LeaderIdAndEpoch,
-    NodeEndpoint,
-    PartitionProduceResponse,
-    ProduceRequest,
-    ProduceResponse,
-    TopicProduceData,
-    TopicProduceResponse,
+    NodeEndpointRow,
+    PartitionProduceDataRow,
+    PartitionProduceResponseRow,
+    ProduceRequestRow,
+    ProduceResponseRow,
+    TopicProduceDataRow,
+    TopicProduceResponseRow,
 )
 
 if TYPE_CHECKING:
-    from kafkalite.replica.topics import Topic
     from kafkalite.services import Services
 
 _VALID_ACKS: Final = (-1, 0, 1)
 _FIRST_LEADER_HINT_VERSION: Final = 10
 _FIRST_TOPIC_ID_VERSION: Final = 13
-_FIRST_ZSTD_VERSION: Final = 7
 
-# Of a batch: int64 base offset, int32 length of what follows, int32 leader epoch, int8 magic.
-_LENGTH_AND_MAGIC: Final = Struct(">i4xB")
-_OFFSET_AND_LENGTH_BYTES: Final = 12
-_UP_TO_MAGIC_BYTES: Final = 17
-_SMALLEST_LENGTH: Final = 14
-_MAGIC: Final = 2
-# The codec is in the low bits of the attributes, bytes 21 and 22.
-_CODEC_MASK: Final = 7
-_ZSTD: Final = 4
 
-# Producer id and epoch.
-_PRODUCER: Final = slice(43, 53)
+_UNKNOWN: Final = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+_UNKNOWN_ID: Final = ErrorCode.UNKNOWN_TOPIC_ID
+_NO_OFFSET: Final = -1
+_NO_TIME: Final = -1
+# (leader id, leader epoch) where it is not told.
+_NO_LEADER: Final = (-1, -1)
 
 # Kafka's admin client may write to internal topics (KafkaApis.scala), nobody else.
 _ADMIN_CLIENT_ID: Final = "__admin_client"
@@ -82,174 +73,161 @@ _WITHOUT_LOG_START_OFFSET: Final = frozenset(
 )
 
 
-async def handle(
-    services: Services, context: RequestContext, request: ProduceRequest
-) -> ProduceResponse | None:
-    if request.transactional_id is not None:
-        await await_previous_transaction(
-            services.transaction_coordinator, services.config, context, request.transactional_id
-        )
-    leaders: set[int] = set()  # those who lead what was asked of the wrong node
-    pending: list[Pending] = []
-    producers = _transactional_producers(request)
-    unreadable = _first_unreadable(request)
-    if unreadable is not None:
-        response = _refused(request, ErrorCode.CORRUPT_MESSAGE, unreadable)
-    elif producers and request.transactional_id is None:
-        response = _refused(request, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-    elif (
-        len(producers) > 1
-        and len(_transactional_producers(_only_known(services, context, request))) > 1
+def handle(
+    services: Services, context: RequestContext, request: ProduceRequestRow
+) -> ProduceResponseRow | Coroutine[Any, Any, ProduceResponseRow | None] | None:
+    transactional_id = request[0]
+    if transactional_id is not None and services.transaction_coordinator.is_ending(
+        transactional_id
     ):
-        response = _refused(
-            request,
-            ErrorCode.INVALID_PRODUCER_ID_MAPPING,
-            "Transactional records contained more than one producer ID",
-        )
-    else:
-        response = ProduceResponse(
-            responses=[
-                _append_topic(services, context, request, data, leaders, pending)
-                for data in request.topic_data
-                if data.partition_data
-            ]
-        )
-    if pending and request.acks == ALL_IN_SYNC:
-        await context.connection.move_to_task()
-        await _settle(context, request.timeout_ms, pending)
-    if request.acks == 0:
-        _hang_up_on_error(response)
+        return _append_after(services, context, request, transactional_id)
+    return _append(services, context, request)
+
+
+async def _append_after(
+    services: Services, context: RequestContext, request: ProduceRequestRow, transactional_id: str
+) -> ProduceResponseRow | None:
+    """Append once the producer's previous transaction is complete."""
+    await await_previous_transaction(
+        services.transaction_coordinator, services.config, context, transactional_id
+    )
+    response = _append(services, context, request)
+    return await response if isinstance(response, Coroutine) else response
+
+
+def _append(
+    services: Services, context: RequestContext, request: ProduceRequestRow
+) -> ProduceResponseRow | Coroutine[Any, Any, ProduceResponseRow | None] | None:
+    transactional_id, acks, timeout_ms, topics = request
+    batches = look_at(topics, context.api_version)
+    refusal = None
+    if batches.unreadable is not None or batches.producers:
+        refusal = _refusal(services, context, request, batches)
+    if refusal is not None:
+        return _respond(services, context, acks, _refused(topics, refusal), set())
+    leaders: set[int] = set()  # those who lead what was asked of the wrong node
+    pending: list[PendingAppend] = []
+    responses: list[TopicProduceResponseRow] = []
+    uses_topic_ids = context.api_version >= _FIRST_TOPIC_ID_VERSION
+    for name, topic_id, partitions in topics:
+        if not partitions:
+            continue  # as Kafka: the response does not name the topic
+        topic = services.topics.by_id(topic_id) if uses_topic_ids else services.topics.get(name)
+        rows: list[PartitionProduceResponseRow] = []
+        responses.append((name, topic_id, rows))
+        for index, records in partitions:
+            partition: Partition | None = None
+            try:
+                if topic is None or not 0 <= index < len(topic.partitions):
+                    is_unknown_id = uses_topic_ids and topic is None
+                    raise KafkaError(_UNKNOWN_ID if is_unknown_id else _UNKNOWN)
+                if records is None or not batches.are_whole:
+                    records = check_shape(records, context.api_version)
+                partition = topic.partitions[index]
+                partition.check_leader(context.node_id, -1, leader_only=True)
+                guard = None
+                if batches.producers and is_transactional(records):
+                    guard = begin_transaction(
+                        services.transaction_coordinator,
+                        services.config,
+                        context,
+                        transactional_id,
+                        partition,
+                        records,
+                    )
+                if acks not in _VALID_ACKS:
+                    raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
+                if topic.is_internal and context.client_id != _ADMIN_CLIENT_ID:
+                    raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION)
+                info = partition.append(records, required_acks=acks, verification_guard=guard)
+            except KafkaError as error:
+                rows.append(_failed(context, index, error, partition, leaders))
+            else:
+                last_offset = info.last_offset
+                if last_offset >= partition.log.high_watermark:
+                    pending.append(PendingAppend(partition, last_offset, rows, len(rows)))
+                rows.append(
+                    (
+                        index,
+                        0,
+                        info.base_offset,
+                        info.log_append_time_ms,
+                        info.log_start_offset,
+                        (),
+                        None,
+                        _NO_LEADER,
+                    )
+                )
+    if pending and acks == ALL_IN_SYNC:
+        return _await_acks(services, context, timeout_ms, pending, responses, leaders)
+    return _respond(services, context, acks, responses, leaders)
+
+
+def _refusal(
+    services: Services, context: RequestContext, request: ProduceRequestRow, batches: Batches
+) -> KafkaError | None:
+    """Why not one partition is looked at, if so (KafkaApis.handleProduceRequest)."""
+    transactional_id, _, _, topics = request
+    if batches.unreadable is not None:
+        return KafkaError(ErrorCode.CORRUPT_MESSAGE, batches.unreadable)
+    if transactional_id is None:
+        return KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    if len(batches.producers) < 2:
         return None
-    if leaders:
-        response.node_endpoints = _endpoints(services, context, leaders)
-    return response
-
-
-def _first_unreadable(request: ProduceRequest) -> str | None:
-    """What is wrong with the first batch of a partition that cannot even be begun to read.
-
-    Apache Kafka comes upon it when it looks whether anything belongs to a transaction, and refuses the
-    whole request. It stops looking at the first that does (RequestUtils.hasTransactionalRecords).
-    """
-    for data in request.topic_data:
-        for item in data.partition_data:
-            if item.records is None:
-                continue
-            if (problem := _unreadable(item.records)) is not None:
-                return problem
-            if is_transactional(item.records):
-                return None
-    return None
-
-
-def _transactional_producers(request: ProduceRequest) -> set[bytes]:
-    """The ids and epochs of those whose batches belong to a transaction, as they lie there."""
-    return {
-        bytes(item.records[_PRODUCER])
-        for data in request.topic_data
-        for item in data.partition_data
-        if item.records is not None and is_transactional(item.records)
-    }
+    known = look_at(_only_known(services, context, topics), context.api_version)
+    if len(known.producers) < 2:
+        return None
+    return KafkaError(
+        ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+        "Transactional records contained more than one producer ID",
+    )
 
 
 def _only_known(
-    services: Services, context: RequestContext, request: ProduceRequest
-) -> ProduceRequest:
-    """What of it is for partitions that are there."""
-    known: list[TopicProduceData] = []
-    for data in request.topic_data:
-        topic, _ = _find_topic(services, context, data)
+    services: Services, context: RequestContext, topics: list[TopicProduceDataRow]
+) -> list[TopicProduceDataRow]:
+    """The partitions that exist."""
+    known: list[TopicProduceDataRow] = []
+    for name, topic_id, partitions in topics:
+        uses_topic_ids = context.api_version >= _FIRST_TOPIC_ID_VERSION
+        topic = services.topics.by_id(topic_id) if uses_topic_ids else services.topics.get(name)
         count = 0 if topic is None else len(topic.partitions)
-        items = [item for item in data.partition_data if 0 <= item.index < count]
-        known.append(TopicProduceData(partition_data=items))
-    return ProduceRequest(topic_data=known)
+        items: list[PartitionProduceDataRow] = [item for item in partitions if 0 <= item[0] < count]
+        known.append((name, topic_id, items))
+    return known
 
 
 def _refused(
-    request: ProduceRequest, code: ErrorCode, message: str | None = None
-) -> ProduceResponse:
-    """Not one partition is looked at (KafkaApis.handleProduceRequest)."""
-    return ProduceResponse(
-        responses=[
-            TopicProduceResponse(
-                name=data.name,
-                topic_id=data.topic_id,
-                partition_responses=[
-                    _failed(item.index, KafkaError(code, message), None)
-                    for item in data.partition_data
-                ],
-            )
-            for data in request.topic_data
-            if data.partition_data
-        ]
-    )
+    topics: list[TopicProduceDataRow], refusal: KafkaError
+) -> list[TopicProduceResponseRow]:
+    return [
+        (name, topic_id, [_error_row(index, refusal, refusal.message) for index, _ in partitions])
+        for name, topic_id, partitions in topics
+        if partitions
+    ]
 
 
-def _append_topic(
+def _respond(
     services: Services,
     context: RequestContext,
-    request: ProduceRequest,
-    data: TopicProduceData,
+    acks: int,
+    responses: list[TopicProduceResponseRow],
     leaders: set[int],
-    pending: list[Pending],
-) -> TopicProduceResponse:
-    topic, missing = _find_topic(services, context, data)
-    responses: list[PartitionProduceResponse] = []
-    for item in data.partition_data:
-        partition: Partition | None = None
-        try:
-            if topic is None:
-                raise KafkaError(missing)
-            if not 0 <= item.index < len(topic.partitions):
-                raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-            records = check_shape(item.records, context.api_version)
-            partition = topic.partitions[item.index]
-            partition.check_leader(context.node_id, -1, leader_only=True)
-            guard = None
-            if is_transactional(records):
-                guard = begin_transaction(
-                    services.transaction_coordinator,
-                    services.config,
-                    context,
-                    request,
-                    partition,
-                    records,
-                )
-            if request.acks not in _VALID_ACKS:
-                raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
-            if topic.is_internal and context.client_id != _ADMIN_CLIENT_ID:
-                raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION)
-            info = partition.append(records, required_acks=request.acks, verification_guard=guard)
-            answer = PartitionProduceResponse(
-                index=item.index,
-                error_code=ErrorCode.NONE,
-                base_offset=info.base_offset,
-                log_append_time_ms=info.log_append_time_ms,
-                log_start_offset=info.log_start_offset,
-            )
-            responses.append(answer)
-            if info.last_offset >= partition.log.high_watermark:
-                pending.append(Pending(partition, info.last_offset, answer))
-        except KafkaError as error:
-            answer = _failed(item.index, error, partition)
-            hinted = context.api_version >= _FIRST_LEADER_HINT_VERSION
-            if hinted and partition is not None and error.code is ErrorCode.NOT_LEADER_OR_FOLLOWER:
-                answer.current_leader = LeaderIdAndEpoch(
-                    leader_id=partition.leader_id, leader_epoch=partition.leader_epoch
-                )
-                leaders.add(partition.leader_id)
-            responses.append(answer)
-    return TopicProduceResponse(
-        name=data.name, topic_id=data.topic_id, partition_responses=responses
-    )
+) -> ProduceResponseRow | None:
+    if acks == 0:
+        _hang_up_on_error(responses)
+        return None
+    endpoints = _endpoints(services, context, leaders) if leaders else ()
+    return responses, 0, endpoints
 
 
-class Pending(NamedTuple):
-    """What was appended and is not to be seen yet, and its answer."""
+class PendingAppend(NamedTuple):
+    """An append above the high watermark, and the place of its response."""
 
     partition: Partition
     last_offset: int
-    answer: PartitionProduceResponse
+    rows: list[PartitionProduceResponseRow]
+    position: int
 
     def state(self, node_id: int) -> ErrorCode | None:
         """NONE once it is seen, an error if it never will be by this node; None as long as it waits."""
@@ -263,8 +241,16 @@ class Pending(NamedTuple):
         return ErrorCode.NONE if partition.high_watermark > self.last_offset else None
 
 
-async def _settle(context: RequestContext, timeout_ms: int, pending: list[Pending]) -> None:
-    """Wait until all is settled, or the time is over; say in the answers what became of each."""
+async def _await_acks(
+    services: Services,
+    context: RequestContext,
+    timeout_ms: int,
+    pending: list[PendingAppend],
+    responses: list[TopicProduceResponseRow],
+    leaders: set[int],
+) -> ProduceResponseRow | None:
+    """Wait until all appends are visible, or the time is over; say in the rows what became of each."""
+    await context.connection.move_to_task()
     await wait_until(
         lambda: all(each.state(context.node_id) is not None for each in pending),
         [each.partition.watchers for each in pending],
@@ -272,106 +258,70 @@ async def _settle(context: RequestContext, timeout_ms: int, pending: list[Pendin
     )
     for each in pending:
         state = each.state(context.node_id)
-        each.answer.error_code = ErrorCode.REQUEST_TIMED_OUT if state is None else state
+        code = ErrorCode.REQUEST_TIMED_OUT if state is None else state
+        index, _, base_offset, time_ms, log_start_offset, _, _, _ = each.rows[each.position]
+        each.rows[each.position] = (
+            *(index, code, base_offset, time_ms, log_start_offset),
+            *((), None, _NO_LEADER),
+        )
+    return _respond(services, context, ALL_IN_SYNC, responses, leaders)
 
 
-def _find_topic(
-    services: Services, context: RequestContext, data: TopicProduceData
-) -> tuple[Topic | None, ErrorCode]:
-    if context.api_version >= _FIRST_TOPIC_ID_VERSION:
-        return services.topics.by_id(data.topic_id), ErrorCode.UNKNOWN_TOPIC_ID
-    return services.topics.get(data.name), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-
-
-def check_shape(records: InMemory | None, api_version: int) -> InMemory:
-    """Refuse what is not one whole v2 batch, before anybody looks at the partition.
-
-    Raises KafkaError with INVALID_RECORD, CORRUPT_MESSAGE, UNSUPPORTED_COMPRESSION_TYPE or, as
-    Apache Kafka does for a codec it does not know, UNKNOWN_SERVER_ERROR
-    (ProduceRequest.validateRecords). Bytes after the batch that are no whole batch do no harm.
-    """
-    if records is None or len(records) < _UP_TO_MAGIC_BYTES:
-        raise KafkaError(ErrorCode.INVALID_RECORD)
-    if (problem := _unreadable(records)) is not None:
-        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, problem)
-    length, magic = _LENGTH_AND_MAGIC.unpack_from(records, 8)
-    size = _OFFSET_AND_LENGTH_BYTES + length
-    if size > len(records) or magic != _MAGIC:
-        raise KafkaError(ErrorCode.INVALID_RECORD)
-    if size < len(records):
-        if _is_whole(records[size:]):
-            raise KafkaError(ErrorCode.INVALID_RECORD)
-        records = records[:size]
-    if api_version < _FIRST_ZSTD_VERSION:
-        _check_codec(records[22] & _CODEC_MASK)
-    return records
-
-
-def _unreadable(records: InMemory) -> str | None:
-    """Kafka's words for a length or a magic that no batch has (ByteBufferLogInputStream)."""
-    if len(records) < _UP_TO_MAGIC_BYTES:
-        return None
-    length, magic = _LENGTH_AND_MAGIC.unpack_from(records, 8)
-    if length < _SMALLEST_LENGTH:
-        return f"Record size {length} is less than the minimum record overhead ({_SMALLEST_LENGTH})"
-    if magic > _MAGIC:
-        return f"Invalid magic found in record: {magic}"
-    return None
-
-
-def _check_codec(codec: int) -> None:
-    """Only those versions look at the codec here; what is none at all is left to the log later."""
-    if codec == _ZSTD:
-        raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
-    if codec > _ZSTD:
-        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
-
-
-def _is_whole(records: InMemory) -> bool:
-    if len(records) < _UP_TO_MAGIC_BYTES:
-        return False
-    length, _ = _LENGTH_AND_MAGIC.unpack_from(records, 8)
-    return bool(len(records) >= _OFFSET_AND_LENGTH_BYTES + length)
-
-
-def _failed(index: int, error: KafkaError, partition: Partition | None) -> PartitionProduceResponse:
-    log_start_offset = -1
-    is_of_log = error.code not in _WITHOUT_LOG_START_OFFSET
-    if partition is not None and is_of_log and not isinstance(error, NotInTransaction):
+def _failed(
+    context: RequestContext,
+    index: int,
+    error: KafkaError,
+    partition: Partition | None,
+    leaders: set[int],
+) -> PartitionProduceResponseRow:
+    """The response for a partition that was not appended to; notes who leads it instead."""
+    if partition is None:
+        return _error_row(index, error, error.message)
+    log_start_offset = _NO_OFFSET
+    if error.code not in _WITHOUT_LOG_START_OFFSET and not isinstance(error, NotInTransaction):
         log_start_offset = partition.log.log_start_offset
-    answer = PartitionProduceResponse(
-        index=index,
-        error_code=error.code,
-        base_offset=-1,
-        log_append_time_ms=-1,
-        log_start_offset=log_start_offset,
+    leader = _NO_LEADER
+    if (
+        error.code is ErrorCode.NOT_LEADER_OR_FOLLOWER
+        and context.api_version >= _FIRST_LEADER_HINT_VERSION
+    ):
+        leader = (partition.leader_id, partition.leader_epoch)
+        leaders.add(partition.leader_id)
+    # What the log refuses comes with words only when single records are at fault (KIP-467).
+    message = None
+    if isinstance(error, (InvalidRecordsError, NotInTransaction)):
+        message = error.message
+    record_errors = error.record_errors if isinstance(error, InvalidRecordsError) else ()
+    return (
+        index,
+        error.code,
+        _NO_OFFSET,
+        _NO_TIME,
+        log_start_offset,
+        [(each.batch_index, each.message) for each in record_errors],
+        message,
+        leader,
     )
-    if partition is None or isinstance(error, (InvalidRecordsError, NotInTransaction)):
-        # What the log refuses comes with words only when single records are at fault (KIP-467).
-        answer.error_message = error.message
-    if isinstance(error, InvalidRecordsError):
-        answer.record_errors = [
-            BatchIndexAndErrorMessage(batch_index=batch_index, batch_index_error_message=text)
-            for batch_index, text in error.record_errors
-        ]
-    return answer
 
 
-def _hang_up_on_error(response: ProduceResponse) -> None:
-    for topic in response.responses:
-        for partition in topic.partition_responses:
-            if partition.error_code != ErrorCode.NONE:
-                name = topic.name or topic.topic_id
+def _error_row(index: int, error: KafkaError, message: str | None) -> PartitionProduceResponseRow:
+    return (index, error.code, _NO_OFFSET, _NO_TIME, _NO_OFFSET, (), message, _NO_LEADER)
+
+
+def _hang_up_on_error(responses: list[TopicProduceResponseRow]) -> None:
+    for name, topic_id, rows in responses:
+        for index, code, *_ in rows:
+            if code != ErrorCode.NONE:
                 raise CloseConnection(
-                    f"a Produce with acks=0 to {name}-{partition.index} failed with "
-                    f"{ErrorCode(partition.error_code).name}"
+                    f"a Produce with acks=0 to {name or topic_id}-{index} failed with "
+                    f"{ErrorCode(code).name}"
                 )
 
 
 def _endpoints(
     services: Services, context: RequestContext, leaders: set[int]
-) -> list[NodeEndpoint]:
+) -> Sequence[NodeEndpointRow]:
     return [
-        NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
+        (node.id, node.host, node.port, node.rack)
         for node in services.cluster.endpoints(leaders, context.listener_name)
     ]

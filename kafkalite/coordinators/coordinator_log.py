@@ -87,7 +87,7 @@ class ConsumerOffsetsLog:
         try:
             target = self._partition(partition)
             if producer_id == NO_PRODUCER_ID:
-                return target.append_own(records, now_ms)
+                return target.append_trusted(records, now_ms)
             batch = build_batch(
                 [Record(timestamp=now_ms, key=key, value=value) for key, value in records],
                 producer_id=producer_id,

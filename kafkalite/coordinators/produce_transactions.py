@@ -23,10 +23,6 @@ from kafkalite.coordinators.transaction_coordinator.state_log import Transaction
 from kafkalite.requests.purgatory import wait_until
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.record_batch import (
-    ATTRIBUTES_POSITION,
-    CONTROL_FLAG,
-    HEADER_BYTES,
-    TRANSACTIONAL_FLAG,
     RecordBatch,
 )
 
@@ -34,12 +30,11 @@ if TYPE_CHECKING:
     from kafkalite.cluster.cluster import Cluster
     from kafkalite.config import BrokerConfig
     from kafkalite.group_coordinator.coordinator import GroupCoordinator
-    from kafkalite.log.producer_state import VerificationGuard
+    from kafkalite.log.verification import VerificationGuard
     from kafkalite.replica.partition import Partition
     from kafkalite.replica.topics import Topics
     from kafkalite.requests.context import RequestContext
     from kafkalite.wire.fields import InMemory
-    from kafkalite.wire.messages.produce import ProduceRequest
 
 # Versions of Produce: from here the client knows TRANSACTION_ABORTABLE, and is one of transactions v2.
 _ABORTABLE_SINCE: Final = 11
@@ -90,8 +85,6 @@ async def await_previous_transaction(
 
     Source: ReplicaManager.handleProduceAppend, which looks every 20 ms; we are told.
     """
-    if not coordinator.is_ending(transactional_id):
-        return
     await context.connection.move_to_task()
     patience_ms = config.integer("add.partitions.to.txn.retry.backoff.max.ms")
     await wait_until(
@@ -105,19 +98,11 @@ class NotInTransaction(KafkaError):
     """A batch is refused before the log was looked at: the answer has no log start offset."""
 
 
-def is_transactional(records: InMemory) -> bool:
-    """Whether a batch says that it belongs to a transaction. One cut short is left to the log."""
-    if len(records) < HEADER_BYTES:
-        return False
-    flags = records[ATTRIBUTES_POSITION + 1]
-    return bool(flags & TRANSACTIONAL_FLAG) and not flags & CONTROL_FLAG
-
-
 def begin_transaction(
     coordinator: TransactionCoordinator,
     config: BrokerConfig,
     context: RequestContext,
-    request: ProduceRequest,
+    transactional_id: str | None,
     partition: Partition,
     records: InMemory,
 ) -> VerificationGuard | None:
@@ -129,14 +114,14 @@ def begin_transaction(
     batch = RecordBatch(records)
     if not batch.has_producer_id:
         return None  # the log says what is wrong with it
-    if request.transactional_id is None:
+    if transactional_id is None:
         raise NotInTransaction(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     adds = context.api_version >= _SECOND_GENERATION_SINCE
     name = "transaction.partition.verification.enable"
     if not adds and not config.boolean(name, context.node_id):
         return None
     try:
-        return coordinator.begin_in_partition(partition, request.transactional_id, batch, adds=adds)
+        return coordinator.begin_in_partition(partition, transactional_id, batch, adds=adds)
     except KafkaError as error:
         raise _as_answered(error, context.api_version) from error
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from itertools import repeat
+from operator import attrgetter, itemgetter
 from struct import Struct
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Final
@@ -19,6 +21,7 @@ from kafkalite.apis import Api, Handler
 from kafkalite.metrics.readings import Distribution, Readings
 from kafkalite.requests.context import CloseConnection, RequestContext
 from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.codec import response_class
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.schema import Shape, fields_of
 
@@ -28,11 +31,11 @@ if TYPE_CHECKING:
     from kafkalite.replica.topics import Topics
     from kafkalite.services import Services
     from kafkalite.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
-    from kafkalite.wire.messages.fetch import FetchRequest, FetchResponse
-    from kafkalite.wire.messages.produce import ProduceRequest, ProduceResponse
+    from kafkalite.wire.messages.fetch import FetchRequestRow, FetchResponseRow
+    from kafkalite.wire.messages.produce import ProduceRequestRow, ProduceResponseRow
 
 # The number of its records, at byte 57 of a batch.
-_RECORD_COUNT: Final = Struct(">i")
+_unpack_record_count: Final = Struct(">i").unpack_from
 # What a connection was closed for that could be told nothing: a Produce with acks=0 that failed.
 _NO_ANSWER: Final = "CONNECTION_CLOSED"
 
@@ -72,7 +75,7 @@ class RequestMetrics:
             ApiKey.FETCH: self._count_fetched,
             ApiKey.END_TXN: self._count_ended,
         }
-        count = counters.get(api.key, _count_errors)
+        count = counters.get(api.key, _row_errors_of(api.key) if api.rows else _count_errors)
         now = trio.current_time
 
         def counted(services: Services, context: RequestContext, request: Any) -> Any:
@@ -104,33 +107,41 @@ class RequestMetrics:
     def _count_produced(
         self,
         topics: Topics,
-        request: ProduceRequest,
-        response: ProduceResponse | None,
+        request: ProduceRequestRow,
+        response: ProduceResponseRow | None,
         errors: Errors,
     ) -> None:
-        for position, data in enumerate(request.topic_data):
-            traffic = self._traffic_of(topics, data.name, data.topic_id)
-            answers = None if response is None else response.responses[position].partition_responses
-            for index, item in enumerate(data.partition_data):
-                if answers is not None and (code := answers[index].error_code):
+        # As in the response, topics of which no partition is named do not count.
+        asked = (data for data in request[3] if data[2])
+        answered = repeat(None) if response is None else response[0]
+        for (name, topic_id, partitions), answer in zip(asked, answered, strict=False):
+            traffic = self._traffic_of(topics, name, topic_id)
+            codes = repeat(0) if answer is None else (row[1] for row in answer[2])
+            for (_, records), code in zip(partitions, codes, strict=False):
+                if code:
                     errors[code] += 1
-                elif traffic is not None and item.records is not None:
-                    traffic.received_bytes += len(item.records)
-                    traffic.received_records += _RECORD_COUNT.unpack_from(item.records, 57)[0]
+                elif traffic is not None and records is not None:
+                    traffic.received_bytes += len(records)
+                    traffic.received_records += _unpack_record_count(records, 57)[0]
 
     def _count_fetched(
-        self, topics: Topics, request: FetchRequest, response: FetchResponse, errors: Errors
+        self,
+        topics: Topics,
+        request: FetchRequestRow,
+        response: FetchResponseRow,
+        errors: Errors,
     ) -> None:
-        if response.error_code:
-            errors[response.error_code] += 1
-        for data in response.responses:
+        _, code, _, responses, _ = response
+        if code:
+            errors[code] += 1
+        for name, topic_id, rows in responses:
             size = 0
-            for item in data.partitions:
-                size += len(item.records or b"")
-                if item.error_code:
-                    errors[item.error_code] += 1
+            for row in rows:
+                size += len(row[10] or b"")
+                if row[1]:
+                    errors[row[1]] += 1
             if size:
-                traffic = self._traffic_of(topics, data.topic, data.topic_id)
+                traffic = self._traffic_of(topics, name, topic_id)
                 if traffic is not None:
                     traffic.sent_bytes += size
 
@@ -189,28 +200,41 @@ def error_codes(response: Any) -> Errors:
     return errors
 
 
+def _row_errors_of(key: ApiKey) -> Callable[[Topics, Any, Any, Errors], None]:
+    """As `_count_errors`, for the responses of an API that are rows."""
+    count_errors = _make_error_counter(response_class(key), rows=True)
+
+    def count(topics: Topics, request: Any, response: Any, errors: Errors) -> None:
+        if response is not None:
+            count_errors(response, errors)
+
+    return count
+
+
 def _error_counter(struct: type[Any]) -> ErrorCounter:
     counter = _ERROR_COUNTERS.get(struct)
     if counter is None:
-        counter = _ERROR_COUNTERS[struct] = _make_error_counter(struct)
+        counter = _ERROR_COUNTERS[struct] = _make_error_counter(struct, rows=False)
     return counter
 
 
-def _make_error_counter(struct: type[Any]) -> ErrorCounter:
+def _make_error_counter(struct: type[Any], *, rows: bool) -> ErrorCounter:
     """From the declaration of a response: it looks only where there is an error code."""
-    fields = fields_of(struct)
-    has_code = any(field.name == "error_code" for field in fields)
-    inner = [
-        (field.name, field.shape is Shape.ARRAY, _error_counter(field.element))
-        for field in fields
-        if isinstance(field.element, type) and _has_error_code(field.element)
-    ]
+    code_of: Callable[[Any], int] | None = None
+    inner: list[tuple[Callable[[Any], Any], bool, ErrorCounter]] = []
+    for position, field in enumerate(fields_of(struct)):
+        value_of = itemgetter(position) if rows else attrgetter(field.name)
+        if field.name == "error_code":
+            code_of = value_of
+        elif isinstance(field.element, type) and _has_error_code(field.element):
+            counter = _make_error_counter(field.element, rows=rows)
+            inner.append((value_of, field.shape is Shape.ARRAY, counter))
 
     def count(message: Any, errors: Errors) -> None:
-        if has_code and (code := message.error_code):
+        if code_of is not None and (code := code_of(message)):
             errors[code] += 1
-        for name, is_array, count_inner in inner:
-            value = getattr(message, name)
+        for value_of, is_array, count_inner in inner:
+            value = value_of(message)
             if is_array:
                 for item in value or ():
                     count_inner(item, errors)

@@ -1,26 +1,24 @@
-"""What one Fetch reads: from every partition it names, within its limits, once or again."""
+"""Reads what one Fetch asks for: from every partition it names, within its limits, once or again."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from kafkalite.config import RACK_AWARE_SELECTOR
 from kafkalite.log.open_files import close_slices
-from kafkalite.replica.fetch_sessions import FetchTarget
+from kafkalite.replica.fetch_sessions import FetchTarget, PartitionResponses
 from kafkalite.requests.context import RequestContext
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.fetch import (
-    AbortedTransaction,
-    EpochEndOffset,
-    FetchRequest,
-    PartitionData,
+    AbortedTransactionRow,
+    FetchRequestRow,
+    PartitionDataRow,
 )
 
 if TYPE_CHECKING:
     from kafkalite.cluster.cluster import Cluster
     from kafkalite.config import BrokerConfig
-    from kafkalite.log.log import ReadResult
     from kafkalite.replica.partition import Partition
     from kafkalite.replica.topics import Topics
     from kafkalite.requests.purgatory import Watchers
@@ -30,12 +28,15 @@ _FIRST_TOPIC_ID_VERSION: Final = 13
 # From here on a consumer may read from a replica that does not lead (KIP-392).
 _FIRST_FOLLOWER_VERSION: Final = 11
 _NO_REPLICA: Final = -1
-
-Answers = list[tuple[FetchTarget, PartitionData]]
+_NO_OFFSET: Final = -1
+_NO_EPOCH: Final = -1
+# An epoch with an end offset, a leader with its epoch, a snapshot: at their defaults.
+NOT_TOLD: Final = (-1, -1)
+_NO_RECORDS: Final = b""
 
 
 class FetchReader:
-    """Reads the targets of one request, and knows when that is worth an answer."""
+    """Reads the targets of one request, and knows when that is worth a response."""
 
     __slots__ = (
         "_cluster",
@@ -49,6 +50,8 @@ class FetchReader:
         "_targets",
         "_topics",
         "_uses_topic_ids",
+        "has_errors",
+        "must_respond",
     )
 
     def __init__(
@@ -57,53 +60,51 @@ class FetchReader:
         cluster: Cluster,
         topics: Topics,
         context: RequestContext,
-        request: FetchRequest,
-        targets: Iterable[FetchTarget],
+        request: FetchRequestRow,
+        targets: Sequence[FetchTarget],
     ) -> None:
+        _, _, _, _, self._min_bytes, max_bytes, isolation_level, _, _, _, _, rack = request
         self._cluster = cluster
         self._topics = topics
         self._node_id = context.node_id
         self._uses_topic_ids = context.api_version >= _FIRST_TOPIC_ID_VERSION
         self._leader_only = context.api_version < _FIRST_FOLLOWER_VERSION
-        self._committed_only = request.isolation_level == _READ_COMMITTED
-        self._min_bytes = request.min_bytes
-        self._max_bytes = min(request.max_bytes, config.integer("fetch.max.bytes"))
-        self._targets = list(targets)
-        self._rack = request.rack_id
-        if self._rack and config.string("replica.selector.class") != RACK_AWARE_SELECTOR:
-            self._rack = ""
+        self._committed_only = isolation_level == _READ_COMMITTED
+        self._max_bytes = min(max_bytes, config.integer("fetch.max.bytes"))
+        self._targets = targets
+        if rack and config.string("replica.selector.class") != RACK_AWARE_SELECTOR:
+            rack = ""
+        self._rack = rack
         self._partitions: list[tuple[FetchTarget, Partition]] = []
+        # About the last `read`: whether a partition has an error, and whether it is to be sent at once
+        # rather than after more came in.
+        self.has_errors = False
+        self.must_respond = False
 
-    def read(self, *, waited: bool = False, empty: bool = False) -> Answers:
-        """One answer for each target, in their order; with `empty`, all without records.
+    def read(self, *, waited: bool = False, empty: bool = False) -> PartitionResponses:
+        """One response for each target, in their order; with `empty`, all without records.
 
-        `waited`: they were there before, and may have gone since.
-
-        Records are FileSlices; the caller closes them.
+        `waited`: the targets existed before, and may have gone since. Records are FileSlices, which the
+        caller closes. Raises NotCached, having closed them.
         """
         self._partitions.clear()
-        answers: Answers = []
-        remaining = 0 if empty else self._max_bytes
-        minimum_one_batch = not empty
-        for target in self._targets:
-            answer = self._read_target(target, remaining, minimum_one_batch, waited)
-            size = len(answer.records or b"")
-            if size:
-                minimum_one_batch = False
-                remaining = max(0, remaining - size)
-            answers.append((target, answer))
-        return answers
-
-    def must_answer(self, answers: Answers) -> bool:
-        """Whether what was read is to be answered at once rather than after more came in."""
-        size = 0
-        for _, answer in answers:
-            if answer.error_code != ErrorCode.NONE or answer.diverging_epoch.epoch >= 0:
-                return True
-            if answer.preferred_read_replica != _NO_REPLICA:
-                return True
-            size += len(answer.records or b"")
-        return not answers or size >= self._min_bytes
+        self.has_errors = self.must_respond = False
+        responses: PartitionResponses = []
+        max_bytes = self._max_bytes
+        found = 0
+        try:
+            for target in self._targets:
+                remaining = 0 if empty or found > max_bytes else max_bytes - found
+                row = self._read_target(target, remaining, not (empty or found), waited)
+                responses.append((target, row))
+                if records := row[10]:
+                    found += len(records)
+        except BaseException:
+            close_records(responses)
+            raise
+        if found >= self._min_bytes or not responses:
+            self.must_respond = True
+        return responses
 
     @property
     def watched(self) -> list[Watchers]:
@@ -111,22 +112,20 @@ class FetchReader:
         return [partition.watchers for _, partition in self._partitions]
 
     def has_enough(self) -> bool:
-        """Whether by now there are min_bytes, or something else that must be answered.
+        """Whether by now there are min_bytes, or something else that must be told.
 
         Called at every append to one of our partitions: what has not grown is not read.
         """
         size = 0
         for target, partition in self._partitions:
-            wanted = target.wanted
+            _, leader_epoch, fetch_offset, _, _, max_bytes, _, _ = target.wanted
             try:
-                self._check(partition, target)
+                self._check(partition, leader_epoch)
                 limit = partition.read_limit(committed_only=self._committed_only)
-                if limit <= wanted.fetch_offset:
+                if limit <= fetch_offset:
                     continue
                 result = partition.read(
-                    wanted.fetch_offset,
-                    wanted.partition_max_bytes,
-                    committed_only=self._committed_only,
+                    fetch_offset, max_bytes, committed_only=self._committed_only
                 )
             except KafkaError:
                 return True
@@ -136,12 +135,10 @@ class FetchReader:
                 return True
         return False
 
-    def _check(self, partition: Partition, target: FetchTarget) -> None:
+    def _check(self, partition: Partition, leader_epoch: int) -> None:
         if partition.is_deleted:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        partition.check_leader(
-            self._node_id, target.wanted.current_leader_epoch, leader_only=self._leader_only
-        )
+        partition.check_leader(self._node_id, leader_epoch, leader_only=self._leader_only)
 
     def _find(self, target: FetchTarget) -> Partition:
         topics = self._topics
@@ -161,56 +158,59 @@ class FetchReader:
 
     def _read_target(
         self, target: FetchTarget, max_bytes: int, minimum_one_batch: bool, waited: bool
-    ) -> PartitionData:
+    ) -> PartitionDataRow:
         try:
             partition = self._find(target)
         except KafkaError as error:
             # That a topic is another one Kafka finds out later than that there is none; and what is
             # found out when reading comes without a list of aborted transactions.
             is_late = waited or error.code is ErrorCode.INCONSISTENT_TOPIC_ID
-            return _failed(target, error, aborted_transactions=None if is_late else [])
+            return self._failed(target, error, aborted_transactions=None if is_late else ())
         try:
-            self._check(partition, target)
             return self._read_partition(partition, target, max_bytes, minimum_one_batch)
         except KafkaError as error:
-            return _failed(target, error, aborted_transactions=None)
+            return self._failed(target, error, aborted_transactions=None)
 
     def _read_partition(
         self, partition: Partition, target: FetchTarget, max_bytes: int, minimum_one_batch: bool
-    ) -> PartitionData:
-        wanted = target.wanted
-        if wanted.last_fetched_epoch >= 0:
-            diverging = _divergence(partition, target)
+    ) -> PartitionDataRow:
+        _, leader_epoch, offset, last_fetched_epoch, _, partition_max_bytes, _, _ = target.wanted
+        self._check(partition, leader_epoch)
+        log = partition.log
+        if last_fetched_epoch >= 0:
+            diverging = _divergence(partition, offset, last_fetched_epoch)
             if diverging is not None:
-                return diverging
-        nearer = self._nearer_replica(partition) if self._rack else _NO_REPLICA
-        if nearer != _NO_REPLICA and wanted.fetch_offset >= partition.log.log_start_offset:
-            return PartitionData(
-                partition_index=target.index,
-                error_code=ErrorCode.NONE,
-                high_watermark=partition.high_watermark,
-                last_stable_offset=partition.last_stable_offset,
-                log_start_offset=partition.log.log_start_offset,
-                preferred_read_replica=nearer,
-                aborted_transactions=None,
-                records=b"",
-            )
+                self.must_respond = True
+                return _without_records(target, partition, diverging, _NO_REPLICA)
+        if self._rack and offset >= log.log_start_offset:
+            nearer = self._nearer_replica(partition)
+            if nearer != _NO_REPLICA:
+                self.must_respond = True
+                return _without_records(target, partition, NOT_TOLD, nearer)
         result = partition.read(
-            wanted.fetch_offset,
-            min(max_bytes, wanted.partition_max_bytes),
+            offset,
+            min(max_bytes, partition_max_bytes),
             committed_only=self._committed_only,
             minimum_one_batch=minimum_one_batch,
         )
         self._partitions.append((target, partition))
-        log = partition.log
-        return PartitionData(
-            partition_index=target.index,
-            error_code=ErrorCode.NONE,
-            high_watermark=log.high_watermark,
-            last_stable_offset=log.last_stable_offset,
-            log_start_offset=log.log_start_offset,
-            aborted_transactions=self._aborted(result) if self._committed_only else None,
-            records=result.records,
+        aborted: Sequence[AbortedTransactionRow] | None = None
+        if self._committed_only:
+            aborted = [
+                (each.producer_id, each.first_offset) for each in result.aborted_transactions or ()
+            ]
+        return (
+            target.index,
+            0,
+            log.high_watermark,
+            log.last_stable_offset,
+            log.log_start_offset,
+            NOT_TOLD,
+            NOT_TOLD,
+            NOT_TOLD,
+            aborted,
+            _NO_REPLICA,
+            result.records,
         )
 
     def _nearer_replica(self, partition: Partition) -> int:
@@ -225,42 +225,68 @@ class FetchReader:
         ]
         return _NO_REPLICA if not near or partition.leader_id in near else near[0]
 
-    def _aborted(self, result: ReadResult) -> list[AbortedTransaction]:
-        return [
-            AbortedTransaction(producer_id=aborted.producer_id, first_offset=aborted.first_offset)
-            for aborted in result.aborted_transactions or ()
-        ]
+    def _failed(
+        self,
+        target: FetchTarget,
+        error: KafkaError,
+        aborted_transactions: Sequence[AbortedTransactionRow] | None,
+    ) -> PartitionDataRow:
+        self.has_errors = self.must_respond = True
+        return failed_partition(target.index, error.code, aborted_transactions)
 
 
-def _divergence(partition: Partition, target: FetchTarget) -> PartitionData | None:
-    """Where the reader's history parts from ours, if it does (KIP-595)."""
-    wanted = target.wanted
-    epoch, end_offset = partition.end_offset_for_epoch(wanted.last_fetched_epoch)
-    if epoch == -1 or wanted.fetch_offset < partition.log.log_start_offset:
+def failed_partition(
+    index: int,
+    code: ErrorCode,
+    aborted_transactions: Sequence[AbortedTransactionRow] | None = (),
+) -> PartitionDataRow:
+    """The response for a partition that has nothing but an error."""
+    return (
+        index,
+        code,
+        _NO_OFFSET,
+        _NO_OFFSET,
+        _NO_OFFSET,
+        NOT_TOLD,
+        NOT_TOLD,
+        NOT_TOLD,
+        aborted_transactions,
+        _NO_REPLICA,
+        _NO_RECORDS,
+    )
+
+
+def _without_records(
+    target: FetchTarget, partition: Partition, diverging_epoch: tuple[int, int], replica: int
+) -> PartitionDataRow:
+    log = partition.log
+    return (
+        target.index,
+        0,
+        log.high_watermark,
+        log.last_stable_offset,
+        log.log_start_offset,
+        diverging_epoch,
+        NOT_TOLD,
+        NOT_TOLD,
+        None,
+        replica,
+        _NO_RECORDS,
+    )
+
+
+def _divergence(
+    partition: Partition, fetch_offset: int, last_fetched_epoch: int
+) -> tuple[int, int] | None:
+    """Epoch and end offset at which the reader's history parts from ours, if it does (KIP-595)."""
+    epoch, end_offset = partition.end_offset_for_epoch(last_fetched_epoch)
+    if epoch == _NO_EPOCH or fetch_offset < partition.log.log_start_offset:
         raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
-    if epoch == wanted.last_fetched_epoch and end_offset >= wanted.fetch_offset:
+    if epoch == last_fetched_epoch and end_offset >= fetch_offset:
         return None
-    return PartitionData(
-        partition_index=target.index,
-        error_code=ErrorCode.NONE,
-        high_watermark=partition.high_watermark,
-        last_stable_offset=partition.last_stable_offset,
-        log_start_offset=partition.log.log_start_offset,
-        diverging_epoch=EpochEndOffset(epoch=epoch, end_offset=end_offset),
-        aborted_transactions=None,
-        records=b"",
-    )
+    return epoch, end_offset
 
 
-def _failed(
-    target: FetchTarget, error: KafkaError, aborted_transactions: list[AbortedTransaction] | None
-) -> PartitionData:
-    return PartitionData(
-        partition_index=target.index,
-        error_code=error.code,
-        high_watermark=-1,
-        last_stable_offset=-1,
-        log_start_offset=-1,
-        aborted_transactions=aborted_transactions,
-        records=b"",
-    )
+def close_records(responses: PartitionResponses) -> None:
+    """Let go of the records of responses that are not sent."""
+    close_slices([row[10] for _, row in responses])

@@ -17,7 +17,7 @@ kafka.server.FetchSession and FetchSessionCache.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
@@ -25,11 +25,12 @@ from uuid import UUID
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from kafkalite.wire.messages.fetch import FetchPartition, FetchRequest, PartitionData
+    from kafkalite.wire.messages.fetch import FetchPartitionRow, FetchRequestRow, PartitionDataRow
 
 NO_SESSION_ID: Final = 0
 FIRST_EPOCH: Final = 0
 FINAL_EPOCH: Final = -1
+_NO_REPLICA: Final = -1
 _MAX_EPOCH: Final = 2**31 - 1
 _FIRST_TOPIC_ID_VERSION: Final = 13
 # A session unused for so long gives way to any other; one younger than that is never pushed out by
@@ -46,31 +47,34 @@ class FetchTarget:
     topic: str
     topic_id: UUID
     index: int
-    wanted: FetchPartition
+    wanted: FetchPartitionRow
     told_high_watermark: int = -1
     told_log_start_offset: int = -1
     known_as: str = ""
     """Where the client gives an id, the topic's name when it was last there: of a topic that is gone
     a session says so, and not that the id is unknown."""
 
-    def must_tell(self, answer: PartitionData) -> bool:
-        """Whether an incremental response has to carry `answer`; remembers what it says."""
+    def must_tell(self, row: PartitionDataRow) -> bool:
+        """Whether an incremental response has to carry `row`; remembers what it says."""
+        _, code, high_watermark, _, log_start_offset, diverging, _, _, _, replica, records = row
         told = (
-            bool(answer.records)
-            or answer.high_watermark != self.told_high_watermark
-            or answer.log_start_offset != self.told_log_start_offset
-            or answer.error_code != ErrorCode.NONE
-            or answer.preferred_read_replica != -1
-            or answer.diverging_epoch.epoch >= 0
+            bool(records)
+            or high_watermark != self.told_high_watermark
+            or log_start_offset != self.told_log_start_offset
+            or code != 0
+            or replica != _NO_REPLICA
+            or diverging[0] >= 0
         )
-        self.remember(answer)
+        self.remember(row)
         return told
 
-    def remember(self, answer: PartitionData) -> None:
+    def remember(self, row: PartitionDataRow) -> None:
         # After an error the partition has to be mentioned again when the error is gone.
-        failed = answer.error_code != ErrorCode.NONE
-        self.told_high_watermark = -1 if failed else answer.high_watermark
-        self.told_log_start_offset = answer.log_start_offset
+        self.told_high_watermark = -1 if row[1] else row[2]
+        self.told_log_start_offset = row[4]
+
+
+PartitionResponses = list[tuple[FetchTarget, "PartitionDataRow"]]
 
 
 @dataclass(slots=True)
@@ -84,33 +88,28 @@ class FetchSession:
     targets: dict[TargetKey, FetchTarget]
     epoch: int = 1
 
-    def update(self, request: FetchRequest) -> None:
+    def update(self, request: FetchRequestRow) -> None:
         """Add, change and forget partitions as an incremental request says."""
         targets = self.targets
         for target in _targets(request):
             key = _key(target, self.uses_topic_ids)
             known = targets.setdefault(key, target)
             known.wanted = target.wanted
-        for topic in request.forgotten_topics_data:
-            name = topic.topic_id if self.uses_topic_ids else topic.topic
-            for index in topic.partitions:
-                targets.pop((name, index), None)
+        for name, topic_id, indexes in request[10]:
+            for index in indexes:
+                targets.pop((topic_id if self.uses_topic_ids else name, index), None)
 
 
 @dataclass(slots=True)
 class SessionlessFetch:
     """A Fetch that keeps nothing: answered whole."""
 
-    targets: Iterable[FetchTarget]
-    answered: Callable[[list[tuple[FetchTarget, PartitionData]]], int] = field(
-        default=lambda answers: NO_SESSION_ID
-    )
+    targets: Sequence[FetchTarget]
+    answered: Callable[[PartitionResponses], int] = field(default=lambda responses: NO_SESSION_ID)
 
-    def finish(
-        self, answers: list[tuple[FetchTarget, PartitionData]]
-    ) -> tuple[int, list[tuple[FetchTarget, PartitionData]]]:
+    def finish(self, responses: PartitionResponses) -> tuple[int, PartitionResponses]:
         """The session id and the partitions that the response has to carry."""
-        return self.answered(answers), answers
+        return self.answered(responses), responses
 
 
 @dataclass(slots=True)
@@ -121,13 +120,11 @@ class IncrementalFetch:
     expected_epoch: int
 
     @property
-    def targets(self) -> Iterable[FetchTarget]:
+    def targets(self) -> Sequence[FetchTarget]:
         # A copy: the session may be changed by another connection while this Fetch is parked.
         return list(self.session.targets.values())
 
-    def finish(
-        self, answers: list[tuple[FetchTarget, PartitionData]]
-    ) -> tuple[int, list[tuple[FetchTarget, PartitionData]]]:
+    def finish(self, responses: PartitionResponses) -> tuple[int, PartitionResponses]:
         """The session id and the partitions that the response has to carry.
 
         Raises KafkaError (INVALID_FETCH_SESSION_EPOCH) when the session went on without us.
@@ -135,12 +132,12 @@ class IncrementalFetch:
         session = self.session
         if session.epoch != self.expected_epoch:
             raise KafkaError(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
-        told: list[tuple[FetchTarget, PartitionData]] = []
-        for target, answer in answers:
-            if not target.must_tell(answer):
+        told: PartitionResponses = []
+        for target, row in responses:
+            if not target.must_tell(row):
                 continue
-            told.append((target, answer))
-            if answer.records:
+            told.append((target, row))
+            if row[10]:
                 # To the end of the line, so that a small max_bytes does not starve the others.
                 key = _key(target, session.uses_topic_ids)
                 if session.targets.pop(key, None) is not None:
@@ -171,24 +168,27 @@ class FetchSessionCache:
         session = self._sessions.get(session_id)
         return [] if session is None else list(session.targets)
 
-    def begin(self, request: FetchRequest, api_version: int) -> FetchContext:
+    def begin(self, request: FetchRequestRow, api_version: int) -> FetchContext:
         """What this request fetches. Raises KafkaError with FETCH_SESSION_ID_NOT_FOUND,
         INVALID_FETCH_SESSION_EPOCH or FETCH_SESSION_TOPIC_ID_ERROR.
         """
-        if request.session_epoch in (FIRST_EPOCH, FINAL_EPOCH):
-            self._sessions.pop(request.session_id, None)
+        session_id, session_epoch = request[7], request[8]
+        if session_epoch in (FIRST_EPOCH, FINAL_EPOCH):
+            self._sessions.pop(session_id, None)
             targets = _targets(request)
-            if request.session_epoch == FINAL_EPOCH:
+            if session_epoch == FINAL_EPOCH:
                 return SessionlessFetch(targets)
             uses_topic_ids = api_version >= _FIRST_TOPIC_ID_VERSION
-            return SessionlessFetch(targets, lambda answers: self._open(answers, uses_topic_ids))
+            return SessionlessFetch(
+                targets, lambda responses: self._open(responses, uses_topic_ids)
+            )
         return self._continue(request, api_version)
 
-    def _continue(self, request: FetchRequest, api_version: int) -> FetchContext:
-        session = self._sessions.get(request.session_id)
+    def _continue(self, request: FetchRequestRow, api_version: int) -> FetchContext:
+        session = self._sessions.get(request[7])
         if session is None:
             raise KafkaError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
-        if session.epoch != request.session_epoch:
+        if session.epoch != request[8]:
             raise KafkaError(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
         if session.uses_topic_ids != (api_version >= _FIRST_TOPIC_ID_VERSION):
             raise KafkaError(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
@@ -202,16 +202,16 @@ class FetchSessionCache:
         session.epoch = session.epoch + 1 if session.epoch < _MAX_EPOCH else 1
         return IncrementalFetch(session, session.epoch)
 
-    def _open(self, answers: list[tuple[FetchTarget, PartitionData]], uses_topic_ids: bool) -> int:
-        if not self._make_place(len(answers)):
+    def _open(self, responses: PartitionResponses, uses_topic_ids: bool) -> int:
+        if not self._make_place(len(responses)):
             return NO_SESSION_ID
         session_id = random.randrange(1, 2**31)
         while session_id in self._sessions:
             session_id = random.randrange(1, 2**31)
         now = self._clock()
         targets: dict[TargetKey, FetchTarget] = {}
-        for target, answer in answers:
-            target.remember(answer)
+        for target, row in responses:
+            target.remember(row)
             targets[_key(target, uses_topic_ids)] = target
         self._sessions[session_id] = FetchSession(session_id, uses_topic_ids, now, now, targets)
         return session_id
@@ -235,13 +235,15 @@ class FetchSessionCache:
         return True
 
 
-def _targets(request: FetchRequest) -> list[FetchTarget]:
+def _targets(request: FetchRequestRow) -> list[FetchTarget]:
     """One for each partition: of one named twice, what was said last."""
     targets = [
-        FetchTarget(topic.topic, topic.topic_id, partition.partition, partition)
-        for topic in request.topics
-        for partition in topic.partitions
+        FetchTarget(topic, topic_id, wanted[0], wanted)
+        for topic, topic_id, partitions in request[9]
+        for wanted in partitions
     ]
+    if len(targets) < 2:
+        return targets
     once = {(target.topic, target.topic_id, target.index): target for target in targets}
     return targets if len(once) == len(targets) else list(once.values())
 

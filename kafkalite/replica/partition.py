@@ -12,14 +12,14 @@ from typing import Final
 from uuid import UUID
 
 from kafkalite.log.log import AppendInfo, AppendOrigin, Log, ReadResult
-from kafkalite.log.own_append import Pair, append_own
-from kafkalite.log.plain_append import NOT_PLAIN, append_plain
-from kafkalite.log.producer_state import VerificationGuard
+from kafkalite.log.trusted_records import Pair
+from kafkalite.log.verification import VerificationGuard
 from kafkalite.requests.purgatory import Watchers
 from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.record_batch import Record, build_batch
+from kafkalite.wire.record_batch import CONTROL_FLAG, HEADER_BYTES, TRANSACTIONAL_FLAG
 
 ALL_IN_SYNC: int = -1  # required acks
+NOT_PLAIN: Final = -1
 
 # DeleteRecords' offset for everything there is.
 _UP_TO_HIGH_WATERMARK: Final = -1
@@ -149,15 +149,9 @@ class Partition:
         Raises KafkaError: NOT_ENOUGH_REPLICAS when all in-sync replicas are asked for and they are
         fewer than min.insync.replicas, and whatever `Log.append` finds wrong with the batch.
         """
-        log = self.log
         if required_acks == ALL_IN_SYNC:
-            needed = min(log.config.min_insync_replicas, len(self.replicas))
-            if len(self.in_sync_replicas) < needed:
-                raise KafkaError(
-                    ErrorCode.NOT_ENOUGH_REPLICAS,
-                    f"{len(self.in_sync_replicas)} replicas of {self.topic}-{self.index} are in "
-                    f"sync, min.insync.replicas asks for {needed}",
-                )
+            self._check_in_sync()
+        log = self.log
         info = log.append(
             records,
             leader_epoch=self.leader_epoch,
@@ -165,46 +159,47 @@ class Partition:
             verification_guard=verification_guard,
             transaction_version=transaction_version,
         )
-        self._advance_high_watermark()
+        log.advance_high_watermark(log.visible_end_offset)
         self.watchers.check_and_complete()
         return info
 
-    def append_plain(
-        self, records: bytes | bytearray | memoryview, required_acks: int = ALL_IN_SYNC
-    ) -> int:
-        """`append` of a client's batch for which the short way is enough (log/plain_append.py).
-
-        Its base offset, or NOT_PLAIN: then nothing was done. Raises KafkaError(KAFKA_STORAGE_ERROR).
-        """
-        log = self.log
-        in_sync = len(self.in_sync_replicas)
-        if (
-            in_sync < log.config.min_insync_replicas
-            and in_sync < len(self.replicas)
-            and required_acks == ALL_IN_SYNC
-        ):
-            return NOT_PLAIN
-        base_offset = append_plain(log, records, self.leader_epoch)
-        if base_offset != NOT_PLAIN:
-            log.advance_high_watermark(log.log_end_offset)
-            self.watchers.check_and_complete()
-        return base_offset
-
-    def append_own(self, pairs: Sequence[Pair], timestamp: int) -> int:
+    def append_trusted(self, pairs: Sequence[Pair], timestamp: int) -> int:
         """`append` of a coordinator's keys and values, in no transaction, as one batch; its base offset.
 
         Raises KafkaError as `append` does.
         """
+        self._check_in_sync()
         log = self.log
+        base_offset = log.append_trusted(pairs, timestamp, self.leader_epoch)
+        log.advance_high_watermark(log.visible_end_offset)
+        self.watchers.check_and_complete()
+        return base_offset
+
+    def _check_in_sync(self) -> None:
+        """min.insync.replicas, for an append that is to be in all of them. Raises NOT_ENOUGH_REPLICAS."""
         in_sync = len(self.in_sync_replicas)
-        if in_sync >= log.config.min_insync_replicas or in_sync >= len(self.replicas):
-            base_offset = append_own(log, pairs, timestamp, self.leader_epoch)
-            if base_offset != NOT_PLAIN:
-                log.advance_high_watermark(log.log_end_offset)
-                self.watchers.check_and_complete()
-                return base_offset
-        batch = build_batch([Record(timestamp=timestamp, key=k, value=v) for k, v in pairs])
-        return self.append(batch, origin=AppendOrigin.COORDINATOR).base_offset
+        if in_sync >= self.log.config.min_insync_replicas or in_sync >= len(self.replicas):
+            return
+        raise KafkaError(
+            ErrorCode.NOT_ENOUGH_REPLICAS,
+            f"{in_sync} replicas of {self.topic}-{self.index} are in sync, min.insync.replicas asks "
+            f"for {min(self.log.config.min_insync_replicas, len(self.replicas))}",
+        )
+
+    def append_plain(
+        self, records: bytes | bytearray | memoryview, required_acks: int = ALL_IN_SYNC
+    ) -> int:
+        """`append` for callers that answer nothing but a base offset; NOT_PLAIN if more is to be said."""
+        config = self.log.config
+        if (
+            config.log_append_time
+            or config.visible_after_flush
+            or len(records) < HEADER_BYTES
+            or records[22] & (TRANSACTIONAL_FLAG | CONTROL_FLAG)
+        ):
+            return NOT_PLAIN
+        info = self.append(records, required_acks=required_acks)
+        return NOT_PLAIN if info.is_duplicate else info.base_offset
 
     def read_limit(self, *, committed_only: bool) -> int:
         """The offset before which a consumer's read ends."""

@@ -15,8 +15,8 @@ from kafkalite.log.directory import LogDirectory
 from kafkalite.log.files import FILES, Files
 from kafkalite.log.log import Log
 from kafkalite.log.manager import LogManager
-from kafkalite.log.offline import offline_log
 from kafkalite.log.open_files import OpenFiles
+from kafkalite.log.opening import offline_log
 from kafkalite.wire.errors import KafkaError
 
 if TYPE_CHECKING:

@@ -14,24 +14,33 @@ from typing import TYPE_CHECKING, Any, Protocol
 from kafkalite.apis import APIS, Api, Handler
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.suspension import ResponseCoroutine
-from kafkalite.server import known_answers, plain_commit, plain_fetch, single_batch
 from kafkalite.server.gates import Gates
-from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.codec import Request, decode_request, encode_response
-from kafkalite.wire.errors import ProtocolViolation, UnsupportedVersion
+from kafkalite.wire.codec import codec_of, encode_response, read_header
+from kafkalite.wire.errors import ProtocolViolation
 from kafkalite.wire.fields import InMemory, Records
 
 if TYPE_CHECKING:
-    from kafkalite.server.listener import Listener
     from kafkalite.services import Services
 
 
 class Asker(Protocol):
     """A connection, as far as dispatch needs it."""
 
-    context: RequestContext
-    listener: Listener
-    last_active: float
+    @property
+    def context(self) -> RequestContext: ...
+    @property
+    def last_active(self) -> float: ...
+
+
+class Route:
+    """The way of one API's requests in one version: its codec, and its handler behind the gates."""
+
+    __slots__ = ("api", "codec", "handle")
+
+    def __init__(self, api: Api, api_version: int, handle: Handler) -> None:
+        self.api = api
+        self.codec = codec_of(api.key, api_version, rows=api.rows)
+        self.handle = handle
 
 
 class Dispatcher:
@@ -40,12 +49,16 @@ class Dispatcher:
     def __init__(self, services: Services, gates: Gates | None = None) -> None:
         self._services = services
         self._gates = gates or Gates()
+        # Filled by the first request: handlers behind their gates by API key, routes by
+        # (API key << 16) + version.
         self._handlers: dict[int, Handler] = {}
+        self._routes: dict[int, Route] = {}
 
     def set_gates(self, gates: Gates) -> None:
         """Have other gates from the next request on."""
         self._gates = gates
         self._handlers.clear()
+        self._routes.clear()
 
     def respond(self, connection: Asker, frame: InMemory) -> list[Records] | ResponseCoroutine:
         """The response's chunks, none for a Produce with acks=0; or a coroutine of them.
@@ -53,89 +66,54 @@ class Dispatcher:
         The coroutine belongs to a handler that has to wait (requests/suspension.py says how). Both
         raise ProtocolViolation, and CloseConnection where a handler has no other response.
         """
-        if (quick := self._short(connection, frame)) is not None:
-            return quick
-        try:
-            request = decode_request(frame)
-        except UnsupportedVersion as error:
-            return _unsupported_version(error)
-        api = APIS.get(request.api_key)
-        version = request.api_version
-        if api is None or not api.min_version <= version <= api.max_version:
-            raise ProtocolViolation(_not_served(api, request.api_key, version))
-        handle = self._handlers.get(request.api_key)
-        if handle is None:
-            handle = self._handlers[api.key] = self._gates.around(api, api.load())
+        api_key, version, correlation_id, client_id_size = read_header(frame)
+        route = self._routes.get((api_key << 16) + version)
+        if route is None:
+            api = APIS.get(api_key)
+            if api is None or not api.min_version <= version <= api.max_version:
+                return _not_served(api, api_key, version, correlation_id)
+            route = self._add_route(api, version)
+        client_id, request = route.codec.parse(frame, client_id_size)
         context = connection.context
-        context.api_key = api.key
+        context.api_key = route.api.key
         context.api_version = version
-        context.client_id = request.client_id or ""
-        context.correlation_id = request.correlation_id
+        context.client_id = client_id or ""
+        context.correlation_id = correlation_id
         context.received_at = connection.last_active
-        if api.waits:
-            return self._respond_in_task(connection, handle, request, frame)
-        response = handle(self._services, context, request.body)
-        if isinstance(response, CoroutineType):
-            return self._respond_later(connection, request, response, frame)
-        return self._build(connection, request, response, frame)
+        if route.api.waits:
+            return self._respond_in_task(route, context, correlation_id, request)
+        response = route.handle(self._services, context, request)
+        if type(response) is CoroutineType:
+            return self._respond_later(route, correlation_id, response)
+        return [] if response is None else route.codec.build(correlation_id, response)
 
     async def _respond_in_task(
-        self, connection: Asker, handle: Handler, request: Request, frame: InMemory
+        self, route: Route, context: RequestContext, correlation_id: int, request: Any
     ) -> list[Records]:
-        context = connection.context
         await context.connection.move_to_task()
-        response = await handle(self._services, context, request.body)
-        return self._build(connection, request, response, frame)
+        response = await route.handle(self._services, context, request)
+        return [] if response is None else route.codec.build(correlation_id, response)
 
     async def _respond_later(
-        self, connection: Asker, request: Request, handling: Any, frame: InMemory
+        self, route: Route, correlation_id: int, handling: Any
     ) -> list[Records]:
-        return self._build(connection, request, await handling, frame)
+        response = await handling
+        return [] if response is None else route.codec.build(correlation_id, response)
 
-    def _build(
-        self, connection: Asker, request: Request, response: Any, frame: InMemory
-    ) -> list[Records]:
-        if response is None:
-            return []
-        key = request.api_key
-        chunks = encode_response(key, request.api_version, request.correlation_id, response)
-        fault = self._gates.fault
-        if key is ApiKey.METADATA and (fault is None or not fault.concerns(key)):
-            known_answers.remember(
-                self._services, connection.listener.name, frame, response, chunks
-            )
-        return chunks
-
-    def _short(self, connection: Asker, frame: InMemory) -> list[Records] | None:
-        if self._gates.count is not None:
-            return None
-        listener = connection.listener
-        key = int.from_bytes(frame[:2])
-        fault = self._gates.fault
-        if fault is not None and fault.concerns(key):
-            return None
-        answer: bytes | None = None
-        if key == ApiKey.PRODUCE:
-            answer = single_batch.answer(self._services, listener.node_id, frame)
-        elif key == ApiKey.FETCH:
-            return plain_fetch.answer(self._services, listener.node_id, frame)
-        elif key == ApiKey.OFFSET_COMMIT:
-            answer = plain_commit.answer(self._services, listener.node_id, frame)
-        elif key == ApiKey.METADATA:
-            answer = known_answers.known(self._services, listener.name, frame)
-        return None if answer is None else [answer]
+    def _add_route(self, api: Api, version: int) -> Route:
+        handle = self._handlers.get(api.key)
+        if handle is None:
+            handle = self._handlers[api.key] = self._gates.around(api, api.load())
+        route = Route(api, version, handle)
+        self._routes[(api.key << 16) + version] = route
+        return route
 
 
-def _unsupported_version(error: UnsupportedVersion) -> list[Records]:
-    api = APIS.get(error.api_key)
-    if api is None or not api.answers_any_version:
-        raise error
-    return encode_response(api.key, 0, error.correlation_id, api.unsupported_version())
-
-
-def _not_served(api: Api | None, key: int, version: int) -> str:
+def _not_served(api: Api | None, api_key: int, version: int, correlation_id: int) -> list[Records]:
     if api is None:
-        return f"API key {key} is not served"
-    return (
+        raise ProtocolViolation(f"API key {api_key} is not served")
+    if api.answers_any_version:
+        return encode_response(api.key, 0, correlation_id, api.unsupported_version())
+    raise ProtocolViolation(
         f"{api.key.name} version {version} is not served ({api.min_version} to {api.max_version})"
     )

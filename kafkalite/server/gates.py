@@ -30,23 +30,11 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from types import CoroutineType
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from kafkalite.apis import Api, Handler
 
 Gate = Callable[[Api, Handler], Handler]
-
-
-class FaultGate(Protocol):
-    """A gate that says which APIs it has to do with; their answers are not to be kept."""
-
-    def __call__(self, api: Api, handle: Handler) -> Handler:
-        """The handler with the gate around it."""
-        ...
-
-    def concerns(self, api_key: int) -> bool:
-        """Whether requests of this API may be answered otherwise than by their handler."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +43,7 @@ class Gates:
 
     authenticate: Gate | None = None
     authorize: Gate | None = None
-    fault: FaultGate | None = None
+    fault: Gate | None = None
     count: Gate | None = None
     throttle: Gate | None = None
 

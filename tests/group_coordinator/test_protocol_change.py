@@ -1,6 +1,6 @@
 """A living group changes its protocol, and both kinds of members share one (KIP-848)."""
 
-import struct
+from __future__ import annotations
 
 import pytest
 import trio
@@ -8,59 +8,10 @@ import trio
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
 from kafkalite.wire.messages.consumer_protocol_subscription import (
-    ConsumerProtocolSubscription,
     TopicPartition,
 )
-from kafkalite.wire.messages.stored import decode, encode
-
-
-def subscription(*topics, owned=()):
-    by_topic = {}
-    for topic, index in owned:
-        by_topic.setdefault(topic, []).append(index)
-    return encode(
-        ConsumerProtocolSubscription(
-            topics=list(topics),
-            owned_partitions=[
-                TopicPartition(topic=topic, partitions=indexes)
-                for topic, indexes in by_topic.items()
-            ],
-        ),
-        1,
-    )
-
-
-def classic(world, *topics, **options):
-    protocols = [("cooperative-sticky", subscription(*(topics or ("orders",))))]
-    return world.member(protocols=protocols, **options)
-
-
-def partitions_of(member):
-    if not member.assignment:
-        return set()
-    assignment = decode(ConsumerProtocolAssignment, member.assignment)
-    return {(t.topic, index) for t in assignment.assigned_partitions for index in t.partitions}
-
-
-async def rejoin(member):
-    """Join with what is owned, and sync."""
-    topics = ["orders"]
-    owned = partitions_of(member)
-    member.protocols = [("cooperative-sticky", subscription(*topics, owned=owned))]
-    response = await member.join()
-    if response.error_code == ErrorCode.MEMBER_ID_REQUIRED:
-        response = await member.join()
-    assert response.error_code == ErrorCode.NONE
-    return (await member.sync()).error_code
-
-
-async def settle(classic_members, consumers, rounds=8):
-    for _ in range(rounds):
-        for consumer in consumers:
-            assert await consumer.beat() == ErrorCode.NONE
-        for member in classic_members:
-            if await member.heartbeat() == ErrorCode.REBALANCE_IN_PROGRESS:
-                await rejoin(member)
+from kafkalite.wire.messages.stored import encode
+from tests.group_coordinator.both_protocols import classic, partitions_of, settle
 
 
 async def stable_classic(world, *members):
@@ -230,103 +181,3 @@ async def test_a_simple_group_keeps_its_offsets(autojump_clock, world):
     await world.start()
     assert world.group().group_type == "consumer"
     assert await world.committed("orders", 0) == 7
-
-
-# Classic members in a consumer group
-
-
-async def test_a_classic_member_joins_a_consumer_group(autojump_clock, world):
-    new = world.consumer()
-    await new.beat()
-    old = classic(world)
-    response = await old.join()
-    assert response.error_code == ErrorCode.MEMBER_ID_REQUIRED
-    assert await rejoin(old) == ErrorCode.NONE
-    await settle([old], [new])
-    assert len(partitions_of(old)) == len(new.partitions) == 2
-    assert await old.commit("orders", 0, 7) == ErrorCode.NONE
-    old.generation_id += 1
-    assert await old.commit("orders", 0, 7) == ErrorCode.ILLEGAL_GENERATION
-    assert await old.heartbeat() == ErrorCode.ILLEGAL_GENERATION
-
-
-async def test_who_may_not_join_a_consumer_group(autojump_clock, world):
-    await world.consumer().beat()
-    inconsistent = ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-    assert (await world.member(protocol_type="connect").join()).error_code == inconsistent
-    assert (await world.member(protocols=[("range", b"x")]).join()).error_code == inconsistent
-    await rejoin(classic(world))
-    other = world.member(protocols=[("range", subscription("orders"))])
-    assert (await other.join()).error_code == inconsistent
-
-
-async def test_a_consumer_is_not_served_the_classic_way(autojump_clock, world):
-    new = world.consumer()
-    await new.beat()
-    pretender = classic(world, member_id=new.member_id, generation_id=new.epoch)
-    assert await pretender.heartbeat() == ErrorCode.UNKNOWN_MEMBER_ID
-    assert (await pretender.sync()).error_code == ErrorCode.UNKNOWN_MEMBER_ID
-
-
-async def test_an_administrator_may_remove_anybody(autojump_clock, world):
-    new, old = world.consumer(instance_id="one"), classic(world)
-    await new.beat()
-    await rejoin(old)
-    await settle([old], [new])
-    gone = await old.leave(member_id="", group_instance_id="one")
-    assert gone.error_code == ErrorCode.NONE
-    assert list(world.group().members) == [old.member_id]
-    assert world.group().group_type == "classic"
-
-
-async def test_classic_members_leave_and_fall_silent(autojump_clock, world):
-    new, leaves, silent = world.consumer(), classic(world), classic(world)
-    await new.beat()
-    await rejoin(leaves)
-    await rejoin(silent)
-    await settle([leaves, silent], [new])
-    assert (await leaves.leave()).error_code == ErrorCode.NONE
-    await trio.sleep(10.1)
-    await settle([], [new])
-    assert len(new.partitions) == 4
-    assert await silent.heartbeat() == ErrorCode.UNKNOWN_MEMBER_ID
-
-
-async def test_a_classic_member_must_join_in_time_and_sync_in_time(autojump_clock, world):
-    new = world.consumer()
-    await new.beat()
-    slow = classic(world, rebalance_timeout_ms=15_000)
-    await rejoin(slow)
-    await settle([slow], [new])
-    await world.consumer().beat()
-    assert await slow.heartbeat() == ErrorCode.REBALANCE_IN_PROGRESS
-    for _ in range(2):
-        await trio.sleep(7)
-        assert await slow.heartbeat() == ErrorCode.REBALANCE_IN_PROGRESS
-    await trio.sleep(1.1)
-    assert await slow.heartbeat() == ErrorCode.UNKNOWN_MEMBER_ID
-    unsynced = classic(world, version=3, rebalance_timeout_ms=15_000)
-    await unsynced.join()
-    for _ in range(2):
-        await trio.sleep(7)
-        await unsynced.heartbeat()
-    await trio.sleep(1.1)
-    assert await unsynced.heartbeat() == ErrorCode.UNKNOWN_MEMBER_ID
-
-
-async def test_classic_members_learn_that_a_topic_has_grown(autojump_clock, world):
-    new, old = world.consumer(), classic(world)
-    await new.beat()
-    await rejoin(old)
-    await settle([old], [new])
-    world.set_partitions("orders", 6)
-    assert await old.heartbeat() == ErrorCode.REBALANCE_IN_PROGRESS
-    await settle([old], [new])
-    assert len(partitions_of(old)) == len(new.partitions) == 3
-
-
-async def test_assignments_come_in_the_version_of_the_subscription(autojump_clock, world):
-    await world.consumer().beat()
-    old = classic(world)
-    await rejoin(old)
-    assert struct.unpack_from(">h", old.assignment) == (1,)

@@ -12,6 +12,11 @@ from kafkalite.testing import broker as test_broker
 from kafkalite.wire.codec import decode_response, encode_request, message_of_api
 from kafkalite.wire.record_batch import Record, build_batch
 from kafkalite.wire.schema import message_of
+from tests.kafkalite.transactional import (
+    NONE,
+    TOPIC,
+    Transactional,
+)
 
 
 def batch(*values: bytes, timestamp: int = 1_600_000_000_000, **settings: Any) -> bytes:
@@ -84,8 +89,9 @@ class Clients:
 
 
 @pytest.fixture
-async def broker() -> AsyncIterator[test_broker]:
-    async with test_broker() as running:
+async def broker(request: pytest.FixtureRequest) -> AsyncIterator[test_broker]:
+    """A module that wants other configs than the defaults names them `BROKER_CONFIGS`."""
+    async with test_broker(getattr(request.module, "BROKER_CONFIGS", {})) as running:
         yield running
 
 
@@ -114,3 +120,18 @@ async def connect() -> AsyncIterator[Callable[..., Awaitable[Client]]]:
     yield connect
     for clients in used:
         await clients.close()
+
+
+@pytest.fixture
+async def three() -> AsyncIterator[test_broker]:
+    async with test_broker(nodes=3) as running:
+        yield running
+
+
+@pytest.fixture
+async def writer(broker: test_broker, client: Any) -> Transactional:
+    broker.create_topic(TOPIC, partitions=2)
+    writer = Transactional(client)
+    await writer.find_coordinators()
+    assert await writer.init() is NONE
+    return writer

@@ -1,24 +1,18 @@
 """The command: what users mistype, and a run from start to signal."""
 
+from __future__ import annotations
+
 import json
-import os
 import signal
 import socket
 import struct
-import subprocess
-import sys
-import threading
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-import kafkalite
 from kafkalite.__main__ import main
-from kafkalite.testing import broker as test_broker
-
-COMMAND = (sys.executable, "-m", "kafkalite", "--port", "0", "--log-level", "warning")
+from tests.kafkalite.processes import started
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -75,30 +69,6 @@ def test_a_data_directory_in_use(capsys: pytest.CaptureFixture[str], tmp_path: P
         line = refused(capsys, "--port", "0", "--data-dir", str(tmp_path))
         assert str(tmp_path) in line
         assert "in use" in line
-
-
-@contextmanager
-def started(*arguments: str, descriptors: int = 1024) -> Iterator[subprocess.Popen[str]]:
-    """The command as a process that may open so many files, once clients can connect."""
-    environment = os.environ | {"PYTHONPATH": str(Path(kafkalite.__file__).parent.parent)}
-    process = subprocess.Popen(
-        ["sh", "-c", f'ulimit -n {descriptors}; exec "$@"', "sh", *COMMAND, *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment,
-    )
-    assert process.stdout is not None
-    assert process.stderr is not None
-    try:
-        line = process.stdout.readline()
-        assert line.startswith("kafkalite "), process.stderr.read()
-        yield process
-    finally:
-        process.kill()
-        process.wait()
-        process.stdout.close()
-        process.stderr.close()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -161,87 +131,3 @@ def test_several_nodes_have_ports_in_a_row_and_keep_them(tmp_path: Path) -> None
     assert ports == list(range(ports[0], ports[0] + 3))
     with started("--port", str(ports[0]), *flags):
         assert json.loads(ready_file.read_text())["bootstrap"] == first
-
-
-def test_flags_win_over_the_environment_and_that_over_the_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from kafkalite.__main__ import parse_arguments, properties
-    from kafkalite.config import BrokerConfig
-
-    file = tmp_path / "server.properties"
-    file.write_text("num.partitions=2\ndefault.replication.factor=2\nlog.retention.ms=2\n")
-    environment = {"KAFKA_NUM_PARTITIONS": "3", "KAFKA_LOG_RETENTION_MS": "3"}
-    flags = parse_arguments(["--config", str(file), "--set", "num.partitions=4", "--port", "7"])
-    config = BrokerConfig.from_sources(flags.config, environment, properties(flags))
-    assert config.integer("num.partitions") == 4
-    assert config.integer("log.retention.ms") == 3
-    assert config.integer("default.replication.factor") == 2
-    assert str(config.listeners()[0]) == "PLAINTEXT://127.0.0.1:7"
-
-
-def test_a_broker_in_a_thread() -> None:
-    before = set(threading.enumerate())  # of which an idle one may end meanwhile
-    with test_broker(nodes=2, config={"num.partitions": 3}) as running:
-        running.create_topic("words")
-        assert len(running.bootstrap.split(",")) == 2
-        for address in running.bootstrap.split(","):
-            host, _, port = address.rpartition(":")
-            socket.create_connection((host, int(port))).close()
-    assert set(threading.enumerate()) <= before
-
-
-def test_what_is_wrong_is_raised_where_it_was_asked_for(tmp_path: Path) -> None:
-    from kafkalite.config import ConfigError
-    from kafkalite.server.listener import StartError
-
-    with pytest.raises(ConfigError, match="there is no config"), test_broker({"no.such": 1}):
-        pass
-    with (
-        test_broker(data_dir=tmp_path),
-        pytest.raises(StartError, match="in use"),
-        test_broker(data_dir=tmp_path),
-    ):
-        pass
-
-
-async def test_an_exception_inside_comes_out_as_it_is() -> None:
-    with pytest.raises(ZeroDivisionError):
-        async with test_broker():
-            raise ZeroDivisionError
-    with pytest.raises(RuntimeError, match="not running"):
-        print(test_broker().bootstrap)
-
-
-def test_the_fixtures_of_the_package(tmp_path: Path) -> None:
-    """In a pytest of its own, as a user would run it: the entry point alone brings the plugin."""
-    (tmp_path / "test_it.py").write_text(
-        "import socket\n"
-        "def test_one(kafkalite_broker, kafkalite_broker_session):\n"
-        "    kafkalite_broker.create_topic('words')\n"
-        "    assert kafkalite_broker.bootstrap != kafkalite_broker_session.bootstrap\n"
-        "    host, _, port = kafkalite_broker_session.bootstrap.rpartition(':')\n"
-        "    socket.create_connection((host, int(port))).close()\n"
-        "def test_two(kafkalite_broker):\n"
-        "    kafkalite_broker.create_topic('words')\n"
-    )
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "error"]
-    environment = os.environ | {"PYTHONPATH": str(Path(kafkalite.__file__).parent.parent)}
-    done = subprocess.run(
-        [*command, str(tmp_path)],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        env=environment,
-        check=False,
-    )
-    assert "2 passed" in done.stdout, done.stdout + done.stderr
-
-
-def test_importing_the_plugin_is_cheap() -> None:
-    code = "import sys, kafkalite.pytest_plugin; print('trio' in sys.modules)"
-    environment = os.environ | {"PYTHONPATH": str(Path(kafkalite.__file__).parent.parent)}
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True
-    )
-    assert done.stdout.strip() == "False"

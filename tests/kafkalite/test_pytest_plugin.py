@@ -1,8 +1,15 @@
-"""The fixtures as somebody's project has them: a run of pytest of its own."""
+"""The pytest fixtures that the package brings."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
+
+import kafkalite
 
 pytest_plugins = ["pytester"]
 
@@ -97,7 +104,7 @@ def test_entered_twice():
 '''
 
 
-def test_the_fixtures(pytester: pytest.Pytester) -> None:
+def test_what_they_do(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(TESTS)
     result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-q", "-W", "error")
     result.assert_outcomes(passed=11, errors=1)
@@ -115,3 +122,37 @@ def test_a_marker_that_says_nothing_is_a_mistake(pytester: pytest.Pytester) -> N
     result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-q")
     result.stdout.fnmatch_lines(["*the marker has nodes, config*"])
     assert result.ret != 0
+
+
+def test_the_fixtures_of_the_package(tmp_path: Path) -> None:
+    """In a pytest of its own, as a user would run it: the entry point alone brings the plugin."""
+    (tmp_path / "test_it.py").write_text(
+        "import socket\n"
+        "def test_one(kafkalite_broker, kafkalite_broker_session):\n"
+        "    kafkalite_broker.create_topic('words')\n"
+        "    assert kafkalite_broker.bootstrap != kafkalite_broker_session.bootstrap\n"
+        "    host, _, port = kafkalite_broker_session.bootstrap.rpartition(':')\n"
+        "    socket.create_connection((host, int(port))).close()\n"
+        "def test_two(kafkalite_broker):\n"
+        "    kafkalite_broker.create_topic('words')\n"
+    )
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "error"]
+    environment = os.environ | {"PYTHONPATH": str(Path(kafkalite.__file__).parent.parent)}
+    done = subprocess.run(
+        [*command, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=environment,
+        check=False,
+    )
+    assert "2 passed" in done.stdout, done.stdout + done.stderr
+
+
+def test_importing_the_plugin_is_cheap() -> None:
+    code = "import sys, kafkalite.pytest_plugin; print('trio' in sys.modules)"
+    environment = os.environ | {"PYTHONPATH": str(Path(kafkalite.__file__).parent.parent)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True
+    )
+    assert done.stdout.strip() == "False"

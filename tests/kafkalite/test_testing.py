@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -90,3 +93,36 @@ def test_cleaning_waits_for_nothing(broker: test_broker) -> None:
     append(broker, "compacted", (b"key-0", b"last"))
     broker.clean_now()
     assert offsets(broker, "compacted") == [5, 6]
+
+
+def test_a_broker_in_a_thread() -> None:
+    before = set(threading.enumerate())  # of which an idle one may end meanwhile
+    with test_broker(nodes=2, config={"num.partitions": 3}) as running:
+        running.create_topic("words")
+        assert len(running.bootstrap.split(",")) == 2
+        for address in running.bootstrap.split(","):
+            host, _, port = address.rpartition(":")
+            socket.create_connection((host, int(port))).close()
+    assert set(threading.enumerate()) <= before
+
+
+def test_what_is_wrong_is_raised_where_it_was_asked_for(tmp_path: Path) -> None:
+    from kafkalite.config import ConfigError
+    from kafkalite.server.listener import StartError
+
+    with pytest.raises(ConfigError, match="there is no config"), test_broker({"no.such": 1}):
+        pass
+    with (
+        test_broker(data_dir=tmp_path),
+        pytest.raises(StartError, match="in use"),
+        test_broker(data_dir=tmp_path),
+    ):
+        pass
+
+
+async def test_an_exception_inside_comes_out_as_it_is() -> None:
+    with pytest.raises(ZeroDivisionError):
+        async with test_broker():
+            raise ZeroDivisionError
+    with pytest.raises(RuntimeError, match="not running"):
+        print(test_broker().bootstrap)

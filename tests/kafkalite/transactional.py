@@ -38,6 +38,7 @@ from kafkalite.wire.messages.txn_offset_commit import (
 )
 from kafkalite.wire.record_batch import Record, build_batch, iterate_batches, iterate_records
 
+NONE = ErrorCode.NONE
 TOPIC = "words"
 # Internal topics of few partitions are made faster.
 SMALL = {"offsets.topic.num.partitions": 3, "transaction.state.log.num.partitions": 3}

@@ -10,6 +10,7 @@ import pytest
 from kafkalite.log.config import LogConfig
 from kafkalite.log.log import Log
 from kafkalite.log.open_files import OpenFiles
+from kafkalite.log.opening import open_log
 from kafkalite.wire.record_batch import Record, build_batch, iterate_batches, iterate_records
 
 START_MS = 1_700_000_000_000
@@ -25,7 +26,7 @@ class Disk:
 
     def log(self, name: str = "topic-0", config: LogConfig | None = None, **options: Any) -> Log:
         """Open a log; as after a crash, unless told `clean_shutdown=True`."""
-        return Log.open(
+        return open_log(
             self.root / name,
             config or LogConfig(),
             now_ms=lambda: self.now_ms,

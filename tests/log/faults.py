@@ -1,5 +1,6 @@
 """A disk that fails at the n-th operation, or a process that ends there."""
 
+import errno
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -20,6 +21,17 @@ class PromptFiles(Files):
 
     def sync_directory(self, path: Path) -> None:
         return
+
+
+class FullFiles(Files):
+    """A disk that may be full."""
+
+    is_full = False
+
+    def pwritev(self, descriptor: int, buffers: Sequence[Any], position: int) -> int:
+        if self.is_full:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return super().pwritev(descriptor, buffers, position)
 
 
 class FaultyFiles(PromptFiles):

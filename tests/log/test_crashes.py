@@ -22,6 +22,7 @@ from kafkalite.log.config import LogConfig
 from kafkalite.log.files import Files
 from kafkalite.log.log import AppendOrigin, Log
 from kafkalite.log.open_files import OpenFiles
+from kafkalite.log.opening import open_log
 from kafkalite.wire.control_records import build_end_transaction_marker
 from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.record_batch import Record, build_batch, iterate_batches, iterate_records
@@ -170,7 +171,7 @@ class Story:
         yield self.close
 
     def open(self) -> None:
-        self.log = Log.open(
+        self.log = open_log(
             self.root / "t-0", self.config, now_ms=lambda: NOW_MS, open_files=self.open_files
         )
 
@@ -257,7 +258,7 @@ class Story:
     def check(self, root: Path) -> None:
         """Open what is left, as after a crash, and compare."""
         recovery_point = min(self.recovery_point, self.log_end_offset)
-        log = Log.open(
+        log = open_log(
             root / "t-0",
             self.config,
             now_ms=lambda: NOW_MS,
@@ -294,7 +295,7 @@ class Story:
         )
         assert info.base_offset == end
         log.close()
-        again = Log.open(
+        again = open_log(
             root / "t-0",
             self.config,
             now_ms=lambda: NOW_MS,
@@ -351,6 +352,7 @@ def short(size: int) -> int:
 FAULTS = {"no space": no_space, "broken disk": broken, "short write": short}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compact", [False, True], ids=["delete", "compact"])
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_nth_operation_fails(memory: Path, fault: str, compact: bool) -> None:
@@ -370,6 +372,7 @@ def test_the_nth_operation_fails(memory: Path, fault: str, compact: bool) -> Non
         shutil.rmtree(root)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compact", [False, True], ids=["delete", "compact"])
 def test_the_process_dies_at_the_nth_operation(memory: Path, compact: bool) -> None:
     count = count_operations(memory, compact=compact)
@@ -386,6 +389,7 @@ def test_the_process_dies_at_the_nth_operation(memory: Path, compact: bool) -> N
             shutil.rmtree(root)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compact", [False, True], ids=["delete", "compact"])
 def test_the_power_goes_at_the_nth_operation(memory: Path, compact: bool) -> None:
     count = count_operations(memory, compact=compact)

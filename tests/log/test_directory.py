@@ -169,6 +169,7 @@ def test_what_a_deletion_left_is_removed_at_the_start(tmp_path: Path) -> None:
         assert list(tmp_path.glob("t-0*")) == []
 
 
+@pytest.mark.slow
 def test_many_logs_stay_within_the_limit_on_descriptors(tmp_path: Path) -> None:
     open_files = OpenFiles(limit=50)
     with opened(tmp_path, open_files=open_files) as directory:

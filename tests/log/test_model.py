@@ -21,6 +21,7 @@ from kafkalite.log.config import LogConfig
 from kafkalite.log.files import Files
 from kafkalite.log.log import AppendOrigin, Log
 from kafkalite.log.open_files import FileSlice, OpenFiles
+from kafkalite.log.opening import open_log
 from kafkalite.wire.compression import Compression
 from kafkalite.wire.control_records import build_end_transaction_marker
 from kafkalite.wire.errors import KafkaError
@@ -80,7 +81,7 @@ class LogMachine(RuleBasedStateMachine):
         self.log = self.opened(is_clean=False)
 
     def opened(self, *, is_clean: bool) -> Log:
-        log = Log.open(
+        log = open_log(
             self.root / "t-0",
             self.config,
             now_ms=lambda: self.now_ms,
@@ -300,4 +301,4 @@ class LogMachine(RuleBasedStateMachine):
 
 
 LogMachine.TestCase.settings = settings(max_examples=100, stateful_step_count=50, deadline=None)
-TestLog = LogMachine.TestCase
+TestLog = pytest.mark.slow(LogMachine.TestCase)

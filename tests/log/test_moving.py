@@ -337,6 +337,7 @@ def count_operations(memory: Path) -> int:
     return files.count
 
 
+@pytest.mark.slow
 def test_the_process_dies_at_the_nth_operation(memory: Path) -> None:
     count = count_operations(memory)
     assert count > 60
@@ -366,6 +367,7 @@ def broken(size: int) -> int:
     raise OSError(errno.EIO, "Input/output error")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", [no_space, broken])
 def test_the_nth_operation_fails(memory: Path, fault: Callable[[int], int]) -> None:
     count = count_operations(memory)

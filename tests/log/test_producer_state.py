@@ -9,8 +9,8 @@ from kafkalite.log.config import LogConfig
 from kafkalite.log.files import Files
 from kafkalite.log.log import AppendInfo, AppendOrigin, Log
 from kafkalite.log.open_files import OpenFiles
+from kafkalite.log.producer_entry import ProducerEntry
 from kafkalite.log.producer_snapshots import CorruptSnapshot, decode_snapshot, encode_snapshot
-from kafkalite.log.producer_state import ProducerEntry
 from kafkalite.wire.control_records import build_end_transaction_marker
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
@@ -105,10 +105,10 @@ def test_epochs(producer: Producer) -> None:
 def test_a_silent_producer_is_forgotten(producer: Producer) -> None:
     producer.append(0)
     producer.disk.now_ms += 86_400_000 - 1
-    producer.log.remove_expired_producers()
+    producer.log.producer_state.remove_expired(producer.disk.now_ms, 86_400_000)
     assert producer.refused(5) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
     producer.disk.now_ms += 1
-    producer.log.remove_expired_producers()
+    producer.log.producer_state.remove_expired(producer.disk.now_ms, 86_400_000)
     assert producer.append(5).base_offset == 1
 
 

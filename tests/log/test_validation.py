@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafkalite.log.acceptance import AcceptedBatch
 from kafkalite.log.config import LogConfig
 from kafkalite.log.errors import InvalidRecordsError
 from kafkalite.log.producer_state import AppendOrigin
-from kafkalite.log.validation import Validated, validate
+from kafkalite.log.validation import validate
 from kafkalite.wire.compression import Compression
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.record_batch import (
@@ -27,21 +28,13 @@ HOUR_MS = 3_600_000
 
 def check(
     records: bytes, config: LogConfig | None = None, origin: AppendOrigin = AppendOrigin.CLIENT
-) -> Validated:
-    return validate(
-        records,
-        config or LogConfig(),
-        name="t-0",
-        origin=origin,
-        base_offset=1000,
-        leader_epoch=5,
-        now_ms=NOW_MS,
-    )
+) -> AcceptedBatch:
+    return validate(records, config or LogConfig(), name="t-0", origin=origin, now_ms=NOW_MS)
 
 
-def written(validated: Validated) -> RecordBatch:
-    data = b"".join(validated.buffers)
-    assert len(data) == validated.size
+def written(accepted: AcceptedBatch) -> RecordBatch:
+    data = struct.pack(">qii", 1000, accepted.size_bytes - 12, 5) + b"".join(accepted.buffers)
+    assert len(data) == accepted.size_bytes
     return RecordBatch(data)
 
 
@@ -112,7 +105,7 @@ def test_the_order_of_checks() -> None:
     all_but_offset = patched(GOOD, (57, ">i", 0), BAD_CRC, redo_crc=False)
     assert refused(all_but_offset, small).code == ErrorCode.MESSAGE_TOO_LARGE
     assert refused(all_but_offset).code == ErrorCode.CORRUPT_MESSAGE
-    assert check(GOOD, LogConfig(max_message_bytes=len(GOOD))).size == len(GOOD)
+    assert check(GOOD, LogConfig(max_message_bytes=len(GOOD))).size_bytes == len(GOOD)
 
 
 def test_what_is_cut_short_behind_the_batch_is_left_out() -> None:
@@ -138,7 +131,7 @@ def test_the_producers_bytes_are_kept(codec: Compression) -> None:
     result = written(validated)
     assert (result.base_offset, result.partition_leader_epoch) == (1000, 5)
     assert bytes(result.buffer[16:]) == sent[16:]
-    assert (validated.last_offset, validated.log_append_time_ms) == (1001, -1)
+    assert (validated.last_offset_delta, validated.log_append_time_ms) == (1, -1)
 
 
 @pytest.mark.parametrize("codec", Compression)

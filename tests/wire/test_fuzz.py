@@ -18,6 +18,7 @@ from kafkalite.wire.schema import Kind, message_of
 from tests.wire.fuzz import MOST_BYTES_PER_BYTE, MOST_SECONDS, cases, measure, one_round
 
 
+@pytest.mark.slow
 def test_broken_frames() -> None:
     found = cases()
     one_round(
@@ -42,6 +43,7 @@ def test_records_are_not_copied_for_a_broken_frame(version: int) -> None:
         assert peak <= 4 * len(frame)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fill", [b"\0", b"\1", b"\2", b"\x7f", b"\x80", b"\xff"])
 def test_bodies_of_one_byte_over_and_over(fill: bytes) -> None:
     """Counts and lengths that claim much are refused before anything is made for them."""

@@ -119,6 +119,7 @@ def a_hundred_megabytes_of_short_arrays() -> None:
     print(most_resident() - before)
 
 
+@pytest.mark.slow
 def test_a_hundred_megabytes_of_short_arrays() -> None:
     """In a process of its own, as tracemalloc takes a minute over a million elements."""
     program = "from tests.wire.test_memory import *; a_hundred_megabytes_of_short_arrays()"
@@ -145,6 +146,7 @@ def test_tagged_fields_are_counted_too() -> None:
     refusal(frame)
 
 
+@pytest.mark.slow
 def test_large_requests_of_honest_clients() -> None:
     """And that the parser for large frames says what the other one does."""
     topics = [MetadataRequestTopic(UUID(int=i), f"topic-{i}") for i in range(100_000)]

@@ -20,6 +20,8 @@ which they share max_bytes.
     18  high watermark of the fetching replica (KIP-1166)
 """
 
+from collections.abc import Sequence
+from typing import TypeAlias
 from uuid import UUID
 
 from kafkalite.wire.api_keys import ApiKey
@@ -148,3 +150,47 @@ class FetchResponse:
     session_id: int = field(int32, since=7)
     responses: list[FetchableTopicResponse] = array(FetchableTopicResponse)
     node_endpoints: list[NodeEndpoint] = array(NodeEndpoint, since=16, tag=0)
+
+
+# The same as rows (wire/rows.py).
+ReplicaStateRow: TypeAlias = tuple[int, int]
+FetchPartitionRow: TypeAlias = tuple[int, int, int, int, int, int, UUID, int]
+FetchTopicRow: TypeAlias = tuple[str, UUID, list[FetchPartitionRow]]
+ForgottenTopicRow: TypeAlias = tuple[str, UUID, list[int]]
+FetchRequestRow: TypeAlias = tuple[
+    str | None,
+    int,
+    ReplicaStateRow,
+    int,
+    int,
+    int,
+    int,
+    int,
+    int,
+    list[FetchTopicRow],
+    list[ForgottenTopicRow],
+    str,
+]
+
+EpochEndOffsetRow: TypeAlias = tuple[int, int]
+LeaderIdAndEpochRow: TypeAlias = tuple[int, int]
+SnapshotIdRow: TypeAlias = tuple[int, int]
+AbortedTransactionRow: TypeAlias = tuple[int, int]
+PartitionDataRow: TypeAlias = tuple[
+    int,
+    int,
+    int,
+    int,
+    int,
+    EpochEndOffsetRow,
+    LeaderIdAndEpochRow,
+    SnapshotIdRow,
+    Sequence[AbortedTransactionRow] | None,
+    int,
+    Records | None,
+]
+FetchableTopicResponseRow: TypeAlias = tuple[str, UUID, Sequence[PartitionDataRow]]
+NodeEndpointRow: TypeAlias = tuple[int, str, int, str | None]
+FetchResponseRow: TypeAlias = tuple[
+    int, int, int, Sequence[FetchableTopicResponseRow], Sequence[NodeEndpointRow]
+]

@@ -15,6 +15,8 @@ the lowest version, as old librdkafka needs (KAFKA-18659), but 0-2 are not serve
     13  topic ids in place of names (KIP-516)
 """
 
+from collections.abc import Sequence
+from typing import TypeAlias
 from uuid import UUID
 
 from kafkalite.wire.api_keys import ApiKey
@@ -98,3 +100,20 @@ class ProduceResponse:
     responses: list[TopicProduceResponse] = array(TopicProduceResponse)
     throttle_time_ms: int = field(int32)
     node_endpoints: list[NodeEndpoint] = array(NodeEndpoint, since=10, tag=0)
+
+
+# The same as rows (wire/rows.py).
+PartitionProduceDataRow: TypeAlias = tuple[int, InMemory | None]
+TopicProduceDataRow: TypeAlias = tuple[str, UUID, list[PartitionProduceDataRow]]
+ProduceRequestRow: TypeAlias = tuple[str | None, int, int, list[TopicProduceDataRow]]
+
+BatchIndexAndErrorMessageRow: TypeAlias = tuple[int, str | None]
+LeaderIdAndEpochRow: TypeAlias = tuple[int, int]
+PartitionProduceResponseRow: TypeAlias = tuple[
+    int, int, int, int, int, Sequence[BatchIndexAndErrorMessageRow], str | None, LeaderIdAndEpochRow
+]
+TopicProduceResponseRow: TypeAlias = tuple[str, UUID, Sequence[PartitionProduceResponseRow]]
+NodeEndpointRow: TypeAlias = tuple[int, str, int, str | None]
+ProduceResponseRow: TypeAlias = tuple[
+    Sequence[TopicProduceResponseRow], int, Sequence[NodeEndpointRow]
+]

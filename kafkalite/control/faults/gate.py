@@ -35,8 +35,9 @@ from kafkalite.control.faults.refusals import (
 from kafkalite.control.faults.rule import Action, error_code
 from kafkalite.requests.context import CloseConnection
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.codec import encode_response
+from kafkalite.wire.codec import encode_response, request_class, response_class
 from kafkalite.wire.fields import Records
+from kafkalite.wire.rows import message_of_row, rows_of
 
 if TYPE_CHECKING:
     from kafkalite.apis import Api, Handler
@@ -110,20 +111,29 @@ class FaultGate:
         if not self._book.concerns(api.key):
             return handle
 
-        def gated(services: Any, context: Any, body: Any) -> Any:
-            seen = self._seen(api.key, context, body)
-            steps = self._book.steps(seen)
-            if all(step.action.kind == "count" for step in steps):
-                return handle(services, context, body)
+        request_type = request_class(api.key)
+        response_type = response_class(api.key)
 
-            async def handled(request: Any) -> Any:
-                response = handle(services, context, request)
+        def gated(services: Any, context: Any, request: Any) -> Any:
+            body = message_of_row(request_type, request) if api.rows else request
+            steps = self._book.steps(self._seen(api.key, context, body))
+            if all(step.action.kind == "count" for step in steps):
+                return handle(services, context, request)
+
+            async def handled(body: Any) -> Any:
+                response = handle(services, context, rows_of(body) if api.rows else body)
                 if hasattr(response, "__await__"):
                     response = await response
+                if response is None:
+                    return None
                 # Parts of it may be shared with answers to others.
-                return copied(response)
+                return message_of_row(response_type, response) if api.rows else copied(response)
 
-            return self._do(api.key, context, body, steps, handled)
+            async def done() -> Any:
+                answer = await self._do(api.key, context, body, steps, handled)
+                return rows_of(answer) if api.rows and answer is not None else answer
+
+            return done()
 
         return gated
 

@@ -39,7 +39,7 @@ from kafkalite.requests.purgatory import Watchers
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from kafkalite.log.producer_state import VerificationGuard
+    from kafkalite.log.verification import VerificationGuard
     from kafkalite.replica.partition import Partition
     from kafkalite.wire.record_batch import RecordBatch
 

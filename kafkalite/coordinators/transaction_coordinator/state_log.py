@@ -83,7 +83,7 @@ class TransactionLog:
     def _append(self, transactional_id: str, value: bytes | None) -> None:
         key = encode(TransactionLogKey(transactional_id=transactional_id))
         try:
-            self.partition_of(transactional_id).append_own([(key, value)], self._now_ms())
+            self.partition_of(transactional_id).append_trusted([(key, value)], self._now_ms())
         except KafkaError as error:
             raise KafkaError(_AS_ANSWERED.get(error.code, error.code), error.message) from error
 

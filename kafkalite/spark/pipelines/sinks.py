@@ -26,6 +26,7 @@ from kafkalite.log.errors import InconsistentDataDirectory
 from kafkalite.log.files import PARTITION_METADATA, Files
 from kafkalite.log.log import Log
 from kafkalite.log.meta_properties import read_meta_properties
+from kafkalite.log.opening import open_log
 from kafkalite.log.retention import truncate_fully
 from kafkalite.server.listener import StartError
 from kafkalite.spark.pipelines.errors import PipelineError
@@ -128,7 +129,7 @@ class DataDirectorySink(Sink):
         config = self._broker.config.log_config(self._configs)
         directory = self._broker.config.data_directory
         for i in range(self._partition_count):
-            log = Log.open(directory / f"{self._topic}-{i}", config, now_ms=wall_clock_ms)
+            log = open_log(directory / f"{self._topic}-{i}", config, now_ms=wall_clock_ms)
             self._logs.append(log)
             self._epochs.append(0)
             if i < len(self._start_offsets) and self._start_offsets[i]:

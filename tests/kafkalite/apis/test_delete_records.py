@@ -1,8 +1,7 @@
-"""DeleteRecords and DescribeLogDirs."""
+"""DeleteRecords: records before an offset go, for good."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -15,21 +14,8 @@ from kafkalite.wire.messages.delete_records import (
     DeleteRecordsRequest,
     DeleteRecordsTopic,
 )
-from kafkalite.wire.messages.describe_log_dirs import (
-    DescribableLogDirTopic,
-    DescribeLogDirsRequest,
-)
 from kafkalite.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
-from kafkalite.wire.record_batch import Record, build_batch
-
-
-def fill(broker: test_broker, topic: str, index: int = 0, count: int = 10) -> Any:
-    found = broker._running.services.topics.get(topic)
-    assert found is not None
-    partition = found.partitions[index]
-    for _ in range(count):
-        partition.append(build_batch([Record(value=b"x", timestamp=1)]))
-    return partition
+from tests.kafkalite.filling import fill
 
 
 async def delete(
@@ -107,49 +93,3 @@ async def test_deleted_records_stay_deleted(tmp_path: Path, connect: Any) -> Non
         assert await delete(await connect(b), "t", (0, 7)) == [(0, 7, 0)]
     async with test_broker(data_dir=tmp_path) as b:
         assert b._running.services.topics._by_name["t"].partitions[0].log.log_start_offset == 7
-
-
-@pytest.mark.parametrize("version", range(1, 6))
-async def test_what_lies_in_the_data_directory(tmp_path: Path, connect: Any, version: int) -> None:
-    async with test_broker(data_dir=tmp_path) as b:
-        client = await connect(b)
-        b.create_topic("t", 2)
-        b.create_topic("u")
-        size = fill(b, "t").log.size_bytes
-        assert size > 0
-        answer = await client.ask(DescribeLogDirsRequest(topics=None), version)
-        (result,) = answer.results
-        assert (result.error_code, result.log_dir) == (0, str(tmp_path))
-        assert {
-            (topic.name, item.partition_index): item.partition_size
-            for topic in result.topics
-            for item in topic.partitions
-        } == {("t", 0): size, ("t", 1): 0, ("u", 0): 0}
-        if version >= 4:
-            assert (
-                result.total_bytes == os.statvfs(tmp_path).f_frsize * os.statvfs(tmp_path).f_blocks
-            )
-            assert 0 < result.usable_bytes <= result.total_bytes
-        some = [
-            DescribableLogDirTopic(topic="t", partitions=[1, 9]),
-            DescribableLogDirTopic(topic="nosuch", partitions=[0]),
-        ]
-        answer = await client.ask(DescribeLogDirsRequest(topics=some), version)
-        assert [
-            (topic.name, item.partition_index)
-            for topic in answer.results[0].topics
-            for item in topic.partitions
-        ] == [("t", 1)]
-
-
-async def test_a_node_tells_of_its_own_replicas(connect: Any) -> None:
-    async with test_broker(nodes=2) as b:
-        b.create_topic("t", 2, 1)
-        for node_id in (1, 2):
-            client = await connect(b, node_id)
-            answer = await client.ask(DescribeLogDirsRequest(topics=None))
-            (topic,) = answer.results[0].topics
-            leaders = b._running.services.topics._by_name["t"].partitions
-            assert [item.partition_index for item in topic.partitions] == [
-                partition.index for partition in leaders if partition.leader_id == node_id
-            ]

@@ -1,4 +1,4 @@
-"""DeleteTopics and CreatePartitions: topics go and grow."""
+"""DeleteTopics: by name or by id; the name is free at once."""
 
 from __future__ import annotations
 
@@ -9,12 +9,7 @@ from uuid import UUID
 import pytest
 
 from kafkalite.testing import broker as test_broker
-from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.messages.create_partitions import (
-    CreatePartitionsAssignment,
-    CreatePartitionsRequest,
-    CreatePartitionsTopic,
-)
+from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 
 NO_ID = UUID(int=0)
@@ -94,92 +89,3 @@ async def test_the_name_is_free_at_once_and_the_new_topic_is_another(
     assert broker._running.services.topics.by_id(first) is None
     with pytest.raises(KeyError):
         broker.delete_topic("nosuch")
-
-
-async def grow(client: Any, version: int = 3, **topics: Any) -> dict[str, tuple[int, str | None]]:
-    request = CreatePartitionsRequest(
-        topics=[
-            CreatePartitionsTopic(
-                name=name,
-                count=count,
-                assignments=None
-                if replicas is None
-                else [CreatePartitionsAssignment(broker_ids=nodes) for nodes in replicas],
-            )
-            for name, (count, replicas) in topics.items()
-        ],
-    )
-    answer = await client.ask(request, version)
-    return {result.name: (result.error_code, result.error_message) for result in answer.results}
-
-
-@pytest.mark.parametrize("version", range(4))
-async def test_a_topic_grows(broker: test_broker, client: Any, version: int) -> None:
-    broker.create_topic("t", 1)
-    assert await grow(client, version, t=(3, None)) == {"t": (0, None)}
-    assert await grow(client, version, t=(5, [[1], [1]])) == {"t": (0, None)}
-    topic = broker._running.services.topics.get("t")
-    assert topic is not None
-    assert len(topic.partitions) == 5
-    assert [partition.index for partition in topic.partitions] == [0, 1, 2, 3, 4]
-
-
-async def test_what_does_not_grow(broker: test_broker, client: Any) -> None:
-    for name in "abcdefg":
-        broker.create_topic(name, 2)
-    told = await grow(
-        client,
-        a=(2, None),
-        b=(1, None),
-        nosuch=(3, None),
-        c=(4, [[1]]),
-        d=(3, []),
-        e=(3, [[9]]),
-        f=(3, [[1, 1]]),
-        g=(2**31 - 1, None),
-    )
-    start = "The manual partition assignment includes "
-    assert told == {
-        "a": (37, "Topic already has 2 partition(s)."),
-        "b": (37, "The topic b currently has 2 partition(s); 1 would not be an increase."),
-        "nosuch": (3, None),
-        "c": (
-            39,
-            "Attempted to add 2 additional partition(s), but only 1 assignment(s) were specified.",
-        ),
-        "d": (
-            39,
-            "Attempted to add 1 additional partition(s), but only 0 assignment(s) were specified.",
-        ),
-        "e": (39, f"{start}broker 9, but no such broker is registered."),
-        "f": (39, f"{start}the broker 1 more than once."),
-        "g": (44, "Unable to perform excessively large batch operation."),
-    }
-
-
-async def test_growing_may_be_only_checked_and_not_asked_twice(
-    broker: test_broker, client: Any
-) -> None:
-    broker.create_topic("t", 1)
-    twice = CreatePartitionsTopic(name="t", count=2, assignments=None)
-    answer = await client.ask(CreatePartitionsRequest(topics=[twice, twice]))
-    (result,) = answer.results
-    assert (result.error_code, result.error_message) == (42, "Duplicate topic name.")
-    answer = await client.ask(CreatePartitionsRequest(topics=[twice], validate_only=True))
-    assert answer.results[0].error_code == 0
-    topic = broker._running.services.topics.get("t")
-    assert topic is not None
-    assert len(topic.partitions) == 1
-
-
-async def test_partitions_added_are_there_after_a_restart(tmp_path: Path) -> None:
-    async with test_broker(data_dir=tmp_path, nodes=3) as b:
-        b.create_topic("t", 1, 2)
-        b._running.services.topics.add_partitions("t", 4)
-    async with test_broker(data_dir=tmp_path, nodes=3) as b:
-        topic = b._running.services.topics.get("t")
-        assert topic is not None
-        assert {len(partition.replicas) for partition in topic.partitions} == {2}
-        assert len(topic.partitions) == 4
-        with pytest.raises(KafkaError, match="already has 4"):
-            b._running.services.topics.add_partitions("t", 4)

@@ -1,4 +1,4 @@
-"""Metadata, DescribeCluster and DescribeTopicPartitions: nodes, topics, leaders."""
+"""Metadata: nodes, topics, leaders."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from kafkalite.testing import broker as test_broker
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.describe_cluster import DescribeClusterRequest
 from kafkalite.wire.messages.describe_topic_partitions import (
-    Cursor,
     DescribeTopicPartitionsRequest,
     TopicRequest,
 )
@@ -21,10 +20,11 @@ from kafkalite.wire.messages.metadata import (
     MetadataRequestTopic,
     MetadataResponse,
 )
-
-NO_OPERATIONS = -0x80000000
-TOPIC_OPERATIONS = 3576
-CLUSTER_OPERATIONS = 8096
+from tests.kafkalite.authorized_operations import (
+    CLUSTER_OPERATIONS,
+    NO_OPERATIONS,
+    TOPIC_OPERATIONS,
+)
 
 
 def ask_for(*names: str | UUID | None, **fields: Any) -> MetadataRequest:
@@ -199,90 +199,3 @@ async def test_nodes_that_are_down(connect: Any) -> None:
         cluster.unfence(2)
         answer = await client.ask(ask_for("t", "u"))
         assert [topic.partitions[0].leader_id for topic in answer.topics] == [3, 2]
-
-
-@pytest.mark.parametrize("version", range(3))
-async def test_describe_cluster(broker: test_broker, client: Any, version: int) -> None:
-    request = DescribeClusterRequest(include_cluster_authorized_operations=True)
-    answer = await client.ask(request, version)
-    assert (answer.error_code, answer.error_message) == (0, None)
-    assert (answer.cluster_id, answer.controller_id) == (broker.cluster_id, 1)
-    assert answer.cluster_authorized_operations == CLUSTER_OPERATIONS
-    (node,) = answer.brokers
-    assert f"{node.host}:{node.port}" == broker.bootstrap
-
-
-@pytest.mark.parametrize(
-    ("endpoint_type", "code", "message"),
-    [
-        (
-            2,
-            114,
-            (
-                "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of "
-                "type CONTROLLER"
-            ),
-        ),
-        (3, 115, "Unsupported endpoint type 3"),
-        (0, 115, "Unsupported endpoint type 0"),
-    ],
-)
-async def test_describe_cluster_of_something_else(
-    client: Any, endpoint_type: int, code: int, message: str
-) -> None:
-    answer = await client.ask(DescribeClusterRequest(endpoint_type=endpoint_type))
-    assert (answer.error_code, answer.error_message) == (code, message)
-
-
-async def pages(client: Any, limit: int, *names: str) -> list[list[tuple[str, int]]]:
-    """All pages of a description, as (topic, partition)."""
-    found: list[list[tuple[str, int]]] = []
-    cursor = None
-    while True:
-        request = DescribeTopicPartitionsRequest(
-            topics=[TopicRequest(name=name) for name in names],
-            response_partition_limit=limit,
-            cursor=cursor,
-        )
-        answer = await client.ask(request)
-        found.append(
-            [
-                (topic.name, partition.partition_index)
-                for topic in answer.topics
-                for partition in topic.partitions
-            ]
-        )
-        cursor = answer.next_cursor
-        if cursor is None:
-            return found
-
-
-async def test_topics_in_pages(broker: test_broker, client: Any) -> None:
-    broker.create_topic("b", 3)
-    broker.create_topic("a", 2)
-    a0, a1, b0, b1, b2 = ("a", 0), ("a", 1), ("b", 0), ("b", 1), ("b", 2)
-    assert await pages(client, 2000) == [[a0, a1, b0, b1, b2]]
-    assert await pages(client, 2) == [[a0, a1], [b0, b1], [b2]]
-    assert await pages(client, 3) == [[a0, a1, b0], [b1, b2]]
-    assert await pages(client, 1, "b") == [[b0], [b1], [b2]]
-    assert await pages(client, 0, "b") == [[b0], [b1], [b2]]
-    broker._running.config.set_dynamic(None, {"max.request.partition.size.limit": "4"})
-    assert await pages(client, 2000) == [[a0, a1, b0, b1], [b2]]
-
-
-async def test_topics_that_cannot_be_described(broker: test_broker, client: Any) -> None:
-    broker.create_topic("t")
-    request = DescribeTopicPartitionsRequest(
-        topics=[TopicRequest(name=name) for name in ("t", "nosuch", "no good")]
-    )
-    answer = await client.ask(request)
-    told = {topic.name: topic.error_code for topic in answer.topics}
-    assert told == {"t": 0, "nosuch": 3, "no good": 17}
-    assert broker._running.services.topics.get("nosuch") is None
-    for cursor in (
-        Cursor(topic_name="t", partition_index=-1),
-        Cursor(topic_name="x", partition_index=0),
-    ):
-        request.cursor = cursor
-        answer = await client.ask(request)
-        assert {topic.error_code for topic in answer.topics} == {42}

@@ -1,5 +1,6 @@
 """Fetch sessions as KIP-227 has them."""
 
+from typing import cast
 from uuid import UUID
 
 import pytest
@@ -11,17 +12,20 @@ from kafkalite.replica.fetch_sessions import (
     NO_SESSION_ID,
     FetchContext,
     FetchSessionCache,
-    FetchTarget,
     IncrementalFetch,
+    PartitionResponses,
 )
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.fetch import (
     FetchPartition,
     FetchRequest,
+    FetchRequestRow,
     FetchTopic,
     ForgottenTopic,
     PartitionData,
+    PartitionDataRow,
 )
+from kafkalite.wire.rows import rows_of
 
 NAMES = 12  # the last version with topic names
 IDS = 13  # the first with topic ids
@@ -50,7 +54,7 @@ def fetch(
     epoch: int = FIRST_EPOCH,
     wanted: dict[int, int] | None = None,
     forget: list[int] | None = None,
-) -> FetchRequest:
+) -> FetchRequestRow:
     """A request for partitions of topic t: {partition: offset}."""
     request = FetchRequest(session_id=session_id, session_epoch=epoch)
     if wanted:
@@ -68,7 +72,7 @@ def fetch(
         request.forgotten_topics_data = [
             ForgottenTopic(topic="t", topic_id=TOPIC_ID, partitions=forget)
         ]
-    return request
+    return cast(FetchRequestRow, rows_of(request))
 
 
 def answer(
@@ -78,15 +82,20 @@ def answer(
     high_watermark: int = 10,
 ) -> tuple[int, list[int]]:
     """Answer every target; the session id and the partitions mentioned."""
-    answers: list[tuple[FetchTarget, PartitionData]] = [
+    answers: PartitionResponses = [
         (
             target,
-            PartitionData(
-                partition_index=target.index,
-                error_code=(errors or {}).get(target.index, ErrorCode.NONE),
-                high_watermark=high_watermark,
-                log_start_offset=0,
-                records=(records or {}).get(target.index, b""),
+            cast(
+                PartitionDataRow,
+                rows_of(
+                    PartitionData(
+                        partition_index=target.index,
+                        error_code=(errors or {}).get(target.index, ErrorCode.NONE),
+                        high_watermark=high_watermark,
+                        log_start_offset=0,
+                        records=(records or {}).get(target.index, b""),
+                    )
+                ),
             ),
         )
         for target in context.targets
@@ -100,7 +109,7 @@ def opened(cache: FetchSessionCache, wanted: dict[int, int]) -> int:
     return session_id
 
 
-def refused(cache: FetchSessionCache, request: FetchRequest, version: int = IDS) -> ErrorCode:
+def refused(cache: FetchSessionCache, request: FetchRequestRow, version: int = IDS) -> ErrorCode:
     with pytest.raises(KafkaError) as caught:
         cache.begin(request, version)
     return caught.value.code
@@ -159,7 +168,7 @@ def test_a_partition_with_records_goes_to_the_end_of_the_line(cache: FetchSessio
 def test_partitions_are_added_changed_and_forgotten(cache: FetchSessionCache) -> None:
     session_id = opened(cache, {0: 5, 1: 5})
     context = cache.begin(fetch(session_id, 1, {1: 9, 2: 3}, forget=[0]), IDS)
-    offsets = {target.index: target.wanted.fetch_offset for target in context.targets}
+    offsets = {target.index: target.wanted[2] for target in context.targets}
     assert offsets == {1: 9, 2: 3}
     assert answer(context)[1] == [2]  # only the new one is news
 
@@ -177,7 +186,7 @@ def test_what_is_wanted_and_forgotten_at_once_is_answered_once_more(
 ) -> None:
     session_id = opened(cache, {0: 5})
     context = cache.begin(fetch(session_id, 1, wanted={0: 6}, forget=[0]), IDS)
-    assert [target.wanted.fetch_offset for target in context.targets] == [6]
+    assert [target.wanted[2] for target in context.targets] == [6]
     assert len(cache) == 0
 
 

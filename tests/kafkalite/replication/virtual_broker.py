@@ -15,6 +15,7 @@ from kafkalite.log.config import LogConfig
 from kafkalite.log.files import Files
 from kafkalite.log.log import Log
 from kafkalite.log.open_files import OpenFiles
+from kafkalite.log.opening import open_log
 from kafkalite.peers.link import Address
 from kafkalite.quorum.channel import ControllerChannel
 from kafkalite.quorum.lifecycle import Lifecycle
@@ -219,7 +220,7 @@ class VirtualBroker:
         index = record.partition_id
         replica = self.replicas.get(TOPIC_ID, index)
         if replica is None:
-            log = self.logs[index] = Log.open(
+            log = self.logs[index] = open_log(
                 self.root / f"{TOPIC}-{index}",
                 LogConfig(min_insync_replicas=self.controller.min_isr, segment_bytes=4000),
                 now_ms=lambda: 1_700_000_000_000,

@@ -1,0 +1,140 @@
+"""The shape of the batches in a Produce request: whether each partition has one whole v2 batch.
+
+What is refused here is refused before the partition is looked at (Kafka's ProduceRequest.validateRecords
+and RequestUtils.hasTransactionalRecords); what a batch says is the log's to judge.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import Final, NamedTuple
+
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.fields import InMemory
+from kafkalite.wire.messages.produce import TopicProduceDataRow
+from kafkalite.wire.record_batch import (
+    CONTROL_FLAG,
+    HEADER_BYTES,
+    LOG_OVERHEAD,
+    MAGIC,
+    TRANSACTIONAL_FLAG,
+)
+
+_FIRST_ZSTD_VERSION: Final = 7
+# Of a batch, from byte 8: int32 length of what follows it, int32 leader epoch, int8 magic; then uint32
+# checksum, int16 attributes.
+_unpack_length_and_magic: Final = Struct(">i4xB").unpack_from
+_unpack_up_to_attributes: Final = Struct(">i4xB4xH").unpack_from
+_UP_TO_MAGIC_BYTES: Final = 17
+_SMALLEST_LENGTH: Final = 14
+# The codec is in the low bits of the attributes, whose low byte is byte 22.
+_CODEC_MASK: Final = 7
+_ZSTD: Final = 4
+_LOW_ATTRIBUTES: Final = 22
+_TRANSACTION_FLAGS: Final = TRANSACTIONAL_FLAG | CONTROL_FLAG
+
+# Producer id and epoch.
+_PRODUCER: Final = slice(43, 53)
+
+
+class Batches(NamedTuple):
+    """What the batches of a request look like, all together.
+
+    `unreadable` is what is wrong with the first one that cannot even be begun to read. Apache Kafka comes
+    upon it when it looks whether anything belongs to a transaction, and stops at the first batch that does
+    (RequestUtils.hasTransactionalRecords).
+    `are_whole`: each partition has exactly one whole batch, which `check_shape` would take as it is.
+    `producers` are ids and epochs of those whose batches belong to a transaction, as they lie there.
+    """
+
+    unreadable: str | None
+    are_whole: bool
+    producers: frozenset[bytes] | set[bytes]
+
+
+_WHOLE: Final = Batches(None, are_whole=True, producers=frozenset())
+
+
+def look_at(topics: list[TopicProduceDataRow], api_version: int) -> Batches:
+    size: int
+    length: int
+    magic: int
+    attributes: int
+    are_whole = True
+    producers: set[bytes] = set()
+    for _, _, partitions in topics:
+        for _, records in partitions:
+            size = 0 if records is None else len(records)
+            if records is None or size < HEADER_BYTES:
+                are_whole = False
+                if records is not None and not producers and (problem := _unreadable(records)):
+                    return Batches(problem, are_whole, producers)
+                continue
+            length, magic, attributes = _unpack_up_to_attributes(records, 8)
+            if length + LOG_OVERHEAD != size or magic != MAGIC:
+                are_whole = False
+                if not producers and (problem := _unreadable(records)):
+                    return Batches(problem, are_whole, producers)
+            elif attributes & _CODEC_MASK >= _ZSTD and api_version < _FIRST_ZSTD_VERSION:
+                are_whole = False
+            if attributes & _TRANSACTION_FLAGS == TRANSACTIONAL_FLAG:
+                producers.add(bytes(records[_PRODUCER]))
+    return _WHOLE if are_whole and not producers else Batches(None, are_whole, producers)
+
+
+def is_transactional(records: InMemory) -> bool:
+    """Whether a batch says that it belongs to a transaction. One cut short is left to the log."""
+    if len(records) < HEADER_BYTES:
+        return False
+    return records[_LOW_ATTRIBUTES] & _TRANSACTION_FLAGS == TRANSACTIONAL_FLAG
+
+
+def check_shape(records: InMemory | None, api_version: int) -> InMemory:
+    """Refuse what is not one whole v2 batch, before anybody looks at the partition.
+
+    Raises KafkaError with INVALID_RECORD, CORRUPT_MESSAGE, UNSUPPORTED_COMPRESSION_TYPE or, as
+    Apache Kafka does for a codec it does not know, UNKNOWN_SERVER_ERROR
+    (ProduceRequest.validateRecords). Bytes after the batch that are no whole batch do no harm.
+    """
+    if records is None or len(records) < _UP_TO_MAGIC_BYTES:
+        raise KafkaError(ErrorCode.INVALID_RECORD)
+    if (problem := _unreadable(records)) is not None:
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, problem)
+    length, magic = _unpack_length_and_magic(records, 8)
+    size = LOG_OVERHEAD + length
+    if size > len(records) or magic != MAGIC:
+        raise KafkaError(ErrorCode.INVALID_RECORD)
+    if size < len(records):
+        if _is_whole(records[size:]):
+            raise KafkaError(ErrorCode.INVALID_RECORD)
+        records = records[:size]
+    if api_version < _FIRST_ZSTD_VERSION:
+        _check_codec(records[_LOW_ATTRIBUTES] & _CODEC_MASK)
+    return records
+
+
+def _unreadable(records: InMemory) -> str | None:
+    """Kafka's words for a length or a magic that no batch has (ByteBufferLogInputStream)."""
+    if len(records) < _UP_TO_MAGIC_BYTES:
+        return None
+    length, magic = _unpack_length_and_magic(records, 8)
+    if length < _SMALLEST_LENGTH:
+        return f"Record size {length} is less than the minimum record overhead ({_SMALLEST_LENGTH})"
+    if magic > MAGIC:
+        return f"Invalid magic found in record: {magic}"
+    return None
+
+
+def _check_codec(codec: int) -> None:
+    """Only those versions look at the codec here; what is none at all is left to the log later."""
+    if codec == _ZSTD:
+        raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+    if codec > _ZSTD:
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
+def _is_whole(records: InMemory) -> bool:
+    if len(records) < _UP_TO_MAGIC_BYTES:
+        return False
+    length, _ = _unpack_length_and_magic(records, 8)
+    return bool(len(records) >= LOG_OVERHEAD + length)

@@ -1,0 +1,54 @@
+"""The batches of a file, one after the other. Source: Kafka's FileRecords, FileLogInputStream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kafkalite.log.open_files import LogFile
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.record_batch import HEADER_BYTES, MAGIC, RecordBatch
+
+_SCAN_BYTES = 1 << 20
+_SEARCH_BYTES = 16 << 10
+
+
+def read_batches(
+    file: LogFile, position: int, end: int, *, headers_only: bool = False
+) -> Iterator[tuple[int, RecordBatch]]:
+    """(position, batch) from `position`, a batch's start, to `end`; what is torn at the end is left out.
+
+    With `headers_only` the batches' buffers may be cut short, and big ones are skipped, not read.
+
+    Raises:
+        KafkaError(CORRUPT_MESSAGE): no batch begins where one must.
+        OSError: the file cannot be read.
+    """
+    chunk = memoryview(b"")
+    chunk_at = position
+    while position + HEADER_BYTES <= end:
+        i = position - chunk_at
+        if i + HEADER_BYTES > len(chunk):
+            chunk = _chunk(file, position, end, _SEARCH_BYTES if headers_only else _SCAN_BYTES)
+            chunk_at, i = position, 0
+        if len(chunk) < HEADER_BYTES:
+            return
+        batch = RecordBatch(chunk, i)
+        size = batch.size_bytes
+        if size < HEADER_BYTES or batch.magic != MAGIC:
+            raise KafkaError(
+                ErrorCode.CORRUPT_MESSAGE, f"{file.path}: no batch begins at position {position}"
+            )
+        if position + size > end:
+            return
+        if not headers_only and len(batch.buffer) < size:
+            chunk = _chunk(file, position, end, max(size, _SCAN_BYTES))
+            chunk_at = position
+            if len(chunk) < size:
+                return
+            batch = RecordBatch(chunk)
+        yield position, batch
+        position += size
+
+
+def _chunk(file: LogFile, position: int, end: int, size: int) -> memoryview:
+    return memoryview(file.pread(min(size, end - position), position))

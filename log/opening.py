@@ -1,0 +1,92 @@
+"""Opening a log: as the last broker left it, or, if that cannot be, as one that says why it is of no use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from kafkalite.log.config import LogConfig
+from kafkalite.log.leader_epochs import LeaderEpochs
+from kafkalite.log.log import Log
+from kafkalite.log.open_files import OpenFiles
+from kafkalite.log.producer_snapshots import ProducerSnapshots
+from kafkalite.log.producer_state import ProducerState
+from kafkalite.log.recovery import LoadedLog, LogLoader
+from kafkalite.log.segment import LogSegment
+from kafkalite.log.segments import Segments
+
+
+def open_log(
+    directory: Path,
+    config: LogConfig,
+    *,
+    now_ms: Callable[[], int],
+    open_files: OpenFiles | None = None,
+    log_start_offset: int = 0,
+    recovery_point: int = 0,
+    clean_shutdown: bool = False,
+    on_failure: Callable[[OSError], None] | None = None,
+) -> Log:
+    """Open a log, new or old, and recover it if need be.
+
+    Args:
+        directory: `topic-partition`; made if it is not there.
+        now_ms: the clock, milliseconds since 1970.
+        log_start_offset, recovery_point: as checkpointed; 0 if never.
+        clean_shutdown: whether the last broker closed the log: if so nothing is scanned.
+        on_failure: told of a broken disk, once.
+
+    Raises:
+        OSError: the directory cannot be read or written.
+        KafkaError(CORRUPT_MESSAGE): a part of the log that must be whole is not.
+    """
+    open_files = OpenFiles() if open_files is None else open_files
+    open_files.files.make_directory(directory)
+    loaded = LogLoader(
+        directory,
+        open_files,
+        now_ms=now_ms(),
+        index_interval_bytes=config.index_interval_bytes,
+        log_start_offset=log_start_offset,
+        recovery_point=recovery_point,
+        clean_shutdown=clean_shutdown,
+    ).load()
+    return Log(
+        directory,
+        config,
+        loaded,
+        open_files,
+        now_ms=now_ms,
+        on_failure=on_failure,
+    )
+
+
+def offline_log(
+    directory: Path,
+    config: LogConfig,
+    reason: str,
+    *,
+    now_ms: Callable[[], int],
+    open_files: OpenFiles,
+) -> Log:
+    """An empty log that touches no file; whatever is asked of it is refused with `reason`."""
+    segments = Segments()
+    segments.add(LogSegment.create(directory, 0, open_files, now_ms=now_ms()))
+    log = Log(
+        directory,
+        config,
+        LoadedLog(
+            segments,
+            LeaderEpochs(directory, open_files.files),
+            ProducerState(directory.name),
+            ProducerSnapshots(directory, open_files.files),
+            log_start_offset=0,
+            log_end_offset=0,
+            recovery_point=0,
+        ),
+        open_files,
+        now_ms=now_ms,
+        on_failure=None,
+    )
+    log.offline_reason = reason
+    return log

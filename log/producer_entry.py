@@ -1,0 +1,110 @@
+"""One producer of a partition: its epoch, its last batches, the start of its open transaction.
+
+Source: Kafka's ProducerStateEntry, BatchMetadata.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import NamedTuple, Protocol
+
+from kafkalite.wire.record_batch import (
+    NO_PRODUCER_EPOCH,
+    NO_SEQUENCE,
+    NO_TIMESTAMP,
+)
+
+# As many as a client may have in flight (max.in.flight.requests.per.connection of an idempotent producer).
+BATCHES_REMEMBERED = 5
+NO_COORDINATOR_EPOCH = -1
+
+SEQUENCES = 2**31
+
+
+class BatchMetadata(NamedTuple):
+    """A batch of a producer as it is remembered."""
+
+    last_sequence: int
+    last_offset: int
+    offset_delta: int
+    timestamp: int
+
+    @property
+    def first_sequence(self) -> int:
+        return (self.last_sequence - self.offset_delta) % SEQUENCES
+
+    @property
+    def first_offset(self) -> int:
+        return self.last_offset - self.offset_delta
+
+
+class SequencedBatch(Protocol):
+    """What is asked of a producer's batch: `AcceptedBatch` and `RecordBatch` tell it."""
+
+    @property
+    def producer_id(self) -> int: ...
+    @property
+    def producer_epoch(self) -> int: ...
+    @property
+    def base_sequence(self) -> int: ...
+    @property
+    def last_sequence(self) -> int: ...
+    @property
+    def last_offset_delta(self) -> int: ...
+    @property
+    def max_timestamp(self) -> int: ...
+    @property
+    def is_transactional(self) -> bool: ...
+
+
+class ProducerEntry:
+    """One producer in one partition."""
+
+    __slots__ = (
+        "batches",
+        "coordinator_epoch",
+        "last_timestamp",
+        "producer_epoch",
+        "producer_id",
+        "transaction_first_offset",
+    )
+
+    def __init__(
+        self,
+        producer_id: int,
+        producer_epoch: int = NO_PRODUCER_EPOCH,
+        coordinator_epoch: int = NO_COORDINATOR_EPOCH,
+        last_timestamp: int = NO_TIMESTAMP,
+        transaction_first_offset: int | None = None,
+    ) -> None:
+        self.producer_id = producer_id
+        self.producer_epoch = producer_epoch
+        self.coordinator_epoch = coordinator_epoch
+        self.last_timestamp = last_timestamp
+        self.transaction_first_offset = transaction_first_offset
+        self.batches: deque[BatchMetadata] = deque(maxlen=BATCHES_REMEMBERED)
+
+    @property
+    def last_sequence(self) -> int:
+        return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
+
+    @property
+    def last_offset(self) -> int:
+        return self.batches[-1].last_offset if self.batches else -1
+
+    @property
+    def last_offset_delta(self) -> int:
+        return self.batches[-1].offset_delta if self.batches else 0
+
+    def appended(self, batch: SequencedBatch, base_offset: int) -> None:
+        """Take note of a batch of data, appended at `base_offset`."""
+        delta = batch.last_offset_delta
+        self.batches.append(
+            BatchMetadata(batch.last_sequence, base_offset + delta, delta, batch.max_timestamp)
+        )
+        self.last_timestamp = batch.max_timestamp
+
+    def begin_epoch(self, producer_epoch: int) -> None:
+        if producer_epoch != self.producer_epoch:
+            self.batches.clear()
+            self.producer_epoch = producer_epoch

@@ -1,0 +1,52 @@
+"""The places of the last batches of a segment, in memory.
+
+Consumers that keep up read there, and need no index and no look into the file.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+
+_REMEMBERED = 2048
+
+
+class RecentBatches:
+    """Base offsets and positions of batches that follow each other without a hole."""
+
+    __slots__ = ("_end", "_offsets", "positions")
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        self._offsets = array("q")
+        self.positions = array("q")
+        self._end = -1  # the offset behind the last of them
+
+    def note(self, base_offset: int, next_offset: int, position: int) -> None:
+        """A batch was appended; after a hole, those before it are forgotten."""
+        offsets = self._offsets
+        if base_offset != self._end and offsets:
+            self.forget()
+            offsets = self._offsets
+        self._end = next_offset
+        offsets.append(base_offset)
+        self.positions.append(position)
+        if len(offsets) >= 2 * _REMEMBERED:
+            del offsets[:_REMEMBERED]
+            del self.positions[:_REMEMBERED]
+
+    def index_of(self, offset: int) -> int:
+        """Which of the batches holds `offset`; -1 if none certainly does."""
+        # There are no holes between them: the one that begins last at or before `offset` holds it.
+        return bisect_right(self._offsets, offset) - 1 if offset < self._end else -1
+
+    def position_before(self, offset: int) -> int | None:
+        """Where to look for `offset`: the start of the last batch that begins at or before it."""
+        i = bisect_right(self._offsets, offset)
+        return self.positions[i - 1] if i else None
+
+    def end_of(self, i: int, end: int) -> int:
+        """Where the i-th batch ends, when the file ends at `end`."""
+        return end if i + 1 == len(self.positions) else self.positions[i + 1]

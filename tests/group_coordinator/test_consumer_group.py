@@ -1,0 +1,67 @@
+"""A consumer group: its description, and the epochs that may commit."""
+
+from __future__ import annotations
+
+from kafkalite.wire.errors import ErrorCode
+from tests.group_coordinator.consumers import settle
+
+
+async def commit_as(world, consumer, offset, version=9, epoch=None, partition=0):
+    codes = await world.commit(
+        ("orders", partition, offset),
+        version=version,
+        member_id=consumer.member_id,
+        generation_id_or_member_epoch=consumer.epoch if epoch is None else epoch,
+    )
+    return codes[0]
+
+
+async def test_members_commit_with_their_epoch(autojump_clock, world):
+    consumer = world.consumer()
+    await consumer.beat()
+    assert await commit_as(world, consumer, 7) == ErrorCode.NONE
+    assert await commit_as(world, consumer, 8, version=8) == ErrorCode.UNSUPPORTED_VERSION
+    assert await commit_as(world, consumer, 8, epoch=3) == ErrorCode.STALE_MEMBER_EPOCH
+    assert await commit_as(world, world.consumer(), 8, epoch=2) == ErrorCode.UNKNOWN_MEMBER_ID
+    assert await world.commit(("orders", 0, 8)) == [ErrorCode.UNKNOWN_MEMBER_ID]
+    assert await world.committed("orders", 0) == 7
+
+
+async def test_an_older_epoch_will_do_for_what_was_had_since(autojump_clock, world):
+    """KIP-1251: partition by partition."""
+    first, second = world.consumer(), world.consumer()
+    await settle(first, second)
+    assert first.epoch == 3
+    kept = min(index for _, index in first.partitions)
+    lost = min(set(range(4)) - {index for _, index in first.partitions})
+    assert await commit_as(world, first, 7, epoch=2, partition=kept) == ErrorCode.NONE
+    stale = ErrorCode.STALE_MEMBER_EPOCH
+    assert await commit_as(world, first, 7, epoch=2, partition=lost) == stale
+    assert await commit_as(world, second, 7, epoch=2, partition=lost) == stale
+
+
+async def test_a_group_is_described(autojump_clock, world):
+    consumer = world.consumer(instance_id="one", rack_id="here", regex="pay.*")
+    await consumer.beat()
+    (group,) = await world.describe_consumer()
+    assert (group.group_state, group.group_epoch, group.assignment_epoch) == ("Stable", 2, 2)
+    assert group.assignor_name == "uniform"
+    (member,) = group.members
+    assert (member.instance_id, member.rack_id, member.member_epoch) == ("one", "here", 2)
+    assert member.subscribed_topic_names == ["orders"]
+    assert member.subscribed_topic_regex == "pay.*"
+    assert member.member_type == 1
+    for assignment in (member.assignment, member.target_assignment):
+        assert {
+            (topic.topic_name, index)
+            for topic in assignment.topic_partitions
+            for index in topic.partitions
+        } == consumer.partitions
+    (described,) = await world.coordinator.describe_groups(
+        world.member(version=6).context, ["group"]
+    )
+    assert described.error_code == ErrorCode.GROUP_ID_NOT_FOUND
+    (missing,) = await world.describe_consumer("nobody")
+    assert missing.error_code == ErrorCode.GROUP_ID_NOT_FOUND
+    listed = await world.coordinator.list_groups(world.member().context, ["stable"], ["Consumer"])
+    assert [(g.group_id, g.group_type) for g in listed] == [("group", "consumer")]

@@ -1,0 +1,26 @@
+"""Java's String.hashCode, which decides a group's partition of __consumer_offsets."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkalite.group_coordinator.java_hash import java_hash
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", 0),
+        ("a", 97),
+        ("group", 98629247),
+        ("Aa", 2112),
+        ("BB", 2112),
+        # Its hash is the smallest int, which has no absolute value: Kafka takes 0.
+        ("polygenelubricants", 0),
+        # A negative hash, and a character of two code units (a surrogate pair).
+        ("consumer-group", 1738392088),
+        ("\N{GRINNING FACE}", 1772899),
+    ],
+)
+def test_the_hash_is_that_of_java(text: str, expected: int) -> None:
+    assert java_hash(text) == expected

@@ -1,0 +1,74 @@
+"""Committed offsets: deleted topics, transactions, restarts."""
+
+from __future__ import annotations
+
+import uuid
+
+from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopics
+from tests.group_coordinator.transactional_offsets import txn_commit
+
+
+def end_transaction(world, producer_id, *, committed):
+    partition = world.coordinator.partition_for("group")
+    world.log.end_transaction(partition, producer_id, committed)
+    world.coordinator.transaction_ended(partition, producer_id, committed=committed)
+
+
+async def test_offsets_of_a_deleted_topic_are_not_those_of_its_successor(autojump_clock, world):
+    await world.commit(("orders", 0, 7))
+    request = OffsetFetchRequestTopics(name="orders", topic_id=uuid.uuid4(), partition_indexes=[0])
+    response = await world.coordinator.offset_fetch(
+        world.member().context,
+        OffsetFetchRequestGroup(group_id="group", topics=[request]),
+        require_stable=False,
+    )
+    assert response.topics[0].partitions[0].committed_offset == -1
+
+
+async def test_offsets_go_with_their_topic(autojump_clock, world):
+    await world.commit(("orders", 0, 7), ("payments", 0, 9))
+    topic_id = world.topics.topic_id("orders")
+    world.coordinator.topic_deleted("orders", topic_id)
+    assert await world.committed("orders", 0) == -1
+    assert await world.committed("payments", 0) == 9
+    await world.start()
+    assert await world.committed("orders", 0) == -1
+
+
+async def test_an_offset_in_a_transaction_is_seen_when_that_commits(autojump_clock, world):
+    await world.commit(("orders", 0, 7))
+    assert await txn_commit(world, 1, "orders", 0, 20) == ErrorCode.NONE
+    assert await world.committed("orders", 0) == 7
+    unstable = await world.fetch_one("orders", 0, require_stable=True)
+    assert unstable.error_code == ErrorCode.UNSTABLE_OFFSET_COMMIT
+    assert unstable.committed_offset == -1
+    end_transaction(world, 1, committed=True)
+    assert (await world.fetch_one("orders", 0, require_stable=True)).committed_offset == 20
+
+
+async def test_an_offset_in_an_aborted_transaction_is_never_seen(autojump_clock, world):
+    await world.commit(("orders", 0, 7))
+    await txn_commit(world, 1, "orders", 0, 20)
+    end_transaction(world, 1, committed=False)
+    assert (await world.fetch_one("orders", 0, require_stable=True)).committed_offset == 7
+
+
+async def test_a_later_commit_outlives_an_earlier_transaction(autojump_clock, world):
+    await txn_commit(world, 1, "orders", 0, 20)
+    await world.commit(("orders", 0, 7))
+    end_transaction(world, 1, committed=True)
+    assert await world.committed("orders", 0) == 7
+
+
+async def test_open_transactions_survive_a_restart(autojump_clock, world):
+    await txn_commit(world, 1, "orders", 0, 20)
+    await txn_commit(world, 2, "orders", 1, 30)
+    end_transaction(world, 1, committed=True)
+    await world.start()
+    assert await world.committed("orders", 0) == 20
+    assert await world.committed("orders", 1) == -1
+    unstable = await world.fetch_one("orders", 1, require_stable=True)
+    assert unstable.error_code == ErrorCode.UNSTABLE_OFFSET_COMMIT
+    end_transaction(world, 2, committed=True)
+    assert await world.committed("orders", 1) == 30

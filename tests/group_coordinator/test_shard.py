@@ -1,0 +1,67 @@
+"""A shard: the groups and offsets that the records of one partition add up to."""
+
+from __future__ import annotations
+
+from kafkalite.group_coordinator import state_log
+from kafkalite.group_coordinator.classic_group import ClassicGroup
+from kafkalite.group_coordinator.offset_table import CommittedOffset
+from kafkalite.group_coordinator.shard import Shard
+from kafkalite.group_coordinator.state_log import ReplayedMarker, ReplayedRecord
+
+NOW_MS = 1_700_000_000_000
+NO_PRODUCER = -1
+
+
+def commit(offset: int, *, at: int, producer_id: int = NO_PRODUCER) -> ReplayedRecord:
+    committed = CommittedOffset(offset, -1, "", NOW_MS)
+    key, value = state_log.offset_commit("group", "words", 0, committed)
+    return ReplayedRecord(at, key, value, producer_id)
+
+
+def tombstone(at: int) -> ReplayedRecord:
+    key, _ = state_log.offset_commit("group", "words", 0, CommittedOffset(0, -1, "", NOW_MS))
+    return ReplayedRecord(at, key, None, NO_PRODUCER)
+
+
+def committed_in(shard: Shard) -> int | None:
+    found = shard.offsets.get("group", "words", 0)
+    return None if found is None else found.offset
+
+
+def test_an_offset_without_members_makes_a_group() -> None:
+    shard = Shard(0)
+    shard.load([commit(1, at=0), commit(7, at=1)], NOW_MS)
+    assert isinstance(shard.groups["group"], ClassicGroup)
+    assert shard.groups["group"].is_empty
+    assert committed_in(shard) == 7
+
+
+def test_a_tombstone_removes_an_offset() -> None:
+    shard = Shard(0)
+    shard.load([commit(7, at=0), tombstone(1)], NOW_MS)
+    assert committed_in(shard) is None
+
+
+def test_offsets_of_a_transaction_count_with_its_marker() -> None:
+    for is_committed, expected in ((True, 7), (False, 1)):
+        shard = Shard(0)
+        records = [commit(1, at=0), commit(7, at=1, producer_id=5)]
+        shard.load(records, NOW_MS)
+        assert committed_in(shard) == 1
+        assert shard.offsets.is_pending("group", "words", 0)
+        shard.load([ReplayedMarker(5, is_committed)], NOW_MS)
+        assert committed_in(shard) == expected
+
+
+def test_records_of_unknown_kinds_change_nothing() -> None:
+    shard = Shard(0)
+    shard.load([ReplayedRecord(0, b"\x7f\xff", b"", NO_PRODUCER)], NOW_MS)
+    assert shard.groups == {}
+
+
+def test_a_group_is_seen_once_its_first_record_is_written() -> None:
+    shard = Shard(0)
+    shard.groups["group"] = ClassicGroup("group", now_ms=NOW_MS, made_at=5)
+    assert shard.seen("group", 5) is None
+    assert shard.seen("group", 6) is shard.groups["group"]
+    assert shard.seen("other", 6) is None

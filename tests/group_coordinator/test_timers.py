@@ -1,0 +1,96 @@
+"""Timers: many deadlines, most of which are put off."""
+
+from __future__ import annotations
+
+import math
+
+from kafkalite.group_coordinator.timers import Timer, Timers
+
+
+class Clock:
+    """Seconds that a test turns by hand, and timers that note their expiry."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.expired: list[str] = []
+        self.sooner = 0
+        self.timers = Timers(lambda: self.now, self._count)
+
+    def _count(self) -> None:
+        self.sooner += 1
+
+    def timer(self, name: str) -> Timer:
+        return Timer(lambda: self.expired.append(name))
+
+    def go_to(self, now: float) -> list[str]:
+        self.now = now
+        self.expired.clear()
+        self.timers.expire_due()
+        return list(self.expired)
+
+
+def test_timers_expire_once_and_in_order() -> None:
+    clock = Clock()
+    for name, delay in (("late", 3), ("early", 1), ("middle", 2)):
+        clock.timers.set(clock.timer(name), delay)
+    assert clock.timers.next_time() == 1
+    assert clock.go_to(0.9) == []
+    assert clock.go_to(3) == ["early", "middle", "late"]
+    assert clock.go_to(9) == []
+    assert clock.timers.next_time() == math.inf
+
+
+def test_a_deadline_that_is_put_off_comes_later() -> None:
+    clock = Clock()
+    timer = clock.timer("session")
+    for now in (0, 1, 2):
+        clock.now = now
+        clock.timers.set(timer, 10)
+    assert clock.go_to(10) == []
+    assert clock.timers.next_time() == 12
+    assert clock.go_to(12) == ["session"]
+
+
+def test_a_deadline_that_is_brought_forward_comes_once() -> None:
+    clock = Clock()
+    timer = clock.timer("x")
+    clock.timers.set(timer, 10)
+    clock.timers.set(timer, 1)
+    assert clock.go_to(1) == ["x"]
+    assert clock.go_to(10) == []
+
+
+def test_a_cancelled_timer_does_not_expire_and_can_be_set_again() -> None:
+    clock = Clock()
+    timer = clock.timer("x")
+    clock.timers.set(timer, 1)
+    timer.cancel()
+    assert not timer.is_set
+    assert clock.go_to(1) == []
+    clock.timers.set(timer, 1)
+    assert clock.go_to(2) == ["x"]
+
+
+def test_only_an_earlier_first_deadline_wakes_the_sleeper() -> None:
+    clock = Clock()
+    clock.timers.set(clock.timer("a"), 5)
+    assert clock.sooner == 1
+    clock.timers.set(clock.timer("b"), 6)
+    assert clock.sooner == 1
+    clock.timers.set(clock.timer("c"), 4)
+    assert clock.sooner == 2
+
+
+def test_a_timer_may_set_itself_again_while_it_expires() -> None:
+    clock = Clock()
+    seen: list[float] = []
+
+    def expire() -> None:
+        seen.append(clock.now)
+        clock.timers.set(timer, 1)
+
+    timer = Timer(expire)
+    clock.timers.set(timer, 1)
+    for now in (1, 2, 3):
+        clock.go_to(now)
+    assert seen == [1, 2, 3]

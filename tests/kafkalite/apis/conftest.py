@@ -1,0 +1,33 @@
+"""A topic whose records have known timestamps."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkalite.testing import broker as test_broker
+from kafkalite.wire.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from kafkalite.wire.record_batch import Record, build_batch
+
+START = 1_600_000_000_000
+
+
+@pytest.fixture
+async def timed_topic(broker: test_broker, client) -> str:
+    """Partition 0 has offsets 0-5 with timestamps 0, 10, 20 s and then 50, 30, 40 s; 1 is empty."""
+    broker.create_topic("words", partitions=2)
+    for seconds in ((0, 10, 20), (50, 30, 40)):
+        records = build_batch([Record(timestamp=START + 1000 * s, value=b"v") for s in seconds])
+        data = [PartitionProduceData(index=0, records=records)]
+        await client.ask(
+            ProduceRequest(
+                acks=1,
+                timeout_ms=1,
+                topic_data=[TopicProduceData(name="words", partition_data=data)],
+            ),
+            12,
+        )
+    return "words"

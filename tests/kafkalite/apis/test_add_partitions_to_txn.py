@@ -1,0 +1,17 @@
+"""AddPartitionsToTxn: all partitions are added, or none."""
+
+from __future__ import annotations
+
+from kafkalite.wire.errors import ErrorCode
+from tests.kafkalite.transactional import (
+    SMALL,
+    Transactional,
+)
+
+BROKER_CONFIGS = SMALL
+
+
+async def test_one_unknown_partition_spoils_the_others(writer: Transactional) -> None:
+    assert await writer.add(0, 7) is ErrorCode.OPERATION_NOT_ATTEMPTED
+    assert await writer.add(7, 0) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert await writer.state() == "Empty"

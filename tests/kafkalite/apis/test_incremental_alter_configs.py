@@ -1,0 +1,231 @@
+"""IncrementalAlterConfigs: changes count at once and after a restart, or are refused."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkalite.testing import broker as test_broker
+from kafkalite.wire.errors import KafkaError
+from kafkalite.wire.record_batch import Record, build_batch
+from tests.kafkalite.config_requests import (
+    APPEND,
+    BROKER,
+    BROKER_LOGGER,
+    CLIENT_METRICS,
+    DELETE,
+    GROUP,
+    SET,
+    SUBTRACT,
+    TOPIC,
+    Change,
+    alter,
+    configs_of,
+    resource,
+)
+
+
+@pytest.mark.parametrize("version", [0, 1])
+async def test_set_delete_append_subtract(broker: test_broker, client: Any, version: int) -> None:
+    broker.create_topic("t", configs={"retention.bytes": 7})
+    changed = resource(
+        TOPIC,
+        "t",
+        ("retention.ms", SET, "5"),
+        ("retention.bytes", DELETE, None),
+        ("cleanup.policy", APPEND, "compact"),
+    )
+    assert await alter(client, changed, version=version) == [(0, None)]
+    assert configs_of(broker) == {"retention.ms": "5", "cleanup.policy": "delete,compact"}
+    changed = resource(TOPIC, "t", ("cleanup.policy", SUBTRACT, "delete"))
+    assert await alter(client, changed, version=version) == [(0, None)]
+    assert configs_of(broker)["cleanup.policy"] == "compact"
+
+
+async def test_a_change_is_in_force_at_once_and_after_a_restart(
+    connect: Any, tmp_path: Path
+) -> None:
+    async with test_broker(data_dir=tmp_path) as b:
+        client = await connect(b)
+        b.create_topic("t", 2)
+        await alter(client, resource(TOPIC, "t", ("max.message.bytes", SET, "100")))
+        topic = b._running.services.topics.get("t")
+        assert topic is not None
+        for partition in topic.partitions:
+            assert partition.log.config.max_message_bytes == 100
+            with pytest.raises(KafkaError, match="MESSAGE_TOO_LARGE"):
+                partition.append(build_batch([Record(value=b"x" * 200, timestamp=1)]))
+        await alter(client, resource(BROKER, "", ("log.retention.ms", SET, "77")))
+        await alter(client, resource(BROKER, "1", ("message.max.bytes", SET, "88")))
+        b.create_topic("u")
+        other = b._running.services.topics.get("u")
+        assert other is not None
+        config = other.partitions[0].log.config
+        assert (config.retention_ms, config.max_message_bytes) == (77, 88)
+    async with test_broker(data_dir=tmp_path) as b:
+        for name, size in (("t", 100), ("u", 88)):
+            topic = b._running.services.topics.get(name)
+            assert topic is not None
+            assert topic.partitions[0].log.config.max_message_bytes == size
+            assert topic.partitions[0].log.config.retention_ms == 77
+
+
+async def test_validate_only_changes_nothing(broker: test_broker, client: Any) -> None:
+    broker.create_topic("t")
+    good = resource(TOPIC, "t", ("retention.ms", SET, "5"))
+    assert await alter(client, good, validate_only=True) == [(0, None)]
+    assert configs_of(broker) == {}
+
+
+async def test_one_resource_fails_as_a_whole_and_alone(broker: test_broker, client: Any) -> None:
+    broker.create_topic("t")
+    broker.create_topic("u")
+    told = await alter(
+        client,
+        resource(TOPIC, "t", ("retention.ms", SET, "5"), ("segment.bytes", SET, "1")),
+        resource(TOPIC, "u", ("retention.ms", SET, "5")),
+    )
+    assert [code for code, _ in told] == [40, 0]
+    assert (configs_of(broker, "t"), configs_of(broker, "u")) == ({}, {"retention.ms": "5"})
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "change", "code", "message"),
+    [
+        (
+            TOPIC,
+            "t",
+            ("retention.ms", SET, "x"),
+            40,
+            "Invalid value x for configuration retention.ms: Not a number of type LONG",
+        ),
+        (TOPIC, "t", ("nosuch", SET, "x"), 40, "Unknown topic config name: nosuch"),
+        (
+            TOPIC,
+            "t",
+            ("retention.ms", APPEND, "5"),
+            40,
+            "Can't APPEND to key retention.ms because its type is not LIST.",
+        ),
+        (
+            TOPIC,
+            "t",
+            ("retention.ms", SUBTRACT, "5"),
+            40,
+            "Can't SUBTRACT to key retention.ms because its type is not LIST.",
+        ),
+        (
+            TOPIC,
+            "t",
+            ("retention.ms", SET, None),
+            42,
+            "Null value not supported for : retention.ms",
+        ),
+        (TOPIC, "t", ("retention.ms", 9, "1"), 42, "Unknown operations type 9"),
+        (TOPIC, "nosuch", ("retention.ms", SET, "5"), 3, "The topic 'nosuch' does not exist."),
+        (TOPIC, "", ("retention.ms", SET, "5"), 42, "Default topic resources are not allowed."),
+        (
+            BROKER,
+            "2",
+            ("message.max.bytes", SET, "5"),
+            42,
+            "Unexpected broker id, expected 1, but received 2",
+        ),
+        (
+            BROKER,
+            "x",
+            ("message.max.bytes", SET, "5"),
+            42,
+            "Node id must be an integer, but it is: x",
+        ),
+        (
+            BROKER,
+            "1",
+            ("log.dirs", SET, "x"),
+            42,
+            "Cannot update these configs dynamically: [log.dirs]",
+        ),
+        (
+            BROKER,
+            "1",
+            ("message.max.bytes", SET, "x"),
+            42,
+            "Invalid value x for configuration message.max.bytes: Not a number of type INT",
+        ),
+        (
+            BROKER,
+            "",
+            ("listeners", SET, "PLAINTEXT://:1"),
+            42,
+            (
+                "Cannot update these configs at default cluster level, broker id must be specified: "
+                "[listeners]"
+            ),
+        ),
+        (
+            BROKER,
+            "1",
+            ("min.insync.replicas", SET, "2"),
+            40,
+            "Broker-level min.insync.replicas cannot be altered while ELR is enabled.",
+        ),
+        (
+            BROKER,
+            "",
+            ("min.insync.replicas", DELETE, None),
+            40,
+            "Cluster-level min.insync.replicas cannot be removed while ELR is enabled.",
+        ),
+        (BROKER, "", ("nosuch", APPEND, "1"), 40, "Unknown config name: nosuch"),
+        (GROUP, "", ("consumer.session.timeout.ms", SET, "5"), 42, None),
+        (GROUP, "g", ("nosuch", SET, "5"), 40, "Unknown group config name: nosuch"),
+        (CLIENT_METRICS, "m", ("interval.ms", SET, "5"), 42, None),
+        (7, "x", ("a", SET, "5"), 42, "Unknown resource type 7"),
+        (7, "x", ("a", SUBTRACT, "5"), 42, "Unknown resource type 7"),
+        (BROKER_LOGGER, "1", ("root", SET, "LOUD"), 40, None),
+        (BROKER_LOGGER, "1", ("root", DELETE, None), 42, None),
+        (BROKER_LOGGER, "1", ("root", APPEND, "INFO"), 42, None),
+        (BROKER_LOGGER, "1", ("no.such.logger", SET, "INFO"), 40, None),
+    ],
+)
+async def test_what_is_refused(
+    broker: test_broker,
+    client: Any,
+    kind: int,
+    name: str,
+    change: Change,
+    code: int,
+    message: str | None,
+) -> None:
+    broker.create_topic("t")
+    epoch = broker._running.services.cluster.epoch
+    (told,) = await alter(client, resource(kind, name, change))
+    assert told[0] == code
+    assert told[1] == message or (message is None and told[1])
+    assert broker._running.services.cluster.epoch == epoch
+
+
+async def test_a_key_or_a_resource_named_twice(broker: test_broker, client: Any) -> None:
+    broker.create_topic("t")
+    twice = ("retention.ms", SET, "5")
+    assert await alter(client, resource(TOPIC, "t", twice, twice)) == [
+        (42, "Error due to duplicate config keys")
+    ]
+    once = resource(TOPIC, "t", twice)
+    assert await alter(client, once, once) == [(42, "Each resource must appear at most once.")] * 2
+
+
+async def test_configs_without_effect_are_kept_and_named_once(
+    broker: test_broker, client: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    broker.create_topic("t")
+    for _ in range(2):
+        changed = resource(TOPIC, "t", ("preallocate", SET, "true"))
+        assert await alter(client, changed) == [(0, None)]
+    assert configs_of(broker) == {"preallocate": "true"}
+    (line,) = [each for each in caplog.messages if "have no effect here" in each]
+    assert line == "configs that are kept and have no effect here: preallocate"

@@ -1,0 +1,37 @@
+"""ListTransactions: filters by state, producer id and name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.messages.list_transactions import ListTransactionsRequest
+from tests.kafkalite.transactional import (
+    NONE,
+    SMALL,
+    Transactional,
+)
+
+BROKER_CONFIGS = SMALL
+
+
+async def test_listing(writer: Transactional, clients: Any) -> None:
+    other = Transactional(await clients.connect(), "other")
+    assert await other.init() is NONE
+    assert await other.produce(b"open") is NONE
+
+    async def listed(**filters: Any) -> set[str]:
+        answer = await writer.client.ask(ListTransactionsRequest(**filters))
+        assert not answer.error_code
+        return {found.transactional_id for found in answer.transaction_states}
+
+    assert await listed() == {"writer", "other"}
+    assert await listed(state_filters=["Ongoing"]) == {"other"}
+    assert await listed(producer_id_filters=[writer.producer_id]) == {"writer"}
+    assert await listed(transactional_id_pattern="wri.*") == {"writer"}
+    assert await listed(transactional_id_pattern="wri") == set()
+    unknown = await writer.client.ask(ListTransactionsRequest(state_filters=["Asleep"]))
+    assert (unknown.unknown_state_filters, unknown.transaction_states) == (["Asleep"], [])
+    for expression in ("(", "wri(?=t).*"):  # the second is one in Python, but not in RE2
+        bad = await writer.client.ask(ListTransactionsRequest(transactional_id_pattern=expression))
+        assert bad.error_code == ErrorCode.INVALID_REGULAR_EXPRESSION

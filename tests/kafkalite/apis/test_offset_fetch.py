@@ -1,0 +1,49 @@
+"""OffsetFetch: committed offsets, for one group before version 8, for several since."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+)
+from tests.kafkalite.group_requests import commit, fetch, find, with_words
+
+
+@pytest.mark.parametrize("version", range(1, 11))
+async def test_a_committed_offset_is_fetched_in_every_version(clients: Any, version: int) -> None:
+    client, topic_id = await with_words(clients)
+    assert (await fetch(client, topic_id, version)).committed_offset == -1
+    assert await commit(client, topic_id, 7) == ErrorCode.NONE
+    found = await fetch(client, topic_id, version)
+    assert (found.error_code, found.committed_offset) == (ErrorCode.NONE, 7)
+
+
+async def test_an_unknown_topic_id_is_an_error(client: Any) -> None:
+    await find(client)
+    fetched = await fetch(client, UUID(int=7))
+    assert (fetched.error_code, fetched.committed_offset) == (ErrorCode.UNKNOWN_TOPIC_ID, -1)
+
+
+async def test_null_topics_mean_all_of_each_group(clients: Any) -> None:
+    client, topic_id = await with_words(clients)
+    await commit(client, topic_id, 7)
+    groups = [OffsetFetchRequestGroup(group_id=name, topics=None) for name in ("group", "none")]
+    answer = await client.ask(OffsetFetchRequest(groups=groups), 9)
+    assert [(each.group_id, [topic.name for topic in each.topics]) for each in answer.groups] == [
+        ("group", ["words"]),
+        ("none", []),
+    ]
+
+
+async def test_offsets_go_with_their_topic(clients: Any) -> None:
+    client, topic_id = await with_words(clients)
+    await commit(client, topic_id, 7)
+    clients.broker.delete_topic("words")
+    clients.broker.create_topic("words", partitions=1)
+    assert (await fetch(client, topic_id, 9)).committed_offset == -1

@@ -1,0 +1,156 @@
+"""Dynamic configs of several nodes: which node's value counts, and which source is described."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import trio
+from trio.testing import wait_all_tasks_blocked
+
+from kafkalite.replica.topics import NewTopic
+from kafkalite.testing import broker as test_broker
+from kafkalite.wire.messages.api_versions import ApiVersionsRequest
+from kafkalite.wire.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+)
+from kafkalite.wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from kafkalite.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from kafkalite.wire.record_batch import Record, build_batch
+
+TOPIC, BROKER = 2, 4
+SET, DELETE = 0, 1
+DYNAMIC_TOPIC, DYNAMIC_BROKER, DYNAMIC_DEFAULT, STATIC, DEFAULT = 1, 2, 3, 4, 5
+EVERYWHERE = ""
+
+
+async def alter(client: Any, node: str, name: str, value: str | None) -> tuple[int, str | None]:
+    config = AlterableConfig(
+        name=name, config_operation=DELETE if value is None else SET, value=value
+    )
+    resource = AlterConfigsResource(resource_type=BROKER, resource_name=node, configs=[config])
+    answer = await client.ask(IncrementalAlterConfigsRequest(resources=[resource]))
+    return answer.responses[0].error_code, answer.responses[0].error_message
+
+
+async def described(client: Any, kind: int, resource: str, name: str) -> list[tuple[int, str]]:
+    """(source, value) of a config, and of all that stands behind it."""
+    asked = DescribeConfigsResource(
+        resource_type=kind, resource_name=resource, configuration_keys=[name]
+    )
+    answer = await client.ask(DescribeConfigsRequest(resources=[asked], include_synonyms=True))
+    (config,) = answer.results[0].configs
+    synonyms = [(synonym.source, synonym.value) for synonym in config.synonyms]
+    assert not synonyms or (config.config_source, config.value) == synonyms[0]
+    return synonyms
+
+
+async def produce(client: Any, partition: int) -> int:
+    """The error code of a batch of 1,100 bytes."""
+    batch = memoryview(build_batch([Record(value=b"x" * 1000, timestamp=1)]))
+    data = PartitionProduceData(index=partition, records=batch)
+    topics = [TopicProduceData(name="t", partition_data=[data])]
+    answer = await client.ask(ProduceRequest(acks=1, timeout_ms=1000, topic_data=topics), 9)
+    code: int = answer.responses[0].partition_responses[0].error_code
+    return code
+
+
+TOO_LARGE = 10
+
+
+async def test_a_log_has_the_configs_of_its_leader(connect: Any) -> None:
+    async with test_broker({"message.max.bytes": 5000}, nodes=3) as b:
+        b._running.services.topics.create(NewTopic("t", assignments=[(0, [1, 3]), (1, [2, 3])]))
+        first, second, third = [await connect(b, node) for node in (1, 2, 3)]
+        name = "message.max.bytes"
+        assert await alter(second, "2", name, "1000") == (0, None)
+        assert [await produce(first, 0), await produce(second, 1)] == [0, TOO_LARGE]
+        # What holds for one node wins over what holds for all.
+        assert await alter(first, EVERYWHERE, name, "900") == (0, None)
+        assert await alter(first, "1", name, "4000") == (0, None)
+        assert [await produce(first, 0), await produce(second, 1)] == [0, TOO_LARGE]
+        assert await alter(second, "2", name, "4000") == (0, None)
+        assert await produce(second, 1) == 0
+        # Another leads: its node's counts, which is what holds for all.
+        b.stop_node(2)
+        assert await produce(third, 1) == TOO_LARGE
+        assert await alter(first, EVERYWHERE, name, None) == (0, None)
+        assert await produce(third, 1) == 0
+
+
+async def test_what_is_said_of_them(connect: Any) -> None:
+    async with test_broker({"log.retention.ms": 9}, nodes=2) as b:
+        b.create_topic("t")
+        first, second = [await connect(b, node) for node in (1, 2)]
+        name = "log.retention.ms"
+        await alter(second, "2", name, "2")
+        await alter(second, EVERYWHERE, name, "7")
+        everywhere = [(DYNAMIC_DEFAULT, "7"), (STATIC, "9"), (DEFAULT, "168")]
+        assert await described(first, BROKER, "1", name) == everywhere
+        assert await described(second, BROKER, "2", name) == [(DYNAMIC_BROKER, "2"), *everywhere]
+        assert await described(first, TOPIC, "t", "retention.ms") == everywhere
+        assert await described(second, TOPIC, "t", "retention.ms") == [
+            (DYNAMIC_BROKER, "2"),
+            *everywhere,
+        ]
+        await alter(second, "2", name, None)
+        assert await described(second, BROKER, "2", name) == everywhere
+        await alter(second, EVERYWHERE, name, None)
+        assert await described(second, BROKER, "2", name) == everywhere[1:]
+        assert await alter(first, "2", name, "5") == (
+            42,
+            "Unexpected broker id, expected 1, but received 2",
+        )
+
+
+async def test_each_node_has_its_own_id(connect: Any) -> None:
+    async with test_broker({"node.id": 1}, nodes=2) as b:
+        for node in (1, 2):
+            found = await described(await connect(b, node), BROKER, str(node), "node.id")
+            assert found == [(STATIC, str(node))]
+
+
+async def test_they_survive_a_restart(connect: Any, tmp_path: Any) -> None:
+    for value in ("1000", None):
+        async with test_broker(nodes=2, data_dir=tmp_path) as b:
+            second = await connect(b, 2)
+            if value is not None:
+                await alter(second, "2", "message.max.bytes", value)
+            found = await described(second, BROKER, "2", "message.max.bytes")
+            assert found[0] == (DYNAMIC_BROKER, "1000")
+            found = await described(await connect(b, 1), BROKER, "1", "message.max.bytes")
+            assert found == [(DEFAULT, "1048588")]
+
+
+async def test_connections_are_counted_by_node(connect: Any) -> None:
+    async with test_broker(nodes=2) as b:
+        second = await connect(b, 2)
+        await alter(second, "2", "max.connections.per.ip", "1")
+        refused = await connect(b, 2)
+        assert await refused.is_closed()
+        for _ in range(3):
+            await (await connect(b, 1)).ask(ApiVersionsRequest(), 0)
+        # At once, too: whoever waits to be let in is let in.
+        await alter(second, "2", "max.connections.per.ip", None)
+        await alter(second, "2", "max.connections", "1")
+        waiting = await connect(b, 2)
+        await waiting.send(ApiVersionsRequest(), 0)
+        await trio.sleep(0.1)
+        assert [each.listener.node_id for each in b._running._connections._open].count(2) == 1
+        await alter(second, "2", "max.connections", "2")
+        with trio.fail_after(5):
+            await waiting.answer()
+
+
+@pytest.mark.parametrize("name", ["listeners", "listener.security.protocol.map"])
+async def test_what_only_a_start_takes_is_refused(connect: Any, name: str) -> None:
+    async with test_broker() as b:
+        client = await connect(b)
+        code, message = await alter(client, "1", name, "PLAINTEXT://127.0.0.1:1")
+        assert (code, message) == (40, f"config {name}: kafkalite takes it at its start only")
+        await wait_all_tasks_blocked()

@@ -1,0 +1,55 @@
+"""A controller that decides alone: nodes are fenced and unfenced, ids are given once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kafkalite.cluster.sole_controller import PRODUCER_ID_BLOCK_SIZE
+from tests.kafkalite.clusters import create, open_cluster
+
+
+def test_producer_ids_are_never_handed_out_twice(tmp_path: Path) -> None:
+    seen: list[int] = []
+    for _ in range(3):
+        with open_cluster(tmp_path, 2) as cluster:
+            seen.extend(cluster.allocate_producer_id(1) for _ in range(PRODUCER_ID_BLOCK_SIZE + 2))
+            seen.extend(cluster.allocate_producer_id(2) for _ in range(2))
+    assert len(set(seen)) == len(seen)
+    assert seen[:3] == [0, 1, 2]
+
+
+def test_a_node_goes_and_comes_back(tmp_path: Path) -> None:
+    with open_cluster(tmp_path, 3) as cluster:
+        create(cluster, "t", 3, 3)
+        create(cluster, "alone", 3, 1)
+        before = [state.leader_id for state in cluster.image.topics["t"].partitions]
+        assert sorted(before) == [1, 2, 3]
+        alone = next(
+            state for state in cluster.image.topics["alone"].partitions if state.leader_id == 2
+        )
+        cluster.fence(2)
+        assert sorted(cluster.nodes) == [1, 3]
+        for state, leader in zip(cluster.image.topics["t"].partitions, before, strict=True):
+            assert 2 not in state.in_sync_replicas
+            assert state.leader_id != 2
+            assert state.leader_epoch == (1 if leader == 2 else 0)
+        assert (alone.leader_id, alone.in_sync_replicas) == (-1, [])
+        assert alone.eligible_leader_replicas == [2]
+        cluster.unfence(2)
+        assert all(
+            sorted(state.in_sync_replicas) == [1, 2, 3]
+            for state in cluster.image.topics["t"].partitions
+        )
+        assert (alone.leader_id, alone.in_sync_replicas) == (2, [2])
+        assert (alone.leader_epoch, alone.eligible_leader_replicas) == (2, [])
+
+
+def test_nodes_that_do_not_come_back_after_a_restart_are_fenced(tmp_path: Path) -> None:
+    with open_cluster(tmp_path, 3) as cluster:
+        create(cluster, "t", 3, 2)
+    with open_cluster(tmp_path, 1) as cluster:
+        assert sorted(cluster.nodes) == [1]
+        assert {state.leader_id for state in cluster.image.topics["t"].partitions} == {1, -1}
+    with open_cluster(tmp_path, 3) as cluster:
+        assert sorted(cluster.nodes) == [1, 2, 3]
+        assert -1 not in {state.leader_id for state in cluster.image.topics["t"].partitions}

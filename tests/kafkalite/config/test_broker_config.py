@@ -1,0 +1,100 @@
+"""The configs of a broker: precedence, topics' defaults, changes while it runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkalite.config import (
+    RACK_AWARE_SELECTOR,
+    TOPIC_CONFIG_SYNONYMS,
+    TOPIC_CONFIGS,
+    BrokerConfig,
+    ConfigError,
+)
+
+
+def test_every_topic_default_is_its_broker_configs_default() -> None:
+    config = BrokerConfig()
+    for name in TOPIC_CONFIG_SYNONYMS:
+        definition = TOPIC_CONFIGS[name]
+        assert config.topic_value(name, {}) == definition.parse(definition.default), name
+
+
+@pytest.mark.parametrize(
+    ("properties", "sentence"),
+    [
+        ({"num.partitons": "1"}, "there is no config num.partitons (did you mean num.partitions?)"),
+        (
+            {"num.partitions": "0"},
+            "Invalid value 0 for configuration num.partitions: Value must be at least 1",
+        ),
+        ({"listeners": "9092"}, "listeners: '9092' is not NAME://host:port"),
+        (
+            {"listeners": "PLAINTEXT://:9092,PLAINTEXT://:9093"},
+            "listeners: each listener must have a different name",
+        ),
+        (
+            {"listeners": "FOO://:9092"},
+            (
+                "listeners: no security protocol for listener FOO; "
+                "listener.security.protocol.map must name it"
+            ),
+        ),
+        (
+            {"listeners": "PLAINTEXT://0.0.0.0:9092"},
+            (
+                "advertised.listeners: clients cannot connect to 0.0.0.0; "
+                "set it to a host they can reach"
+            ),
+        ),
+        (
+            {
+                "advertised.listeners": "EXTERNAL://h:1",
+                "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,EXTERNAL:PLAINTEXT",
+            },
+            "advertised.listeners: EXTERNAL is not one of listeners",
+        ),
+        (
+            {"remote.log.storage.system.enable": "true"},
+            "config remote.log.storage.system.enable=true: kafkalite does not have this",
+        ),
+    ],
+)
+def test_a_bad_config_is_one_sentence(properties: dict[str, str], sentence: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        BrokerConfig.from_sources(flags=properties)
+    assert str(refused.value) == sentence
+
+
+def test_a_topic_value_comes_from_the_first_broker_config_that_is_set() -> None:
+    config = BrokerConfig({"log.retention.minutes": "2", "log.retention.hours": "7"})
+    assert config.topic_value("retention.ms", {}) == 120_000
+    assert config.topic_value("retention.ms", {"retention.ms": "5"}) == 5
+    assert BrokerConfig({"log.retention.hours": "-1"}).topic_value("retention.ms", {}) == -1
+
+
+def test_dynamic_configs_take_effect_at_once_and_are_told() -> None:
+    config = BrokerConfig({"message.max.bytes": "1"})
+    seen: list[int] = []
+    config.subscribe(lambda: seen.append(config.integer("message.max.bytes")))
+    config.set_dynamic(None, {"message.max.bytes": "2"})
+    config.set_dynamic(1, {"message.max.bytes": "3"})
+    config.set_dynamic(1, {})
+    config.set_dynamic(None, {})
+    assert seen == [2, 3, 2, 1]
+    assert config.topic_value("max.message.bytes", {}) == 1
+
+
+def test_broker_id_and_node_id_are_one_number() -> None:
+    assert BrokerConfig({"broker.id": "5"}).node_id == 5
+    config = BrokerConfig({"broker.id": "5", "node.id": "6"})
+    assert (config.node_id, config.integer("broker.id")) == (6, 6)
+    assert BrokerConfig().integer("broker.id") == 1
+
+
+def test_a_replica_selector_that_is_not_kafkas_is_refused() -> None:
+    BrokerConfig({"replica.selector.class": RACK_AWARE_SELECTOR})
+    with pytest.raises(
+        ConfigError, match=r"replica\.selector\.class=com\.example\.Mine: it may be"
+    ):
+        BrokerConfig({"replica.selector.class": "com.example.Mine"})

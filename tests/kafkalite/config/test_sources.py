@@ -1,0 +1,75 @@
+"""Configs come from flags, environment and file, in this order."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from kafkalite.config import (
+    BROKER_CONFIGS,
+    BrokerConfig,
+    ConfigError,
+    Support,
+)
+
+
+def test_flags_win_over_environment_over_file_over_defaults(tmp_path: Path) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text(
+        "# as Kafka's own\nnum.partitions = 2\nlog.retention.hours=2\nfetch.max.bytes:1024\n"
+    )
+    config = BrokerConfig.from_sources(
+        file,
+        {"KAFKA_NUM_PARTITIONS": "3", "KAFKA_LOG_RETENTION_HOURS": "3", "PATH": "/bin"},
+        {"num.partitions": "4"},
+    )
+    assert config.integer("num.partitions") == 4
+    assert config.integer("log.retention.hours") == 3
+    assert config.integer("fetch.max.bytes") == 1024
+    assert config.integer("message.max.bytes") == 1048588
+
+
+def test_underscores_in_the_environment_are_read_as_the_image_reads_them(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        BrokerConfig.from_sources(environment={"KAFKA_A__B___C_D": "1", "KAFKA_HEAP_OPTS": "-Xmx"})
+    assert "config a_b-c.d is not known" in caplog.text
+    assert len(caplog.records) == 1
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"cannot read the config file .*x: No such file"):
+        BrokerConfig.from_sources(tmp_path / "x")
+
+
+def test_an_unknown_name_in_a_file_is_left_aside_and_an_idle_one_is_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text("num.io.threads=4\nsome.plugin.thing=1\nlistener.name.foo.sasl.jaas.config=x\n")
+    with caplog.at_level(logging.INFO):
+        config = BrokerConfig.from_sources(file)
+    assert config.integer("num.io.threads") == 4
+    assert "config some.plugin.thing is not known" in caplog.text
+    assert "no effect here: listener.name.foo.sasl.jaas.config, num.io.threads" in caplog.text
+    assert BROKER_CONFIGS["num.io.threads"].support is Support.ACCEPTED
+
+
+def test_flags_win_over_the_environment_and_that_over_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from kafkalite.__main__ import parse_arguments, properties
+    from kafkalite.config import BrokerConfig
+
+    file = tmp_path / "server.properties"
+    file.write_text("num.partitions=2\ndefault.replication.factor=2\nlog.retention.ms=2\n")
+    environment = {"KAFKA_NUM_PARTITIONS": "3", "KAFKA_LOG_RETENTION_MS": "3"}
+    flags = parse_arguments(["--config", str(file), "--set", "num.partitions=4", "--port", "7"])
+    config = BrokerConfig.from_sources(flags.config, environment, properties(flags))
+    assert config.integer("num.partitions") == 4
+    assert config.integer("log.retention.ms") == 3
+    assert config.integer("default.replication.factor") == 2
+    assert str(config.listeners()[0]) == "PLAINTEXT://127.0.0.1:7"

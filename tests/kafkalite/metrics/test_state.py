@@ -1,0 +1,76 @@
+"""Metrics of topics, groups, transactions and nodes equal known traffic."""
+
+from __future__ import annotations
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from kafkalite.testing import broker as test_broker
+from tests.kafkalite.scraping import ON, SECONDS, produce, scrape, value
+
+
+def test_topics_groups_and_logs() -> None:
+    with test_broker(ON) as b:
+        b.create_topic("t", 2)
+        produce(b, "t", 10)
+        consumer = Consumer(
+            {"bootstrap.servers": b.bootstrap, "group.id": "g", "enable.auto.commit": False}
+        )
+        consumer.assign([TopicPartition("t", 0, 0)])
+        seen = 0
+        while seen < 10:
+            message = consumer.poll(SECONDS)
+            assert message is not None
+            seen += message.error() is None
+        consumer.commit(offsets=[TopicPartition("t", 0, 7)], asynchronous=False)
+        samples = scrape(b)
+        size = value(samples, "log_size_bytes", topic="t", partition="0")
+        assert size > 0
+        assert value(samples, "log_size_bytes", topic="t", partition="1") == 0
+        assert value(samples, "log_end_offset", topic="t", partition="0") == 10
+        assert value(samples, "topic_received_records_total", topic="t") == 10
+        assert value(samples, "topic_received_bytes_total", topic="t") == size
+        assert value(samples, "topic_sent_bytes_total", topic="t") == size
+        assert value(samples, "group_lag_records", group="g", topic="t", partition="0") == 3
+        committed = value(samples, "group_committed_offset", group="g", topic="t", partition="0")
+        assert committed == 7
+        assert value(samples, "groups", type="classic", state="Empty") == 1
+        assert (value(samples, "topics"), value(samples, "partitions")) == (2, 4)
+        assert value(samples, "nodes", state="alive") == 1
+        assert value(samples, "connections") >= 1
+        consumer.close()
+        b.delete_topic("t")
+        assert not [key for key in scrape(b) if ("topic", "t") in key[1]]
+
+
+def test_transactions() -> None:
+    with test_broker({**ON, "transaction.state.log.num.partitions": 1}) as b:
+        b.create_topic("t")
+        producer = Producer({"bootstrap.servers": b.bootstrap, "transactional.id": "x"})
+        producer.init_transactions(SECONDS)
+        for commit in (True, True, False):
+            producer.begin_transaction()
+            producer.produce("t", b"x")
+            producer.flush(SECONDS)
+            assert value(scrape(b), "transactions", state="Ongoing") == 1
+            if commit:
+                producer.commit_transaction(SECONDS)
+            else:
+                producer.abort_transaction(SECONDS)
+        samples = scrape(b)
+        assert value(samples, "transactions", state="CompleteAbort") == 1
+        assert value(samples, "transactions_ended_total", outcome="committed") == 2
+        assert value(samples, "transactions_ended_total", outcome="aborted") == 1
+        assert value(samples, "longest_transaction_seconds") == 0
+
+
+def test_nodes_and_replicas() -> None:
+    with test_broker(ON, nodes=3) as b:
+        b.create_topic("t", 3, 2)
+        samples = scrape(b)
+        assert value(samples, "under_replicated_partitions") == 0
+        b.stop_node(2)
+        b.stop_node(3)
+        samples = scrape(b)
+        assert value(samples, "nodes", state="fenced") == 2
+        assert value(samples, "under_replicated_partitions") == 3
+        assert value(samples, "offline_partitions") == 1

@@ -1,0 +1,29 @@
+"""The table of metrics is what is told."""
+
+from __future__ import annotations
+
+import re
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from kafkalite.metrics.table import METRICS
+from kafkalite.testing import broker as test_broker
+from tests.kafkalite.scraping import ON, SECONDS, produce, scrape
+
+
+def test_the_table_is_what_is_told() -> None:
+    """Every metric has values where there is something to tell, and nothing else is told."""
+    with test_broker({**ON, "transaction.state.log.num.partitions": 1}) as b:
+        b.create_topic("t")
+        produce(b, "t", 1)
+        consumer = Consumer({"bootstrap.servers": b.bootstrap, "group.id": "g"})
+        consumer.commit(offsets=[TopicPartition("t", 0, 1)], asynchronous=False)
+        consumer.assign([TopicPartition("t", 0, 0)])
+        assert consumer.poll(SECONDS) is not None
+        producer = Producer({"bootstrap.servers": b.bootstrap, "transactional.id": "x"})
+        producer.init_transactions(SECONDS)
+        consumer.close()
+        told = {name for name, _ in scrape(b) if name.startswith("kafkalite_")}
+        suffixes = re.compile(r"_(bucket|sum|count)$")
+        names = {name if name in METRICS else suffixes.sub("", name) for name in told}
+        assert names | {"kafkalite_request_errors_total"} == set(METRICS)

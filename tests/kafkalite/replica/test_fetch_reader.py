@@ -1,0 +1,56 @@
+"""Consumers are sent to the replica in their rack (KIP-392)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafkalite.replica.topics import NewTopic
+from kafkalite.testing import broker as test_broker
+from kafkalite.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from tests.kafkalite.one_partition import produced
+
+
+def fetch(rack: str, offset: int = 0) -> FetchRequest:
+    partition = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=1 << 20)
+    return FetchRequest(
+        max_wait_ms=0,
+        min_bytes=1,
+        topics=[FetchTopic(topic="t", partitions=[partition])],
+        rack_id=rack,
+    )
+
+
+async def fetched(client: Any, rack: str, version: int = 12) -> tuple[int, int]:
+    """(the replica told to ask instead, bytes of records)"""
+    answer = await client.ask(fetch(rack), version)
+    (data,) = answer.responses[0].partitions
+    assert data.error_code == 0
+    return data.preferred_read_replica, len(data.records)
+
+
+async def test_consumers_are_sent_to_the_replica_in_their_rack(connect: Any) -> None:
+    """KIP-392: the leader names another node, which serves the records."""
+    selector = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+    config = {"kafkalite.racks": "a,b,c", "replica.selector.class": selector}
+    async with test_broker(config, nodes=3) as b:
+        b._running.services.topics.create(NewTopic("t", assignments=[(0, [1, 2])]))
+        leader, follower = await connect(b, 1), await connect(b, 2)
+        assert await produced(leader) == 0
+        assert await fetched(leader, "b") == (2, 0)
+        assert (await fetched(follower, "b"))[0] == -1
+        assert (await fetched(follower, "b"))[1] > 0
+        for rack, version in (("a", 12), ("c", 12), ("", 12), ("", 10)):
+            told, size = await fetched(leader, rack, version)
+            assert (told, size > 0) == (-1, True)
+        b.stop_node(2)
+        told, size = await fetched(leader, "b")
+        assert (told, size > 0) == (-1, True)
+
+
+async def test_without_a_selector_the_leader_serves_everyone(connect: Any) -> None:
+    async with test_broker({"kafkalite.racks": "a,b"}, nodes=2) as b:
+        b._running.services.topics.create(NewTopic("t", assignments=[(0, [1, 2])]))
+        leader = await connect(b, 1)
+        assert await produced(leader) == 0
+        told, size = await fetched(leader, "b")
+        assert (told, size > 0) == (-1, True)

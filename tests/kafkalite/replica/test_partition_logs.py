@@ -1,0 +1,92 @@
+"""A data directory or a log that is broken at the start takes only its own partitions offline."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.messages.describe_log_dirs import DescribeLogDirsRequest
+from tests.kafkalite.data_directories import (
+    append,
+    ask,
+    directory_of,
+    found,
+    partition_of,
+    running,
+    values,
+)
+
+
+async def test_a_long_topic_can_be_deleted(tmp_path: Path) -> None:
+    async with running(tmp_path, log_segment_delete_delay_ms=0) as broker:
+        long = "l" * 249
+        broker.create_topic(long)
+        append(partition_of(broker, long), b"x")
+        broker.delete_topic(long)
+        assert found(tmp_path, "*/lll*-0") == []
+        broker.create_topic("t")
+        append(partition_of(broker, "t"), b"x")
+
+
+async def test_a_directory_that_is_broken_at_the_start(
+    tmp_path: Path, connect: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with running(tmp_path) as broker:
+        broker.create_topic("t", 4)
+        places = [directory_of(broker, "t", i).name for i in range(4)]
+        assert sorted(places) == ["a", "a", "b", "b"]
+        for i in range(4):
+            append(partition_of(broker, "t", i), b"%d" % i)
+    (tmp_path / "b").rename(tmp_path / "elsewhere")
+    (tmp_path / "b").write_text("no directory")
+    with caplog.at_level(logging.ERROR):
+        async with running(tmp_path) as broker:
+            assert f"{tmp_path}/b: offline" in caplog.text
+            for i, place in enumerate(places):
+                partition = partition_of(broker, "t", i)
+                if place == "a":
+                    assert values(partition) == [b"%d" % i]
+                    continue
+                assert f"partition t-{i} is offline: its data directory" in caplog.text
+                for use in (lambda: append(partition, b"x"), lambda: partition.read(0, 100)):  # noqa: B023
+                    with pytest.raises(KafkaError) as caught:
+                        use()
+                    assert caught.value.code == ErrorCode.KAFKA_STORAGE_ERROR
+            client = await connect(broker)
+            answer = await client.ask(DescribeLogDirsRequest(topics=None))
+            codes = {Path(each.log_dir).name: each.error_code for each in answer.results}
+            assert codes == {"a": 0, "b": ErrorCode.KAFKA_STORAGE_ERROR}
+            assert await ask(client, tmp_path / "b", "t", 0) == [ErrorCode.KAFKA_STORAGE_ERROR]
+            broker.create_topic("new", 3)
+            assert {directory_of(broker, "new", i).name for i in range(3)} == {"a"}
+            broker.delete_topic("t")
+    (tmp_path / "b").unlink()
+    (tmp_path / "elsewhere").rename(tmp_path / "b")
+    async with running(tmp_path) as broker:  # what was deleted meanwhile goes now
+        assert found(tmp_path, "*/t-*") == []
+
+
+async def test_a_partition_that_cannot_be_opened_takes_nobody_along(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with running(tmp_path) as broker:
+        broker.create_topic("t", 2)
+        for i in range(2):
+            append(partition_of(broker, "t", i), b"%d" % i)
+        place = directory_of(broker, "t", 0)
+    (log,) = (place / "t-0").glob("*.log")
+    (place / "t-0" / f"{1:020d}.snapshot").unlink()  # so that the batches must be read
+    data = bytearray(log.read_bytes())
+    data[8:12] = (5).to_bytes(4)  # a length that no batch has
+    log.write_bytes(data)
+    async with running(tmp_path) as broker:
+        assert "partition t-0 is offline" in caplog.text
+        with pytest.raises(KafkaError, match="KAFKA_STORAGE_ERROR"):
+            partition_of(broker, "t", 0).read(0, 100)
+        assert values(partition_of(broker, "t", 1)) == [b"1"]
+        broker.delete_topic("t")
+        assert found(tmp_path, "*/t-?") == []

@@ -1,0 +1,102 @@
+"""Partitions move between data directories while they are used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import trio
+
+from kafkalite.wire.messages.describe_log_dirs import DescribeLogDirsRequest
+from tests.kafkalite.data_directories import (
+    append,
+    ask,
+    core,
+    directory_of,
+    found,
+    other,
+    partition_of,
+    running,
+    values,
+)
+
+THROTTLE = "replica.alter.log.dirs.io.max.bytes.per.second"
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    with trio.fail_after(20):
+        while not condition():  # noqa: ASYNC110 - nothing tells when the background is done
+            await trio.sleep(0.01)
+
+
+async def described(client: Any) -> dict[tuple[str, bool], tuple[int, int]]:
+    """(directory's name, whether the log is on its way there) to (size, offset lag), of `t-0`."""
+    answer = await client.ask(DescribeLogDirsRequest(topics=None))
+    return {
+        (Path(result.log_dir).name, partition.is_future_key): (
+            partition.partition_size,
+            partition.offset_lag,
+        )
+        for result in answer.results
+        for topic in result.topics
+        for partition in topic.partitions
+        if topic.name == "t"
+    }
+
+
+async def test_a_partition_moves_while_it_is_written(tmp_path: Path, connect: Any) -> None:
+    async with running(tmp_path, log_segment_bytes=1 << 20) as broker:
+        broker.create_topic("t")
+        partition = partition_of(broker, "t")
+        written = [b"%d" % i * 100 for i in range(20_000)]
+        for value in written[:10_000]:
+            append(partition, value)
+        target = other(broker, directory_of(broker, "t"))
+        client = await connect(broker)
+        assert await ask(client, target, "t", 0) == [0]
+        for value in written[10_000:]:
+            append(partition, value)
+            if len(value) % 7 == 0:
+                await trio.lowlevel.checkpoint()
+        await until(lambda: directory_of(broker, "t") == target)
+        assert partition.log.directory == target / "t-0"
+        append(partition, b"last")
+        assert values(partition) == [*written, b"last"]
+        state = core(broker).services.cluster.image.topics["t"].partitions[0]
+        assert state.directories == [
+            core(broker).services.logs.directory_ids[1 if target.name == "b" else 0]
+        ]
+        assert await ask(client, target, "t", 0) == [0]  # there it is
+        assert core(broker).services.logs.manager.moves == {}
+    async with running(tmp_path) as broker:
+        assert directory_of(broker, "t") == target
+        assert values(partition_of(broker, "t")) == [*written, b"last"]
+
+
+async def test_a_move_is_seen_cancelled_and_gone_on_with(tmp_path: Path, connect: Any) -> None:
+    slow = {THROTTLE.replace(".", "_"): 20_000}
+    async with running(tmp_path, **slow) as broker:
+        broker.create_topic("t")
+        partition = partition_of(broker, "t")
+        for i in range(1000):
+            append(partition, b"%1000d" % i)
+        here = directory_of(broker, "t")
+        there = other(broker, here)
+        client = await connect(broker)
+        assert await ask(client, there, "t", 0) == [0]
+        await trio.sleep(0.05)
+        shown = await described(client)
+        size, lag = shown[there.name, True]
+        assert 0 < size < partition.log.size_bytes
+        assert lag == 1000 - size * 1000 // partition.log.size_bytes
+        assert shown[here.name, False] == (partition.log.size_bytes, 0)
+        assert await ask(client, here, "t", 0) == [0]  # stay
+        assert list(await described(client)) == [(here.name, False)]
+        assert await ask(client, there, "t", 0) == [0]
+        await trio.sleep(0.05)
+    async with running(tmp_path) as broker:  # as fast as it can
+        await until(lambda: directory_of(broker, "t") == there)
+        assert len(values(partition_of(broker, "t"))) == 1000
+        assert [path.parent for path in found(tmp_path, "*/t-0")] == [there]
+    assert found(tmp_path, "*/*-future") == []

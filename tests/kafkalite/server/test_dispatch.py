@@ -1,0 +1,65 @@
+"""Bad input closes the connection it came by, with one line in the log; others are served."""
+
+from __future__ import annotations
+
+import logging
+import struct
+
+import pytest
+import trio
+
+from kafkalite.wire.api_keys import ApiKey
+from tests.kafkalite.frames import GOOD
+
+
+def frame(payload: bytes) -> bytes:
+    return struct.pack(">i", len(payload)) + payload
+
+
+def header(key: int, version: int) -> bytes:
+    return struct.pack(">hhih", key, version, 1, 3) + b"bad"
+
+
+BAD_INPUT = {
+    "negative size": struct.pack(">i", -1),
+    "giant size": struct.pack(">i", 2**31 - 1),
+    "one more than socket.request.max.bytes": struct.pack(">i", 104857601),
+    "unknown API": frame(header(999, 0)),
+    "negative API key": frame(header(-1, 0)),
+    "API of another listener": frame(header(ApiKey.VOTE, 0)),
+    "version too high": frame(header(ApiKey.METADATA, 99)),
+    "version too low": frame(header(ApiKey.FETCH, 3)),
+    "Produce 0": frame(header(ApiKey.PRODUCE, 0) + struct.pack(">hii", 1, 1000, 0)),
+    "Produce 2": frame(header(ApiKey.PRODUCE, 2) + struct.pack(">hii", 1, 1000, 0)),
+    "no header": frame(b""),
+    "half a header": frame(b"\0\x12\0"),
+    "garbage in the body": frame(header(ApiKey.LIST_OFFSETS, 1) + b"\xde\xad\xbe\xef" * 5),
+    "a body cut short": frame(header(ApiKey.LIST_OFFSETS, 1) + b"\xff\xff\xff\xff\0\0"),
+    "an HTTP request": b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    "a TLS hello": bytes.fromhex("16030100c8010000c40303") + bytes(200),
+}
+
+
+@pytest.mark.parametrize("sent", BAD_INPUT.values(), ids=BAD_INPUT.keys())
+async def test_bad_input(clients, sent: bytes, caplog: pytest.LogCaptureFixture) -> None:
+    other = await clients.connect()
+    await other.ask(GOOD)
+    caplog.clear()
+    bad = await clients.connect()
+    await bad.stream.send_all(sent)
+    assert await bad.is_closed()
+    assert await other.ask(GOOD)
+    (record,) = [each for each in caplog.records if each.levelno >= logging.WARNING]
+    assert "connection closed" in record.getMessage()
+    assert "\n" not in record.getMessage()
+    assert record.exc_info is None
+
+
+async def test_requests_after_bad_input_are_not_looked_at(clients) -> None:
+    bad = await clients.connect()
+    await bad.send(GOOD)
+    await bad.stream.send_all(frame(header(999, 0)))
+    await bad.stream.send_all(frame(header(ApiKey.API_VERSIONS, 0)))
+    assert await bad.answer()
+    with pytest.raises((AssertionError, trio.BrokenResourceError)):
+        await bad.frame()

@@ -1,0 +1,65 @@
+"""A client that does not read: its responses are sent in order, and its files are let go."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import trio
+from trio.testing import wait_all_tasks_blocked
+
+from kafkalite.log.open_files import FileSlice, LogFile, OpenFiles
+from kafkalite.server.connection import Connection
+from kafkalite.wire.fields import InMemory, Records
+from tests.kafkalite.one_connection import FETCH, PRODUCE, connected, framed, receive, receive_all
+
+MB = 1 << 20
+SECONDS = 60
+
+
+async def test_what_is_not_sent_when_it_is_to_stop_is_sent_first() -> None:
+    async def answer(connection: Connection, frame: InMemory) -> list[Records]:
+        return [framed(bytes(8 * MB))]
+
+    async with connected(answer) as (stream, connection):
+        await stream.send_all(framed(FETCH))
+        await wait_all_tasks_blocked()
+        connection.stop()
+        with trio.fail_after(SECONDS):
+            assert len(await receive_all(stream)) == 8 * MB + 4
+
+
+async def test_nothing_is_received_before_what_was_asked_is_sent() -> None:
+    asked: list[bytes] = []
+
+    async def answer(connection: Connection, frame: InMemory) -> list[Records]:
+        asked.append(bytes(frame))
+        return [framed(bytes(8 * MB))]
+
+    async with connected(answer) as (stream, _):
+        await stream.send_all(framed(FETCH))
+        await wait_all_tasks_blocked()
+        await stream.send_all(framed(PRODUCE))
+        await wait_all_tasks_blocked()
+        assert asked == [FETCH]
+        with trio.fail_after(SECONDS):
+            await receive(stream, 2 * (8 * MB + 4))
+        assert asked == [FETCH, PRODUCE]
+
+
+async def test_a_client_that_goes_while_it_is_sent_to(tmp_path: Path) -> None:
+    path = tmp_path / "segment"
+    path.write_bytes(bytes(32 * MB))
+    file = LogFile(path, OpenFiles())
+
+    async def answer(connection: Connection, frame: InMemory) -> list[Records]:
+        return [b"head", FileSlice(file, 0, 32 * MB)]
+
+    async with connected(answer) as (stream, _):
+        await stream.send_all(framed(FETCH))
+        assert await receive(stream, 5) == b"head\0"
+        assert file.in_use
+        await stream.aclose()
+        with trio.fail_after(SECONDS):
+            await wait_all_tasks_blocked()
+        assert not file.in_use
+    file.close()
