@@ -13,7 +13,7 @@ import kafkalite
 
 pytest_plugins = ["pytester"]
 
-TESTS = '''
+TESTS = """
 import asyncio
 import pytest
 import trio
@@ -101,23 +101,19 @@ def test_entered_twice():
             b.create_topic("t")
             directory = b.data_dir
         assert not directory.exists()
-'''
+"""
 
 
 def test_what_they_do(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(TESTS)
     result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-q", "-W", "error")
     result.assert_outcomes(passed=11, errors=1)
-    result.stdout.fnmatch_lines(
-        ["*fault fault-1 was never applied: no request of its API came*"]
-    )
+    result.stdout.fnmatch_lines(["*fault fault-1 was never applied: no request of its API came*"])
 
 
 def test_a_marker_that_says_nothing_is_a_mistake(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
-        "import pytest\n\n"
-        "@pytest.mark.kafkalite(node=3)\n"
-        "def test_it(kafkalite): pass\n"
+        "import pytest\n\n@pytest.mark.kafkalite(node=3)\ndef test_it(kafkalite): pass\n"
     )
     result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-q")
     result.stdout.fnmatch_lines(["*the marker has nodes, config*"])
