@@ -1,7 +1,8 @@
-"""What somebody who tests a client may do to groups, and see of them: nothing here serves requests.
+"""Says what somebody who tests a client may do to groups, and see of them: nothing here serves
+requests.
 
-Members are let go as if their sessions had ended, rebalances begin without a reason of the members',
-and sessions are put off where a test moves the clock and the members are well.
+Members are let go as if their sessions had ended, rebalances begin without a reason of the
+members', and sessions are put off where a test moves the clock and the members are well.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ MemberOfGroup = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """The time at which a member will be let go, if nothing is heard of it; in the clock's seconds."""
+    """The time at which a member will be let go, if nothing is heard of it; in the clock's
+    seconds.
+    """
 
     at: float
     group_id: str
@@ -100,7 +103,9 @@ class Interventions:
         self._timers.expire_due()
 
     def expire(self, group: Group, member_id: str) -> None:
-        """Let a member go as if nothing had been heard of it. Raises KeyError for one unknown."""
+        """Let a member go as if nothing had been heard of it. Raises KeyError for one
+        unknown.
+        """
         if isinstance(group, ClassicGroup):
             self._classic.expel(group, group.members[member_id])
         else:
@@ -109,7 +114,7 @@ class Interventions:
     def rebalance(self, group: Group) -> None:
         """Begin a rebalance: all join again, or are assigned anew.
 
-        An empty group has nobody to rebalance.
+        An empty group stays as it is.
         """
         if not group.members:
             return

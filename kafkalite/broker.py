@@ -264,8 +264,8 @@ class Broker:
     def stop_node(self, node_id: int) -> None:
         """Let one of several nodes go, as if its process had died.
 
-        Its connections are cut, its ports closed; others lead what it led, if they hold it, and
-        coordinate what it coordinated. Raises KeyError if no such node is up.
+        Its connections are cut, its ports closed; others lead what it led, if they hold it,
+        and coordinate what it coordinated. Raises KeyError if no such node is up.
         """
         if node_id not in self.services.cluster.nodes:
             raise KeyError(node_id)
@@ -307,8 +307,8 @@ class Broker:
     def remove_node(self, node_id: int) -> None:
         """Let a node go for good, as if it was stopped and unregistered (KIP-704).
 
-        What it alone holds has no leader then. Raises KeyError if there is no such node, ValueError
-        if it is the only one.
+        What it alone holds has no leader then. Raises KeyError if there is no such node,
+        ValueError if it is the only one.
         """
         if self._nodes_with_listeners() == {node_id}:
             raise ValueError(f"node {node_id} is the only one")
@@ -329,17 +329,20 @@ class Broker:
         self._stop.set()
 
     def abandon(self) -> None:
-        """Let `serve` end as if the process had been killed: connections are cut, nothing is flushed."""
+        """Let `serve` end as if the process had been killed: connections are cut, nothing is
+        flushed.
+        """
         self._is_abandoned = True
         self._close_listeners()
         self._connections.cut_all()
         self._life.cancel()
 
     def hand_on_listeners(self, node_ids: Collection[int]) -> list[Listener]:
-        """The bound listeners of these nodes once more, for a broker that takes this one's place.
+        """The bound listeners of these nodes once more, for a broker that takes this one's
+        place.
 
-        They stay open when this one closes its own: clients that connect meanwhile wait. Those of nodes
-        that are stopped are opened again. Raises StartError.
+        They stay open when this one closes its own: clients that connect meanwhile wait.
+        Those of nodes that are stopped are opened again. Raises StartError.
         """
         return [
             each.handed_on() if each.is_open else each.open_again(each.advertised_port)

@@ -5,8 +5,9 @@
     B  how long silence may last: sessions and deadlines of members          `time`
     C  what a living client waits for: long polls, delays, joins; and the housekeeping of sockets
 
-A and B belong to the broker's clock, which tests may set (control/clock.py). C is trio's, always: a
-client measures with a clock of its own, and would hang where a broker's time stood still.
+A and B belong to the broker's clock, which tests may set (control/clock.py). C is trio's,
+always: a client measures with a clock of its own, and would hang where a broker's time stood
+still.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The machine's clock, which nobody sets."""
+    """The machine's clock, which is never set."""
 
     def __init__(
         self, now_ms: Callable[[], int] = wall_clock_ms, seconds: Callable[[], float] | None = None

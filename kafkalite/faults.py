@@ -1,4 +1,6 @@
-"""Actions of faults by short names, for Python: `fault("Produce", do=drop.after)`. Values, no effects."""
+"""Actions of faults by short names, for Python: `fault("Produce", do=drop.after)`. Values, no
+effects.
+"""
 
 from __future__ import annotations
 
@@ -93,7 +95,7 @@ def corrupt(what: Literal["crc", "length", "value"]) -> Action:
 
 
 def repeat(times: int = 2) -> Action:
-    """What is produced is written so often, by another producer."""
+    """Says what is produced is written so often, by another producer."""
     return Action(repeat=times)
 
 

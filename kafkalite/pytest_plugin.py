@@ -6,16 +6,16 @@
 
     kafkalite                  a cluster of the test's own in the run's process
     kafkalite_factory          several: `kafkalite_factory(nodes=3, config={...})`
-    kafkalite_reset            the run's default cluster, always at one address, reset after the test
+    kafkalite_reset            the run's default cluster, at one address, reset after each test
     kafkalite_session          the broker that all these are in, one per run (and worker of xdist)
-    kafkalite_broker           a broker in a thread of its own, as `kafkalite.testing.broker` makes it
+    kafkalite_broker           a broker in a thread of its own, by `kafkalite.testing.broker`
     kafkalite_broker_session   one such broker for the whole run
 
-`@pytest.mark.kafkalite(nodes=3, config={...}, snapshot="orders", seed="orders.yaml", clock="frozen")` says
-what the cluster of `kafkalite` is like. All have the profile "test" (config/profiles.py). A fault that was
-never applied fails its test. The fixtures are plain objects, good for sync tests and for those in trio
-and asyncio, which await the verbs of `.asynchronous`. pytest imports this module in every run, hence
-the late imports.
+`@pytest.mark.kafkalite(nodes=3, config={...}, snapshot="orders", seed="orders.yaml",
+clock="frozen")` says what the cluster of `kafkalite` is like. All have the profile "test"
+(config/profiles.py). A fault that was never applied fails its test. The fixtures are plain
+objects, good for sync tests and for those in trio and asyncio, which await the verbs of
+`.asynchronous`. pytest imports this module in every run, hence the late imports.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ import pytest
 
 if TYPE_CHECKING:
     from kafkalite.client.kit import Kit
-    from kafkalite.testing import NewCluster, broker
+    from kafkalite.client.local import NewCluster
+    from kafkalite.testing import broker
 
 _MARK_FIELDS = ("nodes", "config", "snapshot", "seed", "clock")
 
@@ -85,7 +86,9 @@ def kafkalite(request: pytest.FixtureRequest, kafkalite_session: broker) -> Iter
 
 def _marked(request: pytest.FixtureRequest) -> dict[str, Any]:
     marked: dict[str, Any] = {}
-    for marker in reversed(list(request.node.iter_markers("kafkalite"))):
+    untyped: Any = request
+    node: pytest.Item = untyped.node
+    for marker in reversed(list(node.iter_markers("kafkalite"))):
         marked |= marker.kwargs
     unknown = sorted(set(marked) - set(_MARK_FIELDS))
     if unknown:

@@ -8,9 +8,9 @@
     async with broker(nodes=3) as b:         # in the caller's trio; in a thread beside asyncio
         await b.asynchronous.wait.group("billing", members=3)
 
-Each listens on free ports of 127.0.0.1 and keeps its data in a temporary directory that is gone in
-the end, unless told otherwise. It has the verbs of the control plane (client/kit.py) as methods. pytest
-users have the fixtures of pytest_plugin.py.
+Each listens on free ports of 127.0.0.1 and keeps its data in a temporary directory that is
+gone in the end, unless told otherwise. It has the verbs of the control plane (client/kit.py)
+as methods. pytest users have the fixtures of pytest_plugin.py.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ from concurrent.futures import Future
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, Self, TypeVar
 from uuid import UUID
 
 import trio
 
 from kafkalite.broker import Broker
-from kafkalite.client.kit import Kit, text_of
+from kafkalite.client.local import LocalKit, NewCluster, at_once, in_trio
+from kafkalite.client.values import text_of
 from kafkalite.config import BrokerConfig
 from kafkalite.config.profiles import profile as configs_of
 from kafkalite.control.cluster import ControlledCluster
@@ -38,33 +39,15 @@ from kafkalite.replica.partition import Partition
 from kafkalite.replica.record_removal import remove_records
 from kafkalite.replica.topics import NewTopic
 
-if TYPE_CHECKING:
-    from kafkalite.client.async_kit import AsyncKit
-
 T = TypeVar("T")
-
-
-class LocalKit(Kit):
-    """The verbs of a cluster in this process."""
-
-    def __init__(self, verb: Callable[..., Any], async_verb: Callable[..., Any]) -> None:
-        super().__init__(verb)
-        self._verb_for_await = async_verb
-
-    @property
-    def asynchronous(self) -> AsyncKit:
-        """The verbs for `await`, in trio and in asyncio."""
-        from kafkalite.client.async_kit import AsyncKit
-
-        return AsyncKit(self._verb_for_await, self.cluster)
 
 
 class broker(LocalKit):
     """A running broker; `with` starts it in a thread, `async with` in the caller's trio.
 
-    `config` takes Kafka's property names; `data_dir` keeps the data there; `profile` names configs that
-    belong together ("test"). Entering raises ConfigError or StartError. It may be entered again when it
-    has ended, and is a new one then.
+    `config` takes Kafka's property names, `data_dir` keeps the data there. `profile` names
+    configs that belong together ("test"). Entering raises ConfigError or StartError. It may
+    be entered again when it has ended, and is a new one then.
     """
 
     def __init__(
@@ -101,12 +84,12 @@ class broker(LocalKit):
 
     @property
     def data_dir(self) -> Path:
-        """Where the (first) directory of the logs is."""
+        """Says where the (first) directory of the logs is."""
         return self._default.data_dir
 
     @property
     def metrics_url(self) -> str | None:
-        """Where Prometheus finds the metrics; None unless kafkalite.metrics.port is set."""
+        """Says where Prometheus finds the metrics; None unless kafkalite.metrics.port is set."""
         metrics = self._running.metrics
         return None if metrics is None else metrics.url
 
@@ -157,7 +140,9 @@ class broker(LocalKit):
         return self._call(lambda: self._running.add_node())
 
     def remove_node(self, node_id: int) -> None:
-        """Let a node go for good; KeyError if there is none, ValueError if it is the only one."""
+        """Let a node go for good; KeyError if there is none, ValueError if it is the only
+        one.
+        """
         self._call(lambda: self._running.remove_node(node_id))
 
     def topic_id(self, name: str) -> UUID:
@@ -171,14 +156,15 @@ class broker(LocalKit):
 
     def clean_now(self) -> None:
         """Apply retention and compaction to all that is written so far, without waiting for any
-        interval, ratio or full segment."""
+        interval, ratio or full segment.
+        """
         self._call(lambda: self._running.background.clean_now())
 
     def force_data_loss(self, topic: str, partition: int, to_offset: int) -> None:
         """Lose the records before `to_offset` (-1: all), as retention loses what is too old.
 
-        Raises KeyError for a partition that does not exist, KafkaError when `to_offset` lies behind
-        the high watermark.
+        Raises KeyError for a partition that does not exist, KafkaError when `to_offset` lies
+        behind the high watermark.
         """
 
         def lose() -> None:
@@ -193,7 +179,8 @@ class broker(LocalKit):
     def make_gap(self, topic: str, partition: int, first_offset: int, end_offset: int) -> None:
         """Take the records [first_offset, end_offset) out, as compaction does: offsets stay.
 
-        Raises KeyError for a partition that does not exist, KafkaError when it does not have them.
+        Raises KeyError for a partition that does not exist, KafkaError when it does not have
+        them.
         """
         self._call(
             lambda: remove_records(self._partition(topic, partition).log, first_offset, end_offset)
@@ -259,7 +246,7 @@ class broker(LocalKit):
     # In trio, or beside asyncio
 
     async def __aenter__(self) -> Self:
-        if not _in_trio():
+        if not in_trio():
             await asyncio.to_thread(self.__enter__)
             return self
         async with AsyncExitStack() as stack:
@@ -337,7 +324,7 @@ class broker(LocalKit):
     def _verb(self, verb: str, cluster: str, /, **fields: Any) -> Any:
         doing = self._doing(verb, cluster, fields)
         if self._token is None:
-            return _at_once(doing, verb)
+            return at_once(doing, verb)
         return self._submit(doing).result()
 
     async def _async_verb(self, verb: str, cluster: str, /, **fields: Any) -> Any:
@@ -345,7 +332,7 @@ class broker(LocalKit):
         if self._token is None:
             return await doing
         future = self._submit(doing)
-        if _in_trio():
+        if in_trio():
             return await trio.to_thread.run_sync(future.result, abandon_on_cancel=True)
         return await asyncio.wrap_future(future)
 
@@ -376,46 +363,3 @@ class broker(LocalKit):
         assert self._token is not None
         self._token.run_sync_soon(self._nursery.start_soon, do)
         return future
-
-
-class NewCluster(LocalKit):
-    """A cluster made for a test: `with b.new_cluster(nodes=3) as c:`."""
-
-    def __init__(
-        self, verb: Callable[..., Any], async_verb: Callable[..., Any], fields: Mapping[str, Any]
-    ) -> None:
-        super().__init__(verb, async_verb)
-        self._fields = fields
-        self.bootstrap = ""
-
-    def __enter__(self) -> Self:
-        made = self._ask("clusters.create", **self._fields)
-        self.cluster, self.bootstrap = made.name, made.bootstrap
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._ask("clusters.delete")
-
-
-def _in_trio() -> bool:
-    try:
-        trio.lowlevel.current_task()
-    except RuntimeError:
-        return False
-    return True
-
-
-def _at_once(doing: Coroutine[Any, Any, T], verb: str) -> T:
-    """The result of a verb that need not wait for anything."""
-    try:
-        doing.send(None)
-    except StopIteration as done:
-        result: T = done.value
-        return result
-    doing.close()
-    raise RuntimeError(f"{verb} has to wait: in trio, await it from `.asynchronous`")

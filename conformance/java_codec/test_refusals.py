@@ -1,4 +1,6 @@
-"""What says nothing but an error is the same for each API as Apache Kafka's `getErrorResponse`."""
+"""Says what says nothing but an error is the same for each API as Apache Kafka's
+`getErrorResponse`.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,9 @@ def test_refusals_are_kafkas(kafka: Referee, key: ApiKey) -> None:
 
 
 def _sane(key: ApiKey, request: Any) -> Any:
-    """The request without records that are none, with no place twice and none without partitions."""
+    """The request without records that are none, with no place twice and none without
+    partitions.
+    """
     if key is ApiKey.PRODUCE:
         request.topic_data = [each for each in request.topic_data if each.partition_data][:1]
         for topic in request.topic_data:

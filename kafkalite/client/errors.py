@@ -1,4 +1,4 @@
-"""What goes wrong for somebody who uses the verbs from Python."""
+"""Says what goes wrong for somebody who uses the verbs from Python."""
 
 from __future__ import annotations
 

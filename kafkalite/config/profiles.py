@@ -1,4 +1,6 @@
-"""Profiles: configs that belong together, under a name. What is set by itself wins over a profile."""
+"""Profiles: configs that belong together, under a name. What is set by itself wins over a
+profile.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Moving a cluster's time on: what falls due happens, in order, and is reported.
 
-The clock steps from deadline to deadline. At each the members whose time is up are let go; then the
-target is set, and each job that time brings about is done once, in a fixed order.
+The clock steps from deadline to deadline. At each the members whose time is up are let go;
+then the target is set, and each job that time brings about is done once, in a fixed order.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Collection
 from typing import Final, Literal
 
 from kafkalite.broker import Broker
+from kafkalite.control.answers import Advanced, Due
 from kafkalite.control.clock import ClusterClock
-from kafkalite.control.types import Advanced, Due
 from kafkalite.coordinators.transaction_coordinator.transaction import TransactionState
 from kafkalite.group_coordinator.interventions import MemberOfGroup
 
@@ -29,8 +29,8 @@ async def advance(
 ) -> Advanced:
     """Move the clock of a broker by `by_ms`, and have done what time does.
 
-    `connected` are the members whose connections are open: with `keep` their sessions are put off by
-    the jump, as if they had been heard of meanwhile.
+    `connected` are the members whose connections are open: with `keep` their sessions are put
+    off by the jump, as if they had been heard of meanwhile.
     """
     groups = broker.services.group_coordinator.interventions
     report = Advanced(from_ms=clock.now_ms())
@@ -109,7 +109,7 @@ def _notes(broker: Broker, by_ms: int) -> list[str]:
 
 
 def due_next(broker: Broker, clock: ClusterClock, limit: int = 20) -> list[Due]:
-    """What time will bring about next: sessions and transactions, the earliest first."""
+    """Says what time will bring about next: sessions and transactions, the earliest first."""
     now_ms, now = clock.now_ms(), clock.time()
     due = [
         Due(

@@ -1,4 +1,6 @@
-"""A cluster's clock that can be set: kinds A and B of clock.py; kind C is real, whatever happens here."""
+"""A cluster's clock that can be set: kinds A and B of clock.py; kind C is real, whatever happens
+here.
+"""
 
 from __future__ import annotations
 
@@ -49,17 +51,17 @@ class ClusterClock:
 
     @property
     def is_frozen(self) -> bool:
-        """Whether it stands still."""
+        """Tells whether it stands still."""
         return self._stands_at is not None
 
     @property
     def skew_ms(self) -> int:
-        """How far what is written is off, beside what the clock was advanced by."""
+        """Says how far what is written is off, beside what the clock was advanced by."""
         return self._skew_ms
 
     @property
     def ahead_ms(self) -> int:
-        """How far the clock is ahead of the machine's; negative after a long freeze."""
+        """Says how far the clock is ahead of the machine's; negative after a long freeze."""
         return self.now_ms() - self._skew_ms - wall_clock_ms()
 
     def forward(self, seconds: float) -> None:

@@ -1,9 +1,10 @@
-"""A cluster that can be reset, frozen and made to fail: a Broker, its clock, and who takes its place.
+"""A cluster that can be reset, frozen and made to fail: a Broker, its clock, and who takes its
+place.
 
-A reset swaps. Another broker with a new, empty directory takes over the listening sockets; the old one
-is abandoned as if it had been killed, its connections are cut, and its files are removed by a thread.
-So the cost of a reset does not depend on what was there. A spare broker is opened while nothing
-happens, once a first reset has shown that there may be more.
+A reset swaps. Another broker with a new, empty directory takes over the listening sockets;
+the old one is abandoned as if it had been killed, its connections are cut, and its files are
+removed by a thread. So the cost of a reset does not depend on what was there. A spare broker
+is opened while nothing happens, once a first reset has shown that there may be more.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _OWN_CONFIGS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Was:
-    """What a reset threw away."""
+    """Says what a reset threw away."""
 
     topics: int
     records: int
@@ -65,8 +66,8 @@ class _Core:
 class ControlledCluster:
     """One cluster under control. `config` says what every broker of it is like.
 
-    `root` is where its brokers keep their data, each in a directory of its own; `keeps_directory`: in
-    one and the same, which outlives the cluster.
+    `root` is where its brokers keep their data, each in a directory of its own;
+    `keeps_directory`: in one and the same, which outlives the cluster.
     """
 
     def __init__(
@@ -93,7 +94,9 @@ class ControlledCluster:
         self._fill = fill
 
     def configs_for_others(self) -> dict[str, str]:
-        """What clusters made beside this one have from it: all but addresses, ports and places."""
+        """Says what clusters made beside this one have from it: all but addresses, ports and
+        places.
+        """
         given = self._config.given
         listeners = [each.host for each in self._config.listeners()]
         host = f"[{listeners[0]}]" if ":" in listeners[0] else listeners[0]
@@ -114,7 +117,7 @@ class ControlledCluster:
 
     @property
     def data_dir(self) -> Path:
-        """Where the data of the broker that serves now is."""
+        """Says where the data of the broker that serves now is."""
         return self._core.directory
 
     # Life
@@ -186,7 +189,7 @@ class ControlledCluster:
     # Reset
 
     def counts(self) -> Was:
-        """How much there is."""
+        """Says how much there is."""
         services = self.broker.services
         topics = [topic for topic in services.topics.all() if not topic.is_internal]
         logs = [partition.log for topic in topics for partition in topic.partitions]
@@ -214,7 +217,9 @@ class ControlledCluster:
             self._nursery.start_soon(self._open_spare)
 
     async def replace_data(self, fill: Callable[[Path], None]) -> None:
-        """Begin again with a directory that `fill` makes, in a thread. Raises StartError, OSError."""
+        """Begin again with a directory that `fill` makes, in a thread. Raises StartError,
+        OSError.
+        """
         directory = self._new_directory()
         if not self._keeps_directory:
             await trio.to_thread.run_sync(fill, directory)
@@ -321,7 +326,7 @@ class ControlledCluster:
 
     @property
     def has_faults(self) -> bool:
-        """Whether there is a rule."""
+        """Tells whether there is a rule."""
         return self._faults is not None and len(self._faults.book) > 0
 
     def connected_members(self) -> set[tuple[str, str]]:

@@ -1,4 +1,6 @@
-"""All clusters of one process: the default one, and those made for a test, each with ports of its own."""
+"""All clusters of one process: the default one, and those made for a test, each with ports of
+its own.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +15,11 @@ import trio
 
 from kafkalite.config import BrokerConfig, ConfigError
 from kafkalite.control import snapshots
+from kafkalite.control.answers import SnapshotView
 from kafkalite.control.cluster import ControlledCluster
 from kafkalite.control.durations import seconds
 from kafkalite.control.problems import Problem, not_found
-from kafkalite.control.types import CreateCluster, SnapshotView
+from kafkalite.control.questions import CreateCluster
 from kafkalite.server.listener import StartError
 from kafkalite.wire.errors import KafkaError
 
@@ -158,11 +161,13 @@ class Clusters:
         return path
 
     def snapshot_path(self, name: str) -> Path:
-        """Where a snapshot is. Raises Problem."""
+        """Says where a snapshot is. Raises Problem."""
         return self._snapshot(name)
 
     async def save(self, cluster: ControlledCluster, name: str) -> SnapshotView:
-        """Keep a cluster's data under a name; another of that name is replaced. Raises Problem."""
+        """Keep a cluster's data under a name; another of that name is replaced. Raises
+        Problem.
+        """
         self._snapshots.mkdir(parents=True, exist_ok=True)
         try:
             plan = snapshots.prepare(cluster.broker)

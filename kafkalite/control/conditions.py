@@ -7,19 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafkalite.broker import Broker
+from kafkalite.control.answers import GroupView, MemberView
 from kafkalite.control.durations import seconds, shown
 from kafkalite.control.faults.book import RuleBook, RuleState
 from kafkalite.control.faults.rule import Action, Rule
 from kafkalite.control.problems import Problem
-from kafkalite.control.types import (
+from kafkalite.control.questions import (
     CommittedIs,
     ConnectionsAre,
     FaultIs,
     GroupIs,
-    GroupView,
     HeldAre,
     LagIs,
-    MemberView,
     QuietFor,
     RecordsAre,
     RequestCame,
@@ -37,7 +36,7 @@ from kafkalite.control.views import (
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """Whether a condition holds, what was seen, and what is missing if it does not."""
+    """Tells whether a condition holds, what was seen, and what is missing if it does not."""
 
     met: bool
     seen: dict[str, Any]
@@ -46,7 +45,9 @@ class Looked:
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """What conditions look at. `now` is trio's clock, `client_ids` that of each open connection."""
+    """Says what conditions look at. `now` is trio's clock, `client_ids` that of each open
+    connection.
+    """
 
     broker: Broker
     book: RuleBook
@@ -60,7 +61,9 @@ WAITING = "counts for a wait"
 
 
 def look_for(until: Until, sight: Sight) -> Look:
-    """A function that looks whether the condition holds. Raises Problem for one that says nothing."""
+    """A function that looks whether the condition holds. Raises Problem for one that says
+    nothing.
+    """
     given = [name for name in until.__struct_fields__ if getattr(until, name) is not None]
     if len(given) != 1:
         raise Problem(
@@ -104,7 +107,7 @@ def _missing_in(group: GroupView, wanted: GroupIs) -> list[str]:
     missing: list[str] = []
     members = group.members
     if wanted.members is not None and len(members) != wanted.members:
-        came = ", ".join(_named(member) for member in members) or "nobody"
+        came = ", ".join(_named(member) for member in members) or "none"
         missing.append(f"{len(members)} of {wanted.members} members are there ({came})")
     if wanted.assigned:
         waiting = [member for member in members if not member.ready]
@@ -123,7 +126,7 @@ def _missing_in(group: GroupView, wanted: GroupIs) -> list[str]:
         assigned = {topic for member in members for topic in member.assigned}
         absent = sorted(set(wanted.topics) - assigned)
         if absent:
-            missing.append(f"nobody is assigned {', '.join(absent)}")
+            missing.append(f"no member is assigned {', '.join(absent)}")
     return missing
 
 

@@ -1,8 +1,8 @@
 """The control port: verbs over HTTP with JSON, for any language. h11 speaks HTTP, trio waits.
 
-Guards, in this order: the Host must be a loopback name or one that was configured (else any web page
-could reach the port by rebinding a name of its own, DNS permitting), an Origin must be our own, a body
-is JSON (a form cannot send that), and the token must be there.
+Guards, in this order: the Host must be a loopback name or one that was configured (else any
+web page could reach the port by rebinding a name of its own, DNS permitting), an Origin must
+be our own, a body is JSON (a form cannot send that), and the token must be there.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import h11
@@ -48,7 +48,7 @@ def new_token() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What goes back: a status, a body, and what it is."""
+    """Says what goes back: a status, a body, and what it is."""
 
     status: HTTPStatus
     body: bytes
@@ -206,7 +206,7 @@ class ControlServer:
                 raise Problem("invalid_json", str(error)) from None
             if not isinstance(loaded, dict):
                 raise Problem("invalid_request", "the body is to be a JSON object")
-            fields = loaded
+            fields = cast("dict[str, Any]", loaded)
         elif query:
             fields = dict(parse_qsl(query, keep_blank_values=True))
         known = {each.encode_name for each in msgspec.structs.fields(verb.request)}

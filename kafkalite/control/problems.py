@@ -23,7 +23,7 @@ _STATUS: Final = {
 
 
 class Problem(Exception):
-    """What was asked for cannot be done, and why."""
+    """Says what was asked for cannot be done, and why."""
 
     def __init__(
         self, code: str, detail: str, *, value: object = None, hint: str | None = None

@@ -1,8 +1,10 @@
-"""Snapshots of a cluster's data by hard links: no bytes are copied but those still being written.
+"""Snapshots of a cluster's data by hard links: no bytes are copied but those still being
+written.
 
-A segment that is closed is never written again, so a link to it is a copy. Of active segments, and of
-all small files, the bytes are copied. The metadata log and the checkpoints are as they are at the
-moment, taken in one turn of the loop, and the mark of a clean shutdown makes opening the copy quick.
+A segment that is closed is never written again, so a link to it is a copy. Of active
+segments, and of all small files, the bytes are copied. The metadata log and the checkpoints
+are as they are at the moment, taken in one turn of the loop, and the mark of a clean shutdown
+makes opening the copy quick.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kafkalite.broker import Broker
-from kafkalite.control.types import SnapshotView
+from kafkalite.control.answers import SnapshotView
 from kafkalite.log.files import (
     CLEAN_SHUTDOWN,
     LOCK,
@@ -98,7 +100,9 @@ def _copy(source: Path, target: Path, size: int) -> None:
 
 
 def unfold(snapshot: Path, directory: Path) -> None:
-    """Make a data directory of a snapshot, whose closed segments are links again. Raises OSError."""
+    """Make a data directory of a snapshot, whose closed segments are links again. Raises
+    OSError.
+    """
     for path in sorted(snapshot.rglob("*")):
         name = path.relative_to(snapshot)
         if path.is_dir():
@@ -112,7 +116,7 @@ def unfold(snapshot: Path, directory: Path) -> None:
 
 
 def is_closed_segment(path: Path) -> bool:
-    """Whether a file of a snapshot is of a segment that another one follows."""
+    """Tells whether a file of a snapshot is of a segment that another one follows."""
     parsed = parse_segment_file(path.name)
     if parsed is None or parsed[1] not in SEGMENT_SUFFIXES:
         return False
@@ -121,7 +125,7 @@ def is_closed_segment(path: Path) -> bool:
 
 
 def view(snapshot: Path) -> SnapshotView:
-    """What a snapshot on the disk is made of."""
+    """Says what a snapshot on the disk is made of."""
     files = [each for each in snapshot.rglob("*") if each.is_file()]
     sizes = [each.stat() for each in files]
     return SnapshotView(

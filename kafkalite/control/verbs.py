@@ -1,7 +1,8 @@
 """THE table of verbs: HTTP, the command line, the clients and the documentation derive from it.
 
-A verb is a function of the clusters or of one cluster, and of a request. Its path says which fields of the
-request it takes from the path; the others come in the query of a GET or DELETE, else in a JSON body.
+A verb is a function of the clusters or of one cluster, and of a request. Its path says which
+fields of the request it takes from the path; the others come in the query of a GET or DELETE,
+else in a JSON body.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class Verb:
 
     @property
     def doc(self) -> str:
-        """What it does: the first paragraph is a sentence."""
+        """Says what it does: the first paragraph is a sentence."""
         return inspect.cleandoc(self.function.__doc__ or "")
 
     @property
@@ -50,12 +51,12 @@ class Verb:
 
     @property
     def is_of_cluster(self) -> bool:
-        """Whether it is asked of one cluster."""
+        """Tells whether it is asked of one cluster."""
         return "cluster" in inspect.signature(self.function).parameters
 
     @property
     def has_body(self) -> bool:
-        """Whether its request comes as JSON."""
+        """Tells whether its request comes as JSON."""
         return self.method in ("POST", "PUT")
 
     async def run(self, all_clusters: Clusters, cluster: str, request: Any) -> Any:

@@ -1,12 +1,13 @@
-"""What a cluster looks like, as plain values: topics, groups with their lag, transactions."""
+"""Says what a cluster looks like, as plain values: topics, groups with their lag,
+transactions.
+"""
 
 from __future__ import annotations
 
 from uuid import UUID
 
 from kafkalite.broker import Broker
-from kafkalite.control.problems import not_found
-from kafkalite.control.types import (
+from kafkalite.control.answers import (
     CommittedView,
     GroupView,
     MemberView,
@@ -14,6 +15,7 @@ from kafkalite.control.types import (
     TopicView,
     TransactionView,
 )
+from kafkalite.control.problems import not_found
 from kafkalite.coordinators.transaction_coordinator.transaction import Transaction
 from kafkalite.group_coordinator.classic_group import ClassicGroup, ClassicGroupState
 from kafkalite.group_coordinator.consumer_group import ConsumerGroup
@@ -113,7 +115,7 @@ def _classic_members(broker: Broker, group: ClassicGroup) -> list[MemberView]:
 
 
 def _classic_assignment(assignment: bytes) -> dict[str, list[int]]:
-    """What a consumer was assigned; nothing for protocols other than the consumers'."""
+    """Says what a consumer was assigned; nothing for protocols other than the consumers'."""
     if len(assignment) < 2:
         return {}
     try:

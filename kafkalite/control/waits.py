@@ -1,9 +1,9 @@
 """Waiting in the broker for a condition: woken by what makes it true, and never much later.
 
-A wait watches the partitions it is about, those of the coordinators' topics among them, since each
-change of a group, an offset or a transaction is written there. It looks one turn of the loop after a
-record was written, as the state follows the record. And it looks every so often besides: not all that
-may be waited for is written anywhere.
+A wait watches the partitions it is about, those of the coordinators' topics among them, since
+each change of a group, an offset or a transaction is written there. It looks one turn of the
+loop after a record was written, as the state follows the record. And it looks every so often
+besides: not all that may be waited for is written anywhere.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ import trio
 
 from kafkalite.broker import Broker
 from kafkalite.cluster.internal_topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from kafkalite.control.answers import Waited
 from kafkalite.control.conditions import Sight, look_for
 from kafkalite.control.faults.holds import Holds
-from kafkalite.control.types import Until, Waited
+from kafkalite.control.questions import Until
 from kafkalite.requests.purgatory import Watchers
 
 # The longest that a condition holds without being noticed.
@@ -42,7 +43,9 @@ class _Waker:
 
 
 async def wait_for(until: Until, timeout_seconds: float, sight: Sight, holds: Holds) -> Waited:
-    """Wait for a condition, but not longer than that. Raises Problem for a condition without sense."""
+    """Wait for a condition, but not longer than that. Raises Problem for a condition without
+    sense.
+    """
     began = trio.current_time()
     look = look_for(until, sight)
     result = look()

@@ -2,10 +2,10 @@
 
 The whole of the semantics:
 
-1. A request is shown to the rules for its API in the order in which they were added. Each rule that it
-   matches counts it.
-2. A rule is due when it has matched more than `skip` requests, was applied fewer than `times` times,
-   when it is the turn of `every`, within `for` of its making, and when its own luck says so.
+1. A request is shown to the rules for its API in the order in which they were added. Each rule
+   that it matches counts it.
+2. A rule is due when it has matched more than `skip` requests, was applied fewer than `times`
+   times, when it is the turn of `every`, within `for` of its making, and when its luck says so.
 3. The actions of a due rule are done. After a final one, later rules do not see the request.
 
 It is a plain function in one event loop, so counts are exact however many clients there are.
@@ -41,7 +41,9 @@ _MOST_VALUES: Final = 10
 
 @dataclass(slots=True)
 class NearMiss:
-    """A criterion that failed while the rule had matched nothing, and the values seen instead."""
+    """A criterion that failed while the rule had matched nothing, and the values seen
+    instead.
+    """
 
     count: int = 0
     seen: dict[str, None] = field(default_factory=dict[str, None])
@@ -86,18 +88,18 @@ class RuleState:
 
     @property
     def left(self) -> int | None:
-        """How often it may still be applied; None without a limit."""
+        """Counts how often it may still be applied; None without a limit."""
         limit = self.rule.limit
         return None if limit is None else limit - self.applied
 
     @property
     def is_unfired(self) -> bool:
-        """Whether it was never applied, though it should have been."""
+        """Tells whether it was never applied, though it should have been."""
         return self.applied == 0 and not self.rule.optional
 
     @property
     def is_for_disk(self) -> bool:
-        """Whether it is about file operations, not requests."""
+        """Tells whether it is about file operations, not requests."""
         return self._disk is not None
 
     def count(self, now_ms: int) -> bool:
@@ -123,7 +125,7 @@ class RuleState:
                 near.seen[repr(value)] = None
 
     def file_matches(self, operation: str, path: str) -> bool:
-        """Whether it is about such a file operation."""
+        """Tells whether it is about such a file operation."""
         if self._disk is None or not self._disk(operation):
             return False
         return self._file is None or self._file(path) or self._file(path.rpartition("/")[2])
@@ -261,7 +263,7 @@ class RuleBook:
             changed()
 
     def concerns(self, api_key: int) -> bool:
-        """Whether any rule is for requests of this API."""
+        """Tells whether any rule is for requests of this API."""
         return api_key in self._by_api
 
     def steps(self, seen: Seen) -> list[Step]:
@@ -299,7 +301,7 @@ class RuleBook:
         return actions
 
     def disk_actions(self, operation: str, path: str) -> list[Action]:
-        """What is to be done to a file operation."""
+        """Says what is to be done to a file operation."""
         actions: list[Action] = []
         for state in self._rules.values():
             if not state.file_matches(operation, path):

@@ -1,4 +1,4 @@
-"""What a criterion of a rule means: from the value that was written to a predicate."""
+"""Says what a criterion of a rule means: from the value that was written to a predicate."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def predicate(value: object, *, field: str) -> Predicate:
 
 
 def _spelled_out(value: Mapping[str, object], field: str) -> Predicate:
-    keys = frozenset(value)
+    keys = set(value)
     if keys == {"re"}:
         return _regular_expression(value["re"], field)
     if keys == {"not"}:

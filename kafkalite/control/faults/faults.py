@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 
 class Faults:
-    """The gate stands in the way only while there are rules, and only of the APIs they are for."""
+    """The gate stands in the way only while there are rules, and only of the APIs they are
+    for.
+    """
 
     def __init__(self, now_ms: Callable[[], int], run_verb: RunVerb, seed: int = 0) -> None:
         self.book = RuleBook(now_ms, seed)

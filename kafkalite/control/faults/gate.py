@@ -1,8 +1,9 @@
 """The fault gate: does to a request what the rule book says, on its way to the handler and back.
 
-It stands where dispatch has its gates, around the handlers of those APIs that a rule is for, and of no
-others. What comes before the handler is done in the order of the rules: delays, verbs, holds. Then the
-request is handled, refused, answered otherwise, or dropped; what comes after acts on the answer.
+It stands where dispatch has its gates, around the handlers of those APIs that a rule is for,
+and of no others. What comes before the handler is done in the order of the rules: delays,
+verbs, holds. Then the request is handled, refused, answered otherwise, or dropped; what comes
+after acts on the answer.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from kafkalite.control.faults.matching import Seen, TopicPlace
 from kafkalite.control.faults.partitions import fetch_refusal, put_in, refuse_all, split
 from kafkalite.control.faults.patches import (
     as_another_producer,
+    bytes_of,
     copied,
     corrupted,
     message_from,
@@ -66,7 +68,7 @@ class FaultyConnection(Protocol):
 
 
 class Context(Protocol):
-    """What dispatch knows of a request."""
+    """Says what dispatch knows of a request."""
 
     node_id: int
     api_version: int
@@ -103,11 +105,13 @@ class FaultGate:
         self._run_verb = run_verb
 
     def concerns(self, api_key: int) -> bool:
-        """Whether a rule is for requests of this API."""
+        """Tells whether a rule is for requests of this API."""
         return self._book.concerns(api_key)
 
     def __call__(self, api: Api, handle: Handler) -> Handler:
-        """The handler with the gate around it; the handler itself where no rule is for the API."""
+        """The handler with the gate around it; the handler itself where no rule is for the
+        API.
+        """
         if not self._book.concerns(api.key):
             return handle
 
@@ -259,7 +263,9 @@ class FaultGate:
         step: Step,
         code: ErrorCode,
     ) -> Any:
-        """The answer with errors in the place of what the handler said of the partitions matched."""
+        """The answer with errors in the place of what the handler said of the partitions
+        matched.
+        """
         if answer is None:
             return None
         message = step.action.message
@@ -309,11 +315,11 @@ class FaultGate:
         for step in shapes:
             action = step.action
             if action.cut is not None:
-                data = _joined(chunks)
+                data = b"".join(map(bytes_of, chunks))
                 await connection.send_now([data[: cut_at(action.cut, len(data))]])
                 raise CloseConnection(f"fault {step.state.rule.id}: cut", reset=action.reset)
             if action.dribble is not None:
-                data, chunks = _joined(chunks), []
+                data, chunks = b"".join(map(bytes_of, chunks)), []
                 size, pause = action.dribble.bytes, seconds(action.dribble.every)
                 for start in range(0, len(data), size):
                     await connection.send_now([data[start : start + size]])
@@ -331,7 +337,7 @@ _SHAPES: Final = frozenset({"cut", "dribble", "throttle"})
 
 
 def delay_seconds(action: Action, rule_id: str) -> float:
-    """How long a delay is this time."""
+    """Says how long a delay is this time."""
     if action.delay is not None:
         return seconds(action.delay)
     if action.uniform is not None:
@@ -357,15 +363,3 @@ def _without_waiting(request: Any) -> Any:
     import dataclasses
 
     return dataclasses.replace(request, max_wait_ms=0)
-
-
-def _joined(chunks: list[Records]) -> bytes:
-    """The bytes of an answer; slices of files are read."""
-    data: list[bytes | memoryview] = []
-    for chunk in chunks:
-        if isinstance(chunk, (bytes, memoryview)):
-            data.append(chunk)
-        else:
-            with cast(Any, chunk) as slice_:
-                data.append(slice_.read())
-    return b"".join(data)

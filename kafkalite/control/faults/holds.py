@@ -10,7 +10,7 @@ from kafkalite.control.faults.book import RuleState
 
 
 class Holds:
-    """What is held, by rule. Removing a rule releases what it holds."""
+    """Says what is held, by rule. Removing a rule releases what it holds."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, list[trio.Event]] = {}

@@ -1,14 +1,16 @@
-"""Whether a request meets a rule's criteria, which one it fails, and at which partitions it matches."""
+"""Tells whether a request meets a rule's criteria, which one it fails, and at which partitions
+it matches.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, cast
 from uuid import UUID
 
 from kafkalite.control.faults.criteria import Predicate, predicate
-from kafkalite.control.faults.names import Names, names_in, records_in
+from kafkalite.control.faults.names import Names, listed, names_in, records_in
 from kafkalite.control.faults.rule import RecordMatch, When
 from kafkalite.control.problems import Problem
 from kafkalite.wire.api_keys import ApiKey
@@ -27,7 +29,8 @@ TopicPlace = tuple[str, int | None]
 class Seen:
     """A request as rules see it. `topic_name` tells the name of a topic id, if there is one.
 
-    `fetching` are the places that a Fetch asks for beside those it names: those of its session.
+    `fetching` are the places that a Fetch asks for beside those it names: those of its
+    session.
     """
 
     api_key: ApiKey
@@ -47,7 +50,7 @@ class Seen:
 
     @property
     def names(self) -> Names:
-        """What the request names."""
+        """Says what the request names."""
         if self._names is None:
             self._names = names_in(self.body, self.version)
         return self._names
@@ -102,12 +105,12 @@ def api_keys(value: object) -> frozenset[ApiKey] | None:
         case None | "*":
             return None
         case list() | tuple():
-            return frozenset(api_key(each) for each in value)
+            return frozenset(api_key(each) for each in cast("list[object]", value))
         case str() if "*" in value:
             matches = predicate(value, field="api")
             return frozenset(key for key, name in API_NAMES.items() if matches(name))
         case Mapping():
-            matches = predicate(value, field="api")
+            matches = predicate(cast(object, value), field="api")
             return frozenset(
                 key for key, name in API_NAMES.items() if matches(name) or matches(int(key))
             )
@@ -213,12 +216,12 @@ def values_at(value: Any, path: list[str]) -> Iterable[object]:
     """The values at a path into a message; `*` goes through a list."""
     if not path:
         yield value
-    elif isinstance(value, list):
+    elif (several := listed(value)) is not None:
         if path[0] == "*":
-            for each in value:
+            for each in several:
                 yield from values_at(each, path[1:])
-        elif path[0].isdigit() and int(path[0]) < len(value):
-            yield from values_at(value[int(path[0])], path[1:])
+        elif path[0].isdigit() and int(path[0]) < len(several):
+            yield from values_at(several[int(path[0])], path[1:])
     elif value is not None and hasattr(value, path[0]):
         yield from values_at(getattr(value, path[0]), path[1:])
 
@@ -235,7 +238,9 @@ class _RecordMatcher:
         }
 
     def any_in(self, body: Any) -> bool:
-        """Whether a record of the request meets all of it. Batches that cannot be read do not."""
+        """Tells whether a record of the request meets all of it. Batches that cannot be read do
+        not.
+        """
         try:
             return any(
                 self._holds(record)

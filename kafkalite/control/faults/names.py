@@ -1,14 +1,15 @@
-"""What a request names: topics with their partitions, groups, members, transactional ids, producers.
+"""Says what a request names: topics with their partitions, groups, members, transactional ids,
+producers.
 
-Found by the declarations of the messages. For each class of request the fields that name something are
-looked up once; a request is then walked along these only.
+Found by the declarations of the messages. For each class of request the fields that name
+something are looked up once; a request is then walked along these only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 from uuid import UUID
 
 from kafkalite.wire.fields import NO_UUID, records
@@ -56,7 +57,7 @@ class Names:
 
 
 def names_in(body: object, version: int) -> Names:
-    """What a request's body names, in the fields that this version has."""
+    """Says what a request's body names, in the fields that this version has."""
     names = Names()
     _walk(body, version, names)
     if hasattr(body, "coordinator_keys"):
@@ -131,13 +132,13 @@ def _is_topic(class_: type[Any], declared: dict[str, Field]) -> bool:
 
 
 def _walk(value: Any, version: int, names: Names) -> None:
-    class_: type[Any] = type(value)
-    plan = _plan(class_, version)
+    plan = _plan(class_of(value), version)
     for kind, field_name in plan.lists:
         named = getattr(value, field_name)
         target: set[Any] = getattr(names, kind)
-        if isinstance(named, list):
-            target.update(named)
+        several = listed(named)
+        if several is not None:
+            target.update(several)
         elif named is not None:
             target.add(named)
     for field_name in plan.topic_lists:
@@ -148,7 +149,8 @@ def _walk(value: Any, version: int, names: Names) -> None:
         _add_topic(value, plan, names)
     for each in plan.inner:
         inside = getattr(value, each.name)
-        for one in inside if isinstance(inside, list) else (inside,):
+        several = listed(inside)
+        for one in [inside] if several is None else several:
             if one is not None:
                 _walk(one, version, names)
 
@@ -175,6 +177,20 @@ def topic_of(value: Any) -> str | UUID:
     return ""
 
 
+def _is_list(value: object) -> TypeGuard[list[Any]]:
+    return isinstance(value, list)
+
+
+def listed(value: object) -> list[Any] | None:
+    """The value if it is a list."""
+    return value if _is_list(value) else None
+
+
+def class_of(value: object) -> type[Any]:
+    """The class of a struct."""
+    return type(value)
+
+
 def partition_number(partition: Any) -> int:
     """The number in a struct that stands for a partition."""
     name = next(each for each in _PARTITION_NUMBERS if hasattr(partition, each))
@@ -185,7 +201,7 @@ def partition_number(partition: Any) -> int:
 def _add_producer(partition: Any, names: Names) -> None:
     """The producer id of a batch."""
     if isinstance(partition, int) or not any(
-        each.element is records for each in fields_of(type(partition))
+        each.element is records for each in fields_of(class_of(partition))
     ):
         return
     batch = partition.records

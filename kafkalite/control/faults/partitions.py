@@ -1,10 +1,11 @@
-"""Errors of single partitions: those that a rule names are refused, the others are answered truly.
+"""Errors of single partitions: those that a rule names are refused, the others are answered
+truly.
 
-A request is split in two: what is refused, and the rest, which is handled. The refusals are put into
-the answer at the places that the request gave them. Two APIs differ:
+A request is split in two: what is refused, and the rest, which is handled. The refusals are
+put into the answer at the places that the request gave them. Two APIs differ:
 
-- Fetch has sessions, in which partitions are not named again, so the whole request is handled, without
-  waiting, and the refusals take the place of what was read.
+- Fetch has sessions, in which partitions are not named again. So the whole request is handled,
+  without waiting, and the refusals take the place of what was read.
 - AddPartitionsToTxn adds all or none: the rest is told OPERATION_NOT_ATTEMPTED, as by Kafka.
 """
 
@@ -16,7 +17,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from kafkalite.control.faults.matching import TopicPlace
-from kafkalite.control.faults.names import topic_of
+from kafkalite.control.faults.names import class_of, topic_of
 from kafkalite.control.faults.refusals import (
     number_of,
     partition_lists,
@@ -133,7 +134,9 @@ def refuse_all(
 def fetch_refusal(
     places: Iterable[TopicPlace], code: ErrorCode, topic_id: Callable[[str], UUID], version: int
 ) -> FetchResponse:
-    """An answer to a Fetch that refuses these partitions: a session's are not in its requests."""
+    """An answer to a Fetch that refuses these partitions: a session's are not in its
+    requests.
+    """
     answer = FetchResponse()
     for name, index in sorted(places, key=str):
         if index is None:
@@ -155,7 +158,9 @@ def fetch_refusal(
 
 
 def put_in(api_key: ApiKey, answer: Any, refused: Any) -> Any:
-    """The answer with the refusals: in the place of what is there for a partition, or beside it."""
+    """The answer with the refusals: in the place of what is there for a partition, or beside
+    it.
+    """
     for name, _ in partition_lists(api_key):
         if hasattr(answer, name) and getattr(refused, name, None):
             setattr(answer, name, _merged(getattr(answer, name) or [], getattr(refused, name)))
@@ -170,7 +175,7 @@ def _merged(ours: list[Any], theirs: list[Any]) -> list[Any]:
         if index is None:
             merged.append(element)
             continue
-        inner = _inner_list(type(element))
+        inner = _inner_list(class_of(element))
         if inner is None or not getattr(element, inner.name):
             close_records(merged[index])
             merged[index] = element
@@ -196,7 +201,7 @@ def _inner_list(class_: type[Any]) -> Field | None:
 
 
 def identity(element: Any) -> tuple[object, ...]:
-    """What tells an element of a list from the others."""
+    """Says what tells an element of a list from the others."""
     values = (getattr(element, name, None) for name in _IDENTITY)
     return tuple(value for value in values if value not in (None, "", NO_UUID))
 

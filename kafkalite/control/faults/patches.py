@@ -1,4 +1,6 @@
-"""Answers that are changed, made up or damaged: fields of messages by dotted paths, bytes of batches."""
+"""Answers that are changed, made up or damaged: fields of messages by dotted paths, bytes of
+batches.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +10,12 @@ from typing import Any, Final, cast
 from uuid import UUID
 
 from kafkalite.control.faults.matching import TopicPlace
-from kafkalite.control.faults.names import topic_of
+from kafkalite.control.faults.names import class_of, listed, topic_of
 from kafkalite.control.problems import Problem
+from kafkalite.log.open_files import FileSlice
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.codec import response_class
-from kafkalite.wire.fields import FieldType
+from kafkalite.wire.fields import FieldType, Records
 from kafkalite.wire.record_batch import Record, build_batch, iterate_batches, iterate_records
 from kafkalite.wire.schema import FIELDS, Field, Shape, fields_of
 
@@ -24,8 +27,9 @@ _HEADER_BYTES: Final = 61
 
 def copied(message: Any) -> Any:
     """A message of its own, down to the last struct; records are the same objects."""
-    if isinstance(message, list):
-        return [copied(each) for each in message]
+    several = listed(message)
+    if several is not None:
+        return [copied(each) for each in several]
     if not dataclasses.is_dataclass(message) or isinstance(message, type):
         return message
     declared = getattr(type(message), FIELDS, None)
@@ -37,27 +41,30 @@ def copied(message: Any) -> Any:
 
 
 def patch(message: Any, changes: dict[str, Any]) -> None:
-    """Set fields of a message: "topics.*.partitions.0.leader_id". Raises Problem for no such field."""
+    """Set fields of a message: "topics.*.partitions.0.leader_id". Raises Problem for no such
+    field.
+    """
     for path, value in changes.items():
         _set(message, path.split("."), value, path)
 
 
 def _set(target: Any, path: list[str], value: Any, whole: str) -> None:
     head, rest = path[0], path[1:]
-    if isinstance(target, list):
+    several = listed(target)
+    if several is not None:
         if head == "*":
-            chosen = list(range(len(target)))
-        elif head.isdigit() and int(head) < len(target):
+            chosen = list(range(len(several)))
+        elif head.isdigit() and int(head) < len(several):
             chosen = [int(head)]
         else:
             return  # this answer has no such element
         for index in chosen:
             if rest:
-                _set(target[index], rest, value, whole)
+                _set(several[index], rest, value, whole)
             else:
-                target[index] = value
+                several[index] = value
         return
-    declared = next((each for each in fields_of(type(target)) if each.name == head), None)
+    declared = next((each for each in fields_of(class_of(target)) if each.name == head), None)
     if declared is None:
         raise Problem(
             "invalid_patch", f"{type(target).__name__} has no field {head!r}", value=whole
@@ -89,9 +96,10 @@ def _value(declared: Field, value: Any, where: str) -> Any:
     if value is None:
         return None
     if declared.shape is Shape.ARRAY:
-        if not isinstance(value, list):
+        several = listed(value)
+        if several is None:
             raise Problem("invalid_answer", f"{where} is a list", value=value)
-        return [_one(declared.element, each, where) for each in value]
+        return [_one(declared.element, each, where) for each in several]
     return _one(declared.element, value, where)
 
 
@@ -116,15 +124,16 @@ def corrupted(answer: Any, what: str) -> None:
     for topic in getattr(answer, "responses", ()):
         for partition in getattr(topic, "partitions", ()):
             if getattr(partition, "records", None):
-                partition.records = _damaged(_read(partition.records), what)
+                partition.records = _damaged(bytearray(bytes_of(partition.records)), what)
                 return
 
 
-def _read(records: Any) -> bytearray:
-    if isinstance(records, (bytes, memoryview)):
-        return bytearray(records)
-    with records as slice_:
-        return bytearray(slice_.read())
+def bytes_of(records: Records) -> bytes:
+    """The bytes of a chunk; a slice of a file is read, and closed."""
+    if isinstance(records, FileSlice):
+        with records as slice_:
+            return slice_.read()
+    return bytes(cast("bytes | memoryview", records))
 
 
 def _damaged(data: bytearray, what: str) -> bytes:
@@ -135,16 +144,17 @@ def _damaged(data: bytearray, what: str) -> bytes:
     elif what == "length":
         data[_LENGTH_POSITION + 3] ^= 0x01
     else:
-        data[-2 if len(data) > _HEADER_BYTES + 1 else -1] ^= 0xFF
-        _mend_crc(data)
+        # The last byte of the first batch's last record, but for the count of its headers.
+        end = 12 + int.from_bytes(data[_LENGTH_POSITION : _LENGTH_POSITION + 4])
+        data[end - 2] ^= 0x01
+        _mend_crc(data, end)
     return bytes(data)
 
 
-def _mend_crc(data: bytearray) -> None:
+def _mend_crc(data: bytearray, end: int) -> None:
     """A damaged value whose checksum is right: what a faulty producer would have written."""
     from crc32c import crc32c
 
-    end = 12 + int.from_bytes(data[_LENGTH_POSITION : _LENGTH_POSITION + 4])
     checksum = crc32c(bytes(data[_CRC_POSITION + 4 : end]))
     data[_CRC_POSITION : _CRC_POSITION + 4] = checksum.to_bytes(4)
 
@@ -152,7 +162,8 @@ def _mend_crc(data: bytearray) -> None:
 def as_another_producer(
     request: Any, places: frozenset[TopicPlace], topic_name: Callable[[UUID], str | None]
 ) -> Any:
-    """A Produce of the same records as by a producer without an id: what an upstream retry leaves.
+    """A Produce of the same records as by a producer without an id: what an upstream retry
+    leaves.
 
     Of all partitions, or of those that matched only.
     """

@@ -43,7 +43,7 @@ def lost_ack(topic: str = "*", times: int | None = 1) -> list[Rule]:
 
 
 def eos_commit_gap(transactional_id: str = "*") -> list[Rule]:
-    """A transaction is ended, and nobody hears of it."""
+    """A transaction is ended, and its producer never hears of it."""
     when = When(api="EndTxn", transactional_id=transactional_id)
     return [Rule(note="eos_commit_gap", when=when, do=(Action(silence="after"),))]
 
@@ -89,7 +89,7 @@ def fenced_producer(transactional_id: str, at: int = 1) -> list[Rule]:
 
 
 def duplicates(topic: str, every: int = 1, times: int | None = None) -> list[Rule]:
-    """What is produced is there twice, as after a retry upstream."""
+    """Says what is produced is there twice, as after a retry upstream."""
     when = When(api="Produce", topic=topic)
     do = (Action(repeat=2),)
     return [Rule(note="duplicates", when=when, every=every, times=times, do=do)]
@@ -125,7 +125,8 @@ def acks_to_minority(topic: str, times: int | None = 1) -> list[Rule]:
 
 
 def disk_full(topic: str = "*") -> list[Rule]:
-    """The disk takes no more: the logs written to go offline, as with one of several directories.
+    """The disk takes no more: the logs written to go offline, as with one of several
+    directories.
 
     Apache Kafka with a single data directory halts instead.
     """

@@ -1,9 +1,10 @@
 """Refusals: the answer of each API that says nothing but an error, as Apache Kafka makes it.
 
-Derived from the declarations: an error of the whole where the answer has a field for one; else the
-answer repeats what the request names, down to the first structs that have one. `_ECHOES` says which
-lists of a request come back, `_DEFAULTS` which fields differ from their declared defaults. Source:
-`getErrorResponse` of Kafka's request classes. conformance/referees compares them all.
+Derived from the declarations: an error of the whole where the answer has a field for one;
+else the answer repeats what the request names, down to the first structs that have one.
+`_ECHOES` says which lists of a request come back, `_DEFAULTS` which fields differ from their
+declared defaults. Source: `getErrorResponse` of Kafka's request classes. conformance/referees
+compares them all.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from functools import cache
 from typing import Any, Final
 from uuid import UUID
 
-from kafkalite.control.faults.names import partition_number
+from kafkalite.control.faults.names import class_of, partition_number
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.codec import response_class
 from kafkalite.wire.errors import ErrorCode
@@ -141,7 +142,7 @@ def refusal(
     if api_key is ApiKey.ALTER_USER_SCRAM_CREDENTIALS:
         _refuse_users(response, request, code, message)
     elif api_key is ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS:
-        element = _element(type(response), "results")
+        element = _element(class_of(response), "results")
         response.results = [
             element(error_code=int(code), error_message=message) for _ in request.users or ()
         ]
@@ -181,7 +182,7 @@ def partition_lists(api_key: ApiKey) -> tuple[tuple[str, str], ...]:
 
 @cache
 def has_partition_errors(api_key: ApiKey) -> bool:
-    """Whether single partitions, or topics, of a request of this API can be refused."""
+    """Tells whether single partitions, or topics, of a request of this API can be refused."""
     class_ = response_class(api_key)
     return any(
         _partition_error(_element(class_, answer_list))
@@ -224,7 +225,7 @@ def _made(class_: type[Any], version: int) -> Any:
 def _set_error(struct: Any, version: int, code: ErrorCode, message: str | None) -> bool:
     """Set the struct's error; whether it has a field for one in this version."""
     found = False
-    for each in fields_of(type(struct)):
+    for each in fields_of(class_of(struct)):
         if each.name in _ERRORS and each.is_in(version):
             setattr(struct, each.name, int(code))
             found = True
@@ -258,11 +259,11 @@ def _echo(
 
     `deep`: down to the partitions, whatever else on the way has a field for an error.
     """
-    declared = _declared(type(answer), answer_list)
+    declared = _declared(class_of(answer), answer_list)
     asked = getattr(request, request_list, None)
     if declared is None or not declared.is_in(version) or not asked:
         return
-    element = _element(type(answer), answer_list)
+    element = _element(class_of(answer), answer_list)
     made: list[Any] = getattr(answer, answer_list)
     made += [_echoed(element, each, version, code, message, deep=deep) for each in asked]
 
@@ -299,7 +300,7 @@ def _has_error(class_: type[Any], version: int) -> bool:
 
 def _copy_identity(answer: Any, asked: Any, version: int) -> None:
     """Copy what says which thing this is: the fields that both have and that are no lists."""
-    for each in fields_of(type(answer)):
+    for each in fields_of(class_of(answer)):
         if each.shape is Shape.ARRAY or isinstance(each.element, type) or not each.is_in(version):
             continue
         if each.name not in _COPIED:
@@ -339,7 +340,7 @@ def _sources(name: str) -> tuple[str, ...]:
 
 def _refuse_users(response: Any, request: Any, code: ErrorCode, message: str | None) -> None:
     """AlterUserScramCredentials: one result per user, in the order of their names."""
-    element = _element(type(response), "results")
+    element = _element(class_of(response), "results")
     users = {each.name for each in (*request.deletions, *request.upsertions)}
     response.results = [
         element(user=user, error_code=int(code), error_message=message) for user in sorted(users)
@@ -347,11 +348,13 @@ def _refuse_users(response: Any, request: Any, code: ErrorCode, message: str | N
 
 
 def _own_versions(response: Any) -> list[Any]:
-    """ApiVersions alone: a client whose version is unknown learns which it may ask with (KIP-511)."""
+    """ApiVersions alone: a client whose version is unknown learns which it may ask with
+    (KIP-511).
+    """
     from kafkalite.apis import APIS
 
     api = APIS[ApiKey.API_VERSIONS]
-    element = _element(type(response), "api_keys")
+    element = _element(class_of(response), "api_keys")
     return [
         element(
             api_key=int(api.key),

@@ -3,7 +3,8 @@
     {"when": {"api": "EndTxn", "transactional_id": "billing-*"}, "skip": 1, "times": 1,
      "do": [{"silence": "after"}]}
 
-These are values. matching.py says what `when` means, book.py counts, gate.py does the actions.
+These are values. matching.py says what `when` means, book.py counts, gate.py does the
+actions.
 """
 
 from __future__ import annotations
@@ -79,7 +80,8 @@ class Dribble(Struct, frozen=True, forbid_unknown_fields=True):
 class Action(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
     """One thing that is done to a request. Exactly one of the kinds is given.
 
-    `message`, `apply` belong to `error`; `reset` to `drop` and `cut`; `arguments`, `at` to `run`.
+    `message`, `apply` belong to `error`; `reset` to `drop` and `cut`; `arguments`, `at` to
+    `run`.
     """
 
     delay: Duration | None = None
@@ -114,12 +116,12 @@ class Action(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
 
     @property
     def is_final(self) -> bool:
-        """Whether later rules do not see the request."""
+        """Tells whether later rules do not see the request."""
         return self.kind in _FINAL
 
     @property
     def is_after(self) -> bool:
-        """Whether the request is handled first."""
+        """Tells whether the request is handled first."""
         kind = self.kind
         return (
             kind in _AFTER
@@ -180,13 +182,13 @@ class Rule(
 
     @property
     def limit(self) -> int | None:
-        """How often it is applied at most: a sequence is gone through `times` times."""
+        """Counts how often it is applied at most: a sequence is gone through `times` times."""
         if self.times is None:
             return None
         return self.times * max(1, len(self.sequence))
 
     def actions(self, turn: int) -> tuple[Action, ...]:
-        """What is done at the `turn`-th time (from 0) that it is due."""
+        """Says what is done at the `turn`-th time (from 0) that it is due."""
         return self.sequence[turn % len(self.sequence)] if self.sequence else self.do
 
 

@@ -1,1 +1,1 @@
-"""What the verbs do: plain functions of a cluster and a request. verbs.py lists them."""
+"""Says what the verbs do: plain functions of a cluster and a request. verbs.py lists them."""

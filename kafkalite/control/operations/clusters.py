@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import kafkalite
+from kafkalite.control.answers import ClusterView, Health, Seeded, SnapshotView, VersionView
 from kafkalite.control.cluster import ControlledCluster
 from kafkalite.control.clusters import Clusters
 from kafkalite.control.operations.groups import seek_group
 from kafkalite.control.operations.state import cluster_view
 from kafkalite.control.operations.topics import create_topic, write_records
-from kafkalite.control.types import (
+from kafkalite.control.questions import (
     ClusterName,
-    ClusterView,
     CreateCluster,
     CreateTopic,
-    Health,
     Nothing,
     Seed,
-    Seeded,
     SeekGroup,
     SnapshotName,
-    SnapshotView,
-    VersionView,
     WriteRecords,
 )
 
 
 async def health(clusters: Clusters, request: Nothing) -> Health:
-    """Whether the process answers. Asks for no token."""
+    """Tells whether the process answers. Asks for no token."""
     return Health()
 
 
@@ -43,7 +39,7 @@ async def list_clusters(clusters: Clusters, request: Nothing) -> list[ClusterVie
 async def create_cluster(clusters: Clusters, request: CreateCluster) -> ClusterView:
     """A cluster of its own, on ports of its own. It serves when this is answered.
 
-    It ends when nobody is connected for `idle_end`, and with the process.
+    It ends when no client is connected for `idle_end`, and with the process.
     """
     return cluster_view(await clusters.create(request))
 
@@ -78,7 +74,9 @@ async def save_snapshot(
 async def restore_snapshot(
     clusters: Clusters, cluster: ControlledCluster, request: SnapshotName
 ) -> ClusterView:
-    """Have a cluster go on from a snapshot, at the same addresses. Groups have no members then."""
+    """Have a cluster go on from a snapshot, at the same addresses. Groups have no members
+    then.
+    """
     await clusters.restore(cluster, request.snapshot)
     return cluster_view(cluster)
 

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from kafkalite.control.answers import (
+    FaultView,
+    HitView,
+    NearMissView,
+    PresetView,
+    Released,
+    Unfired,
+)
 from kafkalite.control.cluster import ControlledCluster
 from kafkalite.control.conditions import WAITING
 from kafkalite.control.faults.book import RuleState
 from kafkalite.control.faults.presets import PRESETS
 from kafkalite.control.faults.rule import Rule
-from kafkalite.control.types import (
-    FaultName,
-    Faults,
-    FaultView,
-    HitView,
-    NearMissView,
-    Nothing,
-    PresetView,
-    Released,
-    ReleaseFault,
-    Unfired,
-)
+from kafkalite.control.questions import FaultName, Faults, Nothing, ReleaseFault
 
 
 def fault_view(state: RuleState) -> FaultView:
@@ -57,7 +54,9 @@ async def show_fault(cluster: ControlledCluster, request: FaultName) -> FaultVie
 
 
 async def add_fault(cluster: ControlledCluster, request: Rule) -> FaultView:
-    """Put a fault behind the others. It takes effect for the next request, on open connections too."""
+    """Put a fault behind the others. It takes effect for the next request, on open connections
+    too.
+    """
     return fault_view(cluster.faults.book.add(request))
 
 

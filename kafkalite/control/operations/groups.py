@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import trio
 
+from kafkalite.control.answers import CommittedView, Expired, GroupView, TransactionView
 from kafkalite.control.cluster import ControlledCluster
 from kafkalite.control.durations import seconds
 from kafkalite.control.operations.asking import ask, check, refused
 from kafkalite.control.problems import Problem, not_found
-from kafkalite.control.types import (
+from kafkalite.control.questions import (
     CommittedOffset,
-    CommittedView,
-    Expired,
     ExpireMembers,
     GroupName,
-    GroupView,
     Nothing,
     RebalanceGroup,
     SeekGroup,
     TransactionName,
-    TransactionView,
 )
 from kafkalite.control.views import (
     committed_by,
@@ -72,7 +69,9 @@ def _coordinator(cluster: ControlledCluster, group_id: str) -> int:
 
 
 async def seek_group(cluster: ControlledCluster, request: SeekGroup) -> GroupView:
-    """Set the offsets of a group that has no members. `to`: an offset, "earliest" or "latest"."""
+    """Set the offsets of a group that has no members. `to`: an offset, "earliest" or
+    "latest".
+    """
     partitions: list[OffsetCommitRequestPartition] = []
     topic = cluster.broker.services.topics.get(request.topic)
     if topic is None:
@@ -115,8 +114,9 @@ async def delete_group(cluster: ControlledCluster, request: GroupName) -> Nothin
 
 
 async def expire_members(cluster: ControlledCluster, request: ExpireMembers) -> Expired:
-    """Let members go as if nothing had been heard of them: one of them (by member id, instance id or
-    client id), or all."""
+    """Let members go as if nothing had been heard of them: one of them (by member id, instance
+    id or client id), or all.
+    """
     groups = cluster.broker.services.group_coordinator.interventions
     group = group_of(cluster.broker, request.group)
     chosen = [

@@ -6,28 +6,30 @@ import trio
 
 from kafkalite.broker import Broker
 from kafkalite.control import advance as time_passing
+from kafkalite.control.answers import (
+    Advanced,
+    ClockView,
+    ClusterView,
+    ConnectionView,
+    NodeView,
+    TopicView,
+    Waited,
+    WasReset,
+)
 from kafkalite.control.cluster import ControlledCluster
 from kafkalite.control.conditions import Sight
 from kafkalite.control.durations import milliseconds, seconds
 from kafkalite.control.problems import Problem, not_found
-from kafkalite.control.types import (
+from kafkalite.control.questions import (
     Advance,
-    Advanced,
-    ClockView,
-    ClusterView,
     ConnectionName,
-    ConnectionView,
     MoveLeader,
     NodeName,
-    NodeView,
     Nothing,
     Reset,
     Restart,
     Skew,
-    TopicView,
     Wait,
-    Waited,
-    WasReset,
 )
 from kafkalite.control.views import partition_of, topic_of, topic_view
 from kafkalite.control.waits import wait_for
@@ -57,7 +59,9 @@ def cluster_view(cluster: ControlledCluster) -> ClusterView:
 
 
 async def reset(cluster: ControlledCluster, request: Reset) -> WasReset:
-    """Begin again with nothing, at the same addresses: topics, groups, faults and time are gone."""
+    """Begin again with nothing, at the same addresses: topics, groups, faults and time are
+    gone.
+    """
     was = cluster.counts()
     began = trio.current_time()
     await cluster.reset(keep=request.keep)
@@ -237,7 +241,9 @@ async def reset_clock(cluster: ControlledCluster, request: Nothing) -> ClockView
 
 
 async def wait(cluster: ControlledCluster, request: Wait) -> Waited:
-    """Wait for a condition; if it does not come true in time, the answer says what is missing."""
+    """Wait for a condition; if it does not come true in time, the answer says what is
+    missing.
+    """
     timeout = min(seconds(request.timeout, field="timeout"), _LONGEST_WAIT_SECONDS)
     sight = Sight(
         cluster.broker,

@@ -8,24 +8,20 @@ from collections.abc import Iterator
 
 import trio
 
+from kafkalite.control.answers import Cleaned, Place, RecordView, TopicView, Written
 from kafkalite.control.cluster import ControlledCluster
 from kafkalite.control.durations import milliseconds, seconds
 from kafkalite.control.operations.asking import refused
-from kafkalite.control.types import (
-    Cleaned,
+from kafkalite.control.questions import (
     CleanTopics,
     CreateTopic,
     GapInTopic,
     LoseRecords,
     NewRecord,
     Nothing,
-    Place,
     ReadRecords,
-    RecordView,
     TopicName,
-    TopicView,
     WriteRecords,
-    Written,
 )
 from kafkalite.control.views import partition_of, topic_of, topic_view
 from kafkalite.log.open_files import FileSlice
@@ -88,7 +84,9 @@ async def lose_records(cluster: ControlledCluster, request: LoseRecords) -> Topi
 
 
 async def make_gap(cluster: ControlledCluster, request: GapInTopic) -> TopicView:
-    """Take the records from one offset to before another out, as compaction does: offsets stay."""
+    """Take the records from one offset to before another out, as compaction does: offsets
+    stay.
+    """
     partition = partition_of(cluster.broker, request.topic, request.partition)
     try:
         remove_records(partition.log, request.first, request.end)
@@ -98,7 +96,9 @@ async def make_gap(cluster: ControlledCluster, request: GapInTopic) -> TopicView
 
 
 async def clean(cluster: ControlledCluster, request: CleanTopics) -> Cleaned:
-    """Apply retention and compaction to all that is written, without waiting for any interval."""
+    """Apply retention and compaction to all that is written, without waiting for any
+    interval.
+    """
     logs = cluster.broker.services.logs.manager.logs
     before = sum(log.log_start_offset for log in logs)
     cluster.broker.background.clean_now()
@@ -110,7 +110,9 @@ async def clean(cluster: ControlledCluster, request: CleanTopics) -> Cleaned:
 
 
 async def read_records(cluster: ControlledCluster, request: ReadRecords) -> list[RecordView]:
-    """Records of a topic, the oldest first; waits until there are `count`, if `wait` is given."""
+    """Records of a topic, the oldest first; waits until there are `count`, if `wait` is
+    given.
+    """
     deadline = trio.current_time() + (0.0 if request.wait is None else seconds(request.wait))
     while True:
         topic = cluster.broker.services.topics.get(request.topic)

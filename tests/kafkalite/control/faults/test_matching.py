@@ -1,4 +1,4 @@
-"""What a request names, and which criteria it meets."""
+"""Says what a request names, and which criteria it meets."""
 
 from __future__ import annotations
 

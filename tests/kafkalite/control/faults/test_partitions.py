@@ -1,4 +1,6 @@
-"""A request is split by partitions, and its answer put together again, for each API that has them."""
+"""A request is split by partitions, and its answer put together again, for each API that has
+them.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ from kafkalite.wire.messages.produce import (
 )
 from kafkalite.wire.schema import fields_of, message_of
 
-# All APIs whose requests name partitions of topics, and whose answers say of each what became of it.
+# APIs whose requests name partitions, and whose answers say of each what became of it.
 WITH_PARTITIONS = [
     *(ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.LIST_OFFSETS, ApiKey.METADATA, ApiKey.OFFSET_COMMIT),
     *(ApiKey.OFFSET_FETCH, ApiKey.DELETE_RECORDS, ApiKey.OFFSET_FOR_LEADER_EPOCH),

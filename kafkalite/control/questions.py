@@ -1,87 +1,15 @@
-"""What the verbs take and give: plain values, for JSON and for Python alike. No broker is needed for them."""
+"""The requests of the verbs: plain values, for JSON and for Python alike. No broker is needed.
+
+Fields whose names are in a verb's path are taken from there.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeAlias
-from uuid import UUID
+from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
 from kafkalite.control.faults.rule import Duration, Rule, When
-
-
-class PartitionView(Struct, frozen=True):
-    """A partition; offsets as the log has them."""
-
-    partition: int
-    leader: int
-    leader_epoch: int
-    replicas: list[int]
-    in_sync_replicas: list[int]
-    start_offset: int
-    end_offset: int
-    last_stable_offset: int
-    size_bytes: int
-
-
-class TopicView(Struct, frozen=True):
-    """A topic with its partitions."""
-
-    name: str
-    topic_id: UUID
-    internal: bool
-    configs: dict[str, str]
-    partitions: list[PartitionView]
-
-    @property
-    def records(self) -> int:
-        """The offsets between start and end of all partitions."""
-        return sum(each.end_offset - each.start_offset for each in self.partitions)
-
-
-class MemberView(Struct, frozen=True):
-    """A member; `ready`: it has acknowledged what it is assigned."""
-
-    member_id: str
-    instance_id: str | None
-    client_id: str
-    client_host: str
-    ready: bool
-    assigned: dict[str, list[int]]
-    session_ends_in_ms: int | None
-
-
-class CommittedView(Struct, frozen=True):
-    """An offset that a group committed, and how far it is behind."""
-
-    topic: str
-    partition: int
-    offset: int
-    lag: int
-    metadata: str
-
-
-class GroupView(Struct, frozen=True):
-    """A group; `generation` is the generation id or the group epoch."""
-
-    id: str
-    type: str
-    state: str
-    generation: int
-    members: list[MemberView]
-    offsets: list[CommittedView]
-
-
-class TransactionView(Struct, frozen=True):
-    """A transactional id and its last transaction."""
-
-    id: str
-    state: str
-    producer_id: int
-    producer_epoch: int
-    timeout_ms: int
-    started_ms: int
-    partitions: list[str]
 
 
 class GroupIs(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -200,39 +128,6 @@ class Until(
     not_: Until | None = None
 
 
-class Waited(Struct, frozen=True, omit_defaults=True):
-    """What came of a wait; `because` says what is missing where it was in vain."""
-
-    met: bool
-    took_ms: int
-    seen: dict[str, Any] = {}
-    because: str = ""
-
-
-class Due(Struct, frozen=True):
-    """Something that happens, or will: when, by the cluster's clock, and what."""
-
-    at_ms: int
-    what: str
-
-
-class Advanced(Struct, kw_only=True):
-    """What a jump in time brought about."""
-
-    from_ms: int
-    now_ms: int = 0
-    fired: list[Due] = []
-    aborted: list[str] = []
-    expired_members: list[str] = []
-    kept_members: int = 0
-    deleted_segments: int = 0
-    notes: list[str] = []
-    next_due: Due | None = None
-
-
-# What verbs are asked with. Fields whose names are in a verb's path are taken from there.
-
-
 class Nothing(Struct, frozen=True, forbid_unknown_fields=True):
     """Nothing is asked, or nothing is to be said."""
 
@@ -273,12 +168,6 @@ class CleanTopics(Struct, frozen=True, forbid_unknown_fields=True):
     """All topics."""
 
 
-class Cleaned(Struct, frozen=True):
-    """By how much log start offsets have moved, in all."""
-
-    removed: int
-
-
 class ReadRecords(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Records of a topic: from an offset on, so many, committed ones only, or with some text."""
 
@@ -294,21 +183,10 @@ class ReadRecords(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
 Encoding: TypeAlias = Literal["utf-8", "base64"]
 
 
-class RecordView(Struct, frozen=True, kw_only=True):
-    """A record; `*_encoding` is "base64" for what is no UTF-8."""
-
-    partition: int
-    offset: int
-    timestamp: int
-    key: str | None
-    value: str | None
-    headers: dict[str, str | None]
-    key_encoding: str = "utf-8"
-    value_encoding: str = "utf-8"
-
-
 class NewRecord(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A record to be written, `count` times; its time in ms, or relative to the cluster's: "-7d"."""
+    """A record to be written, `count` times; its time in ms, or relative to the cluster's:
+    "-7d".
+    """
 
     value: str | None = None
     key: str | None = None
@@ -327,19 +205,6 @@ class WriteRecords(Struct, frozen=True, forbid_unknown_fields=True):
     records: list[NewRecord]
 
 
-class Place(Struct, frozen=True):
-    """A partition and an offset in it."""
-
-    partition: int
-    offset: int
-
-
-class Written(Struct, frozen=True):
-    """Where each record is."""
-
-    places: list[Place]
-
-
 class GroupName(Struct, frozen=True, forbid_unknown_fields=True):
     """A group."""
 
@@ -355,7 +220,9 @@ class CommittedOffset(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SeekGroup(Struct, frozen=True, forbid_unknown_fields=True):
-    """Where a group is to go on: an offset, "earliest" or "latest"; in all partitions unless told."""
+    """Says where a group is to go on: an offset, "earliest" or "latest"; in all partitions
+    unless told.
+    """
 
     group: str
     topic: str
@@ -370,12 +237,6 @@ class ExpireMembers(Struct, frozen=True, forbid_unknown_fields=True):
     member: str | None = None
 
 
-class Expired(Struct, frozen=True):
-    """The members that were let go."""
-
-    members: list[str]
-
-
 class RebalanceGroup(Struct, frozen=True, forbid_unknown_fields=True):
     """A group, and how often it is to rebalance."""
 
@@ -388,28 +249,6 @@ class TransactionName(Struct, frozen=True, forbid_unknown_fields=True):
     """A transactional id."""
 
     transaction: str
-
-
-class NodeView(Struct, frozen=True):
-    """A node, its address, and whether it is up."""
-
-    node: int
-    address: str
-    up: bool
-
-
-class ClusterView(Struct, frozen=True, kw_only=True):
-    """A cluster: where it is, and how much there is."""
-
-    name: str
-    bootstrap: str
-    cluster_id: str
-    nodes: list[NodeView]
-    topics: int
-    records: int
-    groups: int
-    connections: int
-    resets: int
 
 
 class ClusterName(Struct, frozen=True, forbid_unknown_fields=True):
@@ -429,18 +268,9 @@ class CreateCluster(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
 
 
 class Reset(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is to stay: "faults", "clock"."""
+    """Says what is to stay: "faults", "clock"."""
 
     keep: list[Literal["faults", "clock"]] = []
-
-
-class WasReset(Struct, frozen=True):
-    """How long it took, and what is gone."""
-
-    took_ms: float
-    topics: int
-    records: int
-    groups: int
 
 
 class Restart(Struct, frozen=True, forbid_unknown_fields=True):
@@ -463,29 +293,10 @@ class MoveLeader(Struct, frozen=True, forbid_unknown_fields=True):
     to: int
 
 
-class ConnectionView(Struct, frozen=True):
-    """An open connection."""
-
-    connection: str
-    client_id: str
-    node: int
-    listener: str
-
-
 class ConnectionName(Struct, frozen=True, forbid_unknown_fields=True):
     """A connection by its client's address and port."""
 
     connection: str
-
-
-class ClockView(Struct, frozen=True, kw_only=True):
-    """The cluster's time in ms since the epoch, and what will be due next."""
-
-    now_ms: int
-    frozen: bool
-    ahead_ms: int
-    skew_ms: int
-    due: list[Due]
 
 
 class Advance(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -498,7 +309,7 @@ class Advance(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
 
 
 class Skew(Struct, frozen=True, forbid_unknown_fields=True):
-    """How far timestamps are to be off; may be negative."""
+    """Says how far timestamps are to be off; may be negative."""
 
     by: Duration
 
@@ -522,37 +333,6 @@ class Faults(Struct, frozen=True, forbid_unknown_fields=True):
     faults: list[Rule]
 
 
-class HitView(Struct, frozen=True):
-    """One application of a fault."""
-
-    at_ms: int
-    client_id: str
-    connection: str
-    api: str
-    did: list[str]
-
-
-class NearMissView(Struct, frozen=True):
-    """A criterion that failed so often, and what was seen instead."""
-
-    criterion: str
-    count: int
-    seen: list[str]
-
-
-class FaultView(Struct, frozen=True, kw_only=True):
-    """A fault, and what became of it."""
-
-    rule: Rule
-    matched: int
-    applied: int
-    left: int | None
-    held: int
-    seed: int
-    hits: list[HitView]
-    near: list[NearMissView]
-
-
 class ReleaseFault(Struct, frozen=True, forbid_unknown_fields=True):
     """A fault that holds requests, and how many of them may go; all unless told."""
 
@@ -560,39 +340,10 @@ class ReleaseFault(Struct, frozen=True, forbid_unknown_fields=True):
     count: Annotated[int, Meta(ge=1)] | None = None
 
 
-class Released(Struct, frozen=True):
-    """How many requests were let go."""
-
-    released: int
-
-
-class Unfired(Struct, frozen=True):
-    """A sentence for each fault that was to be applied and was not."""
-
-    unfired: list[str]
-
-
-class PresetView(Struct, frozen=True):
-    """A ready-made fault."""
-
-    name: str
-    doc: str
-    parameters: list[str]
-
-
 class SnapshotName(Struct, frozen=True, forbid_unknown_fields=True):
     """A snapshot by its name."""
 
     snapshot: Annotated[str, Meta(pattern="^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
-
-
-class SnapshotView(Struct, frozen=True):
-    """A snapshot: files in all, and how many of them are links."""
-
-    snapshot: str
-    files: int
-    linked: int
-    size_bytes: int
 
 
 class SeedTopic(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -616,23 +367,3 @@ class Seed(Struct, frozen=True, forbid_unknown_fields=True):
 
     topics: list[SeedTopic] = []
     groups: list[SeedGroup] = []
-
-
-class Seeded(Struct, frozen=True):
-    """How much was made."""
-
-    topics: int
-    records: int
-    groups: int
-
-
-class Health(Struct, frozen=True):
-    """All is well."""
-
-    status: str = "ok"
-
-
-class VersionView(Struct, frozen=True):
-    """The version of kafkalite."""
-
-    version: str
