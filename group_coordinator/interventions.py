@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from kafkalite.group_coordinator.classic_group import ClassicGroup
 from kafkalite.group_coordinator.classic_protocol import ClassicProtocol
+from kafkalite.group_coordinator.consumer_group import ConsumerGroup, MemberTimers
 from kafkalite.group_coordinator.consumer_protocol import ConsumerProtocol
 from kafkalite.group_coordinator.shard import Group, Shard
 from kafkalite.group_coordinator.timers import NEVER, Timer, Timers
@@ -67,7 +68,11 @@ class Interventions:
         if isinstance(group, ClassicGroup):
             return (group.members[member_id].session,)
         timers = group.timers.get(member_id)
-        return () if timers is None else (timers.session, timers.revoke, timers.join, timers.sync)
+        if timers is None:
+            return ()
+        if isinstance(timers, MemberTimers):
+            return timers.session, timers.revoke, timers.join, timers.sync
+        return (timers.session,)
 
     def deadlines(self) -> list[Deadline]:
         """When each member's time will be up, the earliest first."""
@@ -109,16 +114,16 @@ class Interventions:
         if isinstance(group, ClassicGroup):
             self._classic.expel(group, group.members[member_id])
         else:
-            self._consumer.remove(group, [group.members[member_id]])
+            group.timers[member_id].session.expire()
 
     def rebalance(self, group: Group) -> None:
         """Begin a rebalance: all join again, or are assigned anew.
 
-        An empty group stays as it is.
+        An empty group stays as it is, and so does a share group, whose members need not agree.
         """
         if not group.members:
             return
         if isinstance(group, ClassicGroup):
             self._classic.rebalance(group)
-        else:
+        elif isinstance(group, ConsumerGroup):
             self._consumer.rebalance(group)

@@ -296,6 +296,8 @@ class OffsetRequests:
         for group_id, group in list(shard.groups.items()):
             over = expired(shard.offsets, group_id, group, now_ms, retention_ms)
             self._forget(shard, [(group_id, *key) for key in over])
+            if group.group_type == "share":
+                continue  # its offsets are elsewhere, and stay
             if group.is_empty and not any(True for _ in shard.offsets.partitions_of(group_id)):
                 self.forget_group(shard, group)
                 gone.append(group)

@@ -166,10 +166,9 @@ def _run(flags: argparse.Namespace) -> int:
     import gc
 
     gc.disable()  # what is imported stays; no need to look through it again and again
-    import trio
-
     from kafkalite.broker import Broker
     from kafkalite.config import BrokerConfig
+    from kafkalite.server.host import Host
 
     gc.freeze()
     gc.enable()
@@ -186,8 +185,10 @@ def _run(flags: argparse.Namespace) -> int:
             _remove(flags.ready_file)
             stack.callback(_remove, flags.ready_file)
         config = BrokerConfig.from_sources(flags.config, os.environ, configs)
-        broker = stack.enter_context(Broker(config, owns_loop=True))
-        trio.run(_serve, broker, flags.ready_file)
+        host = Host()
+        stack.callback(host.close)
+        broker = stack.enter_context(Broker(config, loop=host.loop))
+        host.run(_serve, broker, flags.ready_file)
     return 0
 
 

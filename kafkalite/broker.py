@@ -26,6 +26,7 @@ from kafkalite.cluster.sole_controller import SoleController
 from kafkalite.config import BrokerConfig
 from kafkalite.coordinators.group_coordinator_adapter import open_group_coordinator
 from kafkalite.coordinators.produce_transactions import open_transaction_coordinator
+from kafkalite.coordinators.share_adapter import ShareServices
 from kafkalite.log.errors import DataDirectoryInUse, InconsistentDataDirectory
 from kafkalite.log.files import FILES, Files
 from kafkalite.replica.fetch_sessions import FetchSessionCache
@@ -41,6 +42,7 @@ from kafkalite.server.listener import (
     open_listeners,
     open_node_listeners,
 )
+from kafkalite.server.loop import Loop
 from kafkalite.services import Services
 from kafkalite.wire.errors import KafkaError
 
@@ -69,7 +71,7 @@ class Broker:
         clock: Clock | None = None,
         files: Files = FILES,
         listeners: Sequence[Listener] = (),
-        owns_loop: bool = False,
+        loop: Loop | None = None,
     ) -> None:
         """Make a broker that is not open yet.
 
@@ -77,10 +79,10 @@ class Broker:
             clock: the machine's, unless given.
             files: how the disk is written to.
             listeners: bound already, in the place of those that the config asks for.
-            owns_loop: nothing else runs in this trio, so that its turns may be stretched (poller.py).
+            loop: serves the connections, if this trio is its host's guest. Else a task does.
         """
         self.config = config
-        self._owns_loop = owns_loop
+        self._loop = loop
         self.clock: Clock = SystemClock() if clock is None else clock
         self._files = files
         self.listeners: list[Listener] = list(listeners)
@@ -108,6 +110,11 @@ class Broker:
         for listener in self.listeners:
             first.setdefault(listener.node_id, listener)
         return ",".join(listener.advertised_address for listener in first.values())
+
+    @property
+    def loop(self) -> Loop:
+        """What serves the connections."""
+        return self._connections.loop
 
     def __enter__(self) -> Self:
         try:
@@ -148,7 +155,8 @@ class Broker:
         topics = Topics(cluster, logs)
         replica_moves = ReplicaMoves(config, cluster, topics, logs)
         cluster.start(self._endpoints())
-        groups = open_group_coordinator(config, cluster, topics, self.clock)
+        share = ShareServices(config, cluster, topics, now_ms)
+        groups = open_group_coordinator(config, cluster, topics, self.clock, share)
         transactions = open_transaction_coordinator(config, cluster, topics, groups, now_ms)
         self.services = Services(
             config=config,
@@ -157,14 +165,19 @@ class Broker:
             logs=logs,
             group_coordinator=groups,
             transaction_coordinator=transactions,
+            share=share,
             fetch_sessions=self._fetch_sessions,
             replica_moves=replica_moves,
             now_ms=now_ms,
         )
         self.background = Background(config, cluster, logs.manager, now_ms)
         self._gates = Gates(count=None if self.metrics is None else self.metrics.requests.count)
+        loop = self._loop
+        if loop is None:
+            loop = Loop()
+            stack.callback(loop.close)
         self._dispatcher = Dispatcher(self.services, self._gates)
-        self._connections = Connections(self._dispatcher, config, owns_loop=self._owns_loop)
+        self._connections = Connections(self._dispatcher, config, loop)
 
     def _open_metrics(self, stack: ExitStack) -> None:
         port = self.config["kafkalite.metrics.port"]
@@ -228,6 +241,7 @@ class Broker:
             nursery.start_soon(services.replica_moves.run)
             await nursery.start(services.group_coordinator.run)
             await nursery.start(services.transaction_coordinator.run)
+            nursery.start_soon(services.share.run)
             nursery.start_soon(self._connections.serve)
             nursery.start_soon(self._connections.close_idle)
             if self.metrics is not None:

@@ -38,6 +38,8 @@ from kafkalite.control.clusters import Clusters
 from kafkalite.replica.partition import Partition
 from kafkalite.replica.record_removal import remove_records
 from kafkalite.replica.topics import NewTopic
+from kafkalite.server.host import Host
+from kafkalite.server.loop import Loop
 
 T = TypeVar("T")
 
@@ -69,6 +71,7 @@ class broker(LocalKit):
         self._clusters: Clusters | None = None
         self._token: trio.lowlevel.TrioToken | None = None
         self._thread: threading.Thread | None = None
+        self._loop: Loop | None = None
         self._failure: list[BaseException] = []
         self._stack = AsyncExitStack()
         self._nursery: trio.Nursery
@@ -236,11 +239,15 @@ class broker(LocalKit):
                 started.set()
                 await self._default.ended.wait()
 
+        host = Host()
+        self._loop = host.loop
         try:
-            trio.run(run)
+            host.run(run)
         except BaseException as error:  # noqa: BLE001 - raised again where it was started
             failure.append(error)
         finally:
+            self._loop = None
+            host.close()
             started.set()
 
     # In trio, or beside asyncio
@@ -263,7 +270,7 @@ class broker(LocalKit):
             else {**self._properties, "log.dirs": str(self._data_dir)}
         )
         keeps = self._data_dir is not None or "log.dirs" in self._properties
-        default = ControlledCluster("default", config, root, keeps_directory=keeps)
+        default = ControlledCluster("default", config, root, keeps_directory=keeps, loop=self._loop)
         default.open()
         self._clusters = Clusters(default, root)
         self._nursery = await stack.enter_async_context(trio.open_nursery())

@@ -112,6 +112,18 @@ _TABLE: Final = (
     Api(ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0, 0),
     Api(ApiKey.CONSUMER_GROUP_HEARTBEAT, 0, 1),
     Api(ApiKey.CONSUMER_GROUP_DESCRIBE, 0, 1),
+    Api(ApiKey.SHARE_GROUP_HEARTBEAT, 1, 1),
+    Api(ApiKey.SHARE_GROUP_DESCRIBE, 1, 1),
+    Api(ApiKey.SHARE_FETCH, 1, 2),
+    Api(ApiKey.SHARE_ACKNOWLEDGE, 1, 2),
+    Api(ApiKey.INITIALIZE_SHARE_GROUP_STATE, 0, 0),
+    Api(ApiKey.READ_SHARE_GROUP_STATE, 0, 0),
+    Api(ApiKey.WRITE_SHARE_GROUP_STATE, 0, 1),
+    Api(ApiKey.DELETE_SHARE_GROUP_STATE, 0, 0),
+    Api(ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, 0, 1),
+    Api(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, 0, 1),
+    Api(ApiKey.ALTER_SHARE_GROUP_OFFSETS, 0, 0),
+    Api(ApiKey.DELETE_SHARE_GROUP_OFFSETS, 0, 0),
 )
 
 APIS: Final[dict[int, Api]] = {api.key: api for api in _TABLE}

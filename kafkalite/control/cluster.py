@@ -24,6 +24,7 @@ from kafkalite.config import BrokerConfig
 from kafkalite.control.clock import ClusterClock
 from kafkalite.log.files import FILES, Files, UnsyncedFiles
 from kafkalite.server.listener import Listener, open_node_listeners
+from kafkalite.server.loop import Loop
 
 if TYPE_CHECKING:
     from kafkalite.control.faults.faults import Faults
@@ -71,9 +72,16 @@ class ControlledCluster:
     """
 
     def __init__(
-        self, name: str, config: BrokerConfig, root: Path, *, keeps_directory: bool = False
+        self,
+        name: str,
+        config: BrokerConfig,
+        root: Path,
+        *,
+        keeps_directory: bool = False,
+        loop: Loop | None = None,
     ) -> None:
         self.name = name
+        self.loop = loop
         self.root = root
         self._config = config
         self._keeps_directory = keeps_directory
@@ -159,7 +167,9 @@ class ControlledCluster:
         if directory is None:
             directory = self._new_directory()
         config = self._config_for(directory)
-        broker = Broker(config, clock=clock, files=self._files, listeners=list(listeners))
+        broker = Broker(
+            config, clock=clock, files=self._files, listeners=list(listeners), loop=self.loop
+        )
         broker.__enter__()
         return _Core(broker, clock, directory)
 

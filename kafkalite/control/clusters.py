@@ -115,7 +115,7 @@ class Clusters:
             **request.configs,
         }
         try:
-            return ControlledCluster(name, BrokerConfig(configs), root)
+            return ControlledCluster(name, BrokerConfig(configs), root, loop=self._default.loop)
         except ConfigError as error:
             raise Problem("invalid_config", str(error)) from None
 

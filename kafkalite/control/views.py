@@ -20,6 +20,7 @@ from kafkalite.coordinators.transaction_coordinator.transaction import Transacti
 from kafkalite.group_coordinator.classic_group import ClassicGroup, ClassicGroupState
 from kafkalite.group_coordinator.consumer_group import ConsumerGroup
 from kafkalite.group_coordinator.shard import Group
+from kafkalite.group_coordinator.share_group import ShareGroup
 from kafkalite.replica.partition import Partition
 from kafkalite.replica.topics import Topic
 from kafkalite.wire.message_codec import parse_body
@@ -80,15 +81,18 @@ def group_of(broker: Broker, group_id: str) -> Group:
 
 def group_view(broker: Broker, group: Group) -> GroupView:
     """A group with its members and offsets as they are now."""
-    classic = isinstance(group, ClassicGroup)
+    if isinstance(group, ClassicGroup):
+        kind, generation, members = "classic", group.generation_id, _classic_members(broker, group)
+    elif isinstance(group, ConsumerGroup):
+        kind, generation, members = "consumer", group.epoch, _consumer_members(broker, group)
+    else:
+        kind, generation, members = "share", group.epoch, _share_members(broker, group)
     return GroupView(
         id=group.group_id,
-        type="classic" if classic else "consumer",
-        state=group.state.value if isinstance(group, ClassicGroup) else str(group.state.value),
-        generation=group.generation_id if isinstance(group, ClassicGroup) else group.epoch,
-        members=_classic_members(broker, group)
-        if isinstance(group, ClassicGroup)
-        else _consumer_members(broker, group),
+        type=kind,
+        state=str(group.state.value),
+        generation=generation,
+        members=members,
         offsets=committed_by(broker, group.group_id),
     )
 
@@ -137,6 +141,27 @@ def _consumer_members(broker: Broker, group: ConsumerGroup) -> list[MemberView]:
                 member.client_id,
                 member.client_host,
                 member.is_reconciled_to(group.assignment_epoch),
+                {
+                    _topic_name(broker, topic_id): sorted(partitions)
+                    for topic_id, partitions in member.assigned.items()
+                },
+                None if timers is None else _session_left_ms(broker, timers.session.deadline),
+            )
+        )
+    return views
+
+
+def _share_members(broker: Broker, group: ShareGroup) -> list[MemberView]:
+    views: list[MemberView] = []
+    for member in group.members.values():
+        timers = group.timers.get(member.member_id)
+        views.append(
+            MemberView(
+                member.member_id,
+                None,
+                member.client_id,
+                member.client_host,
+                member.member_epoch == group.assignment_epoch,
                 {
                     _topic_name(broker, topic_id): sorted(partitions)
                     for topic_id, partitions in member.assigned.items()

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from kafkalite.requests.purgatory import WakeReason, Watchers
     from kafkalite.wire.api_keys import ApiKey
     from kafkalite.wire.fields import Records
@@ -16,19 +15,24 @@ if TYPE_CHECKING:
 class CloseConnection(Exception):
     """Raised by a handler whose only answer is to hang up; its text says why.
 
-    `reset`: the client is to see a connection reset, as from a process that died.
+    `last_words` are sent before. With `reset` the client sees a connection reset (RST).
     """
 
-    def __init__(self, reason: str, *, reset: bool = False) -> None:
+    def __init__(self, reason: str, last_words: bytes = b"", *, reset: bool = False) -> None:
         super().__init__(reason)
+        self.last_words = last_words
         self.reset = reset
 
 
 class ClientConnection(Protocol):
-    """The connection of a request, as far as its handler may use it."""
+    """The connection of a request, as far as handlers may use it."""
 
     async def move_to_task(self) -> None:
-        """Move to the connection's task, where a handler may await anything."""
+        """Go on in a task. A handler awaits this before it awaits anything of trio's."""
+        ...
+
+    async def yield_turn(self) -> None:
+        """Let other connections, and trio, have their turn; then go on."""
         ...
 
     async def wait_until(
@@ -39,15 +43,23 @@ class ClientConnection(Protocol):
         *,
         answer_early: bool,
     ) -> WakeReason:
-        """Wait until `done()`, the deadline, or, if `answer_early`, the client's next request."""
+        """Wait until `done()`, the deadline (trio's clock) or, if `answer_early`, more input."""
         ...
 
-    async def send_now(self, chunks: list[Records]) -> None:
-        """Send all that is owed, and this, from the connection's task."""
+    async def send(self, chunks: list[Records]) -> None:
+        """Send at once, ahead of the response. Moves to a task. Raises OSError."""
         ...
 
     async def silence(self) -> None:
-        """Throw away what the client sends until it hangs up, or the broker stops."""
+        """Read and throw away until the client hangs up or the broker stops. Moves to a task."""
+        ...
+
+    def mute(self, until: float) -> None:
+        """Read no further request before `until` (trio's clock), once this one is answered."""
+        ...
+
+    def when_closed(self, callback: Callable[[], None]) -> None:
+        """Call `callback` once the connection is closed. It must not raise."""
         ...
 
 

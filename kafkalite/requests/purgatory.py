@@ -1,14 +1,16 @@
 """Where requests wait for something to become true: Kafka's DelayedOperationPurgatory, small.
 
-A request that cannot be answered yet parks in `wait_until`, having put itself among the watchers of
-everything that can make its condition true. Whoever changes such a thing calls `check_and_complete` on it: the
-condition is evaluated right there, and the request goes on at once, without a timer tick, when it
-holds. A change that is not enough wakes nobody.
+A request that cannot be answered yet puts itself among the watchers of everything that can make its
+condition true. Each change of such a thing ends in `check_and_complete`: the condition is evaluated
+right there, and the request goes on at once, without a timer tick, when it holds. A change that is
+not enough wakes no request.
+
+A request waits in a task (`wait_until`, here) or in the loop (suspension.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from enum import Enum
 from typing import Protocol
 
@@ -16,7 +18,7 @@ import trio
 
 
 class WakeReason(Enum):
-    """Why a parked request goes on."""
+    """Why a request that waited goes on."""
 
     DONE = "done"
     DEADLINE = "deadline"
@@ -24,15 +26,15 @@ class WakeReason(Enum):
 
 
 class Watcher(Protocol):
-    """A parked request."""
+    """A request that waits."""
 
     def try_complete(self) -> None:
-        """Go on if what was waited for is there."""
+        """Go on if the condition holds."""
         ...
 
 
 class Watchers:
-    """The requests parked on one thing (a partition, usually)."""
+    """The requests that wait for one thing (a partition, usually)."""
 
     __slots__ = ("_waiting",)
 
@@ -41,26 +43,26 @@ class Watchers:
         self._waiting: set[Watcher] | None = None
 
     def check_and_complete(self) -> None:
-        """Something changed: let every parked request look again."""
+        """Something changed: evaluate the condition of every request that waits."""
         if self._waiting:
-            for parked in tuple(self._waiting):
-                parked.try_complete()
+            for each in tuple(self._waiting):
+                each.try_complete()
 
     def __len__(self) -> int:
         return len(self._waiting or ())
 
-    def add(self, parked: Watcher) -> None:
+    def add(self, watcher: Watcher) -> None:
         if self._waiting is None:
             self._waiting = set()
-        self._waiting.add(parked)
+        self._waiting.add(watcher)
 
-    def discard(self, parked: Watcher) -> None:
+    def discard(self, watcher: Watcher) -> None:
         if self._waiting is not None:
-            self._waiting.discard(parked)
+            self._waiting.discard(watcher)
 
 
 class DelayedRequest:
-    """One request that waits in a task of its own, and what it waits for."""
+    """One request that waits in a task, and its condition."""
 
     __slots__ = ("done", "scope")
 
@@ -74,27 +76,23 @@ class DelayedRequest:
 
 
 async def wait_until(
-    done: Callable[[], bool],
-    watched: Iterable[Watchers],
-    deadline: float,
-    interrupted: Callable[[], Awaitable[object]] = trio.sleep_forever,
+    done: Callable[[], bool], watched: Iterable[Watchers], deadline: float
 ) -> WakeReason:
-    """Park until `done()`, the deadline (trio's clock), or until `interrupted` returns.
+    """Wait, in a task, until `done()` or the deadline (trio's clock): DONE or DEADLINE.
 
-    `done` is called by whatever changes `watched`, so it must be cheap and must not raise.
+    `done` is called by everything that changes what is watched, so it must be cheap and must not
+    raise.
     """
     if done():
         return WakeReason.DONE
     watched = tuple(watched)
     with trio.CancelScope(deadline=deadline) as scope:
-        parked = DelayedRequest(done, scope)
+        delayed = DelayedRequest(done, scope)
         for watchers in watched:
-            watchers.add(parked)
+            watchers.add(delayed)
         try:
-            await interrupted()
+            await trio.sleep_forever()
         finally:
             for watchers in watched:
-                watchers.discard(parked)
-    if done():
-        return WakeReason.DONE
-    return WakeReason.DEADLINE if scope.cancelled_caught else WakeReason.INTERRUPTED
+                watchers.discard(delayed)
+    return WakeReason.DONE if done() else WakeReason.DEADLINE

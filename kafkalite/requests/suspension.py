@@ -1,60 +1,65 @@
-"""How a handler stops in the middle: what it yields to the poller, and how its task goes on with it.
+"""How a request waits while its coroutine is stepped without a task.
 
-Handlers are coroutines, and the poller runs them without a task, up to the first thing that they have to
-wait for. That is one of two:
+The loop steps a response coroutine itself, up to the first thing that it has to wait for. The
+coroutine yields one of three to the loop, by the functions of this module:
 
-    NEEDS_TASK     the connection's task is to go on; there the handler may await whatever it likes
-    a SuspendedRequest    nothing is to go on until the condition holds: the poller keeps the handler as it is
+    Step.NEEDS_TASK     go on in a task, where the coroutine may await anything of trio's
+    Step.YIELDS_TURN    go on after other connections, and trio, had their turn
+    a SuspendedRequest  go on when a condition holds, at a deadline, or when more input comes
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Generator, Iterable
+from enum import Enum
 from types import coroutine
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, cast
 
 from kafkalite.requests.purgatory import WakeReason, Watchers
 from kafkalite.wire.fields import Records
 
-if TYPE_CHECKING:
-    from kafkalite.server.connection import Connection
-    from kafkalite.server.poller import Poller
-
-NEEDS_TASK: Final = object()
-
 ResponseCoroutine = Coroutine[Any, Any, list[Records]]
 
 
-class SuspendedRequest:
-    """One request that waits in the poller, and what it waits for."""
+class Step(Enum):
+    """What a coroutine asks of the loop."""
 
-    __slots__ = ("_done", "_is_over", "_poller", "answer_early", "connection", "deadline", "wake")
+    NEEDS_TASK = "go on in a task"
+    YIELDS_TURN = "go on after the others"
+
+
+class SuspendedRequest:
+    """One request that waits in the loop, and its condition.
+
+    `deadline` is in seconds of trio's clock. `resume` is called once, when the condition holds.
+    With `answer_early`, more input from the client ends the wait.
+    """
+
+    __slots__ = ("_done", "_resume", "answer_early", "deadline", "wake")
 
     def __init__(
         self,
-        connection: Connection,
-        poller: Poller,
         done: Callable[[], bool],
         deadline: float,
+        resume: Callable[[SuspendedRequest], None],
         *,
         answer_early: bool,
     ) -> None:
-        self.connection = connection
         self.deadline = deadline
         self.answer_early = answer_early
-        # Why it goes on if what it waited for is not there; None: to wait in the connection's task.
+        # The reason to go on although the condition does not hold; None: wait on in a task.
         self.wake: WakeReason | None = None
-        self._poller = poller
         self._done = done
-        self._is_over = False
+        self._resume: Callable[[SuspendedRequest], None] | None = resume
 
     def try_complete(self) -> None:
-        if not self._is_over and self._done():
-            self._is_over = True
-            self._poller.resume(self)
+        """Ask the loop to go on with the request if its condition holds."""
+        if self._resume is not None and self._done():
+            resume, self._resume = self._resume, None
+            resume(self)
 
     async def wait(self, watched: Iterable[Watchers]) -> WakeReason | None:
-        """Until the poller, or the connection's task, goes on with the handler."""
+        """Wait until the loop goes on with the coroutine; None: it went on in a task, too early."""
         if self._done():
             return WakeReason.DONE
         watched = tuple(watched)
@@ -63,15 +68,20 @@ class SuspendedRequest:
         try:
             await _stop(self)
         finally:
-            self._is_over = True
+            self._resume = None
             for watchers in watched:
                 watchers.discard(self)
         return WakeReason.DONE if self._done() else self.wake
 
 
 async def move_to_task() -> None:
-    """Go on in the connection's task."""
-    await _stop(NEEDS_TASK)
+    """Go on in a task of the connection's."""
+    await _stop(Step.NEEDS_TASK)
+
+
+async def yield_turn() -> None:
+    """Go on after others had their turn."""
+    await _stop(Step.YIELDS_TURN)
 
 
 @coroutine
@@ -80,7 +90,7 @@ def _stop(wanted: object) -> Generator[object, None, None]:
 
 
 @coroutine
-def continued(handling: ResponseCoroutine) -> Generator[Any, Any, list[Records]]:
-    """Go on with what the poller began, in the task that awaits this."""
-    generator = cast("Generator[Any, Any, list[Records]]", handling)
+def continued(response: ResponseCoroutine) -> Generator[Any, Any, list[Records]]:
+    """Go on with a coroutine, begun by the loop or not at all, in the task that awaits this."""
+    generator = cast("Generator[Any, Any, list[Records]]", response)
     return (yield from generator)

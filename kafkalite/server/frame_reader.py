@@ -20,15 +20,24 @@ from typing import Final
 from kafkalite.wire.errors import ProtocolViolation
 
 RECEIVE_BYTES: Final = 65536
-# A frame may announce far more than it ever sends: memory is committed as the bytes come in.
-_FIRST_ROOM_BYTES: Final = 4 * 1024 * 1024
-# Larger buffers are given back after their frame, or every connection would keep its largest.
-_KEEP_BELOW_BYTES: Final = 4 * 1024 * 1024
+# A frame may announce far more than it ever sends: the buffer grows with the bytes that came.
+_FIRST_ROOM_BYTES: Final = 128 * 1024
+# Larger buffers are given back after their frame, or every connection would keep its largest. A
+# Produce of the clients' default max.request.size (1 MiB) stays below.
+_KEEP_BELOW_BYTES: Final = 1280 * 1024
 
 # Parsing bytes is quicker than parsing a view, by more than it costs to copy a small frame.
 _COPY_BELOW_BYTES: Final = 4096
 
 _SIZE = Struct(">i")
+
+# A TLS record of a handshake begins with its type and version; HTTP with a method.
+_OTHER_PROTOCOLS: Final = (
+    (b"\x16\x03", "TLS"),
+    (b"GET ", "HTTP"),
+    (b"POST", "HTTP"),
+    (b"HEAD", "HTTP"),
+)
 
 
 class FrameReader:
@@ -82,9 +91,7 @@ class FrameReader:
             return None
         size: int = _SIZE.unpack_from(data, position)[0]
         if not 0 <= size <= self._max_frame_bytes:
-            raise ProtocolViolation(
-                f"a frame of {size} bytes (socket.request.max.bytes is {self._max_frame_bytes})"
-            )
+            raise ProtocolViolation(self._not_a_size(data[position : position + 4], size))
         start = position + 4
         if start + size <= len(data):
             end = self._position = start + size
@@ -92,6 +99,20 @@ class FrameReader:
         if size > RECEIVE_BYTES:
             self._start_large(size, memoryview(data)[start:])
         return None
+
+    def discard(self) -> None:
+        """Forget what was received."""
+        self._data = b""
+        self._position = 0
+        self._large = bytearray()
+        self._large_size = 0
+
+    def _not_a_size(self, received: bytes, size: int) -> str:
+        """Words for four bytes that are no size: often another protocol's first ones."""
+        for first, protocol in _OTHER_PROTOCOLS:
+            if received.startswith(first):
+                return f"{protocol} was spoken to a plaintext port"
+        return f"a frame of {size} bytes (socket.request.max.bytes is {self._max_frame_bytes})"
 
     def _start_large(self, size: int, received: memoryview) -> None:
         if len(self._large) < min(size, _FIRST_ROOM_BYTES) or len(self._large) > _KEEP_BELOW_BYTES:

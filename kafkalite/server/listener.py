@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING, Final
 import trio
 
 from kafkalite.server.connection import Connection, RequestHandler
-from kafkalite.server.poller import Poller
+from kafkalite.server.host import drive
+from kafkalite.server.loop import Loop
+from kafkalite.server.transport import PlainTransport
 
 if TYPE_CHECKING:
     from kafkalite.config import BrokerConfig
@@ -208,12 +210,10 @@ def joined(host: str, port: int) -> str:
 class Connections:
     """All connections of a broker: accepted, served, counted, closed when idle or at the end."""
 
-    def __init__(
-        self, dispatcher: RequestHandler, config: BrokerConfig, *, owns_loop: bool
-    ) -> None:
-        self._dispatcher = dispatcher
+    def __init__(self, handler: RequestHandler, config: BrokerConfig, loop: Loop) -> None:
+        self._handler = handler
         self._config = config
-        self._poller = Poller(patient=owns_loop)
+        self.loop = loop
         self._max_frame_bytes = config.integer("socket.request.max.bytes")
         # Only where somebody has set them: a size that is set is one the system no longer tunes.
         self._buffer_sizes = [
@@ -244,11 +244,20 @@ class Connections:
 
     async def serve(self) -> None:
         """Serve the connections for ever."""
-        await self._poller.run()
+        if self.loop.is_hosted:
+            await trio.sleep_forever()  # the host does
+        await drive(self.loop)
+
+    def answer_with(self, handler: RequestHandler) -> None:
+        """Let another handler answer, on connections that are open and on all that come."""
+        self._handler = handler
+        for connection in self._open:
+            connection.answer_with(handler)
 
     def close(self) -> None:
-        """After all connections are closed."""
-        self._poller.close()
+        """Close every connection that is still open."""
+        for connection in tuple(self._open):
+            connection.abort()
 
     async def accept(self, listener: Listener, nursery: trio.Nursery) -> None:
         """Accept until the listener closes; each connection becomes a task in `nursery`.
@@ -271,12 +280,13 @@ class Connections:
                     if self._is_full(listener.node_id):
                         break
                     sock, address = bound.accept()
-                    self._start(sock, address, listener, nursery)
                     # The kernel gives out the lowest number that is free.
-                    if sock.fileno() >= self._first_reserved:
+                    number = sock.fileno()
+                    self._start(sock, address, listener, nursery)
+                    if number >= self._first_reserved:
                         self._warn_exhausted("the rest of the descriptors is for files")
                         await self._full.park()
-                    elif sock.fileno() < self._first_reserved // 2:
+                    elif number < self._first_reserved // 2:
                         self._is_exhausted = False
             except BlockingIOError:
                 continue
@@ -315,13 +325,21 @@ class Connections:
             )
             sock.close()
             return
-        connection = Connection(
-            sock, (host, port), listener, self._poller, self._dispatcher, self._max_frame_bytes
-        )
-        self._open.add(connection)
         self._count_by_host[listener.node_id, host] += 1
         self._count_by_node[listener.node_id] += 1
-        nursery.start_soon(self._serve, connection)
+        connection = Connection(
+            PlainTransport.over(sock),
+            (host, port),
+            listener,
+            self.loop,
+            self._handler,
+            max_frame_bytes=self._max_frame_bytes,
+            spawn=nursery.start_soon,
+            closed=self._closed,
+        )
+        self._open.add(connection)
+        if self._stopping:
+            connection.stop()
 
     def _look_again(self) -> None:
         """max.connections may be another now."""
@@ -338,19 +356,14 @@ class Connections:
                 return int(count)
         return self._config.integer("max.connections.per.ip", node_id)
 
-    async def _serve(self, connection: Connection) -> None:
-        try:
-            if self._stopping:
-                connection.stop()
-            await connection.run()
-        finally:
-            self._open.discard(connection)
-            node_id = connection.listener.node_id
-            self._count_by_node[node_id] -= 1
-            self._count_by_host[node_id, connection.client_host] -= 1
-            self._full.unpark_all()
-            if self._stopping and not self._open:
-                self._none_left.set()
+    def _closed(self, connection: Connection) -> None:
+        self._open.discard(connection)
+        node_id = connection.listener.node_id
+        self._count_by_node[node_id] -= 1
+        self._count_by_host[node_id, connection.client_host] -= 1
+        self._full.unpark_all()
+        if self._stopping and not self._open:
+            self._none_left.set()
 
     def cut(self, node_id: int) -> None:
         """Close a node's connections without another word, as if its process had died."""

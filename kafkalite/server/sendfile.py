@@ -1,23 +1,24 @@
-"""Chunks to a socket: what lies in memory by sendmsg, what lies in a segment by sendfile(2).
+"""Chunks to a transport: memory by sendmsg(2), slices of segments by sendfile(2).
 
-The sockets are the standard library's, non-blocking; trio is only asked to wait when the kernel's
-buffer is full. A response that fits (nearly every one) costs one system call and no checkpoint. What is
-on the disk only is read by a thread first: sendfile would wait for the disk, and all clients with it.
+A response that fits (nearly every one) costs one system call and no checkpoint. Bytes that are on
+the disk only are read by a thread first: sendfile would wait for the disk, and all clients with it.
 """
 
 from __future__ import annotations
 
-import os
 import socket
 from contextlib import suppress
 from functools import partial
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import trio
 
 from kafkalite.log.open_files import FileSlice, close_slices
 from kafkalite.requests.disk_threads import in_disk_thread
 from kafkalite.wire.fields import InMemory, Records
+
+if TYPE_CHECKING:
+    from kafkalite.server.transport import Transport
 
 # The kernel takes at most this many buffers at once (IOV_MAX on Linux).
 _MAX_BUFFERS_PER_CALL = 1024
@@ -29,42 +30,44 @@ _AT_ONCE_BYTES = 1 << 20
 _JOIN_BELOW_BYTES = 16384
 
 
-async def send_chunks(sock: socket.socket, chunks: list[Records]) -> None:
+async def send_chunks(transport: Transport, chunks: list[Records]) -> None:
     """Send all chunks in order. Raises OSError.
 
     Every FileSlice among the chunks is closed, whatever happens; `chunks` is empty at the end.
     """
     try:
         while True:
-            is_cached = send_at_once(sock, chunks)
-            if not chunks:
+            is_cached = send_at_once(transport, chunks)
+            if not chunks and not transport.has_output:
                 return
-            first = chunks[0]
+            first = chunks[0] if chunks else b""
             if isinstance(first, FileSlice) and not is_cached:
-                # The disk keeps this client waiting, and nobody else.
+                # The disk keeps this client waiting, and no other.
                 await in_disk_thread(partial(first.read_ahead, _part_of(first)))
             else:
-                await trio.lowlevel.wait_writable(sock)
+                await trio.lowlevel.wait_writable(transport.fileno())
     finally:
         close_slices(chunks)
 
 
-def send_at_once(sock: socket.socket, chunks: list[Records]) -> bool:
-    """Send what goes without waiting for anything, at most some megabytes; what is left stays in `chunks`.
+def send_at_once(transport: Transport, chunks: list[Records]) -> bool:
+    """Send without waiting, at most some megabytes; the rest stays in `chunks`.
 
     False: a disk has to be waited for before the rest can be sent. Raises OSError.
     """
     left = _AT_ONCE_BYTES
     with suppress(BlockingIOError, InterruptedError):
+        if transport.has_output:
+            transport.send(b"", 0)
         while chunks and left > 0:
             first = chunks[0]
             if not isinstance(first, FileSlice):
-                _send_memory(sock, chunks)
+                _send_memory(transport, chunks)
                 continue
             part = _part_of(first)
             if not first.is_cached(part):
                 return False
-            _send_part(sock, first, part)
+            _send_part(transport, first, part)
             left -= part
             if not first.size:
                 chunks.pop(0)
@@ -76,8 +79,8 @@ def _part_of(records: FileSlice) -> int:
     return min(records.size, _PART_BYTES)
 
 
-def _send_memory(sock: socket.socket, chunks: list[Records]) -> None:
-    """Send, in one call, what of the chunks lies before the first slice; takes it away from them."""
+def _send_memory(transport: Transport, chunks: list[Records]) -> None:
+    """Send, in one call, the chunks before the first slice; takes them away."""
     buffers: list[InMemory] = []
     flags = 0
     for chunk in chunks:
@@ -87,9 +90,9 @@ def _send_memory(sock: socket.socket, chunks: list[Records]) -> None:
         buffers.append(cast(InMemory, chunk))
     total = sum(map(len, buffers))
     if len(buffers) == 1 or total <= _JOIN_BELOW_BYTES:
-        sent = sock.send(buffers[0] if len(buffers) == 1 else b"".join(buffers), flags)
+        sent = transport.send(buffers[0] if len(buffers) == 1 else b"".join(buffers), flags)
     else:
-        sent = sock.sendmsg(buffers[:_MAX_BUFFERS_PER_CALL], (), flags)
+        sent = transport.send_buffers(buffers[:_MAX_BUFFERS_PER_CALL], flags)
     chunks[: len(buffers)] = [] if sent == total else _without_first(buffers, sent)
 
 
@@ -101,10 +104,10 @@ def _without_first(buffers: list[InMemory], count: int) -> list[InMemory]:
     return []
 
 
-def _send_part(sock: socket.socket, records: FileSlice, size: int) -> None:
-    """Send the slice's first bytes, or as much of them as goes."""
+def _send_part(transport: Transport, records: FileSlice, size: int) -> None:
+    """Send the slice's first bytes, or as many of them as there is room for."""
     while size:
-        count = os.sendfile(sock.fileno(), records.fileno(), records.position, size)
+        count = transport.send_file(records.fileno(), records.position, size)
         if count == 0:
             # The length is promised already: the connection cannot be saved.
             raise OSError(f"the segment is shorter than promised: {records.size} bytes missing")

@@ -1,62 +1,118 @@
-"""One connection to a dispatcher that answers as a test wants it to."""
+"""One connection to a handler that answers as a test wants it to."""
 
 from __future__ import annotations
 
+import inspect
 import socket
 import struct
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import wraps
+from typing import Any
 
+import pytest
 import trio
 
 from kafkalite.config.listeners import Listener as ListenerConfig
 from kafkalite.requests.suspension import ResponseCoroutine
 from kafkalite.server.connection import Connection
+from kafkalite.server.host import Host, drive
 from kafkalite.server.listener import Listener
-from kafkalite.server.poller import Poller
+from kafkalite.server.loop import Loop
+from kafkalite.server.transport import PlainTransport
 from kafkalite.wire.fields import InMemory, Records
 
 LISTENER = ListenerConfig("PLAINTEXT", "localhost", 9092, "PLAINTEXT")
 
-PRODUCE = b"\0\0"  # the key of an API that never waits
-FETCH = b"\0\1"  # of one that may find out that it has to
-JOIN_GROUP = b"\0\x0b"  # and of one that is not tried at once
+PRODUCE = b"\0\0"
+FETCH = b"\0\1"
+JOIN_GROUP = b"\0\x0b"
 
-Answer = Callable[[Connection, InMemory], ResponseCoroutine]
+Answer = Callable[[Connection, InMemory], "list[Records] | ResponseCoroutine"]
 
 
 def framed(*bodies: bytes) -> bytes:
     return b"".join(struct.pack(">i", len(body)) + body for body in bodies)
 
 
-class Dispatcher:
+class Handler:
     """Answers as it is told."""
 
     def __init__(self, answer: Answer) -> None:
         self.respond = answer
 
 
-async def echo(connection: Connection, frame: InMemory) -> list[Records]:
+def echo(connection: Connection, frame: InMemory) -> list[Records]:
     return [framed(bytes(frame))]
 
 
 @asynccontextmanager
 async def connected(
-    answer: Answer = echo, *, patient: bool = False
+    answer: Answer = echo, loop: Loop | None = None
 ) -> AsyncIterator[tuple[trio.SocketStream, Connection]]:
-    """A client's stream, and the connection serving its other end."""
+    """A client's stream, and the connection serving its other end.
+
+    `loop` is the host's where the test is its guest; without one a task drives another.
+    """
     ours, theirs = socket.socketpair()
-    ours.setblocking(False)
     listener = Listener(1, LISTENER, ours, "localhost", 9092)
-    poller = Poller(patient=patient)
-    connection = Connection(ours, ("10.0.0.1", 5555), listener, poller, Dispatcher(answer), 1 << 20)
+    is_ours = loop is None
+    loop = loop or Loop()
     stream = trio.SocketStream(trio.socket.from_stdlib_socket(theirs))
     async with stream, trio.open_nursery() as nursery:
-        nursery.start_soon(poller.run)
-        nursery.start_soon(connection.run)
-        yield stream, connection
-        nursery.cancel_scope.cancel()
-    poller.close()
+        if is_ours:
+            nursery.start_soon(drive, loop)
+        connection = Connection(
+            PlainTransport.over(ours),
+            ("10.0.0.1", 5555),
+            listener,
+            loop,
+            Handler(answer),
+            max_frame_bytes=1 << 20,
+            spawn=nursery.start_soon,
+            closed=lambda _: None,
+        )
+        try:
+            yield stream, connection
+        finally:
+            connection.abort()
+            nursery.cancel_scope.cancel()
+    if is_ours:
+        loop.close()
+
+
+def hosted(test: Callable[[Loop], Awaitable[None]]) -> None:
+    """Run a test as the guest of a host, with the host's loop; raises what it raises."""
+    host = Host()
+    try:
+        host.run(test, host.loop)
+    finally:
+        host.close()
+
+
+def in_task_and_loop(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
+    """Run a test twice: the loop in a task of trio's, and trio as a guest of the loop's host.
+
+    The test's first argument, `loop`, is for `connected`.
+    """
+
+    @wraps(test)
+    def run(*args: Any, in_loop: bool, **settings: Any) -> None:
+        async def check(loop: Loop | None) -> None:
+            await test(loop, *args, **settings)
+
+        if in_loop:
+            hosted(check)
+        else:
+            trio.run(check, None)
+
+    signature = inspect.signature(test)
+    _, *others = signature.parameters.values()
+    added = inspect.Parameter("in_loop", inspect.Parameter.KEYWORD_ONLY)
+    # pytest asks what the arguments are, and whether it is a coroutine function.
+    del run.__wrapped__
+    vars(run)["__signature__"] = signature.replace(parameters=[*others, added])
+    return pytest.mark.parametrize("in_loop", [False, True], ids=["task", "loop"])(run)
 
 
 async def receive(stream: trio.SocketStream, size: int) -> bytes:

@@ -96,14 +96,16 @@ def test_cleaning_waits_for_nothing(broker: test_broker) -> None:
 
 
 def test_a_broker_in_a_thread() -> None:
-    before = set(threading.enumerate())  # of which an idle one may end meanwhile
+    before = set(threading.enumerate())
     with test_broker(nodes=2, config={"num.partitions": 3}) as running:
         running.create_topic("words")
         assert len(running.bootstrap.split(",")) == 2
         for address in running.bootstrap.split(","):
             host, _, port = address.rpartition(":")
             socket.create_connection((host, int(port))).close()
-    assert set(threading.enumerate()) <= before
+    # Trio keeps idle threads for a few seconds, for whatever needs one next.
+    left = set(threading.enumerate()) - before
+    assert [each for each in left if not each.name.startswith("Trio thread")] == []
 
 
 def test_what_is_wrong_is_raised_where_it_was_asked_for(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ class FaultyConnection(Protocol):
         """Go on in the connection's task."""
         ...
 
-    async def send_now(self, chunks: list[Records]) -> None:
+    async def send(self, chunks: list[Records]) -> None:
         """Send all that is owed, and this."""
         ...
 
@@ -316,16 +316,18 @@ class FaultGate:
             action = step.action
             if action.cut is not None:
                 data = b"".join(map(bytes_of, chunks))
-                await connection.send_now([data[: cut_at(action.cut, len(data))]])
-                raise CloseConnection(f"fault {step.state.rule.id}: cut", reset=action.reset)
+                last_words = data[: cut_at(action.cut, len(data))]
+                raise CloseConnection(
+                    f"fault {step.state.rule.id}: cut", last_words, reset=action.reset
+                )
             if action.dribble is not None:
                 data, chunks = b"".join(map(bytes_of, chunks)), []
                 size, pause = action.dribble.bytes, seconds(action.dribble.every)
                 for start in range(0, len(data), size):
-                    await connection.send_now([data[start : start + size]])
+                    await connection.send([data[start : start + size]])
                     await trio.sleep(pause)
         if chunks:
-            await connection.send_now(chunks)
+            await connection.send(chunks)
         for step in shapes:
             if step.action.throttle is not None:
                 # The answer is sent, then nothing is read for a while, as by a quota (KIP-219).

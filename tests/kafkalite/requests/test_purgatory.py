@@ -41,17 +41,6 @@ async def test_the_deadline(autojump_clock: MockClock) -> None:
     assert len(watchers) == 0
 
 
-async def test_interrupted(autojump_clock: MockClock) -> None:
-    watchers = Watchers()
-
-    async def interrupted() -> None:
-        await trio.sleep(3)
-
-    assert await wait_until(lambda: False, [watchers], 10, interrupted) is WakeReason.INTERRUPTED
-    assert trio.current_time() == 3
-    assert len(watchers) == 0
-
-
 async def test_cancelled_from_outside_leaves_nothing_behind(autojump_clock: MockClock) -> None:
     watchers = Watchers()
     with trio.move_on_after(1) as scope:

@@ -1,6 +1,6 @@
-"""A request that waits for something to become true: in the poller, or in its connection's task.
+"""A request that waits for something to become true: in the loop, or in a task.
 
-A patient poller keeps it itself, any other leaves it to the task; what the client sees is the same.
+A hosted loop keeps it itself, any other leaves it to a task; what the client sees is the same.
 """
 
 from __future__ import annotations
@@ -14,12 +14,14 @@ import trio
 from kafkalite.log.open_files import FileSlice, LogFile, OpenFiles
 from kafkalite.requests.purgatory import Watchers
 from kafkalite.server.connection import Connection
+from kafkalite.server.loop import Loop
 from kafkalite.wire.fields import InMemory, Records
 from tests.kafkalite.one_connection import (
     FETCH,
     PRODUCE,
     connected,
     framed,
+    in_task_and_loop,
     receive,
     receive_all,
 )
@@ -27,8 +29,6 @@ from tests.kafkalite.one_connection import (
 # Long enough for whatever is runnable on a busy machine; nothing waits for it to be over.
 A_WHILE = 0.05
 LONG = 60.0
-
-pytestmark = pytest.mark.parametrize("patient", [False, True], ids=["task", "poller"])
 
 
 class Shelf:
@@ -64,7 +64,7 @@ class Shelf:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Return once it is so: nobody tells, as the poller may be who makes it so."""
+    """Return once it is so: no event tells, as the loop may be what makes it so."""
     with trio.fail_after(LONG):
         while not condition():  # noqa: ASYNC110 - there is no event for it
             await trio.sleep(0.001)
@@ -75,9 +75,10 @@ async def received(stream: trio.SocketStream, *bodies: bytes) -> None:
         assert await receive(stream, len(framed(*bodies))) == framed(*bodies)
 
 
-async def test_it_goes_on_when_what_it_waits_for_is_there(patient: bool) -> None:
+@in_task_and_loop
+async def test_it_goes_on_when_what_it_waits_for_is_there(loop: Loop | None) -> None:
     shelf = Shelf()
-    async with connected(shelf.answer, patient=patient) as (stream, _):
+    async with connected(shelf.answer, loop) as (stream, _):
         for _ in range(3):
             shelf.is_full = False
             await stream.send_all(framed(FETCH))
@@ -90,17 +91,19 @@ async def test_it_goes_on_when_what_it_waits_for_is_there(patient: bool) -> None
         assert len(shelf.watchers) == 0
 
 
-async def test_it_does_not_wait_for_what_is_there(patient: bool) -> None:
+@in_task_and_loop
+async def test_it_does_not_wait_for_what_is_there(loop: Loop | None) -> None:
     shelf = Shelf()
     shelf.is_full = True
-    async with connected(shelf.answer, patient=patient) as (stream, _):
+    async with connected(shelf.answer, loop) as (stream, _):
         await stream.send_all(framed(FETCH, FETCH, PRODUCE))
         await received(stream, b"DONE", b"DONE", PRODUCE)
 
 
-async def test_its_time_is_up(patient: bool) -> None:
+@in_task_and_loop
+async def test_its_time_is_up(loop: Loop | None) -> None:
     shelf = Shelf(seconds=A_WHILE)
-    async with connected(shelf.answer, patient=patient) as (stream, _):
+    async with connected(shelf.answer, loop) as (stream, _):
         for _ in range(3):
             began = trio.current_time()
             await stream.send_all(framed(FETCH))
@@ -118,9 +121,10 @@ async def test_its_time_is_up(patient: bool) -> None:
         await received(stream, b"DONE")
 
 
-async def test_more_from_the_client_interrupts_it(patient: bool) -> None:
+@in_task_and_loop
+async def test_more_from_the_client_interrupts_it(loop: Loop | None) -> None:
     shelf = Shelf()
-    async with connected(shelf.answer, patient=patient) as (stream, _):
+    async with connected(shelf.answer, loop) as (stream, _):
         await stream.send_all(framed(FETCH))
         await shelf.parked()
         await stream.send_all(framed(PRODUCE, FETCH))
@@ -130,16 +134,18 @@ async def test_more_from_the_client_interrupts_it(patient: bool) -> None:
         await received(stream, b"DONE")
 
 
-async def test_it_is_not_begun_when_more_came_with_it(patient: bool) -> None:
+@in_task_and_loop
+async def test_it_is_not_begun_when_more_came_with_it(loop: Loop | None) -> None:
     shelf = Shelf()
-    async with connected(shelf.answer, patient=patient) as (stream, _):
+    async with connected(shelf.answer, loop) as (stream, _):
         await stream.send_all(framed(FETCH, PRODUCE))
         await received(stream, b"INTERRUPTED", PRODUCE)
 
 
-async def test_more_from_the_client_waits_where_it_is_told_to(patient: bool) -> None:
+@in_task_and_loop
+async def test_more_from_the_client_waits_where_it_is_told_to(loop: Loop | None) -> None:
     shelf = Shelf(answer_early=False)
-    async with connected(shelf.answer, patient=patient) as (stream, _):
+    async with connected(shelf.answer, loop) as (stream, _):
         await stream.send_all(framed(FETCH, PRODUCE + b"1"))
         await shelf.parked()
         await stream.send_all(framed(PRODUCE + b"2"))
@@ -155,9 +161,10 @@ async def test_more_from_the_client_waits_where_it_is_told_to(patient: bool) -> 
 
 @pytest.mark.parametrize("answer_early", [False, True])
 @pytest.mark.parametrize("more", [b"", framed(PRODUCE)])
-async def test_stopping_ends_it(patient: bool, answer_early: bool, more: bytes) -> None:
+@in_task_and_loop
+async def test_stopping_ends_it(loop: Loop | None, answer_early: bool, more: bytes) -> None:
     shelf = Shelf(answer_early=answer_early)
-    async with connected(shelf.answer, patient=patient) as (stream, connection):
+    async with connected(shelf.answer, loop) as (stream, connection):
         await stream.send_all(framed(FETCH))
         await shelf.parked()
         if more and not answer_early:
@@ -167,18 +174,20 @@ async def test_stopping_ends_it(patient: bool, answer_early: bool, more: bytes) 
         await received(stream, b"INTERRUPTED")
 
 
-async def test_a_client_that_goes_leaves_nothing(patient: bool) -> None:
+@in_task_and_loop
+async def test_a_client_that_goes_leaves_nothing(loop: Loop | None) -> None:
     shelf = Shelf()
-    async with connected(shelf.answer, patient=patient) as (stream, _):
+    async with connected(shelf.answer, loop) as (stream, _):
         await stream.send_all(framed(FETCH))
         await shelf.parked()
         await stream.aclose()
         await until(lambda: len(shelf.watchers) == 0)
 
 
-async def test_cutting_it_off_leaves_nothing(patient: bool) -> None:
+@in_task_and_loop
+async def test_cutting_it_off_leaves_nothing(loop: Loop | None) -> None:
     shelf = Shelf()
-    async with connected(shelf.answer, patient=patient) as (stream, connection):
+    async with connected(shelf.answer, loop) as (stream, connection):
         await stream.send_all(framed(FETCH))
         await shelf.parked()
         shelf.fill()
@@ -188,7 +197,8 @@ async def test_cutting_it_off_leaves_nothing(patient: bool) -> None:
         assert len(shelf.watchers) == 0
 
 
-async def test_it_waits_behind_an_answer_that_the_client_does_not_take(patient: bool) -> None:
+@in_task_and_loop
+async def test_it_waits_behind_an_answer_that_the_client_does_not_take(loop: Loop | None) -> None:
     shelf = Shelf()
     large = PRODUCE + bytes(900_000)
 
@@ -197,7 +207,7 @@ async def test_it_waits_behind_an_answer_that_the_client_does_not_take(patient: 
             return [framed(large)]
         return await shelf.answer(connection, frame)
 
-    async with connected(answer, patient=patient) as (stream, _):
+    async with connected(answer, loop) as (stream, _):
         await stream.send_all(framed(PRODUCE))
         await trio.sleep(A_WHILE)
         await received(stream, large)
@@ -209,8 +219,9 @@ async def test_it_waits_behind_an_answer_that_the_client_does_not_take(patient: 
         await received(stream, b"DONE")
 
 
+@in_task_and_loop
 async def test_it_moves_to_the_task_when_an_answer_before_it_is_on_the_disk_only(
-    patient: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    loop: Loop | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shelf = Shelf()
     path = tmp_path / "segment"
@@ -225,7 +236,7 @@ async def test_it_moves_to_the_task_when_an_answer_before_it_is_on_the_disk_only
 
     is_cached = iter([False])
     monkeypatch.setattr(FileSlice, "is_cached", lambda *_: next(is_cached, True))
-    async with connected(answer, patient=patient) as (stream, _):
+    async with connected(answer, loop) as (stream, _):
         # What comes with it would interrupt it; so it comes while the answer is not yet sent.
         shelf.answer_early = False
         await stream.send_all(framed(PRODUCE, FETCH))

@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import logging
-import select
 import socket
 import struct
-import time
+from math import inf
 from pathlib import Path
 from typing import Any
 
 import pytest
 import trio
 import trio.lowlevel
-from trio.testing import MockClock, wait_all_tasks_blocked
+from trio.testing import wait_all_tasks_blocked
 
 from kafkalite.log.open_files import FileSlice, LogFile, OpenFiles
 from kafkalite.requests.context import CloseConnection
 from kafkalite.server.connection import Connection
-from kafkalite.server.trio_epoll import trio_epoll
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.errors import ProtocolViolation
 from kafkalite.wire.fields import InMemory, Records
 from kafkalite.wire.messages.api_versions import ApiVersionsRequest
 from tests.kafkalite.one_connection import (
     FETCH,
-    JOIN_GROUP,
     PRODUCE,
     connected,
     framed,
@@ -51,51 +48,9 @@ async def test_answers_larger_than_the_client_takes_at_once_keep_their_order() -
         await stream.send_all(framed(*requests))
         await wait_all_tasks_blocked()
         assert await receive(stream, len(expected)) == expected
-        # And then the poller serves again.
+        # And then the loop serves again.
         await stream.send_all(framed(PRODUCE))
         assert await receive(stream, 4 + 100_000) == framed(PRODUCE * 50_000)
-
-
-async def test_a_handler_must_not_wait_before_it_has_its_own_task(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    async def answer(connection: Connection, frame: InMemory) -> list[Records]:
-        await trio.sleep(1)
-        return []
-
-    async with connected(answer) as (stream, _):
-        await stream.send_all(framed(PRODUCE))
-        assert await receive_all(stream) == b""
-    assert "outside of its own task" in caplog.text
-
-
-async def test_a_handler_waits_in_its_move_to_task() -> None:
-    async def answer(connection: Connection, frame: InMemory) -> list[Records]:
-        await connection.move_to_task()
-        await trio.sleep(0.001)
-        return [framed(bytes(frame))]
-
-    async with connected(answer) as (stream, _):
-        await stream.send_all(framed(JOIN_GROUP, JOIN_GROUP))
-        assert await receive(stream, 12) == framed(JOIN_GROUP, JOIN_GROUP)
-
-
-async def test_a_handler_goes_on_in_the_connection_s_task() -> None:
-    tasks: list[trio.lowlevel.Task] = []
-
-    async def answer(connection: Connection, frame: InMemory) -> list[Records]:
-        tasks.append(trio.lowlevel.current_task())
-        await connection.move_to_task()
-        tasks.append(trio.lowlevel.current_task())
-        await trio.lowlevel.checkpoint()
-        return [framed(bytes(frame))]
-
-    async with connected(answer) as (stream, _):
-        # The second is begun by the connection's task, which is at work already.
-        await stream.send_all(framed(FETCH, FETCH))
-        assert await receive(stream, 12) == framed(FETCH, FETCH)
-    assert tasks[0] is not tasks[1]
-    assert tasks[1] is tasks[2] is tasks[3]
 
 
 async def test_a_handler_that_is_never_continued_is_closed() -> None:
@@ -144,89 +99,6 @@ async def test_a_segment_shorter_than_promised_ends_the_connection(tmp_path: Pat
     file.close()
 
 
-async def test_a_patient_poller_lets_others_run() -> None:
-    """A client in the same loop, and a task with a timer, while requests keep coming."""
-    beats = 0
-
-    async def beat() -> None:
-        nonlocal beats
-        while True:
-            await trio.sleep(0.001)
-            beats += 1
-
-    async with connected(patient=True) as (stream, _), trio.open_nursery() as nursery:
-        nursery.start_soon(beat)
-        with trio.fail_after(10):
-            while beats < 10:
-                await stream.send_all(framed(PRODUCE))
-                assert await receive(stream, 6) == framed(PRODUCE)
-        nursery.cancel_scope.cancel()
-
-
-async def test_a_patient_poller_sleeps_until_somebody_is_to_run() -> None:
-    """Timers, threads, other sockets, and tasks that an answer makes runnable: none of them is late."""
-    asked = trio.Event()
-    slept: list[float] = []
-
-    async def answer(connection: Connection, frame: InMemory) -> list[Records]:
-        asked.set()
-        return [framed(bytes(frame))]
-
-    async def sleep(seconds: float) -> None:
-        began = trio.current_time()
-        await trio.sleep(seconds)
-        slept.append(trio.current_time() - began - seconds)
-
-    async with connected(answer, patient=True) as (stream, _):
-        with trio.fail_after(20):
-            async with trio.open_nursery() as nursery:
-                for number in range(20):
-                    nursery.start_soon(sleep, number / 50)
-            for _ in range(20):
-                began = trio.current_time()
-                await trio.to_thread.run_sync(time.sleep, 0.01)
-                slept.append(trio.current_time() - began - 0.01)
-                await trio.sleep(0.001)
-            await stream.send_all(framed(PRODUCE))
-            await asked.wait()
-            assert await receive(stream, 6) == framed(PRODUCE)
-    # A poller that did not know of them would sleep for a minute.
-    assert max(slept) < 5
-
-
-async def test_a_patient_poller_knows_of_a_deadline_that_an_answer_brings_forward() -> None:
-    with trio.CancelScope(deadline=trio.current_time() + 3600) as scope:
-
-        async def answer(connection: Connection, frame: InMemory) -> list[Records]:
-            scope.deadline = trio.current_time() + 0.02
-            return [framed(bytes(frame))]
-
-        async with connected(answer, patient=True) as (stream, _):
-            with trio.fail_after(20):
-                await stream.send_all(framed(PRODUCE))
-                assert await receive(stream, 6) == framed(PRODUCE)
-                await trio.sleep_forever()
-    assert scope.cancelled_caught
-
-
-async def test_trio_s_descriptor_is_found() -> None:
-    """With the trio that is installed a patient poller can be patient."""
-    descriptor = trio_epoll()
-    assert descriptor is not None
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-
-        async def wait() -> None:
-            await trio.lowlevel.wait_readable(ours)
-
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(wait)
-            await wait_all_tasks_blocked()
-            assert not select.select([descriptor], [], [], 0)[0]
-            theirs.send(b"x")
-            assert select.select([descriptor], [], [], 0)[0]
-
-
 async def test_a_large_frame_between_small_ones() -> None:
     sent = framed(PRODUCE + b"a", PRODUCE + bytes(300_000), FETCH + b"b")
     async with connected() as (stream, _), trio.open_nursery() as nursery:
@@ -241,38 +113,6 @@ async def test_no_answer_to_what_needs_none() -> None:
     async with connected(answer) as (stream, _):
         await stream.send_all(framed(PRODUCE, FETCH))
         assert await receive(stream, 6) == framed(FETCH)
-
-
-async def test_a_parked_request_ends_when_the_next_one_is_readable(
-    autojump_clock: MockClock,
-) -> None:
-    parked = trio.Event()
-
-    async def answer(connection: Connection, frame: InMemory) -> list[Records]:
-        if bytes(frame) == FETCH:
-            await connection.move_to_task()
-            parked.set()
-            await connection.more_input()
-        return [framed(bytes(frame))]
-
-    async with connected(answer) as (stream, _):
-        await stream.send_all(framed(FETCH))
-        await parked.wait()
-        await wait_all_tasks_blocked()
-        await stream.send_all(framed(PRODUCE))
-        assert await receive(stream, 12) == framed(FETCH, PRODUCE)
-
-
-async def test_a_request_does_not_park_when_the_next_one_came_with_it() -> None:
-    async def answer(connection: Connection, frame: InMemory) -> list[Records]:
-        if bytes(frame) == FETCH:
-            await connection.move_to_task()
-            await connection.more_input()
-        return [framed(bytes(frame))]
-
-    async with connected(answer) as (stream, _):
-        await stream.send_all(framed(FETCH, PRODUCE))
-        assert await receive(stream, 12) == framed(FETCH, PRODUCE)
 
 
 async def test_earlier_answers_do_not_wait_for_a_parked_request() -> None:
@@ -411,8 +251,7 @@ async def test_stopping_answers_what_is_in_flight_first() -> None:
 
 async def test_stopping_ends_an_idle_connection_and_a_parked_request() -> None:
     async def answer(connection: Connection, frame: InMemory) -> list[Records]:
-        await connection.move_to_task()
-        await connection.more_input()
+        await connection.wait_until(lambda: False, [], inf, answer_early=True)
         return [framed(bytes(frame))]
 
     async with connected() as (stream, connection):
@@ -436,5 +275,5 @@ async def test_sizes_of_socket_buffers(connect: Any, size: int | None, is_set: b
         (connection,) = b._running._connections._open
         for option in names.values():
             # Linux doubles what it is told, for its own bookkeeping.
-            found = connection._socket.getsockopt(socket.SOL_SOCKET, option)
+            found = connection._transport.getsockopt(socket.SOL_SOCKET, option)
             assert (found == 40_000) is is_set

@@ -1,0 +1,128 @@
+"""Drivers of the loop: trio as a guest of it, or the loop in a task of somebody's trio.
+
+`Host.run` takes the place of `trio.run`. The host waits in epoll for sockets and for whatever trio
+wants to be done, which trio says through an eventfd; between two turns of the loop it does that:
+one step of each task that can go on. Nothing of trio's runs during a turn, so that no handler can
+put a task to sleep that is not its own.
+
+Inside a trio that is not ours, `drive` does the same from a task. There each coroutine of a handler
+gets a task from its beginning, as the loop's own must never sleep with it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from math import inf
+from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple
+
+import trio
+
+from kafkalite.server.loop import Interest, Loop
+
+if TYPE_CHECKING:
+    from outcome import Outcome
+
+    from kafkalite.requests.suspension import SuspendedRequest
+
+T = TypeVar("T")
+Args = TypeVarTuple("Args")
+
+_LONGEST_SLEEP_SECONDS = 3600.0
+
+
+class Host:
+    """One loop, and trio as its guest."""
+
+    def __init__(self) -> None:
+        self.loop = Loop(is_hosted=True)
+        self._waker = _Waker()
+        self._wanted: deque[Callable[[], object]] = deque()
+        self._outcome: Outcome[Any] | None = None
+
+    @trio.lowlevel.enable_ki_protection
+    def run(
+        self,
+        function: Callable[[*Args], Awaitable[T]],
+        *args: *Args,
+        clock: trio.abc.Clock | None = None,
+        instruments: Sequence[trio.abc.Instrument] = (),
+    ) -> T:
+        """As trio.run. Raises what the function raises."""
+        loop, wanted = self.loop, self._wanted
+        loop.watch(self._waker.fileno, self._waker, Interest.INPUT)
+        trio.lowlevel.start_guest_run(
+            function,
+            *args,
+            run_sync_soon_threadsafe=self._want_from_thread,
+            run_sync_soon_not_threadsafe=wanted.append,
+            done_callback=self._done,
+            clock=clock,
+            instruments=(loop.watchdog, *instruments),
+        )
+        while self._outcome is None:
+            for _ in range(len(wanted)):
+                wanted.popleft()()
+            if self._outcome is None:
+                loop.turn(loop.poll(self._seconds_to_sleep()))
+        result: T = self._outcome.unwrap()
+        return result
+
+    def close(self) -> None:
+        """After `run`, and after everything that watches something."""
+        self.loop.close()
+        self._waker.close()
+
+    def _seconds_to_sleep(self) -> float:
+        loop = self.loop
+        if self._wanted or loop.is_busy:
+            return 0
+        deadline = loop.next_deadline
+        if deadline == inf:
+            return _LONGEST_SLEEP_SECONDS
+        return min(max(deadline - trio.current_time(), 0), _LONGEST_SLEEP_SECONDS)
+
+    def _want_from_thread(self, function: Callable[[], object]) -> None:
+        self._wanted.append(function)
+        self._waker.wake()
+
+    def _done(self, outcome: Outcome[Any]) -> None:
+        self._outcome = outcome
+
+
+class _Waker:
+    """An eventfd, which ends the sleep of a loop from any thread."""
+
+    last_key = -1
+
+    def __init__(self) -> None:
+        self.fileno = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+
+    def wake(self) -> None:
+        os.eventfd_write(self.fileno, 1)
+
+    def ready(self, now: float) -> bool:
+        os.eventfd_read(self.fileno)
+        return False
+
+    def resume(self, suspended: SuspendedRequest | None) -> bool:
+        return False
+
+    def send_responses(self) -> None:
+        """There is nothing to send."""
+
+    def close(self) -> None:
+        os.close(self.fileno)
+
+
+async def drive(loop: Loop) -> None:
+    """Let a loop that is not hosted take its turns in this task, for ever."""
+    while True:
+        if loop.is_busy:
+            await trio.lowlevel.checkpoint()
+        else:
+            with trio.CancelScope(deadline=loop.next_deadline) as nap:
+                loop.wake = nap.cancel
+                await trio.lowlevel.wait_readable(loop.fileno())
+        loop.turn(loop.poll(0))

@@ -1,0 +1,177 @@
+"""The loop that serves connections: one epoll, deadlines, and requests that need not wait longer.
+
+Most requests never wait for anything; they are received, answered and sent right here, one
+connection after the other, without a task. `turn` is one round of that. Its driver is in host.py.
+"""
+
+from __future__ import annotations
+
+import select
+from collections import deque
+from collections.abc import Callable, Sequence
+from enum import IntEnum
+from math import inf
+from time import perf_counter
+from typing import Final, Protocol
+
+import trio
+
+from kafkalite.group_coordinator.timers import Timer, Timers
+from kafkalite.requests.suspension import SuspendedRequest
+from kafkalite.server.watchdog import Watchdog
+from kafkalite.wire.api_keys import ApiKey
+
+if not hasattr(select, "epoll"):  # pragma: no cover
+    raise ImportError("kafkalite's broker needs Linux: this system has no epoll")
+
+# Connections that are asked for at once.
+_READY_AT_ONCE: Final = 64
+# Connections answered before the responses are sent.
+_SENT_AT_ONCE: Final = 16
+# How long connections are served before trio's tasks and deadlines have their turn.
+_TURN_SECONDS: Final = 0.002
+
+
+class Interest(IntEnum):
+    """What is to be told about a socket: epoll's masks. A hang-up is told with any but NOTHING."""
+
+    NOTHING = 0
+    INPUT = select.EPOLLIN
+    ROOM = select.EPOLLOUT
+
+
+class Watched(Protocol):
+    """A socket's owner; see connection.py."""
+
+    def ready(self, now: float) -> bool: ...
+
+    def resume(self, suspended: SuspendedRequest | None) -> bool: ...
+
+    def send_responses(self) -> None: ...
+
+    @property
+    def last_key(self) -> int: ...
+
+
+class Loop:
+    """Serves the connections that watch something.
+
+    `is_hosted`: no task of trio's is running during a turn, so that coroutines can be stepped. A
+    handler that awaits a trio primitive there hears that it is not in a task, and nothing else
+    happens; inside of a task it would put that task to sleep.
+    """
+
+    def __init__(self, *, is_hosted: bool = False) -> None:
+        self.is_hosted = is_hosted
+        self.watchdog = Watchdog()
+        # When others are to have their turn, in seconds of perf_counter.
+        self.turn_ends = inf
+        # Called when there is something to do before the next socket is ready.
+        self.wake: Callable[[], None] = _nothing
+        self._epoll = select.epoll()
+        self._watched: dict[int, Watched] = {}
+        self._unserved: Sequence[tuple[int, int]] = ()
+        self._resumed: deque[tuple[Watched, SuspendedRequest | None]] = deque()
+        self._timers = Timers(trio.current_time, lambda: self.wake())
+
+    def fileno(self) -> int:
+        """Readable when a socket is ready."""
+        return self._epoll.fileno()
+
+    @property
+    def longest_turn_seconds(self) -> float:
+        """The longest time for which anything held the loop; `watchdog` says what it was."""
+        return self.watchdog.longest_seconds
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether there is something to do now, whatever the sockets say."""
+        return bool(self._resumed or self._unserved)
+
+    @property
+    def next_deadline(self) -> float:
+        """When there is something to do at the latest, on trio's clock."""
+        return self._timers.next_time()
+
+    def watch(self, fileno: int, watched: Watched, interest: Interest) -> None:
+        """Call `watched.ready` whenever `interest` is given, instead of what was asked before."""
+        if interest is Interest.NOTHING:
+            if self._watched.pop(fileno, None) is not None:
+                self._epoll.unregister(fileno)
+        elif fileno in self._watched:
+            self._epoll.modify(fileno, interest)
+        else:
+            self._epoll.register(fileno, interest)
+            self._watched[fileno] = watched
+
+    def resume(self, watched: Watched, suspended: SuspendedRequest | None) -> None:
+        """Call `watched.resume(suspended)` soon."""
+        self._resumed.append((watched, suspended))
+        self.wake()
+
+    def set_timer(self, timer: Timer, deadline: float) -> None:
+        """Let a timer expire at `deadline`, on trio's clock, and at no other time."""
+        self._timers.set(timer, deadline - trio.current_time())
+
+    def poll(self, seconds: float) -> Sequence[tuple[int, int]]:
+        """Wait for sockets that are ready, for a `turn`; no longer than `seconds`."""
+        if self._unserved:
+            ready, self._unserved = self._unserved, ()
+            return ready
+        return self._epoll.poll(seconds, _READY_AT_ONCE)
+
+    def turn(self, ready: Sequence[tuple[int, int]]) -> None:
+        """Serve what is ready and what is due, but not for much longer than a turn may take.
+
+        The rest is left to the next turn. Responses are sent a few at a time: a client that sleeps
+        on another core is woken by the first, which costs more than the request; for the next of
+        its responses it is awake still, if they come soon enough.
+        """
+        self.watchdog.begin()
+        now = trio.current_time()
+        self.turn_ends = turn_ends = perf_counter() + _TURN_SECONDS
+        answered: list[Watched] = []
+        last: Watched | None = None
+        for index, (fileno, _) in enumerate(ready):
+            last = self._watched.get(fileno)
+            if last is not None and last.ready(now):
+                answered.append(last)
+                if len(answered) == _SENT_AT_ONCE:
+                    _send(answered)
+            if perf_counter() > turn_ends:
+                self._unserved = ready[index + 1 :]
+                break
+        if self._timers.next_time() <= now:
+            self._timers.expire_due()
+        for _ in range(len(self._resumed)):
+            last, suspended = self._resumed.popleft()
+            if last.resume(suspended):
+                answered.append(last)
+                if len(answered) == _SENT_AT_ONCE:
+                    _send(answered)
+            if perf_counter() > turn_ends:
+                break
+        _send(answered)
+        self.watchdog.end(lambda: _name(last))
+
+    def close(self) -> None:
+        self._epoll.close()
+
+
+def _send(answered: list[Watched]) -> None:
+    for connection in answered:
+        connection.send_responses()
+    answered.clear()
+
+
+def _name(connection: Watched | None) -> str:
+    if connection is None:
+        return "the loop itself"
+    try:
+        return f"{connection}, {ApiKey(connection.last_key).name}"
+    except ValueError:
+        return f"{connection}, API key {connection.last_key}"
+
+
+def _nothing() -> None:
+    """There is no need to wake anything."""
