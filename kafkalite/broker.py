@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Final, Self
 
 import trio
 
+from kafkalite.apis import Api, Handler
 from kafkalite.background import Background
 from kafkalite.clock import Clock, SystemClock
-from kafkalite.cluster.cluster import Endpoint
+from kafkalite.cluster.cluster import Cluster, Endpoint
 from kafkalite.cluster.metadata_log import MetadataLog, MetadataLogConfig
 from kafkalite.cluster.sole_controller import SoleController
 from kafkalite.config import BrokerConfig
@@ -54,7 +55,7 @@ logger = logging.getLogger(__name__)
 # What is in flight when the broker stops has this long to be answered.
 _STOP_PATIENCE_SECONDS: Final = 5.0
 # As RegisterBrokerRecord numbers them (Kafka's SecurityProtocol).
-_SECURITY_PROTOCOLS: Final = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
+SECURITY_PROTOCOLS: Final = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 
 
 class Broker:
@@ -155,6 +156,19 @@ class Broker:
         topics = Topics(cluster, logs)
         replica_moves = ReplicaMoves(config, cluster, topics, logs)
         cluster.start(self._endpoints())
+        self._put_together(stack, cluster, topics, logs, replica_moves)
+
+    def _put_together(
+        self,
+        stack: ExitStack,
+        cluster: Cluster,
+        topics: Topics,
+        logs: PartitionLogs,
+        replica_moves: ReplicaMoves,
+        forward: Callable[[Api], Handler] | None = None,
+    ) -> None:
+        """Coordinators, services, jobs, dispatch. `forward`: for what others decide."""
+        config, now_ms = self.config, self.clock.now_ms
         share = ShareServices(config, cluster, topics, now_ms)
         groups = open_group_coordinator(config, cluster, topics, self.clock, share)
         transactions = open_transaction_coordinator(config, cluster, topics, groups, now_ms)
@@ -176,7 +190,7 @@ class Broker:
         if loop is None:
             loop = Loop()
             stack.callback(loop.close)
-        self._dispatcher = Dispatcher(self.services, self._gates)
+        self._dispatcher = Dispatcher(self.services, self._gates, forward)
         self._connections = Connections(self._dispatcher, config, loop)
 
     def _open_metrics(self, stack: ExitStack) -> None:
@@ -221,7 +235,7 @@ class Broker:
             endpoints.setdefault(listener.node_id, {})[listener.name] = Endpoint(
                 listener.advertised_host,
                 listener.advertised_port,
-                _SECURITY_PROTOCOLS[listener.config.security_protocol],
+                SECURITY_PROTOCOLS[listener.config.security_protocol],
             )
         return endpoints
 
@@ -229,12 +243,12 @@ class Broker:
         """Serve clients until `stop`; has started when they can connect."""
         try:
             with self._life:
-                await self._live(task_status)
+                await self._serve_until_stopped(task_status)
         finally:
             self._connections.close()
             self.stopped.set()
 
-    async def _live(self, task_status: trio.TaskStatus[None]) -> None:
+    async def _serve_until_stopped(self, task_status: trio.TaskStatus[None]) -> None:
         services = self.services
         async with trio.open_nursery() as nursery:
             self.background.start(nursery)

@@ -99,6 +99,25 @@ class BuilderWriter:
         """What a struct is assigned to before `struct` writes it."""
         return f"o{depth}"
 
+    def tagged(self, field: Field, value: str) -> None:
+        """Adds a tag, the size of a field and the field to `tags`."""
+        tag = unsigned_varint(field.tag or 0)
+        if isinstance(field.element, FieldType) and field.shape is Shape.ONE:
+            if field.element.name == "uuid":
+                self.write(f"tags.append({tag + bytes([16])!r} + {value}.bytes)")
+                return
+            if field.element.name in FORMATS:
+                format_, size = FORMATS[field.element.name]
+                packed = self.packing([(format_, value)])
+                self.write(f"tags.append({tag + bytes([size])!r} + {packed})")
+                return
+        self.write("parts = []")
+        self.write("add = parts.append")
+        self.field(field, value, 0)
+        self.end_run()
+        self.write('body = b"".join(parts)')
+        self.write(f"tags.append({tag!r} + unsigned_varint(len(body)) + body)")
+
     def source(self, class_: type[Any]) -> str:
         """The source of a builder."""
         self.struct(class_, 0)
@@ -261,14 +280,7 @@ class BuilderWriter:
             value = self.value_of(field, 0)
             self.write(f"if {self.differs(field, value)}:")
             self.indent = 2
-            self.write("parts = []")
-            self.write("add = parts.append")
-            self.field(field, value, 0)
-            self.end_run()
-            self.write('body = b"".join(parts)')
-            self.write(
-                f"tags.append(unsigned_varint({field.tag}) + unsigned_varint(len(body)) + body)"
-            )
+            self.tagged(field, value)
             self.indent = 1
         self.write("put(unsigned_varint(len(tags)))")
         self.write('put(b"".join(tags))')

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 
-async def handle(
+def handle(
     services: Services, context: RequestContext, request: ConsumerGroupHeartbeatRequest
 ) -> ConsumerGroupHeartbeatResponse:
-    response = await services.group_coordinator.consumer_group_heartbeat(context, request)
+    response = services.group_coordinator.consumer_group_heartbeat(context, request)
     context.heard_of(request.group_id, response.member_id)
     return response

@@ -105,7 +105,6 @@ class Connection:
         spawn: Callable[[Callable[[], Awaitable[object]]], object],
         closed: Callable[[Connection], None],
     ) -> None:
-        self._when_closed: list[Callable[[], None]] = []
         self.client_host, self.client_port = address
         self.listener = listener
         self.context = RequestContext(
@@ -130,6 +129,7 @@ class Connection:
         self._interest = Interest.NOTHING
         self._spawn: Callable[[Callable[[], Awaitable[object]]], object] | None = spawn
         self._closed: Callable[[Connection], None] | None = closed
+        self._when_closed: tuple[Callable[[], None], ...] = ()
         # The deadline of a request that waits, or of a throttled client.
         self._timer: Timer | None = None
         self._task: ConnectionTask | None = None
@@ -149,7 +149,7 @@ class Connection:
 
     def when_closed(self, callback: Callable[[], None]) -> None:
         """Call `callback` once the connection is closed. It must not raise."""
-        self._when_closed.append(callback)
+        self._when_closed += (callback,)
 
     def answer_with(self, handler: RequestHandler) -> None:
         """Let another handler answer from the next request on."""
@@ -346,7 +346,7 @@ class Connection:
         else:
             self._transport.close()
         closed(self)
-        callbacks, self._when_closed = self._when_closed, []
+        callbacks, self._when_closed = self._when_closed, ()
         for callback in callbacks:
             callback()
 
@@ -364,18 +364,21 @@ class Connection:
     async def _run_task(self) -> None:
         task = self._task
         assert task is not None
-        failure: Exception | None = None
-        is_done = False
         try:
             is_done = await task.run()
         except Exception as error:  # noqa: BLE001 - said, and closed
-            failure = error
-        finally:
             self._task = None
-            if not is_done and failure is None:
-                self._close()  # aborted, or everything ends
-        if is_done or failure is not None:
-            self._end_task(failure)
+            self._end_task(error)
+        except BaseException:
+            self._task = None
+            self._close()
+            raise
+        else:
+            self._task = None
+            if is_done:
+                self._end_task(None)
+            else:
+                self._close()
 
     def _end_task(self, failure: Exception | None) -> None:
         """Go on with reading, in the loop."""

@@ -10,7 +10,9 @@ from kafkalite.broker import Broker
 from kafkalite.control.problems import Problem
 from kafkalite.requests.context import RequestContext
 from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.codec import response_class
 from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.rows import message_of_row, rows_of
 
 
 class _NoConnection:
@@ -33,8 +35,10 @@ async def ask(broker: Broker, key: ApiKey, version: int, body: Any, node_id: int
         received_at=0.0,
         connection=connection,
     )
-    answer = APIS[key].load()(broker.services, context, body)
-    return await answer if inspect.isawaitable(answer) else answer
+    api = APIS[key]
+    answer = api.load()(broker.services, context, rows_of(body) if api.rows else body)
+    answer = await answer if inspect.isawaitable(answer) else answer
+    return message_of_row(response_class(key), answer) if api.rows else answer
 
 
 def refused(error: KafkaError | int, what: str) -> Problem:
