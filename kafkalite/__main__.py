@@ -20,6 +20,7 @@ from kafkalite import __version__
 if TYPE_CHECKING:
     from kafkalite.broker import Broker
     from kafkalite.config import BrokerConfig
+    from kafkalite.control.process import ControlledProcess
 
 logger = logging.getLogger(__name__)
 
@@ -71,6 +72,15 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
         help="serve Prometheus metrics at http://HOST:PORT/metrics (0: any free port)",
     )
     parser.add_argument(
+        "--control-port",
+        metavar="PORT",
+        type=_port,
+        help="take verbs over HTTP: faults, time, state, waiting (0: any free port)",
+    )
+    parser.add_argument(
+        "--profile", choices=("test",), help="configs that belong together; others win over them"
+    )
+    parser.add_argument(
         "--log-level", choices=("debug", "info", "warning", "error"), default="info"
     )
     parser.add_argument(
@@ -103,11 +113,18 @@ def _setting(text: str) -> tuple[str, str]:
 
 def properties(flags: argparse.Namespace) -> dict[str, str]:
     """The configs that the flags stand for."""
-    configs: dict[str, str] = dict(flags.settings)
+    configs: dict[str, str] = {}
+    if flags.profile is not None:
+        from kafkalite.config.profiles import profile
+
+        configs |= profile(flags.profile)
+    configs |= dict(flags.settings)
     if flags.data_dir is not None:
         configs["log.dirs"] = flags.data_dir
     if flags.nodes is not None:
         configs["kafkalite.nodes"] = str(flags.nodes)
+    if flags.control_port is not None:
+        configs["kafkalite.control.port"] = str(flags.control_port)
     if flags.metrics_port is not None:
         configs["kafkalite.metrics.port"] = str(flags.metrics_port)
     return configs
@@ -166,8 +183,8 @@ def _run(flags: argparse.Namespace) -> int:
     import gc
 
     gc.disable()  # what is imported stays; no need to look through it again and again
-    import kafkalite.broker  # noqa: F401
-    from kafkalite.config import BrokerConfig
+    from kafkalite.broker import Broker
+    from kafkalite.config import BrokerConfig, ConfigError
     from kafkalite.server.host import Host
 
     gc.freeze()
@@ -189,8 +206,16 @@ def _run(flags: argparse.Namespace) -> int:
         )
         host = Host()
         stack.callback(host.close)
-        broker = stack.enter_context(_broker_class(config)(config, loop=host.loop))
-        host.run(_serve, broker, flags.ready_file)
+        if config["kafkalite.control.port"] is not None:
+            if config.is_given("process.roles") and _broker_class(config) is not Broker:
+                raise ConfigError("a control port is for clusters of their own (process.roles)")
+            from kafkalite.control.process import ControlledProcess
+
+            process = ControlledProcess(config, temporary=flags.temporary, loop=host.loop)
+            host.run(_serve, stack.enter_context(process), flags.ready_file)
+        else:
+            broker = stack.enter_context(_broker_class(config)(config, loop=host.loop))
+            host.run(_serve, broker, flags.ready_file)
     return 0
 
 
@@ -217,7 +242,7 @@ def _allow_many_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-async def _serve(broker: Broker, ready_file: Path | None) -> None:
+async def _serve(broker: Broker | ControlledProcess, ready_file: Path | None) -> None:
     import gc
     import signal
 
@@ -251,7 +276,7 @@ async def _serve(broker: Broker, ready_file: Path | None) -> None:
         raise failure
 
 
-def announce(broker: Broker, ready_file: Path | None) -> None:
+def announce(broker: Broker | ControlledProcess, ready_file: Path | None) -> None:
     """Clients can connect: say so. Raises StartError."""
     if ready_file is not None:
         write_ready_file(broker, ready_file)
@@ -261,23 +286,30 @@ def announce(broker: Broker, ready_file: Path | None) -> None:
     print(f"kafkalite {__version__} listens on {bound}{told}", flush=True)
 
 
-def write_ready_file(broker: Broker, path: Path) -> None:
+def write_ready_file(broker: Broker | ControlledProcess, path: Path) -> None:
     """Say in a file, which appears whole or not at all, how to connect. Raises StartError."""
     import json
 
     from kafkalite.server.listener import StartError
 
-    ready = {
+    ready: dict[str, object] = {
         "bootstrap": broker.bootstrap,
         "pid": os.getpid(),
         "cluster_id": broker.services.cluster.cluster_id,
-        "data_dir": str(broker.config.data_directory.absolute()),
+        "data_dir": str(broker.data_directory),
     }
     if broker.metrics is not None:
         ready["metrics"] = broker.metrics.url
+    control: dict[str, str] | None = getattr(broker, "control", None)
+    if control is not None:
+        ready["control"] = control
     temporary = path.with_name(f"{path.name}.{os.getpid()}")
     try:
-        temporary.write_text(json.dumps(ready) + "\n")
+        # The token of a control port is for its user alone.
+        mode = 0o666 if control is None else 0o600
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(json.dumps(ready) + "\n")
         os.replace(temporary, path)
     except OSError as error:
         raise StartError(f"cannot write the ready file {path}: {error.strerror}") from None

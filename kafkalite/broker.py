@@ -13,6 +13,7 @@ import logging
 from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import fields, replace
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
@@ -111,6 +112,11 @@ class Broker:
         for listener in self.listeners:
             first.setdefault(listener.node_id, listener)
         return ",".join(listener.advertised_address for listener in first.values())
+
+    @property
+    def data_directory(self) -> Path:
+        """The (first) data directory."""
+        return self.config.data_directory.absolute()
 
     @property
     def loop(self) -> Loop:

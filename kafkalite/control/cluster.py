@@ -38,6 +38,7 @@ TRASH: Final = ".trash-"
 _OWN_CONFIGS: Final = frozenset(
     {
         *("listeners", "advertised.listeners", "log.dirs", "log.dir", "kafkalite.cluster.id"),
+        *("kafkalite.control.port", "kafkalite.control.host", "kafkalite.control.token"),
         *("kafkalite.metrics.port", "kafkalite.metrics.host", "kafkalite.nodes", "node.id"),
         *("broker.id", "listener.security.protocol.map", "inter.broker.listener.name"),
     }
@@ -270,7 +271,7 @@ class ControlledCluster:
         trash = old.directory / f"{TRASH}{self.resets}x"
         trash.mkdir()
         for path in list(old.directory.iterdir()):
-            if not path.name.startswith(TRASH):
+            if not path.name.startswith((TRASH, ".kafkalite")):
                 path.rename(trash / path.name)
         self._nursery.start_soon(_remove, trash)
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hmac
 import logging
 import re
-import secrets
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,6 +22,7 @@ import msgspec
 import trio
 
 from kafkalite.control.clusters import Clusters
+from kafkalite.control.guard import LOOPBACK
 from kafkalite.control.problems import Problem
 from kafkalite.control.verbs import VERBS, Verb
 from kafkalite.wire.errors import KafkaError
@@ -35,15 +35,8 @@ _MAX_BODY_BYTES: Final = 1 << 20
 _RECEIVE_BYTES: Final = 16_384
 _MAX_CONNECTIONS: Final = 64
 _IDLE_SECONDS: Final = 300.0
-_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _WITHOUT_TOKEN: Final = frozenset({"health"})
 _JSON: Final = "application/json"
-_TOKEN_BYTES: Final = 32
-
-
-def new_token() -> str:
-    """A token that cannot be guessed."""
-    return secrets.token_urlsafe(_TOKEN_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +80,7 @@ class ControlServer:
     def __init__(self, clusters: Clusters, token: str, hosts: frozenset[str] = frozenset()) -> None:
         self._clusters = clusters
         self._token = token
-        self._hosts = _LOOPBACK | hosts
+        self._hosts = LOOPBACK | hosts
         self._routes = _routes()
         self._connections = 0
 
