@@ -119,7 +119,8 @@ class Interventions:
     def rebalance(self, group: Group) -> None:
         """Begin a rebalance: all join again, or are assigned anew.
 
-        An empty group stays as it is, and so does a share group, whose members need not agree.
+        An empty group stays as it is, and so does a share group, whose members need not
+        agree.
         """
         if not group.members:
             return

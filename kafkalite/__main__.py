@@ -38,7 +38,8 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
         prog="kafkalite",
         description="A broker that speaks Kafka's wire protocol.",
         epilog="Configs have Kafka's names. Flags win over KAFKA_* environment variables, those "
-        "over the config file. Documentation of each: docs/configs.md. Jobs over logs: kafkalite pipeline "
+        "over the config file. Documentation of each: docs/configs.md. Verbs for a broker with a "
+        "control port: kafkalite reset --help, docs/testing.md. Jobs over logs: kafkalite pipeline "
         "--help.",
         allow_abbrev=False,
     )
@@ -141,6 +142,10 @@ def main(arguments: list[str] | None = None) -> int:
         from kafkalite.storage_format import main as format_storage
 
         return format_storage(arguments[1:])
+    if arguments and not arguments[0].startswith("-"):
+        from kafkalite.client.command import main as verb
+
+        return verb(arguments)
     flags = parse_arguments(arguments)
     _log_to_stderr(flags.log_level.upper(), flags.log_format)
     from kafkalite.config import ConfigError

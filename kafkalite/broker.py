@@ -120,7 +120,7 @@ class Broker:
 
     @property
     def loop(self) -> Loop:
-        """What serves the connections."""
+        """Says what serves the connections."""
         return self._connections.loop
 
     def __enter__(self) -> Self:

@@ -1,4 +1,5 @@
-"""Clients of a control port elsewhere: `Client` waits, `AsyncClient` is awaited in trio and asyncio.
+"""Clients of a control port elsewhere: `Client` waits, `AsyncClient` is awaited in trio and
+asyncio.
 
 client = Client("http://127.0.0.1:9644", token)
 client.wait.group("billing", members=3)

@@ -209,7 +209,7 @@ class ControlServer:
                 raise Problem("invalid_request", f"{name} is {text!r} in the path")
         # Numbers in a path or a query are text; in a body they are what they are.
         strict = verb.has_body and not named
-        return msgspec.convert({**fields, **named}, verb.request, strict=strict)
+        return msgspec.convert({**fields, **named}, verb.request, strict=strict, str_keys=True)
 
 
 _PROBLEM: Final = "application/problem+json"

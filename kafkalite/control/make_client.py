@@ -1,4 +1,6 @@
-"""Makes client/table.py of the table of verbs: what a client must know of it, without a broker."""
+"""Makes client/table.py of the table of verbs: what a client must know of it, without a
+broker.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A process with a control port: clusters, and HTTP for their verbs, in the place of one Broker."""
+"""A process with a control port: clusters, and HTTP for their verbs, in the place of one
+Broker.
+"""
 
 from __future__ import annotations
 
