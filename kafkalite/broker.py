@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
@@ -35,6 +35,7 @@ from kafkalite.replica.fetch_sessions import FetchSessionCache
 from kafkalite.replica.partition_logs import PartitionLogs
 from kafkalite.replica.replica_moves import ReplicaMoves
 from kafkalite.replica.topics import Topics
+from kafkalite.security.security import Security, scram_records
 from kafkalite.server.dispatch import Dispatcher
 from kafkalite.server.gates import Gate, Gates
 from kafkalite.server.listener import (
@@ -90,6 +91,7 @@ class Broker:
         self.listeners: list[Listener] = list(listeners)
         self._is_abandoned = False
         self._life = trio.CancelScope()
+        self._fault: Gate | None = None
         self._fetch_sessions = {node_id: self._new_sessions() for node_id in config.node_ids}
         self.stopped = trio.Event()
         self._stop = trio.Event()
@@ -120,7 +122,7 @@ class Broker:
 
     @property
     def loop(self) -> Loop:
-        """Says what serves the connections."""
+        """The loop that serves the connections."""
         return self._connections.loop
 
     def __enter__(self) -> Self:
@@ -178,6 +180,7 @@ class Broker:
         share = ShareServices(config, cluster, topics, now_ms)
         groups = open_group_coordinator(config, cluster, topics, self.clock, share)
         transactions = open_transaction_coordinator(config, cluster, topics, groups, now_ms)
+        security = self._open_security(cluster)
         self.services = Services(
             config=config,
             cluster=cluster,
@@ -188,16 +191,47 @@ class Broker:
             share=share,
             fetch_sessions=self._fetch_sessions,
             replica_moves=replica_moves,
+            security=security,
             now_ms=now_ms,
         )
         self.background = Background(config, cluster, logs.manager, now_ms)
-        self._gates = Gates(count=None if self.metrics is None else self.metrics.requests.count)
         loop = self._loop
         if loop is None:
             loop = Loop()
             stack.callback(loop.close)
-        self._dispatcher = Dispatcher(self.services, self._gates, forward)
-        self._connections = Connections(self._dispatcher, config, loop)
+        dispatcher = self._dispatcher = Dispatcher(self.services, self._gates(), forward)
+        security.when_quotas_change(lambda: dispatcher.set_gates(self._gates()))
+        self._connections = Connections(dispatcher, config, loop, self.services)
+
+    def _open_security(self, cluster: Cluster) -> Security:
+        """Raises ConfigError where a security config cannot be obeyed."""
+        config = self.config
+        security = Security(config, lambda: cluster.image)
+        cluster.subscribe(security.changed)
+        for listener in self.listeners:
+            security.listener(listener.node_id, listener.name, listener.config.security_protocol)
+        if credentials := config.string("kafkalite.scram.credentials"):
+            cluster.write(scram_records(credentials.split("\n")))
+        return security
+
+    def _gates(self) -> Gates:
+        """What is asked of requests now; a matter that there is not has no gate."""
+        security = self.services.security
+        authorize = throttle = None
+        if security.authorizer is not None:
+            from kafkalite.server.authorize_gate import authorize_gate
+
+            authorize = authorize_gate(security.authorizer)
+        if security.has_quotas:
+            from kafkalite.server.quota_gate import quota_gate
+
+            throttle = quota_gate(security.quotas)
+        return Gates(
+            authorize=authorize,
+            fault=self._fault,
+            count=None if self.metrics is None else self.metrics.requests.count,
+            throttle=throttle,
+        )
 
     def _open_metrics(self, stack: ExitStack) -> None:
         port = self.config["kafkalite.metrics.port"]
@@ -261,6 +295,9 @@ class Broker:
             nursery.start_soon(services.replica_moves.run)
             await nursery.start(services.group_coordinator.run)
             await nursery.start(services.transaction_coordinator.run)
+            services.security.run_keys(lambda keys: nursery.start_soon(keys.run))
+            if services.security.has_tokens:
+                nursery.start_soon(self._expire_tokens)
             nursery.start_soon(services.share.run)
             nursery.start_soon(self._connections.serve)
             nursery.start_soon(self._connections.close_idle)
@@ -274,6 +311,14 @@ class Broker:
             services.group_coordinator.stop()
             await self._connections.stop(_STOP_PATIENCE_SECONDS)
             nursery.cancel_scope.cancel()
+
+    async def _expire_tokens(self) -> None:
+        """Remove delegation tokens that have ended, for ever."""
+        services = self.services
+        while True:
+            pause_ms = self.config.integer("delegation.token.expiry.check.interval.ms")
+            await trio.sleep(pause_ms / 1000)
+            services.cluster.write(services.security.tokens.expired(self.clock.now_ms()))
 
     async def _accept(
         self,
@@ -390,8 +435,8 @@ class Broker:
 
     def set_fault_gate(self, fault: Gate | None) -> None:
         """Have requests pass this gate, or none, from the next one on."""
-        self._gates = replace(self._gates, fault=fault)
-        self._dispatcher.set_gates(self._gates)
+        self._fault = fault
+        self._dispatcher.set_gates(self._gates())
 
     @property
     def connections(self) -> Connections:

@@ -38,16 +38,20 @@ def pytest_configure(config: pytest.Config) -> None:
     """Make the marker known."""
     config.addinivalue_line(
         "markers",
-        "kafkalite(nodes, config, snapshot, seed, clock): what the cluster of the fixture is like",
+        "kafkalite(**arguments): how kafkalite_broker is made, as kafkalite.testing.broker, and "
+        "the cluster of kafkalite: nodes, config, snapshot, seed, clock",
     )
 
 
 @pytest.fixture
-def kafkalite_broker() -> Iterator[broker]:
-    """A broker of this test's own, in a thread, on a free port, in a temporary directory."""
+def kafkalite_broker(request: pytest.FixtureRequest) -> Iterator[broker]:
+    """A broker of this test's own, in a thread, on a free port, in a temporary directory.
+
+    `@pytest.mark.kafkalite(sasl="plain:alice:secret", tls="auto", acls=True)` secures it.
+    """
     from kafkalite.testing import broker
 
-    with broker(profile="test") as running:
+    with broker(**{"profile": "test", **_marked(request)}) as running:
         yield running
         _check_faults(running)
 
@@ -74,6 +78,10 @@ def kafkalite_session() -> Iterator[broker]:
 def kafkalite(request: pytest.FixtureRequest, kafkalite_session: broker) -> Iterator[NewCluster]:
     """A cluster of this test's own, on a port of its own, as its marker says."""
     marked = _marked(request)
+    unknown = sorted(set(marked) - set(_MARK_FIELDS))
+    if unknown:
+        known = ", ".join(_MARK_FIELDS)
+        raise pytest.UsageError(f"kafkalite({', '.join(unknown)}=...): the marker has {known}")
     seed, clock = marked.pop("seed", None), marked.pop("clock", None)
     with kafkalite_session.new_cluster(**marked) as cluster:
         if seed is not None:
@@ -90,10 +98,6 @@ def _marked(request: pytest.FixtureRequest) -> dict[str, Any]:
     node: pytest.Item = untyped.node
     for marker in reversed(list(node.iter_markers("kafkalite"))):
         marked |= marker.kwargs
-    unknown = sorted(set(marked) - set(_MARK_FIELDS))
-    if unknown:
-        known = ", ".join(_MARK_FIELDS)
-        raise pytest.UsageError(f"kafkalite({', '.join(unknown)}=...): the marker has {known}")
     return marked
 
 

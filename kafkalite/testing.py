@@ -18,7 +18,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 import threading
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
@@ -49,7 +49,8 @@ class broker(LocalKit):
 
     `config` takes Kafka's property names, `data_dir` keeps the data there. `profile` names
     configs that belong together ("test"). Entering raises ConfigError or StartError. It may
-    be entered again when it has ended, and is a new one then.
+    be entered again when it has ended, and is a new one then. `client_settings`
+    has what clients need where it is secured: for "java", "librdkafka" and "kafka_python".
     """
 
     def __init__(
@@ -61,10 +62,18 @@ class broker(LocalKit):
         port: int = 0,
         data_dir: str | Path | None = None,
         profile: str | None = None,
+        sasl: str | Sequence[str] = (),
+        tls: str | None = None,
+        acls: bool = False,
     ) -> None:
+        """`sasl`, `tls` and `acls` are as the flags of the command: docs/security.md."""
         super().__init__(self._verb, self._async_verb)
         self._properties = {} if profile is None else configs_of(profile)
         self._properties |= {name: text_of(value) for name, value in (config or {}).items()}
+        self._certificates: tempfile.TemporaryDirectory[str] | None = None
+        self.client_settings: Mapping[str, Mapping[str, str]] = {}
+        if sasl or tls or acls:
+            self._secure(sasl, tls, host, port, acls=acls)
         self._properties.setdefault("listeners", f"PLAINTEXT://{host}:{port}")
         self._properties.setdefault("kafkalite.nodes", str(nodes))
         self._data_dir = data_dir
@@ -75,6 +84,24 @@ class broker(LocalKit):
         self._failure: list[BaseException] = []
         self._stack = AsyncExitStack()
         self._nursery: trio.Nursery
+
+    def _secure(
+        self, sasl: str | Sequence[str], tls: str | None, host: str, port: int, *, acls: bool
+    ) -> None:
+        from kafkalite.security.quick_start import (
+            client_settings,
+            make_files,
+            wanted,
+            with_listener,
+        )
+
+        asked = wanted(sasl, tls, acls=acls)
+        files = None
+        if asked.tls:
+            self._certificates = tempfile.TemporaryDirectory(prefix="kafkalite-tls-")
+            files = make_files(Path(self._certificates.name), host)
+        self._properties = with_listener(self._properties, asked, files, host, port)
+        self.client_settings = client_settings(asked, files)
 
     @property
     def bootstrap(self) -> str:
@@ -87,12 +114,12 @@ class broker(LocalKit):
 
     @property
     def data_dir(self) -> Path:
-        """Says where the (first) directory of the logs is."""
+        """The (first) directory of the logs."""
         return self._default.data_dir
 
     @property
     def metrics_url(self) -> str | None:
-        """Says where Prometheus finds the metrics; None unless kafkalite.metrics.port is set."""
+        """The URL of the metrics for Prometheus. None unless kafkalite.metrics.port is set."""
         metrics = self._running.metrics
         return None if metrics is None else metrics.url
 

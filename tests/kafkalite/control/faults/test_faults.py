@@ -182,7 +182,7 @@ def test_a_verb_at_exactly_this_request(k: broker) -> None:
 
 def test_nothing_stands_in_the_way_without_a_rule(k: broker) -> None:
     def gate() -> object:
-        return k._call(lambda: k._running._gates.fault)
+        return k._call(lambda: k._running._dispatcher._gates.fault)
 
     assert gate() is None
     with k.fault("EndTxn", optional=True, do=drop.after):
