@@ -51,7 +51,8 @@ def kafkalite_broker(request: pytest.FixtureRequest) -> Iterator[broker]:
     """
     from kafkalite.testing import broker
 
-    with broker(**{"profile": "test", **_marked(request)}) as running:
+    marked: dict[str, Any] = {"profile": "test", **_marked(request)}
+    with broker(**marked) as running:
         yield running
         _check_faults(running)
 

@@ -14,7 +14,7 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, get_args, get_origin
+from typing import Any, Final, cast, get_args, get_origin
 
 import msgspec
 
@@ -240,7 +240,7 @@ def _print(answer: Any, *, as_json: bool) -> None:
     if as_json:
         print(json.dumps(plain, indent=2))
     elif isinstance(plain, list):
-        _print_rows(plain)
+        _print_rows(cast("list[dict[str, Any]]", plain))
     else:
         for name, value in plain.items():
             text = value if isinstance(value, str) else json.dumps(value)

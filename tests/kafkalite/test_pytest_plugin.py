@@ -7,11 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 import kafkalite
-
-pytest_plugins = ["pytester"]
 
 TESTS = """
 import asyncio
@@ -104,20 +100,32 @@ def test_entered_twice():
 """
 
 
-def test_what_they_do(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile(TESTS)
-    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-q", "-W", "error")
-    result.assert_outcomes(passed=11, errors=1)
-    result.stdout.fnmatch_lines(["*fault fault-1 was never applied: no request of its API came*"])
-
-
-def test_a_marker_that_says_nothing_is_a_mistake(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile(
-        "import pytest\n\n@pytest.mark.kafkalite(node=3)\ndef test_it(kafkalite): pass\n"
+def outcome(tmp_path: Path, tests: str) -> subprocess.CompletedProcess[str]:
+    """A run of pytest of its own over these tests."""
+    (tmp_path / "test_it.py").write_text(tests)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "error"]
+    environment = os.environ | {"PYTHONPATH": str(Path(kafkalite.__file__).parent.parent)}
+    return subprocess.run(
+        [*command, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=environment,
+        check=False,
     )
-    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-q")
-    result.stdout.fnmatch_lines(["*the marker has nodes, config*"])
-    assert result.ret != 0
+
+
+def test_what_they_do(tmp_path: Path) -> None:
+    done = outcome(tmp_path, TESTS)
+    assert "11 passed, 1 error" in done.stdout, done.stdout + done.stderr
+    assert "fault fault-1 was never applied: no request of its API came" in done.stdout
+
+
+def test_a_marker_that_says_nothing_is_a_mistake(tmp_path: Path) -> None:
+    tests = "import pytest\n\n@pytest.mark.kafkalite(node=3)\ndef test_it(kafkalite): pass\n"
+    done = outcome(tmp_path, tests)
+    assert "the marker has nodes, config" in done.stdout
+    assert done.returncode != 0
 
 
 def test_the_fixtures_of_the_package(tmp_path: Path) -> None:
