@@ -80,7 +80,7 @@ class Dribble(Struct, frozen=True, forbid_unknown_fields=True):
 class Action(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
     """One thing that is done to a request. Exactly one of the kinds is given.
 
-    `message`, `apply` belong to `error`; `reset` to `drop` and `cut`; `arguments`, `at` to
+    `message` and `apply` belong to `error`, `reset` to `drop` and `cut`, `arguments` and `at` to
     `run`.
     """
 
