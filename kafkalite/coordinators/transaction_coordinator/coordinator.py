@@ -294,6 +294,14 @@ class TransactionCoordinator:
             if self._log.partition_of(transaction.transactional_id).leader_id == node_id
         )
 
+    def all(self) -> Iterator[Transaction]:
+        """All that this process coordinates, for any of its nodes."""
+        return iter(list(self._transactions.values()))
+
+    def node_of(self, transactional_id: str) -> int:
+        """The node that coordinates an id. Raises KafkaError(NOT_COORDINATOR)."""
+        return self._log.partition_of(transactional_id).leader_id
+
     # What time does
 
     def abort_timed_out(self) -> None:
