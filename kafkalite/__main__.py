@@ -19,11 +19,10 @@ from kafkalite import __version__
 
 if TYPE_CHECKING:
     from kafkalite.broker import Broker
+    from kafkalite.config import BrokerConfig
 
 logger = logging.getLogger(__name__)
 
-_DEFAULT_HOST: Final = "127.0.0.1"
-_DEFAULT_PORT: Final = 9092
 _USAGE_EXIT_CODE: Final = 2
 
 
@@ -43,9 +42,9 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
         allow_abbrev=False,
     )
     parser.add_argument("--config", metavar="FILE", type=Path, help="a server.properties")
-    parser.add_argument("--host", help=f"host to listen on (default {_DEFAULT_HOST})")
+    parser.add_argument("--host", help="host to listen on (default 127.0.0.1)")
     parser.add_argument(
-        "--port", type=_port, help=f"port to listen on (default {_DEFAULT_PORT}; 0: any free one)"
+        "--port", type=_port, help="port to listen on (default 9092; 0: any free one)"
     )
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--data-dir", metavar="DIR", help="where to keep everything")
@@ -105,11 +104,6 @@ def _setting(text: str) -> tuple[str, str]:
 def properties(flags: argparse.Namespace) -> dict[str, str]:
     """The configs that the flags stand for."""
     configs: dict[str, str] = dict(flags.settings)
-    if flags.host is not None or flags.port is not None:
-        host = _DEFAULT_HOST if flags.host is None else flags.host
-        host = f"[{host}]" if ":" in host else host
-        port = _DEFAULT_PORT if flags.port is None else flags.port
-        configs["listeners"] = f"PLAINTEXT://{host}:{port}"
     if flags.data_dir is not None:
         configs["log.dirs"] = flags.data_dir
     if flags.nodes is not None:
@@ -126,6 +120,10 @@ def main(arguments: list[str] | None = None) -> int:
         from kafkalite.spark.pipelines.command import main as pipeline
 
         return pipeline(arguments[1:])
+    if arguments[:1] == ["format"]:
+        from kafkalite.storage_format import main as format_storage
+
+        return format_storage(arguments[1:])
     flags = parse_arguments(arguments)
     _log_to_stderr(flags.log_level.upper(), flags.log_format)
     from kafkalite.config import ConfigError
@@ -157,7 +155,9 @@ def _list_configs(flags: argparse.Namespace) -> int:
     from kafkalite.config import BrokerConfig
     from kafkalite.config.listing import list_configs
 
-    config = BrokerConfig.from_sources(flags.config, os.environ, properties(flags))
+    config = BrokerConfig.from_sources(
+        flags.config, os.environ, properties(flags), host=flags.host, port=flags.port
+    )
     print("\n".join(list_configs(config)))
     return 0
 
@@ -166,7 +166,7 @@ def _run(flags: argparse.Namespace) -> int:
     import gc
 
     gc.disable()  # what is imported stays; no need to look through it again and again
-    from kafkalite.broker import Broker
+    import kafkalite.broker  # noqa: F401
     from kafkalite.config import BrokerConfig
     from kafkalite.server.host import Host
 
@@ -184,12 +184,28 @@ def _run(flags: argparse.Namespace) -> int:
             # One left behind by a kill would announce a broker that is not there yet.
             _remove(flags.ready_file)
             stack.callback(_remove, flags.ready_file)
-        config = BrokerConfig.from_sources(flags.config, os.environ, configs)
+        config = BrokerConfig.from_sources(
+            flags.config, os.environ, configs, host=flags.host, port=flags.port
+        )
         host = Host()
         stack.callback(host.close)
-        broker = stack.enter_context(Broker(config, loop=host.loop))
+        broker = stack.enter_context(_broker_class(config)(config, loop=host.loop))
         host.run(_serve, broker, flags.ready_file)
     return 0
+
+
+def _broker_class(config: BrokerConfig) -> type[Broker]:
+    """The class of the broker that is asked for. Raises ConfigError."""
+    from kafkalite.broker import Broker
+
+    if config.is_given("process.roles"):
+        from kafkalite.config.quorum import is_broker_only
+
+        if is_broker_only(config):
+            from kafkalite.quorum_broker import QuorumBroker
+
+            return QuorumBroker
+    return Broker
 
 
 def _allow_many_files() -> None:
@@ -211,15 +227,18 @@ async def _serve(broker: Broker, ready_file: Path | None) -> None:
 
     async def stop_on_signal(signals: AsyncIterator[int]) -> None:
         async for number in signals:
-            logger.info("stopping on %s", signal.Signals(number).name)
-            broker.stop()
+            if number == signal.SIGHUP:
+                logger.info("SIGHUP has no effect: configs are changed by AlterConfigs")
+            else:
+                logger.info("stopping on %s", signal.Signals(number).name)
+                broker.stop()
 
     failure: StartError | None = None
-    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(stop_on_signal, signals)
-            await nursery.start(broker.serve)
             try:
+                await nursery.start(broker.serve)
                 announce(broker, ready_file)
             except StartError as error:
                 failure = error
@@ -236,7 +255,10 @@ def announce(broker: Broker, ready_file: Path | None) -> None:
     """Clients can connect: say so. Raises StartError."""
     if ready_file is not None:
         write_ready_file(broker, ready_file)
-    print(f"kafkalite {__version__} listens on {broker.bootstrap}", flush=True)
+    bound = ",".join(listener.address for listener in broker.listeners)
+    told = ",".join(listener.advertised_address for listener in broker.listeners)
+    told = "" if told == bound else f", clients connect to {told}"
+    print(f"kafkalite {__version__} listens on {bound}{told}", flush=True)
 
 
 def write_ready_file(broker: Broker, path: Path) -> None:

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Final, Self
 
 import trio
 
+from kafkalite.apis import Api, Handler
 from kafkalite.background import Background
-from kafkalite.cluster.cluster import Endpoint
+from kafkalite.cluster.cluster import Cluster, Endpoint
 from kafkalite.cluster.metadata_log import MetadataLog, MetadataLogConfig
 from kafkalite.cluster.sole_controller import SoleController
 from kafkalite.config import BrokerConfig
@@ -32,7 +33,6 @@ from kafkalite.replica.fetch_sessions import FetchSessionCache
 from kafkalite.replica.partition_logs import PartitionLogs
 from kafkalite.replica.replica_moves import ReplicaMoves
 from kafkalite.replica.topics import Topics
-from kafkalite.requests.supervision import supervised, supervised_service
 from kafkalite.server.dispatch import Dispatcher
 from kafkalite.server.gates import Gates
 from kafkalite.server.listener import (
@@ -44,6 +44,7 @@ from kafkalite.server.listener import (
 )
 from kafkalite.server.loop import Loop
 from kafkalite.services import Services
+from kafkalite.supervision import supervised, supervised_service
 from kafkalite.wire.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ logger = logging.getLogger(__name__)
 # What is in flight when the broker stops has this long to be answered.
 _STOP_PATIENCE_SECONDS: Final = 5.0
 # As RegisterBrokerRecord numbers them (Kafka's SecurityProtocol).
-_SECURITY_PROTOCOLS: Final = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
+SECURITY_PROTOCOLS: Final = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 
 
 def wall_clock_ms() -> int:
@@ -106,7 +107,7 @@ class Broker:
 
     @property
     def loop(self) -> Loop:
-        """What serves the connections."""
+        """The loop that serves the connections."""
         return self._connections.loop
 
     def __enter__(self) -> Self:
@@ -148,6 +149,19 @@ class Broker:
         topics = Topics(cluster, logs)
         replica_moves = ReplicaMoves(config, cluster, topics, logs)
         cluster.start(self._endpoints())
+        self._put_together(stack, cluster, topics, logs, replica_moves)
+
+    def _put_together(
+        self,
+        stack: ExitStack,
+        cluster: Cluster,
+        topics: Topics,
+        logs: PartitionLogs,
+        replica_moves: ReplicaMoves,
+        forward: Callable[[Api], Handler] | None = None,
+    ) -> None:
+        """Coordinators, services, jobs, dispatch. `forward`: for what others decide."""
+        config, now_ms = self.config, self.now_ms
         share = ShareServices(config, cluster, topics, now_ms)
         groups = open_group_coordinator(config, cluster, topics, now_ms, share)
         transactions = open_transaction_coordinator(config, cluster, topics, groups, now_ms)
@@ -169,7 +183,7 @@ class Broker:
         if loop is None:
             loop = Loop()
             stack.callback(loop.close)
-        self._connections = Connections(Dispatcher(self.services, gates), config, loop)
+        self._connections = Connections(Dispatcher(self.services, gates, forward), config, loop)
 
     def _open_metrics(self, stack: ExitStack) -> None:
         port = self.config["kafkalite.metrics.port"]
@@ -207,7 +221,7 @@ class Broker:
             endpoints.setdefault(listener.node_id, {})[listener.name] = Endpoint(
                 listener.advertised_host,
                 listener.advertised_port,
-                _SECURITY_PROTOCOLS[listener.config.security_protocol],
+                SECURITY_PROTOCOLS[listener.config.security_protocol],
             )
         return endpoints
 

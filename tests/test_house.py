@@ -175,6 +175,7 @@ ROOT_MODULES = {
     "broker",
     "pytest_plugin",
     "services",
+    "supervision",
     "testing",
 }
 KAFKALITE_ROOMS = {

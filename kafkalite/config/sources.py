@@ -63,8 +63,11 @@ _KAFKA_REPLICATION_FACTOR: Final = 3
 def built_in(properties: Mapping[str, str]) -> dict[str, str]:
     """The lowest layer of configs for a broker with these properties.
 
-    Internal topics get as many replicas as there are nodes, at most Kafka's three.
+    Internal topics get as many replicas as there are nodes, at most Kafka's three. How many nodes a
+    cluster of several processes has is not known here, and Kafka's defaults hold.
     """
+    if properties.get("process.roles", "").strip() == "broker":
+        return dict(BUILT_IN)
     nodes = properties.get("kafkalite.nodes", "1").strip()
     # Anything but a number is refused where configs are checked.
     count = int(nodes) if nodes.isdecimal() else 1
@@ -102,6 +105,33 @@ def read_environment(environment: Mapping[str, str]) -> dict[str, str]:
     if advertised is not None and "listeners" not in configs:
         # As the image: listen on every interface, at the ports that are advertised.
         configs["listeners"] = re.sub(r"://[^:]*:", "://0.0.0.0:", advertised)
+    return configs
+
+
+def at_address(lower: Mapping[str, str], host: str | None, port: int | None) -> dict[str, str]:
+    """The configs that make the first listener of `lower` listen on another host or port.
+
+    The address told to clients follows, if its port was the listener's, so that an image that
+    advertises its own port needs to be told one flag only.
+    """
+    if host is None and port is None:
+        return {}
+    first, *others = lower.get("listeners", BUILT_IN["listeners"]).split(",")
+    name, _, address = first.strip().partition("://")
+    old_host, _, old_port = address.rpartition(":")
+    if host is not None:
+        old_host = f"[{host}]" if ":" in host else host
+    new_port = old_port if port is None else str(port)
+    configs = {"listeners": ",".join([f"{name}://{old_host}:{new_port}", *others])}
+    advertised = lower.get("advertised.listeners")
+    if advertised is not None:
+        told = (each.strip() for each in advertised.split(","))
+        configs["advertised.listeners"] = ",".join(
+            f"{each.removesuffix(old_port)}{new_port}"
+            if each.startswith(f"{name}://") and each.endswith(f":{old_port}")
+            else each
+            for each in told
+        )
     return configs
 
 

@@ -8,6 +8,7 @@ out what it may ask (KIP-511).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -46,8 +47,15 @@ class Route:
 class Dispatcher:
     """Responds to the frames of all connections of one broker."""
 
-    def __init__(self, services: Services, gates: Gates | None = None) -> None:
+    def __init__(
+        self,
+        services: Services,
+        gates: Gates | None = None,
+        forward: Callable[[Api], Handler] | None = None,
+    ) -> None:
+        """`forward` makes the handler of what controllers in other processes decide."""
         self._services = services
+        self._forward = forward
         self._gates = gates or Gates()
         # Filled by the first request: handlers behind their gates by API key, routes by
         # (API key << 16) + version.
@@ -102,10 +110,15 @@ class Dispatcher:
     def _add_route(self, api: Api, version: int) -> Route:
         handle = self._handlers.get(api.key)
         if handle is None:
-            handle = self._handlers[api.key] = self._gates.around(api, api.load())
+            handle = self._handlers[api.key] = self._gates.around(api, self._load(api))
         route = Route(api, version, handle)
         self._routes[(api.key << 16) + version] = route
         return route
+
+    def _load(self, api: Api) -> Handler:
+        if api.forwarded and self._forward is not None:
+            return self._forward(api)
+        return api.load()
 
 
 def _not_served(api: Api | None, api_key: int, version: int, correlation_id: int) -> list[Records]:

@@ -37,7 +37,7 @@ from kafkalite.coordinators.transaction_coordinator.transaction import (
     with_partitions,
 )
 from kafkalite.requests.purgatory import Watchers
-from kafkalite.requests.supervision import every, supervised
+from kafkalite.supervision import every, supervised
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -325,7 +325,7 @@ class TransactionCoordinator:
     # Inside
 
     def _find(self, transactional_id: str, node_id: int) -> Transaction | None:
-        if self._log.partition_of(transactional_id).coordinator_id != node_id:
+        if self._log.partition_of(transactional_id).coordinated_here != node_id:
             raise KafkaError(ErrorCode.NOT_COORDINATOR)
         return self._transactions.get(transactional_id)
 
