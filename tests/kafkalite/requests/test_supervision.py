@@ -22,7 +22,7 @@ EXCEPTIONS = {
     "broker.py: self._connections.serve": "the loop itself: each connection is guarded by its own",
     "broker.py: self._connections.close_idle": "touches no disk, and closes connections that are guarded",
     "broker.py: self._connections.accept": "each connection is guarded by its own",
-    "server/listener.py: nursery.start_soon": "hands out what starts a connection's task",
+    "server/listener.py: function": "hands out what starts a connection's task",
     "metrics/endpoint.py: watch": "under the endpoint's own supervised task",
     "metrics/endpoint.py: MetricsServer(self._render).serve": "the same",
     "__main__.py: stop_on_signal": "ends the process: that is what it is for",
