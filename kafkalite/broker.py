@@ -245,6 +245,7 @@ class Broker:
         self.metrics = MetricsEndpoint(
             lambda: self.services,
             lambda: len(self._connections),
+            lambda: self.loop.longest_turn_seconds,
             host,
             self.config.integer("kafkalite.metrics.port"),
         )
