@@ -19,6 +19,7 @@ from kafkalite import __version__
 
 if TYPE_CHECKING:
     from kafkalite.broker import Broker
+    from kafkalite.config import BrokerConfig
 
 logger = logging.getLogger(__name__)
 
@@ -153,6 +154,10 @@ def main(arguments: list[str] | None = None) -> int:
         from kafkalite.spark.pipelines.command import main as pipeline
 
         return pipeline(arguments[1:])
+    if arguments[:1] == ["format"]:
+        from kafkalite.storage_format import main as format_storage
+
+        return format_storage(arguments[1:])
     flags = parse_arguments(arguments)
     _log_to_stderr(flags.log_level.upper(), flags.log_format)
     from kafkalite.config import ConfigError
@@ -195,7 +200,7 @@ def _run(flags: argparse.Namespace) -> int:
     import gc
 
     gc.disable()  # what is imported stays; no need to look through it again and again
-    from kafkalite.broker import Broker
+    import kafkalite.broker  # noqa: F401
     from kafkalite.config import BrokerConfig
     from kafkalite.server.host import Host
 
@@ -219,9 +224,23 @@ def _run(flags: argparse.Namespace) -> int:
         )
         host = Host()
         stack.callback(host.close)
-        broker = stack.enter_context(Broker(config, loop=host.loop))
+        broker = stack.enter_context(_broker_class(config)(config, loop=host.loop))
         host.run(_serve, broker, flags.ready_file, clients)
     return 0
+
+
+def _broker_class(config: BrokerConfig) -> type[Broker]:
+    """The class of the broker that is asked for. Raises ConfigError."""
+    from kafkalite.broker import Broker
+
+    if config.is_given("process.roles"):
+        from kafkalite.config.quorum import is_broker_only
+
+        if is_broker_only(config):
+            from kafkalite.quorum_broker import QuorumBroker
+
+            return QuorumBroker
+    return Broker
 
 
 def _client_settings(flags: argparse.Namespace) -> dict[str, dict[str, str]]:
@@ -265,8 +284,8 @@ async def _serve(
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(stop_on_signal, signals)
-            await nursery.start(broker.serve)
             try:
+                await nursery.start(broker.serve)
                 announce(broker, ready_file, clients)
             except StartError as error:
                 failure = error

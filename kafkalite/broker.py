@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Final, Self
 
 import trio
 
+from kafkalite.apis import Api, Handler
 from kafkalite.background import Background
-from kafkalite.cluster.cluster import Endpoint
+from kafkalite.cluster.cluster import Cluster, Endpoint
 from kafkalite.cluster.metadata_log import MetadataLog, MetadataLogConfig
 from kafkalite.cluster.sole_controller import SoleController
 from kafkalite.config import BrokerConfig
@@ -54,7 +55,7 @@ logger = logging.getLogger(__name__)
 # What is in flight when the broker stops has this long to be answered.
 _STOP_PATIENCE_SECONDS: Final = 5.0
 # As RegisterBrokerRecord numbers them (Kafka's SecurityProtocol).
-_SECURITY_PROTOCOLS: Final = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
+SECURITY_PROTOCOLS: Final = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 
 
 def wall_clock_ms() -> int:
@@ -106,7 +107,7 @@ class Broker:
 
     @property
     def loop(self) -> Loop:
-        """What serves the connections."""
+        """The loop that serves the connections."""
         return self._connections.loop
 
     def __enter__(self) -> Self:
@@ -148,6 +149,19 @@ class Broker:
         topics = Topics(cluster, logs)
         replica_moves = ReplicaMoves(config, cluster, topics, logs)
         cluster.start(self._endpoints())
+        self._put_together(stack, cluster, topics, logs, replica_moves)
+
+    def _put_together(
+        self,
+        stack: ExitStack,
+        cluster: Cluster,
+        topics: Topics,
+        logs: PartitionLogs,
+        replica_moves: ReplicaMoves,
+        forward: Callable[[Api], Handler] | None = None,
+    ) -> None:
+        """Coordinators, services, jobs, dispatch. `forward`: for what others decide."""
+        config, now_ms = self.config, self.now_ms
         share = ShareServices(config, cluster, topics, now_ms)
         groups = open_group_coordinator(config, cluster, topics, now_ms, share)
         transactions = open_transaction_coordinator(config, cluster, topics, groups, now_ms)
@@ -170,11 +184,11 @@ class Broker:
         if loop is None:
             loop = Loop()
             stack.callback(loop.close)
-        dispatcher = Dispatcher(self.services, self._gates())
+        dispatcher = Dispatcher(self.services, self._gates(), forward)
         security.when_quotas_change(lambda: dispatcher.set_gates(self._gates()))
         self._connections = Connections(dispatcher, config, loop, self.services)
 
-    def _open_security(self, cluster: SoleController) -> Security:
+    def _open_security(self, cluster: Cluster) -> Security:
         """Raises ConfigError where a security config cannot be obeyed."""
         config = self.config
         security = Security(config, lambda: cluster.image)
@@ -239,7 +253,7 @@ class Broker:
             endpoints.setdefault(listener.node_id, {})[listener.name] = Endpoint(
                 listener.advertised_host,
                 listener.advertised_port,
-                _SECURITY_PROTOCOLS[listener.config.security_protocol],
+                SECURITY_PROTOCOLS[listener.config.security_protocol],
             )
         return endpoints
 

@@ -49,6 +49,7 @@ class BrokerConfig:
         self._initialize(properties)
 
     def _initialize(self, properties: Mapping[str, str]) -> None:
+        self._given = frozenset(properties)
         self.static: dict[str, str] = {**built_in(properties), **properties}
         # Two names of one thing, as in Kafka; the older one counts where it stands alone.
         if int(properties.get("broker.id", -1)) >= 0 and "node.id" not in properties:
@@ -86,6 +87,10 @@ class BrokerConfig:
         together = {**from_file, **from_environment, **(flags or {})}
         config._initialize({**together, **at_address(together, host, port)})
         return config
+
+    def is_given(self, name: str) -> bool:
+        """Whether a file, the environment, a flag or a program set it."""
+        return name in self._given
 
     def __getitem__(self, name: str) -> ConfigValue:
         """The value in force, on the first node where they differ."""

@@ -72,8 +72,11 @@ _KAFKA_REPLICATION_FACTOR: Final = 3
 def built_in(properties: Mapping[str, str]) -> dict[str, str]:
     """The lowest layer of configs for a broker with these properties.
 
-    Internal topics get as many replicas as there are nodes, at most Kafka's three.
+    Internal topics get as many replicas as there are nodes, at most Kafka's three. How many nodes a
+    cluster of several processes has is not known here, and Kafka's defaults hold.
     """
+    if properties.get("process.roles", "").strip() == "broker":
+        return dict(BUILT_IN)
     nodes = properties.get("kafkalite.nodes", "1").strip()
     # Anything but a number is refused where configs are checked.
     count = int(nodes) if nodes.isdecimal() else 1

@@ -17,8 +17,9 @@ from kafkalite.security.authentication import AuthenticationFailed, SaslAuthenti
 from kafkalite.wire.fields import InMemory, Records
 
 if TYPE_CHECKING:
-    from kafkalite.server.connection import Connection, RequestHandler
+    from kafkalite.server.connection import Connection
     from kafkalite.server.failed_logins import FailedLogins
+    from kafkalite.server.request_handler import RequestHandler
 
 
 class SaslHandler:

@@ -21,8 +21,9 @@ from kafkalite.wire.errors import ErrorCode
 if TYPE_CHECKING:
     from kafkalite.requests.principal import Principal
     from kafkalite.security.security import ListenerSecurity
-    from kafkalite.server.connection import Connection, RequestHandler
+    from kafkalite.server.connection import Connection
     from kafkalite.server.failed_logins import FailedLogins
+    from kafkalite.server.request_handler import RequestHandler
     from kafkalite.server.transport import Transport
     from kafkalite.services import Services
 
