@@ -240,7 +240,7 @@ class BrokerConfig:
         check_cordoned(self.items("cordoned.log.dirs"), self.log_dirs)
 
     def _check_listener_prefixes(self) -> None:
-        """What secures no listener at all was meant for one. Raises ConfigError."""
+        """Refuse configs of a listener that is not there. Raises ConfigError."""
         listeners = {name.partition("://")[0].strip() for name in self.items("listeners")}
         listeners |= set(self.items("controller.listener.names"))
         known = {name.lower() for name in listeners}
