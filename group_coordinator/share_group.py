@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 from kafkalite.group_coordinator import share_records, state_log
@@ -90,7 +90,7 @@ class SessionTimer:
 class ShareGroup:
     """One group. `timers` and `is_metadata_stale` are not in the log."""
 
-    group_type = "share"
+    group_type: Literal["share"] = "share"
     protocol_type = "share"
 
     def __init__(self, group_id: str) -> None:

@@ -1,0 +1,517 @@
+"""Streams groups (KIP-1071): heartbeats, topologies, tasks, description."""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from conformance.differential.comparison import Pair
+from conformance.differential.test_groups import group
+from conformance.differential.test_share_groups import configure
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from kafkalite.wire.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
+)
+from kafkalite.wire.messages.delete_groups import DeleteGroupsRequest
+from kafkalite.wire.messages.describe_groups import DescribeGroupsRequest
+from kafkalite.wire.messages.heartbeat import HeartbeatRequest
+from kafkalite.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from kafkalite.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from kafkalite.wire.messages.list_groups import ListGroupsRequest
+from kafkalite.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from kafkalite.wire.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
+from kafkalite.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+from kafkalite.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
+from kafkalite.wire.messages.streams_group_describe import StreamsGroupDescribeRequest
+from kafkalite.wire.messages.streams_group_heartbeat import (
+    CopartitionGroup,
+    Endpoint,
+    KeyValue,
+    StreamsGroupHeartbeatRequest,
+    Subtopology,
+    TaskIds,
+    TaskOffset,
+    TopicInfo,
+    Topology,
+)
+from kafkalite.wire.messages.sync_group import SyncGroupRequest
+
+__all__ = ["group"]  # the fixture
+
+BEAT = ApiKey.STREAMS_GROUP_HEARTBEAT
+
+# In the order of a hash table.
+_MISSING = re.compile(r"(Internal topics are missing: )([^;]*)")
+
+
+@pytest.fixture
+def source(pair: Pair, topic: str) -> str:
+    """A topic of four partitions."""
+    pair.create_topic(topic, 4)
+    pair.settle()
+    return topic
+
+
+def topology(*subtopologies: Subtopology, epoch: int = 0) -> Topology:
+    return Topology(epoch=epoch, subtopologies=list(subtopologies))
+
+
+def stateless(source: str, name: str = "0") -> Subtopology:
+    return Subtopology(subtopology_id=name, source_topics=[source])
+
+
+def counting(source: str) -> tuple[Subtopology, Subtopology]:
+    """Two subtopologies with a repartition topic between them, and a store."""
+    between = TopicInfo(name=f"{source}-repartition", partitions=0)
+    configs = [KeyValue(key="cleanup.policy", value="compact")]
+    store = TopicInfo(name=f"{source}-changelog", topic_configs=configs)
+    return (
+        Subtopology(
+            subtopology_id="0", source_topics=[source], repartition_sink_topics=[between.name]
+        ),
+        Subtopology(
+            subtopology_id="1",
+            repartition_source_topics=[between],
+            state_changelog_topics=[store],
+        ),
+    )
+
+
+def beat(pair: Pair, group: str, member_id: str = "m-1", **fields: Any) -> Any:
+    values = {"group_id": group, "member_id": member_id, "member_epoch": 0} | fields
+    return compared(pair, StreamsGroupHeartbeatRequest(**values))
+
+
+def compared(pair: Pair, request: StreamsGroupHeartbeatRequest) -> Any:
+    """The answer, which must be the same."""
+    answers = [side.ask(BEAT, 0, request) for side in pair.sides]
+    for answer in answers:
+        for tasks in (answer.active_tasks, answer.standby_tasks, answer.warmup_tasks):
+            _sort(tasks)
+        for status in answer.status or ():
+            status.status_detail = _MISSING.sub(_in_order, status.status_detail)
+        for endpoint in answer.partitions_by_user_endpoint or ():
+            for topics in (endpoint.active_partitions, endpoint.standby_partitions):
+                topics.sort(key=lambda each: each.topic)
+                for each in topics:
+                    each.partitions.sort()
+    pair.compare(f"{BEAT.name} v0", *answers, api=BEAT, version=0)
+    return answers[0]
+
+
+def _in_order(found: re.Match[str]) -> str:
+    return found[1] + ", ".join(sorted(found[2].split(", ")))
+
+
+def joining(group: str, member_id: str, topology: Topology) -> StreamsGroupHeartbeatRequest:
+    return StreamsGroupHeartbeatRequest(
+        group_id=group,
+        member_id=member_id,
+        rebalance_timeout_ms=60_000,
+        topology=topology,
+        process_id=f"process-of-{member_id}",
+        active_tasks=[],
+        standby_tasks=[],
+        warmup_tasks=[],
+    )
+
+
+def join(pair: Pair, group: str, member_id: str, topology: Topology, **fields: Any) -> Any:
+    return compared(pair, replace(joining(group, member_id, topology), **fields))
+
+
+def owning(**active: list[int]) -> dict[str, Any]:
+    """What a member says it has: `owning(_0=[1, 2])`."""
+    tasks = [TaskIds(subtopology_id=name[1:], partitions=each) for name, each in active.items()]
+    return {"active_tasks": tasks, "standby_tasks": [], "warmup_tasks": []}
+
+
+def _sort(tasks: list[Any] | None) -> None:
+    for each in tasks or ():
+        each.partitions.sort()
+    if tasks:
+        tasks.sort(key=lambda each: each.subtopology_id)
+
+
+def describe(pair: Pair, *groups: str) -> None:
+    for operations in (False, True):
+        request = StreamsGroupDescribeRequest(
+            group_ids=list(groups), include_authorized_operations=operations
+        )
+        api = ApiKey.STREAMS_GROUP_DESCRIBE
+        answers = [side.ask(api, 0, request) for side in pair.sides]
+        for answer in answers:
+            for described in answer.groups:
+                described.members.sort(key=lambda member: member.member_id)
+                for member in described.members:
+                    for had in (member.assignment, member.target_assignment):
+                        for tasks in (had.active_tasks, had.standby_tasks, had.warmup_tasks):
+                            _sort(tasks)
+        pair.compare(f"{api.name} v0", *answers, api=api, version=0)
+
+
+def test_what_is_refused_of_a_heartbeat(pair: Pair, group: str, source: str) -> None:
+    plain = topology(stateless(source))
+    with_regex = topology(Subtopology(subtopology_id="0", source_topic_regex=["a.*"]))
+    store = TopicInfo(name="store", partitions=3)
+    fixed = topology(Subtopology(subtopology_id="0", state_changelog_topics=[store]))
+    some = [TaskIds(subtopology_id="0", partitions=[0])]
+    offset = [TaskOffset(subtopology_id="0")]
+    for fields in (
+        {"group_id": ""},
+        {"group_id": " "},
+        {"instance_id": "i"},
+        {"instance_id": ""},
+        {"rack_id": ""},
+        {"rebalance_timeout_ms": -1},
+        {"topology": None},
+        {"topology": with_regex},
+        {"topology": fixed},
+        {"topology": topology(stateless("__consumer_offsets"))},
+        {"topology": topology(stateless("a b"))},
+        {"topology": topology(stateless("a b"), stateless("c d", "1"))},
+        {"active_tasks": some},
+        {"standby_tasks": some},
+        {"warmup_tasks": some},
+        {"active_tasks": None},
+        {"task_offsets": offset},
+        {"task_end_offsets": offset},
+        {"member_epoch": -3},
+        {"member_epoch": -2, "topology": None},
+        {"member_epoch": -1, "topology": None},
+        {"member_epoch": 1},
+        {"member_epoch": 1, "topology": None},
+    ):
+        join(pair, group, "m-1", **{"topology": plain} | fields)
+    join(pair, group, "", plain)
+    describe(pair, group, "nil", "")
+
+
+def test_members_come_and_go(pair: Pair, group: str, source: str) -> None:
+    plain = topology(stateless(source))
+    tags = [KeyValue(key="zone", value="a")]
+    join(pair, group, "m-1", plain, client_tags=tags, rack_id="r")
+    describe(pair, group)
+    beat(pair, group, member_epoch=2, **owning(_0=[0, 1, 2, 3]))
+    beat(pair, group, member_epoch=2)
+    beat(pair, group, member_epoch=1)
+    beat(pair, group, member_epoch=9)
+    beat(pair, group, "m-2", member_epoch=1)
+    beat(pair, group, "m-2", member_epoch=-1)
+    join(pair, group, "m-2", plain)
+    describe(pair, group)
+    beat(pair, group, member_epoch=2, **owning(_0=[0, 1, 2, 3]))
+    describe(pair, group)
+    beat(pair, group, "m-2", member_epoch=3, **owning())
+    beat(pair, group, member_epoch=2)
+    beat(pair, group, member_epoch=2, **owning(_0=[0, 1]))
+    describe(pair, group)
+    beat(pair, group, "m-2", member_epoch=3)
+    beat(pair, group, member_epoch=3)
+    describe(pair, group)
+    beat(pair, group, member_epoch=3, **owning(_0=[9]))
+    beat(pair, group, member_epoch=3, **owning(_7=[0]))
+    for types in ([], ["streams"], ["consumer"]):
+        request = ListGroupsRequest(types_filter=types, states_filter=["stable"])
+        found = [
+            [
+                each
+                for each in side.ask(ApiKey.LIST_GROUPS, 5, request).groups
+                if each.group_id == group
+            ]
+            for side in pair.sides
+        ]
+        pair.compare("LIST_GROUPS v5", *found, api=ApiKey.LIST_GROUPS, version=5)
+    pair.ask(ApiKey.DELETE_GROUPS, 2, DeleteGroupsRequest(groups_names=[group]))
+    beat(pair, group, "m-1", member_epoch=-1)
+    describe(pair, group)
+    beat(pair, group, "m-2", member_epoch=3)
+    beat(pair, group, "m-2", member_epoch=-1)
+    describe(pair, group)
+    join(pair, group, "m-3", plain)
+    beat(pair, group, "m-3", member_epoch=-1)
+    pair.ask(ApiKey.DELETE_GROUPS, 2, DeleteGroupsRequest(groups_names=[group]))
+    describe(pair, group)
+
+
+def test_a_member_joins_again(pair: Pair, group: str, source: str) -> None:
+    plain = topology(stateless(source))
+    join(pair, group, "m-1", plain)
+    join(pair, group, "m-1", plain)
+    join(pair, group, "m-1", plain, process_id="another", rebalance_timeout_ms=50_000)
+    describe(pair, group)
+    join(pair, group, "m-1", topology(stateless(source), epoch=1))
+    join(pair, group, "m-1", topology(stateless("another")))
+    ahead = f"{group}-ahead"
+    join(pair, ahead, "m-1", topology(stateless(source), epoch=1))
+    join(pair, ahead, "m-2", plain)
+    describe(pair, group, ahead)
+
+
+def test_internal_topics_are_created(pair: Pair, group: str, source: str) -> None:
+    counts = topology(*counting(source))
+    join(pair, group, "m-1", counts)
+    describe(pair, group)
+    pair.settle()
+    time.sleep(0.5)
+    beat(pair, group, member_epoch=2, **owning())
+    describe(pair, group)
+    beat(pair, group, member_epoch=3, **owning())
+    join(pair, group, "m-2", counts)
+    join(pair, group, "m-3", counts, process_id="process-of-m-2")
+    describe(pair, group)
+
+
+def test_topics_that_are_not_there(pair: Pair, group: str, topic: str) -> None:
+    counts = topology(*counting(topic))
+    join(pair, group, "m-1", counts)
+    join(pair, group, "m-2", topology(*counting(topic)))
+    describe(pair, group)
+    pair.create_topic(topic, 2)
+    pair.settle()
+    beat(pair, group, member_epoch=2, **owning())
+    pair.settle()
+    time.sleep(0.5)
+    beat(pair, group, member_epoch=3, **owning())
+    describe(pair, group)
+
+
+def test_a_source_that_grows(pair: Pair, group: str, source: str) -> None:
+    join(pair, group, "m-1", topology(stateless(source)))
+    grown = CreatePartitionsRequest(
+        topics=[CreatePartitionsTopic(name=source, count=6, assignments=None)], timeout_ms=5000
+    )
+    pair.ask(ApiKey.CREATE_PARTITIONS, 3, grown)
+    pair.settle()
+    time.sleep(0.5)
+    beat(pair, group, member_epoch=2, **owning(_0=[0, 1, 2, 3]))
+    describe(pair, group)
+
+
+def test_topics_that_do_not_fit(pair: Pair, group: str, source: str, topic: str) -> None:
+    other = f"{topic}-other"
+    pair.create_topic(other, 3)
+    pair.create_topic(f"{topic}-wrong", 1)
+    pair.settle()
+    together = [CopartitionGroup(source_topics=[0, 1])]
+    joined = Subtopology(
+        subtopology_id="0", source_topics=[source, other], copartition_groups=together
+    )
+    join(pair, group, "m-1", topology(joined))
+    wrong = TopicInfo(name=f"{topic}-wrong")
+    stateful = Subtopology(
+        subtopology_id="0", source_topics=[source], state_changelog_topics=[wrong]
+    )
+    join(pair, f"{group}-2", "m-1", topology(stateful))
+    describe(pair, group, f"{group}-2")
+    loop = Subtopology(
+        subtopology_id="0",
+        repartition_sink_topics=["round"],
+        repartition_source_topics=[TopicInfo(name="round")],
+    )
+    join(pair, f"{group}-3", "m-1", topology(loop))
+    missing = Subtopology(
+        subtopology_id="0", source_topics=[source], repartition_source_topics=[TopicInfo(name="r")]
+    )
+    join(pair, f"{group}-4", "m-1", topology(missing))
+    refused = TopicInfo(
+        name=f"{topic}-store", topic_configs=[KeyValue(key="no.such.config", value="1")]
+    )
+    stateful = Subtopology(
+        subtopology_id="0", source_topics=[source], state_changelog_topics=[refused]
+    )
+    # Apache Kafka says why no sooner than in the second answer.
+    request = joining(f"{group}-5", "m-1", topology(stateful))
+    for side in pair.sides:
+        side.until(BEAT, 0, request, lambda answer: "failed" in answer.status[0].status_detail)
+    join(pair, f"{group}-5", "m-1", topology(stateful))
+
+
+def test_standbys_and_endpoints(pair: Pair, group: str, source: str) -> None:
+    configure(pair, group, **{"streams.num.standby.replicas": "1"})
+    store = TopicInfo(name=f"{source}-store")
+    stateful = topology(
+        Subtopology(subtopology_id="0", source_topics=[source], state_changelog_topics=[store])
+    )
+    join(pair, group, "m-1", stateful, user_endpoint=Endpoint(host="one", port=1))
+    pair.settle()
+    time.sleep(0.5)
+    join(pair, group, "m-1", stateful, user_endpoint=Endpoint(host="one", port=1))
+    join(pair, group, "m-2", stateful, user_endpoint=Endpoint(host="two", port=2))
+    beat(pair, group, member_epoch=3, endpoint_information_epoch=0, **owning(_0=[0, 1, 2, 3]))
+    beat(pair, group, member_epoch=3, endpoint_information_epoch=1, **owning(_0=[0, 1]))
+    beat(pair, group, "m-2", member_epoch=4, endpoint_information_epoch=1, **owning())
+    beat(pair, group, "m-2", member_epoch=4, endpoint_information_epoch=9, **owning(_0=[2, 3]))
+    describe(pair, group)
+
+
+def test_one_asks_all_to_shut_down(pair: Pair, group: str, source: str) -> None:
+    plain = topology(stateless(source))
+    join(pair, group, "m-1", plain)
+    join(pair, group, "m-2", plain)
+    beat(pair, group, "m-1", member_epoch=2, shutdown_application=True)
+    beat(pair, group, "m-2", member_epoch=3)
+    beat(pair, group, "m-1", member_epoch=-1)
+    beat(pair, group, "m-2", member_epoch=-1, shutdown_application=True)
+    join(pair, group, "m-3", plain)
+
+
+def test_other_protocols(pair: Pair, group: str, source: str) -> None:
+    join(pair, group, "m-1", topology(stateless(source)))
+    classic = JoinGroupRequest(
+        group_id=group,
+        session_timeout_ms=10_000,
+        protocol_type="consumer",
+        protocols=[JoinGroupRequestProtocol(name="range", metadata=b"")],
+    )
+    pair.ask(ApiKey.JOIN_GROUP, 9, classic)
+    pair.ask(ApiKey.SYNC_GROUP, 5, SyncGroupRequest(group_id=group, member_id="m-1"))
+    pair.ask(ApiKey.HEARTBEAT, 4, HeartbeatRequest(group_id=group, member_id="m-1"))
+    leave = LeaveGroupRequest(group_id=group, members=[MemberIdentity(member_id="m-1")])
+    pair.ask(ApiKey.LEAVE_GROUP, 5, leave)
+    consumer = ConsumerGroupHeartbeatRequest(
+        group_id=group,
+        member_id="c",
+        rebalance_timeout_ms=1000,
+        subscribed_topic_names=[source],
+        topic_partitions=[],
+    )
+    pair.ask(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, consumer)
+    share = ShareGroupHeartbeatRequest(
+        group_id=group, member_id="s", subscribed_topic_names=[source]
+    )
+    pair.ask(ApiKey.SHARE_GROUP_HEARTBEAT, 1, share)
+    pair.ask(ApiKey.DESCRIBE_GROUPS, 5, DescribeGroupsRequest(groups=[group]))
+    pair.ask(ApiKey.DESCRIBE_GROUPS, 6, DescribeGroupsRequest(groups=[group]))
+
+
+def test_a_group_that_is_another(pair: Pair, group: str, source: str) -> None:
+    consumer = ConsumerGroupHeartbeatRequest(
+        group_id=group,
+        member_id="c",
+        rebalance_timeout_ms=1000,
+        subscribed_topic_names=[source],
+        topic_partitions=[],
+    )
+    pair.ask(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, consumer)
+    plain = topology(stateless(source))
+    join(pair, group, "m-1", plain)
+    beat(pair, group, member_epoch=2)
+    beat(pair, group, member_epoch=-1)
+    describe(pair, group)
+    kept = f"{group}-kept"
+    commit(pair, kept, source, -1, "", version=9)
+    join(pair, kept, "m-1", plain)
+    describe(pair, kept)
+    fetch(pair, kept, source, None, -1)
+
+
+def commit(
+    pair: Pair,
+    group: str,
+    source: str,
+    epoch: int,
+    member_id: str,
+    *,
+    version: int,
+    partition: int = 0,
+) -> None:
+    request = OffsetCommitRequest(
+        group_id=group,
+        generation_id_or_member_epoch=epoch,
+        member_id=member_id,
+        topics=[
+            OffsetCommitRequestTopic(
+                name=source,
+                partitions=[
+                    OffsetCommitRequestPartition(partition_index=partition, committed_offset=5)
+                ],
+            )
+        ],
+    )
+    pair.ask(ApiKey.OFFSET_COMMIT, version, request)
+
+
+def fetch(pair: Pair, group: str, source: str, member_id: str | None, epoch: int) -> None:
+    asked = OffsetFetchRequestGroup(
+        group_id=group, topics=None, member_id=member_id, member_epoch=epoch
+    )
+    pair.ask(ApiKey.OFFSET_FETCH, 9, OffsetFetchRequest(groups=[asked]))
+
+
+def test_offsets(pair: Pair, group: str, source: str) -> None:
+    join(pair, group, "m-1", topology(stateless(source)))
+    commit(pair, group, source, 2, "m-1", version=9)
+    commit(pair, group, source, 2, "m-1", version=8)
+    commit(pair, group, source, 1, "m-1", version=9)
+    commit(pair, group, source, 3, "m-1", version=9)
+    commit(pair, group, source, 2, "nil", version=9)
+    commit(pair, group, source, -1, "", version=9)
+    for member_id, epoch in ((None, -1), ("m-1", 2), ("m-1", 1), ("nil", 2)):
+        fetch(pair, group, source, member_id, epoch)
+    join(pair, group, "m-2", topology(stateless(source)))
+    beat(pair, group, member_epoch=2, **owning(_0=[0, 1, 2, 3]))
+    beat(pair, group, member_epoch=2, **owning(_0=[0, 1]))
+    for partition in range(4):
+        commit(pair, group, source, 2, "m-1", version=9, partition=partition)
+    delete = OffsetDeleteRequest(
+        group_id=group,
+        topics=[
+            OffsetDeleteRequestTopic(
+                name=source, partitions=[OffsetDeleteRequestPartition(partition_index=0)]
+            )
+        ],
+    )
+    pair.ask(ApiKey.OFFSET_DELETE, 0, delete)
+    beat(pair, group, "m-1", member_epoch=-1)
+    beat(pair, group, "m-2", member_epoch=-1)
+    commit(pair, group, source, -1, "", version=9)
+    pair.ask(ApiKey.OFFSET_DELETE, 0, delete)
+
+
+def test_intervals_of_groups(pair: Pair, group: str, source: str) -> None:
+    configure(
+        pair,
+        group,
+        **{
+            "streams.assignment.interval.ms": "5000",
+            "streams.heartbeat.interval.ms": "6000",
+            "streams.session.timeout.ms": "50000",
+        },
+    )
+    plain = topology(stateless(source))
+    join(pair, group, "m-1", plain)
+    join(pair, group, "m-2", plain)
+    describe(pair, group)
+    for wrong in (
+        {"streams.num.standby.replicas": "9"},
+        {"streams.num.standby.replicas": "-1"},
+        {"streams.assignment.interval.ms": "99999"},
+        {"streams.heartbeat.interval.ms": "1"},
+        {"streams.session.timeout.ms": "1"},
+        {"streams.initial.rebalance.delay.ms": "-1"},
+        {"streams.initial.rebalance.delay.ms": "5000"},
+    ):
+        configure(pair, group, **wrong)
+    delayed = f"{group}-delayed"
+    configure(pair, delayed, **{"streams.initial.rebalance.delay.ms": "2000"})
+    join(pair, delayed, "m-1", plain)
+    join(pair, delayed, "m-2", plain)
+    describe(pair, delayed)
+    time.sleep(3)
+    describe(pair, delayed)
+    beat(pair, delayed, "m-1", member_epoch=0, topology=plain, rebalance_timeout_ms=5)
