@@ -17,7 +17,6 @@ from uuid import UUID
 
 import trio
 
-from kafkalite.group_coordinator import offset_api
 from kafkalite.group_coordinator.admin_api import GroupAdministration
 from kafkalite.group_coordinator.callers import Context, check_group_id
 from kafkalite.group_coordinator.classic_group import ClassicGroup
@@ -30,6 +29,7 @@ from kafkalite.group_coordinator.consumer_member import JOIN_EPOCH
 from kafkalite.group_coordinator.consumer_protocol import Changes, ConsumerProtocol
 from kafkalite.group_coordinator.java_hash import java_hash
 from kafkalite.group_coordinator.offset_api import OffsetRequests
+from kafkalite.group_coordinator.offset_router import OffsetRouter
 from kafkalite.group_coordinator.pending_response import Parked
 from kafkalite.group_coordinator.protocol_change import ProtocolChange
 from kafkalite.group_coordinator.shard import Group, Shard
@@ -41,21 +41,15 @@ from kafkalite.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
-from kafkalite.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from kafkalite.wire.messages.heartbeat import HeartbeatRequestRow, HeartbeatResponseRow
 from kafkalite.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from kafkalite.wire.messages.leave_group import (
     LeaveGroupRequest,
     LeaveGroupResponse,
     MemberResponse,
 )
-from kafkalite.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from kafkalite.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
-from kafkalite.wire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchResponseGroup
 from kafkalite.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-from kafkalite.wire.messages.txn_offset_commit import (
-    TxnOffsetCommitRequest,
-    TxnOffsetCommitResponse,
-)
 
 if TYPE_CHECKING:
     from kafkalite.group_coordinator.share_api import ShareGroupRequests
@@ -107,6 +101,7 @@ class GroupCoordinator(GroupAdministration):
             config, self._timers, topics, self._consumer, self._change.downgrade
         )
         self.offsets = OffsetRequests(config, log, topics, now_ms, self._classic)
+        self.offset_router = OffsetRouter(self.offsets, topics, self.shard_of)
         self._sweep = Timer(self._expire_offsets)
 
     @property
@@ -328,23 +323,25 @@ class GroupCoordinator(GroupAdministration):
             return SyncGroupResponse(error_code=refused.code)
         return await parked.response()
 
-    async def heartbeat(self, context: Context, request: HeartbeatRequest) -> HeartbeatResponse:
+    def heartbeat(self, context: Context, request: HeartbeatRequestRow) -> HeartbeatResponseRow:
+        group_id, generation_id, member_id, instance_id = request
         try:
-            check_group_id(request.group_id)
-            shard = self.shard_of(request.group_id, context.node_id)
-            group = shard.groups.get(request.group_id)
+            check_group_id(group_id)
+            shard = self.shard_of(group_id, context.node_id)
+            group = shard.groups.get(group_id)
             if group is None:
                 raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
-            who = request.member_id, request.group_instance_id, request.generation_id
             if isinstance(group, ConsumerGroup):
-                error_code = self._classic_in_consumer.heartbeat(group, *who)
+                error_code = self._classic_in_consumer.heartbeat(
+                    group, member_id, instance_id, generation_id
+                )
             elif isinstance(group, ClassicGroup):
-                error_code = self._classic.heartbeat(group, *who)
+                error_code = self._classic.heartbeat(group, member_id, instance_id, generation_id)
             else:
                 raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
         except KafkaError as refused:
             error_code = refused.code
-        return HeartbeatResponse(error_code=error_code)
+        return 0, error_code
 
     async def leave_group(self, context: Context, request: LeaveGroupRequest) -> LeaveGroupResponse:
         """Expects `members` to be filled in, also for the versions that name one member only."""
@@ -371,7 +368,7 @@ class GroupCoordinator(GroupAdministration):
         except KafkaError as refused:
             return LeaveGroupResponse(error_code=refused.code)
 
-    async def consumer_group_heartbeat(
+    def consumer_group_heartbeat(
         self, context: Context, request: ConsumerGroupHeartbeatRequest
     ) -> ConsumerGroupHeartbeatResponse:
         try:
@@ -418,48 +415,11 @@ class GroupCoordinator(GroupAdministration):
 
     # Offsets
 
-    async def offset_commit(
-        self, context: Context, request: OffsetCommitRequest
-    ) -> OffsetCommitResponse:
-        """Expects topics by name. Unknown topics are refused one by one, anything else at once."""
-        try:
-            shard = self.shard_of(request.group_id, context.node_id)
-            return self.offsets.commit(shard, request, context.api_version)
-        except KafkaError as refused:
-            return offset_api.commit_refused(request, refused.code, self.topics)
-
-    async def txn_offset_commit(
-        self, context: Context, request: TxnOffsetCommitRequest
-    ) -> TxnOffsetCommitResponse:
-        """Like OffsetCommit, but nothing is to be seen of it before the transaction ends."""
-        try:
-            check_group_id(request.group_id)
-            shard = self.shard_of(request.group_id, context.node_id)
-            return self.offsets.txn_commit(shard, request, context.api_version)
-        except KafkaError as refused:
-            return self.txn_commit_refused(request, refused.code)
-
-    def txn_commit_refused(
-        self, request: TxnOffsetCommitRequest, error_code: ErrorCode
-    ) -> TxnOffsetCommitResponse:
-        """Nothing of it is committed."""
-        return offset_api.txn_commit_refused(request, error_code, self.topics)
-
     def transaction_ended(self, partition: int, producer_id: int, *, committed: bool) -> None:
         """A marker has been written to a partition of `__consumer_offsets`."""
         shard = self._shards.get(partition)
         if shard is not None:
             shard.offsets.end_transaction(producer_id, committed=committed)
-
-    async def offset_fetch(
-        self, context: Context, request: OffsetFetchRequestGroup, *, require_stable: bool
-    ) -> OffsetFetchResponseGroup:
-        """Expects topics by name (with the id, where the request gave one)."""
-        try:
-            shard = self.shard_of(request.group_id, context.node_id)
-            return self.offsets.fetch(shard, request, require_stable=require_stable)
-        except KafkaError as refused:
-            return OffsetFetchResponseGroup(group_id=request.group_id, error_code=refused.code)
 
     async def offset_delete(
         self, context: Context, request: OffsetDeleteRequest

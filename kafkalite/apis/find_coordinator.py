@@ -42,7 +42,7 @@ _TOPICS: Final[Mapping[int, str]] = {
 }
 
 
-async def handle(
+def handle(
     services: Services, context: RequestContext, request: FindCoordinatorRequest
 ) -> FindCoordinatorResponse:
     """Answer for each key."""

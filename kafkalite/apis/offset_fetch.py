@@ -7,20 +7,22 @@ same answer in another form.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any, Final
 
+from kafkalite.requests.slices import Steps, at_once, in_slices
 from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.fields import NO_UUID
 from kafkalite.wire.messages.offset_fetch import (
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-    OffsetFetchRequestTopics,
-    OffsetFetchResponse,
-    OffsetFetchResponseGroup,
-    OffsetFetchResponsePartition,
-    OffsetFetchResponsePartitions,
-    OffsetFetchResponseTopic,
-    OffsetFetchResponseTopics,
+    OffsetFetchRequestGroupRow,
+    OffsetFetchRequestRow,
+    OffsetFetchRequestTopicsRow,
+    OffsetFetchResponseGroupRow,
+    OffsetFetchResponsePartitionsRow,
+    OffsetFetchResponseRow,
+    OffsetFetchResponseTopicsRow,
 )
+from kafkalite.wire.rows import LargeResponse
 
 if TYPE_CHECKING:
     from kafkalite.requests.context import RequestContext
@@ -30,108 +32,105 @@ GROUP_ERROR_SINCE: Final = 2
 SEVERAL_GROUPS_SINCE: Final = 8
 TOPIC_IDS_SINCE: Final = 10
 
+_NO_OFFSET: Final = -1
+_NO_EPOCH: Final = -1
 
-async def handle(
-    services: Services, context: RequestContext, request: OffsetFetchRequest
-) -> OffsetFetchResponse:
+
+# What is asked for more partitions, or topics, is looked up in slices: this many at a time.
+_AT_ONCE: Final = 1000
+
+
+def handle(
+    services: Services, context: RequestContext, request: OffsetFetchRequestRow
+) -> OffsetFetchResponseRow | Coroutine[Any, Any, LargeResponse]:
     """Answer for each group."""
+    steps = _response(services, context, request)
+    return at_once(steps) if _size(request) <= _AT_ONCE else _in_slices(steps, context)
+
+
+async def _in_slices(
+    steps: Steps[OffsetFetchResponseRow], context: RequestContext
+) -> LargeResponse:
+    return LargeResponse(await in_slices(steps, context))
+
+
+def _size(request: OffsetFetchRequestRow) -> int:
+    """Groups, topics and partitions that are asked for, or more than are looked up at once."""
+    _, topics, groups, _ = request
+    size = len(groups) + len(topics or ())
+    for _, _, _, wanted in groups:
+        size += len(wanted or ())
+        if size > _AT_ONCE:
+            return size
+        size += sum(len(partitions) for _, _, partitions in wanted or ())
+    return size + sum(len(partitions) for _, partitions in topics or ())
+
+
+def _response(
+    services: Services, context: RequestContext, request: OffsetFetchRequestRow
+) -> Steps[OffsetFetchResponseRow]:
+    group_id, topics, groups, require_stable = request
     if context.api_version >= SEVERAL_GROUPS_SINCE:
-        groups = [
-            await _fetch(services, context, group, require_stable=request.require_stable)
-            for group in request.groups
-        ]
-        return OffsetFetchResponse(groups=groups)
-    wanted = (
-        None
-        if request.topics is None
-        else [
-            OffsetFetchRequestTopics(name=topic.name, partition_indexes=topic.partition_indexes)
-            for topic in request.topics
-        ]
-    )
-    group = OffsetFetchRequestGroup(group_id=request.group_id, topics=wanted)
-    answer = await _fetch(services, context, group, require_stable=request.require_stable)
-    return _for_one_group(answer, wanted or [], context.api_version)
+        answers: list[OffsetFetchResponseGroupRow] = []
+        for group in groups:
+            answers.append((yield from _fetch(services, context, group, require_stable)))
+        return 0, (), 0, answers
+    wanted: list[OffsetFetchRequestTopicsRow] | None = None
+    if topics is not None:
+        wanted = [(name, NO_UUID, partitions) for name, partitions in topics]
+    group = (group_id, None, _NO_EPOCH, wanted)
+    _, found, code = yield from _fetch(services, context, group, require_stable)
+    if code and context.api_version < GROUP_ERROR_SINCE:
+        # No place for the group's error but each partition.
+        found = [_failed(topic, code) for topic in wanted or ()]
+    return 0, [(name, rows) for name, _, rows in found], code, ()
 
 
-async def _fetch(
+def _fetch(
     services: Services,
     context: RequestContext,
-    group: OffsetFetchRequestGroup,
-    *,
+    group: OffsetFetchRequestGroupRow,
     require_stable: bool,
-) -> OffsetFetchResponseGroup:
-    coordinator = services.group_coordinator
-    if context.api_version < TOPIC_IDS_SINCE:
-        return await coordinator.offset_fetch(context, group, require_stable=require_stable)
-    unknown: list[OffsetFetchRequestTopics] = []
-    if group.topics is not None:
-        known: list[OffsetFetchRequestTopics] = []
-        for topic in group.topics:
-            found = services.topics.by_id(topic.topic_id)
+) -> Steps[OffsetFetchResponseGroupRow]:
+    router = services.group_coordinator.offset_router
+    group_id, member_id, member_epoch, wanted = group
+    uses_topic_ids = context.api_version >= TOPIC_IDS_SINCE
+    _, topics, code = router.fetch(
+        context,
+        (group_id, member_id, member_epoch, None if wanted is None else []),
+        require_stable=require_stable,
+    )
+    answers: list[OffsetFetchResponseTopicsRow] = []
+    if wanted is None:
+        # Topics that are gone cannot be spoken of by id.
+        answers = [topic for topic in topics if topic[1].int or not uses_topic_ids]
+    unknown: list[OffsetFetchResponseTopicsRow] = []
+    for name, topic_id, partitions in wanted or ():
+        yield
+        if code:
+            break
+        if uses_topic_ids:
+            found = services.topics.by_id(topic_id)
             if found is None:
-                unknown.append(topic)
-            else:
-                topic.name = found.name
-                known.append(topic)
-        group.topics = known
-    answer = await coordinator.offset_fetch(context, group, require_stable=require_stable)
-    # Of all there are offsets for, topics that are gone cannot be spoken of by id.
-    answer.topics = [topic for topic in answer.topics if topic.topic_id.int]
-    if not answer.error_code:
-        answer.topics += [_unknown(topic) for topic in unknown]
-    return answer
-
-
-def _unknown(topic: OffsetFetchRequestTopics) -> OffsetFetchResponseTopics:
-    return OffsetFetchResponseTopics(
-        topic_id=topic.topic_id,
-        partitions=[
-            OffsetFetchResponsePartitions(
-                partition_index=partition,
-                committed_offset=-1,
-                error_code=ErrorCode.UNKNOWN_TOPIC_ID,
+                failed = (name, topic_id, partitions)
+                unknown.append(_failed(failed, ErrorCode.UNKNOWN_TOPIC_ID))
+                continue
+            name = found.name
+        rows: list[OffsetFetchResponsePartitionsRow] = []
+        for start in range(0, len(partitions), _AT_ONCE):
+            yield
+            some = [(name, topic_id, partitions[start : start + _AT_ONCE])]
+            _, topics, code = router.fetch(
+                context,
+                (group_id, member_id, member_epoch, some),
+                require_stable=require_stable,
             )
-            for partition in topic.partition_indexes
-        ],
-    )
+            rows += [row for topic in topics for row in topic[2]]
+        answers.append((name, topic_id, rows))
+    return group_id, () if code else (*answers, *unknown), code
 
 
-def _for_one_group(
-    answer: OffsetFetchResponseGroup, wanted: list[OffsetFetchRequestTopics], version: int
-) -> OffsetFetchResponse:
-    """The form of versions 1 to 7. v1 has no place for the group's error but each partition."""
-    if answer.error_code and version < GROUP_ERROR_SINCE:
-        answer.topics = [
-            OffsetFetchResponseTopics(
-                name=topic.name,
-                partitions=[
-                    OffsetFetchResponsePartitions(
-                        partition_index=partition,
-                        committed_offset=-1,
-                        error_code=answer.error_code,
-                    )
-                    for partition in topic.partition_indexes
-                ],
-            )
-            for topic in wanted
-        ]
-    return OffsetFetchResponse(
-        error_code=answer.error_code,
-        topics=[
-            OffsetFetchResponseTopic(
-                name=topic.name,
-                partitions=[
-                    OffsetFetchResponsePartition(
-                        partition_index=partition.partition_index,
-                        committed_offset=partition.committed_offset,
-                        committed_leader_epoch=partition.committed_leader_epoch,
-                        metadata=partition.metadata,
-                        error_code=partition.error_code,
-                    )
-                    for partition in topic.partitions
-                ],
-            )
-            for topic in answer.topics
-        ],
-    )
+def _failed(topic: OffsetFetchRequestTopicsRow, code: int) -> OffsetFetchResponseTopicsRow:
+    name, topic_id, partitions = topic
+    rows = [(partition, _NO_OFFSET, _NO_EPOCH, "", code) for partition in partitions]
+    return name, topic_id, rows

@@ -6,12 +6,13 @@ heartbeat finds them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from kafkalite.cluster.features import STREAMS_VERSION
 from kafkalite.cluster.internal_topics import INTERNAL_TOPICS
 from kafkalite.cluster.topic_creation import NewTopic, validate_topic_name
+from kafkalite.security.authorization.streams import topic_names
 from kafkalite.wire.error_messages import message_of
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.streams_group_heartbeat import (
@@ -47,8 +48,13 @@ async def handle(
             partitions_by_user_endpoint=None,
         )
     answered = services.group_coordinator.streams.heartbeat(context, request)
-    if answered.to_create:
-        _create(services, answered.to_create, answered.response)
+    topics, may_create = answered.to_create, context.may_create
+    if topics:
+        denied = [] if may_create is None else [name for name in topics if not may_create(name)]
+        if denied:
+            _say(answered.response, f"Unauthorized to CREATE on topics {', '.join(denied)}.")
+        else:
+            _create(services, topics, answered.response)
     return answered.response
 
 
@@ -58,7 +64,7 @@ def are_streams_groups_served(services: Services) -> bool:
 
 
 def _check_names(topology: Topology) -> None:
-    names = dict.fromkeys(_names(topology))
+    names = dict.fromkeys(topic_names(topology))
     prohibited = [name for name in names if name in INTERNAL_TOPICS]
     if prohibited:
         raise KafkaError(
@@ -80,14 +86,6 @@ def _is_valid(name: str) -> bool:
     except KafkaError:
         return False
     return True
-
-
-def _names(topology: Topology) -> Iterator[str]:
-    for subtopology in topology.subtopologies:
-        yield from subtopology.source_topics
-        yield from subtopology.repartition_sink_topics
-        for topic in (*subtopology.repartition_source_topics, *subtopology.state_changelog_topics):
-            yield topic.name
 
 
 def _create(
@@ -117,6 +115,11 @@ def _create(
     said = ", ".join(failed[:_MOST_ERRORS])
     if len(failed) > _MOST_ERRORS:
         said += f" and {len(failed) - _MOST_ERRORS} more"
+    _say(response, f"Creation failed: {said}.")
+
+
+def _say(response: StreamsGroupHeartbeatResponse, more: str) -> None:
+    """Add to the status that says that topics are missing."""
     for status in response.status or ():
         if status.status_code == _MISSING_INTERNAL_TOPICS:
-            status.status_detail += f"; Creation failed: {said}."
+            status.status_detail += f"; {more}"

@@ -21,7 +21,7 @@ from kafkalite.config.definition import (
 )
 from kafkalite.config.listeners import Listener, parse_listeners, parse_protocol_map
 from kafkalite.config.log_dirs import EVERY_LOG_DIR, check_cordoned
-from kafkalite.config.sources import built_in, check, read_environment, read_file
+from kafkalite.config.sources import at_address, built_in, check, read_environment, read_file
 from kafkalite.log.config import LogConfig
 
 # The values of replica.selector.class (KIP-392) that Kafka itself comes with.
@@ -49,6 +49,7 @@ class BrokerConfig:
         self._initialize(properties)
 
     def _initialize(self, properties: Mapping[str, str]) -> None:
+        self._given = frozenset(properties)
         self.static: dict[str, str] = {**built_in(properties), **properties}
         # Two names of one thing, as in Kafka; the older one counts where it stands alone.
         if int(properties.get("broker.id", -1)) >= 0 and "node.id" not in properties:
@@ -66,8 +67,13 @@ class BrokerConfig:
         file: Path | None = None,
         environment: Mapping[str, str] | None = None,
         flags: Mapping[str, str] | None = None,
+        *,
+        host: str | None = None,
+        port: int | None = None,
     ) -> BrokerConfig:
         """Flags over environment over file. Raises ConfigError.
+
+        `host` and `port` are for the first listener, whichever of these it comes from.
 
         Names unknown to Kafka and to us are an error in flags; elsewhere they are left aside with
         a warning, since properties files hold settings of plugins, too.
@@ -78,8 +84,13 @@ class BrokerConfig:
         check(from_environment)
         check(flags or {}, strict_names=True)
         config = cls.__new__(cls)
-        config._initialize({**from_file, **from_environment, **(flags or {})})
+        together = {**from_file, **from_environment, **(flags or {})}
+        config._initialize({**together, **at_address(together, host, port)})
         return config
+
+    def is_given(self, name: str) -> bool:
+        """Whether a file, the environment, a flag or a program set it."""
+        return name in self._given
 
     def __getitem__(self, name: str) -> ConfigValue:
         """The value in force, on the first node where they differ."""
@@ -206,9 +217,6 @@ class BrokerConfig:
         listeners = {listener.name for listener in self.listeners()}
         if not listeners:
             raise ConfigError("listeners: there is no listener for clients")
-        for listener in self.listeners():
-            if listener.security_protocol != "PLAINTEXT":
-                raise ConfigError(f"listeners: {listener} needs TLS or SASL, not there yet")
         for advertised in self._advertised():
             if advertised.name not in listeners:
                 raise ConfigError(
@@ -216,8 +224,9 @@ class BrokerConfig:
                 )
             if advertised.host in ("0.0.0.0", "::"):
                 raise ConfigError(
-                    f"advertised.listeners: clients cannot connect to {advertised.host}; "
-                    "set it to a host they can reach"
+                    f"advertised.listeners: clients cannot connect to {advertised.host}; name a "
+                    "host that they can reach, as in --set advertised.listeners="
+                    f"{advertised.name}://localhost:{advertised.port}"
                 )
         selector = self.string("replica.selector.class")
         if selector not in (None, "", LEADER_SELECTOR, RACK_AWARE_SELECTOR):

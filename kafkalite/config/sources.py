@@ -13,7 +13,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from kafkalite.config.definition import BROKER_CONFIGS, ConfigDef, ConfigError, Support
+from kafkalite.config.definition import (
+    AUTHORIZER_CONFIGS,
+    BROKER_CONFIGS,
+    ConfigDef,
+    ConfigError,
+    Support,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -35,6 +41,9 @@ _NOT_CONFIGS: Final = frozenset(
         "KAFKA_VERSION",
     }
 )
+
+# The system property of Java that names a JAAS file.
+_JAAS_FILE: Final = re.compile(r'-Djava\.security\.auth\.login\.config==?(?:"([^"]+)"|(\S+))')
 
 # The lowest layer, as the server.properties and the image of Kafka itself come with one. The delays
 # are zero because a test should not wait seconds for an assignment.
@@ -66,8 +75,11 @@ _KAFKA_REPLICATION_FACTOR: Final = 3
 def built_in(properties: Mapping[str, str]) -> dict[str, str]:
     """The lowest layer of configs for a broker with these properties.
 
-    Internal topics get as many replicas as there are nodes, at most Kafka's three.
+    Internal topics get as many replicas as there are nodes, at most Kafka's three. How many nodes a
+    cluster of several processes has is not known here, and Kafka's defaults hold.
     """
+    if properties.get("process.roles", "").strip() == "broker":
+        return dict(BUILT_IN)
     nodes = properties.get("kafkalite.nodes", "1").strip()
     # Anything but a number is refused where configs are checked.
     count = int(nodes) if nodes.isdecimal() else 1
@@ -99,12 +111,41 @@ def read_environment(environment: Mapping[str, str]) -> dict[str, str]:
     for variable, value in environment.items():
         if variable.startswith("KAFKA_") and variable not in _NOT_CONFIGS:
             configs[_config_name(variable)] = value
+    if jaas := _JAAS_FILE.search(environment.get("KAFKA_OPTS", "")):
+        configs.setdefault("kafkalite.jaas.file", jaas[1] or jaas[2])
     if cluster_id := environment.get("CLUSTER_ID"):
         configs.setdefault("kafkalite.cluster.id", cluster_id)
     advertised = configs.get("advertised.listeners")
     if advertised is not None and "listeners" not in configs:
         # As the image: listen on every interface, at the ports that are advertised.
         configs["listeners"] = re.sub(r"://[^:]*:", "://0.0.0.0:", advertised)
+    return configs
+
+
+def at_address(lower: Mapping[str, str], host: str | None, port: int | None) -> dict[str, str]:
+    """The configs that make the first listener of `lower` listen on another host or port.
+
+    The address told to clients follows, if its port was the listener's, so that an image that
+    advertises its own port needs to be told one flag only.
+    """
+    if host is None and port is None:
+        return {}
+    first, *others = lower.get("listeners", BUILT_IN["listeners"]).split(",")
+    name, _, address = first.strip().partition("://")
+    old_host, _, old_port = address.rpartition(":")
+    if host is not None:
+        old_host = f"[{host}]" if ":" in host else host
+    new_port = old_port if port is None else str(port)
+    configs = {"listeners": ",".join([f"{name}://{old_host}:{new_port}", *others])}
+    advertised = lower.get("advertised.listeners")
+    if advertised is not None:
+        told = (each.strip() for each in advertised.split(","))
+        configs["advertised.listeners"] = ",".join(
+            f"{each.removesuffix(old_port)}{new_port}"
+            if each.startswith(f"{name}://") and each.endswith(f":{old_port}")
+            else each
+            for each in told
+        )
     return configs
 
 
@@ -120,7 +161,7 @@ def find(name: str) -> ConfigDef | None:
         while rest and rest not in BROKER_CONFIGS:
             rest = rest.partition(".")[2]  # the SASL mechanism in between
         name = rest
-    return BROKER_CONFIGS.get(name)
+    return BROKER_CONFIGS.get(name) or AUTHORIZER_CONFIGS.get(name)
 
 
 def check(properties: Mapping[str, str], *, strict_names: bool = False) -> None:

@@ -16,10 +16,8 @@ from kafkalite.log.trusted_records import Pair
 from kafkalite.log.verification import VerificationGuard
 from kafkalite.requests.purgatory import Watchers
 from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.record_batch import CONTROL_FLAG, HEADER_BYTES, TRANSACTIONAL_FLAG
 
 ALL_IN_SYNC: int = -1  # required acks
-NOT_PLAIN: Final = -1
 
 # DeleteRecords' offset for everything there is.
 _UP_TO_HIGH_WATERMARK: Final = -1
@@ -94,6 +92,23 @@ class Partition:
         return self.leader_id if self.log.offline_reason is None else -1
 
     @property
+    def coordinated_here(self) -> int:
+        """The node of this process that coordinates what is kept here; -1 if none does."""
+        return self.coordinator_id
+
+    @property
+    def has_enough_in_sync(self) -> bool:
+        """Whether as many replicas are in sync as a write with acks=all needs."""
+        return len(self.in_sync_replicas) >= min(
+            self.log.config.min_insync_replicas, len(self.replicas)
+        )
+
+    @property
+    def is_latest_unknown(self) -> bool:
+        """Whether the high watermark may be below what the last leader showed: never in one process."""
+        return False
+
+    @property
     def high_watermark(self) -> int:
         """Up to where consumers may read."""
         return self.log.high_watermark
@@ -159,7 +174,7 @@ class Partition:
             verification_guard=verification_guard,
             transaction_version=transaction_version,
         )
-        log.advance_high_watermark(log.visible_end_offset)
+        self._advance_high_watermark()
         self.watchers.check_and_complete()
         return info
 
@@ -171,7 +186,7 @@ class Partition:
         self._check_in_sync()
         log = self.log
         base_offset = log.append_trusted(pairs, timestamp, self.leader_epoch)
-        log.advance_high_watermark(log.visible_end_offset)
+        self._advance_high_watermark()
         self.watchers.check_and_complete()
         return base_offset
 
@@ -185,21 +200,6 @@ class Partition:
             f"{in_sync} replicas of {self.topic}-{self.index} are in sync, min.insync.replicas asks "
             f"for {min(self.log.config.min_insync_replicas, len(self.replicas))}",
         )
-
-    def append_plain(
-        self, records: bytes | bytearray | memoryview, required_acks: int = ALL_IN_SYNC
-    ) -> int:
-        """`append` for callers that answer nothing but a base offset; NOT_PLAIN if more is to be said."""
-        config = self.log.config
-        if (
-            config.log_append_time
-            or config.visible_after_flush
-            or len(records) < HEADER_BYTES
-            or records[22] & (TRANSACTIONAL_FLAG | CONTROL_FLAG)
-        ):
-            return NOT_PLAIN
-        info = self.append(records, required_acks=required_acks)
-        return NOT_PLAIN if info.is_duplicate else info.base_offset
 
     def read_limit(self, *, committed_only: bool) -> int:
         """The offset before which a consumer's read ends."""

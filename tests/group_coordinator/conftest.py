@@ -10,7 +10,6 @@ import trio
 import trio.testing
 
 from kafkalite.group_coordinator.config import GroupConfig
-from kafkalite.group_coordinator.coordinator import GroupCoordinator
 from kafkalite.group_coordinator.state_log import ReplayedMarker, ReplayedRecord, StateRecord
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.consumer_group_heartbeat import (
@@ -40,6 +39,7 @@ from kafkalite.wire.messages.sync_group import (
     SyncGroupRequestAssignment,
     SyncGroupResponse,
 )
+from tests.group_coordinator.in_messages import CoordinatorInMessages
 
 T = TypeVar("T")
 
@@ -180,7 +180,7 @@ class World:
     group_configs: dict[str, dict[str, str]] = field(default_factory=dict)
     share_states: ShareStates = field(default_factory=ShareStates)
     scope: trio.CancelScope = field(default_factory=trio.CancelScope)
-    coordinator: GroupCoordinator = field(init=False)
+    coordinator: CoordinatorInMessages = field(init=False)
 
     def now_ms(self) -> int:
         return 1_700_000_000_000 + int(trio.current_time() * 1000)
@@ -189,7 +189,7 @@ class World:
         """Start a coordinator (again), with these configs changed."""
         self.scope.cancel()
         self.config = replace(self.config, **config)
-        self.coordinator = GroupCoordinator(
+        self.coordinator = CoordinatorInMessages(
             self.config,
             self.log,
             self.topics,
