@@ -61,8 +61,8 @@ class GroupCoordinator(GroupAdministration):
     """All groups coordinated by this process, for each of its nodes.
 
     `now_ms` is the wall clock, for what is written; timeouts are measured by `clock` (seconds).
-    `configs_of(group_id)` returns what a group has configured for itself. `share_state` is called at the
-    first need of the share coordinator.
+    `configs_of(group_id)` returns what a group has configured for itself. `share_state` is called
+    at the first need of the share coordinator.
     """
 
     def __init__(
@@ -245,8 +245,8 @@ class GroupCoordinator(GroupAdministration):
     def save(self, group_id: str, records: Sequence[StateRecord]) -> None:
         """Write records of a group; KafkaError with the code that the group's members get.
 
-        What could not be written must not stay: all there is of groups that are not classic is loaded
-        anew.
+        What could not be written must not stay: all there is of groups that are not classic is
+        loaded anew.
         """
         partition = self.partition_for(group_id)
         try:

@@ -37,7 +37,7 @@ def listed_active(tasks: PartitionsWithEpochs) -> list[heartbeat_messages.TaskId
 def endpoints_of(
     group: StreamsGroup, topics: TopicsView
 ) -> list[heartbeat_messages.EndpointToPartitions]:
-    """Where the state of which partitions can be asked for."""
+    """Endpoints at which the state of partitions can be asked for."""
     subtopologies = {} if group.configured is None else group.configured.subtopologies
     found: list[heartbeat_messages.EndpointToPartitions] = []
     for member in group.members.values():

@@ -12,13 +12,10 @@ from kafkalite.group_coordinator.callers import Context
 from kafkalite.group_coordinator.classic_group import ClassicGroup
 from kafkalite.group_coordinator.consumer_member import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
 from kafkalite.group_coordinator.streams_answers import described
+from kafkalite.group_coordinator.streams_changes import StreamsChanges
 from kafkalite.group_coordinator.streams_checks import check_request
 from kafkalite.group_coordinator.streams_group import StreamsGroup
-from kafkalite.group_coordinator.streams_protocol import (
-    Answered,
-    StreamsChanges,
-    StreamsProtocol,
-)
+from kafkalite.group_coordinator.streams_protocol import Answered, StreamsProtocol
 from kafkalite.wire.error_messages import message_of
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.streams_group_describe import DescribedGroup

@@ -1,12 +1,12 @@
 """The sticky assignor of streams groups: who gets which tasks (KIP-1071).
 
-Active tasks stay with their member, or go to one that has a standby of them, as long as that leaves
-nobody with more than a fair share; the others go to the process with the least load, and in it to the
-member with the fewest tasks. Then standby tasks are given out likewise, never two copies of a task to
-one process.
+Active tasks stay with their member, or go to one that has a standby of them, as long as that
+leaves no member with more than a fair share. The others go to the process with the least load, and
+in it to the member with the fewest tasks. Then standby tasks are given out likewise, never two
+copies of a task to one process.
 
-Pure functions. Source: Kafka's StickyTaskAssignor, ProcessState (whose results differ from ours in which
-of several equals gets what).
+Pure functions. Source: Kafka's StickyTaskAssignor, ProcessState (whose results differ from ours in
+which of several equals gets what).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class _Process:
         return sum(self.counts.values()) / len(self.counts)
 
     def give(self, member_id: str, task: TaskId, *, active: bool) -> int:
-        """How many tasks the member has then."""
+        """Returns the number of tasks the member has then."""
         self.tasks.add(task)
         given = self.active if active else self.standby
         given.setdefault(member_id, set()).add(task)
@@ -54,7 +54,7 @@ class _Process:
 
 
 class _Share:
-    """How many tasks are a member's fair share: what is left, by those that have not got theirs."""
+    """A member's fair share of tasks: what is left, by those that have not got theirs."""
 
     def __init__(self, tasks: int, members: int) -> None:
         self._tasks, self._members = tasks, members
@@ -193,7 +193,7 @@ class _Assignment:
                 queue.push(process)
 
     def _keep_standby(self, task: TaskId) -> bool:
-        """Where the state is already: with who processed the task, or had a standby of it."""
+        """Keep it where the state is: with the member that processed the task, or had a standby."""
         before = self._had_active.get(task)
         if (
             before is not None

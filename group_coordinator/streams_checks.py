@@ -1,4 +1,4 @@
-"""What a StreamsGroupHeartbeat must be like (Kafka's throwIf...)."""
+"""Checks of a StreamsGroupHeartbeat (Kafka's throwIf...)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def check_request(request: StreamsGroupHeartbeatRequest) -> None:
 
 
 def _check_features(request: StreamsGroupHeartbeatRequest) -> None:
-    """What Apache Kafka 4.3 does not support yet."""
+    """Refuse what Apache Kafka 4.3 does not support yet."""
     if request.instance_id is not None:
         raise _invalid("Static membership is not yet supported.")
     if request.task_offsets is not None:

@@ -8,8 +8,8 @@ The state is not kept but follows, as that of a consumer group, with one more:
     Reconciling   some member has not got to the target yet
     Stable        all have
 
-What a group is, is what its records in `__consumer_offsets` say: they are applied here when they are
-read back and likewise when they are written. Source: Kafka's StreamsGroup.
+What a group is, is what its records in `__consumer_offsets` say: they are applied here when they
+are read back and likewise when they are written. Source: Kafka's StreamsGroup.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class StreamsGroupState(Enum):
 
 
 class StreamsTimers:
-    """What a member must do in time: be heard of, and give up tasks."""
+    """The times in which a member must be heard of, and give up tasks."""
 
     __slots__ = ("revoke", "session")
 
@@ -147,7 +147,7 @@ class StreamsGroup:
         return frozenset() if self.topology is None else required_topics(self.topology)
 
     def depends_on(self, topics: Collection[str]) -> bool:
-        """Whether what becomes of these topics matters to it."""
+        """True if it matters to the group what becomes of these topics."""
         return not self.required_topics.isdisjoint(topics)
 
     # What the records say
@@ -340,6 +340,6 @@ class StreamsGroup:
         return committed_at_ms
 
     def tombstones(self) -> list[state_log.StateRecord]:
-        """What ends the group in the log."""
+        """The records that end the group in the log."""
         changes = streams_records.no_group(self.group_id, self.members)
         return [state_log.encoded(*change) for change in changes]

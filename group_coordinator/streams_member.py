@@ -4,7 +4,8 @@
     UNREVOKED_TASKS   has been asked to give tasks up, and has not confirmed
     UNRELEASED_TASKS  waits for tasks that others, or its own process in another role, still have
 
-A task is active in one process at a time, and no process has it twice: state directories are locked.
+A task is active in one process at a time, and no process has it twice, as state directories are
+locked.
 Everything here is pure. Source: Kafka's streams CurrentAssignmentBuilder, StreamsGroupMember.
 """
 
@@ -37,7 +38,7 @@ class StreamsMemberState(IntEnum):
 
 
 class StreamsMemberEvent(Enum):
-    """How a member stands to its target; the values label the diagram's arrows."""
+    """A member's relation to its target; the values label the diagram's arrows."""
 
     MUST_REVOKE = "has tasks to give up"
     MUST_WAIT = "others have what it is to get"
@@ -92,7 +93,7 @@ class StreamsMember:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What matters besides the member. `owned` is what it says it has, None if it does not say.
+    """All that matters besides the member. `owned` is what it says it has, None if it does not say.
 
     `active_process`, `has_standby` and `has_warmup` tell which processes have a task now.
     """

@@ -1,4 +1,4 @@
-"""What StreamsGroupHeartbeat, and silence, do to a streams group (KIP-1071).
+"""The rules of StreamsGroupHeartbeat, and of silence, for streams groups (KIP-1071).
 
 A heartbeat does in this order what there is to do, all of it written as one batch:
 
@@ -13,14 +13,13 @@ Source of the rules: Kafka's GroupMetadataManager (streamsGroup...).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from kafkalite.group_coordinator import state_log, streams_records
-from kafkalite.group_coordinator.callers import Caller, shown_host
+from kafkalite.group_coordinator.callers import Caller
 from kafkalite.group_coordinator.config import GroupConfig, GroupOverrides
 from kafkalite.group_coordinator.consumer_member import JOIN_EPOCH
-from kafkalite.group_coordinator.consumer_records import Change
 from kafkalite.group_coordinator.streams_answers import (
     endpoints_of,
     listed,
@@ -28,7 +27,14 @@ from kafkalite.group_coordinator.streams_answers import (
     status_of,
     topology_from,
 )
-from kafkalite.group_coordinator.streams_assignor import StreamsCandidate, assign_sticky
+from kafkalite.group_coordinator.streams_changes import (
+    StreamsChanges,
+    by_id,
+    owned_by,
+    targets,
+    unknown,
+    updated,
+)
 from kafkalite.group_coordinator.streams_checks import check_epoch, check_tasks
 from kafkalite.group_coordinator.streams_group import StreamsGroup, StreamsTimers
 from kafkalite.group_coordinator.streams_member import (
@@ -38,7 +44,7 @@ from kafkalite.group_coordinator.streams_member import (
     check_state,
     reconcile,
 )
-from kafkalite.group_coordinator.streams_tasks import Tasks, partitions_of
+from kafkalite.group_coordinator.streams_tasks import Tasks
 from kafkalite.group_coordinator.streams_topology import (
     ConfiguredTopology,
     InternalTopic,
@@ -53,7 +59,6 @@ from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages import streams_group_heartbeat as heartbeat_messages
 from kafkalite.wire.messages.stored.streams_group_topology import (
     StreamsGroupTopologyValue,
-    Subtopology,
 )
 from kafkalite.wire.messages.streams_group_heartbeat import (
     StreamsGroupHeartbeatRequest,
@@ -61,24 +66,6 @@ from kafkalite.wire.messages.streams_group_heartbeat import (
 )
 
 NO_TOPOLOGY_EPOCH = -1
-
-
-class StreamsChanges:
-    """What a request changes in one group: applied at once, written in the end, all or nothing."""
-
-    __slots__ = ("group", "records")
-
-    def __init__(self, group: StreamsGroup, *records: state_log.StateRecord) -> None:
-        self.group = group
-        self.records = list(records)
-
-    def add(self, change: Change) -> None:
-        self.group.apply(*change)
-        self.records.append(state_log.encoded(*change))
-
-    def extend(self, changes: Iterable[Change]) -> None:
-        for change in changes:
-            self.add(change)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +77,10 @@ class Answered:
 
 
 class StreamsProtocol:
-    """The rules, for all streams groups of a coordinator. `save(group_id, records)` makes records durable."""
+    """The rules, for all streams groups of a coordinator.
+
+    `save(group_id, records)` makes records durable.
+    """
 
     def __init__(
         self,
@@ -120,7 +110,7 @@ class StreamsProtocol:
     ) -> Answered:
         """A member is there, comes, or changes. KafkaError when it is refused."""
         group = changes.group
-        owned = _owned(request)
+        owned = owned_by(request)
         before = self._member_for(group, request, owned or Tasks())
         check_state(before, owned)
         topology = self._topology(group, request)
@@ -129,7 +119,7 @@ class StreamsProtocol:
             check_tasks(configured.subtopologies, owned.active, owned.standby, owned.warmup)
         # Nothing is refused from here on, unless it cannot be written.
         was_empty = group.is_empty
-        member = _updated(before, caller, request)
+        member = updated(before, caller, request)
         bump = member != before
         if bump:
             changes.add(streams_records.member(group.group_id, member))
@@ -203,7 +193,7 @@ class StreamsProtocol:
             return said
         if known.epoch > said.epoch:
             return known
-        same = _by_id(known) == _by_id(said)
+        same = by_id(known) == by_id(said)
         if known.epoch != said.epoch or not same:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "Topology updates are not supported yet.")
         return known
@@ -211,7 +201,7 @@ class StreamsProtocol:
     def _configured(
         self, group: StreamsGroup, topology: StreamsGroupTopologyValue
     ) -> tuple[int, ConfiguredTopology]:
-        """What the topics are now: a hash of them, and the topology with them."""
+        """A hash of the topics as they are now, and the topology with them."""
         configured = group.configured
         if configured is not None and not group.is_metadata_stale:
             return group.metadata_hash, configured
@@ -273,28 +263,10 @@ class StreamsProtocol:
             detail = "Assignment delayed due to the configured assignment interval."
             status.append(status_of(Status.ASSIGNMENT_DELAYED, detail))
             return
-        for member_id, target in self._targets(group, configured).items():
+        for member_id, target in targets(group, configured).items():
             if target != group.targets.get(member_id):
                 changes.add(streams_records.target(group_id, member_id, target))
         changes.add(streams_records.assignment_epoch(group_id, group.epoch, now_ms))
-
-    def _targets(self, group: StreamsGroup, configured: ConfiguredTopology) -> Mapping[str, Tasks]:
-        if not configured.is_ready:
-            return {member_id: Tasks() for member_id in group.members}
-        subtopologies = configured.subtopologies
-        return assign_sticky(
-            [
-                StreamsCandidate(
-                    member.member_id,
-                    member.process_id,
-                    group.targets.get(member.member_id, Tasks()),
-                )
-                for member in group.members.values()
-            ],
-            {name: each.task_count for name, each in subtopologies.items()},
-            [name for name, each in subtopologies.items() if each.is_stateful],
-            int(group.assignment_configs.get("num.standby.replicas", "0")),
-        )
 
     def _reconcile(
         self, changes: StreamsChanges, member_id: str, owned: Tasks | None
@@ -406,7 +378,7 @@ class StreamsProtocol:
             self._timers.set(self._timers_of(group, member_id).session, timeout_ms / 1000)
 
     def _watch_revocation(self, group: StreamsGroup, member: StreamsMember) -> None:
-        """What a member is asked to give up, it must give up within its rebalance timeout."""
+        """A member must give up what it is asked to within its rebalance timeout."""
         timer = self._timers_of(group, member.member_id).revoke
         if member.state is not StreamsMemberState.UNREVOKED_TASKS:
             timer.cancel()
@@ -423,44 +395,3 @@ class StreamsProtocol:
     def _commit(self, changes: StreamsChanges) -> None:
         if changes.records:
             self._save(changes.group.group_id, changes.records)
-
-
-def _by_id(topology: StreamsGroupTopologyValue) -> dict[str, Subtopology]:
-    return {each.subtopology_id: each for each in topology.subtopologies}
-
-
-def _owned(request: StreamsGroupHeartbeatRequest) -> Tasks | None:
-    """What the member says it has; None if it does not say."""
-    if request.active_tasks is None or request.standby_tasks is None:
-        return None
-    return Tasks(
-        partitions_of(request.active_tasks),
-        partitions_of(request.standby_tasks),
-        partitions_of(request.warmup_tasks),
-    )
-
-
-def _updated(
-    member: StreamsMember, caller: Caller, request: StreamsGroupHeartbeatRequest
-) -> StreamsMember:
-    """The member with what the request says of it; what it does not mention stays."""
-    timeout_ms, tags = request.rebalance_timeout_ms, request.client_tags
-    endpoint, topology = request.user_endpoint, request.topology
-    return replace(
-        member,
-        rack_id=member.rack_id if request.rack_id is None else request.rack_id,
-        rebalance_timeout_ms=member.rebalance_timeout_ms if timeout_ms == -1 else timeout_ms,
-        topology_epoch=member.topology_epoch if topology is None else topology.epoch,
-        process_id=member.process_id if request.process_id is None else request.process_id,
-        client_tags=(member.client_tags if tags is None else {tag.key: tag.value for tag in tags}),
-        user_endpoint=member.user_endpoint if endpoint is None else (endpoint.host, endpoint.port),
-        client_id=caller.client_id,
-        client_host=shown_host(caller),
-    )
-
-
-def unknown(group: StreamsGroup, member_id: str) -> KafkaError:
-    return KafkaError(
-        ErrorCode.UNKNOWN_MEMBER_ID,
-        f"Member {member_id} is not a member of group {group.group_id}.",
-    )

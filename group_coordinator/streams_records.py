@@ -1,4 +1,4 @@
-"""What a streams group writes to `__consumer_offsets`: a key and a value for every change (KIP-1071).
+"""Records of a streams group in `__consumer_offsets`, a key and a value for every change.
 
 Source: Kafka's StreamsCoordinatorRecordHelpers.
 """
@@ -159,7 +159,7 @@ def _with_epochs(tasks: PartitionsWithEpochs) -> list[current.TaskIds]:
 def assigned_from(
     value: StreamsGroupCurrentMemberAssignmentValue,
 ) -> tuple[AssignedTasks, AssignedTasks]:
-    """What a member has, and has yet to give up."""
+    """The tasks a member has, and those it has yet to give up."""
     epoch = value.member_epoch
     return (
         AssignedTasks(
@@ -176,7 +176,7 @@ def assigned_from(
 
 
 def _epochs_from(listed: Iterable[current.TaskIds], epoch: int) -> dict[str, dict[int, int]]:
-    """Where no epochs are kept, the member's counts."""
+    """The member's epoch counts if none are kept."""
     return {
         tasks.subtopology_id: dict(
             zip(
@@ -191,7 +191,7 @@ def _epochs_from(listed: Iterable[current.TaskIds], epoch: int) -> dict[str, dic
 
 
 def no_member(group_id: str, member_id: str) -> list[Change]:
-    """What ends a member, the last first."""
+    """The records that end a member, the last first."""
     return [
         (StreamsGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id), None),
         (StreamsGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), None),
@@ -200,7 +200,7 @@ def no_member(group_id: str, member_id: str) -> list[Change]:
 
 
 def no_group(group_id: str, member_ids: Iterable[str]) -> list[Change]:
-    """What ends a group with all that is in it."""
+    """The records that end a group with all that is in it."""
     changes = [change for member_id in member_ids for change in no_member(group_id, member_id)]
     changes.append((StreamsGroupTargetAssignmentMetadataKey(group_id=group_id), None))
     changes.append((StreamsGroupTopologyKey(group_id=group_id), None))

@@ -1,7 +1,7 @@
 """Tasks of a Kafka Streams application: a subtopology and a partition (KIP-1071).
 
-A member has active tasks, which process; standby tasks, which keep a copy of the state; and warm-up tasks,
-which prepare one. Values: what changes tasks makes others. Source: Kafka's TasksTuple,
+A member has active tasks, which process, standby tasks, which keep a copy of the state, and warm-up
+tasks, which prepare one. Values: what changes tasks makes others. Source: Kafka's TasksTuple,
 TasksTupleWithEpochs.
 """
 
@@ -37,7 +37,7 @@ class ListedTasks(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Tasks:
-    """What a member is to have, or says that it has."""
+    """Tasks that a member is to have, or says that it has."""
 
     active: Partitions = field(default_factory=dict[str, frozenset[int]])
     standby: Partitions = field(default_factory=dict[str, frozenset[int]])
@@ -50,7 +50,7 @@ class Tasks:
 
 @dataclass(frozen=True, slots=True)
 class AssignedTasks:
-    """What a member has."""
+    """The tasks of a member."""
 
     active: PartitionsWithEpochs = field(default_factory=dict[str, Mapping[int, int]])
     standby: Partitions = field(default_factory=dict[str, frozenset[int]])
@@ -70,7 +70,7 @@ class AssignedTasks:
         )
 
     def shares_any(self, said: Tasks) -> bool:
-        """Whether `said` names any of these tasks."""
+        """True if `said` names any of these tasks."""
         return (
             any(not said.active.get(s, frozenset()).isdisjoint(p) for s, p in self.active.items())
             or any(
@@ -82,7 +82,7 @@ class AssignedTasks:
         )
 
     def contains(self, said: Tasks) -> bool:
-        """Whether all that `said` names is among these tasks."""
+        """True if all that `said` names is among these tasks."""
         return (
             all(p <= self.active.get(s, {}).keys() for s, p in said.active.items())
             and all(p <= self.standby.get(s, frozenset()) for s, p in said.standby.items())

@@ -1,8 +1,9 @@
-"""The topology of a Kafka Streams application, and how many partitions its topics must have (KIP-1071).
+"""The topology of a Kafka Streams application, and the partitions its topics need (KIP-1071).
 
 A topology is made of subtopologies, each with source topics, repartition topics between them, and
-changelogs of their state. The coordinator decides how many partitions the internal topics (repartition
-topics and changelogs) get, says which of them are missing, and what is wrong with those that are there.
+changelogs of their state. The coordinator decides how many partitions the internal topics
+(repartition topics and changelogs) get, says which of them are missing, and what is wrong with
+those that are there.
 
 Pure functions. Source: Kafka's InternalTopicManager, RepartitionTopics, ChangelogTopics,
 CopartitionedTopicsEnforcer, StreamsTopology.
@@ -25,11 +26,11 @@ from kafkalite.wire.messages.stored.streams_group_topology import (
 _MOST_NAMES: Final = 3
 
 PartitionCount = Callable[[str], int]
-"""How many partitions a topic has; 0 if there is none."""
+"""The number of partitions of a topic, 0 if there is none."""
 
 
 class Status(IntEnum):
-    """What a heartbeat's answer may say besides: StreamsGroupHeartbeatResponse's status codes."""
+    """Status codes of StreamsGroupHeartbeatResponse, beside its error codes."""
 
     STALE_TOPOLOGY = 0
     MISSING_SOURCE_TOPICS = 1
@@ -60,7 +61,7 @@ class InternalTopic:
 
 @dataclass(frozen=True, slots=True)
 class ConfiguredSubtopology:
-    """A subtopology with the numbers of partitions decided: it has a task for each of `task_count`."""
+    """A subtopology with the numbers of partitions decided."""
 
     task_count: int
     source_topics: frozenset[str]
@@ -75,7 +76,7 @@ class ConfiguredSubtopology:
 
 @dataclass(frozen=True, slots=True)
 class ConfiguredTopology:
-    """What was found out. It is ready when there is no problem."""
+    """A topology with what was found out of its topics. It is ready when there is no problem."""
 
     epoch: int
     subtopologies: Mapping[str, ConfiguredSubtopology] = field(
@@ -109,8 +110,10 @@ def source_names(subtopology: Subtopology) -> Iterator[str]:
 
 
 def configure(topology: StreamsGroupTopologyValue, count_of: PartitionCount) -> ConfiguredTopology:
-    """Decide how many partitions internal topics have. Raises KafkaError(STREAMS_INVALID_TOPOLOGY) for
-    what no topics could make good."""
+    """Decide how many partitions internal topics have.
+
+    Raises KafkaError(STREAMS_INVALID_TOPOLOGY) for what no topics could make good.
+    """
     try:
         _check_sources(topology, count_of)
         decided = _decide(topology, count_of)
@@ -240,7 +243,7 @@ def _repartition_counts(
 def _copartitioned(
     names: Collection[str], fixed: Collection[str], flexible: Collection[str], count: PartitionCount
 ) -> dict[str, int]:
-    """How many partitions the repartition topics get that are joined with others."""
+    """The partition counts of the repartition topics that are joined with others."""
     repartition = {name: count(name) for name in names if name in fixed or name in flexible}
     external = {name: count(name) for name in names if name not in repartition}
     if external:

@@ -73,11 +73,16 @@ class Application:
         assert self._process.stdin is not None
         self._process.stdin.close()
         self._process.wait(SECONDS)
-        self._reader.join(SECONDS)
+        self.kill()
 
     def kill(self) -> None:
+        """End it at once, if it has not ended."""
         self._process.kill()
         self._process.wait(SECONDS)
+        self._reader.join(SECONDS)
+        for stream in (self._process.stdin, self._process.stdout):
+            assert stream is not None
+            stream.close()
 
 
 @pytest.fixture
@@ -115,7 +120,7 @@ def counts(broker: Broker, application: Application, expected: int) -> dict[str,
     printed = ran(
         *("kafka-console-consumer", broker, "--topic", application.sink, "--from-beginning"),
         *("--max-messages", str(expected), "--timeout-ms", "30000"),
-        *("--property", "print.key=true", "--isolation-level", "read_committed"),
+        *("--formatter-property", "print.key=true", "--isolation-level", "read_committed"),
     )
     found: dict[str, int] = {}
     for line in printed.lines:
