@@ -158,7 +158,7 @@ async def test_a_member_that_does_not_give_up_its_tasks(autojump_clock, quick):
     a, b = instances(quick, "a", "b")
     settle(a)
     b.beat()
-    for _ in range(7):
+    for _ in range(8):
         await trio.sleep(5)
         response = a.send(active_tasks=listed({0, 1, 2, 3}))
         b.beat()
