@@ -52,7 +52,8 @@ def kafka_streams_jars() -> Path:
 
 
 def resolve(name: str, coordinates: Sequence[str], *, transitive: bool = True) -> Path:
-    """The directory with the jars of `group:artifact:version`, and of all they depend on if transitive.
+    """The directory with the jars of `group:artifact:version`, and of all they depend on if
+    transitive.
 
     `name` is for people who look into the cache. Raises JarsMissing, JavaMissing.
     """
