@@ -61,7 +61,7 @@ class QuorumBroker(Broker):
         self._served = trio.Event()
 
     def _open(self, stack: ExitStack) -> None:
-        """What needs nobody else: directories, listeners, an empty image."""
+        """Open what needs no other process: directories, listeners, an empty image."""
         config = self.config
         self._quorum = quorum_config(config)
         self._check_formatted()
@@ -117,8 +117,8 @@ class QuorumBroker(Broker):
             known = read_meta_properties(path, FILES)
             if known is None and self.config["kafkalite.cluster.id"] is None:
                 raise StartError(
-                    f"{path} is not formatted; kafkalite format --cluster-id ID, with the id of the "
-                    "controllers' cluster, does it"
+                    f"{path} is not formatted; kafkalite format --cluster-id ID, with the "
+                    "id of the controllers' cluster, does it"
                 )
 
     def _publish(self, committed: Committed) -> None:
@@ -232,7 +232,7 @@ class QuorumBroker(Broker):
         )
 
     def _address_of(self, node_id: int) -> Address | None:
-        """Where another broker is reached by brokers; None for one that is not there."""
+        """The address of another broker for brokers; None for one that is not there."""
         node = self.cluster.nodes.get(node_id)
         endpoint = None if node is None else node.endpoints.get(self._quorum.inter_broker_listener)
         return None if endpoint is None else Address(endpoint.host, endpoint.port)

@@ -1,10 +1,10 @@
-"""What a broker under controllers of their own is told of them, in Kafka's words.
+"""The configs of a broker under controllers of their own, in Kafka's words.
 
     process.roles=broker
     node.id=1
-    controller.quorum.bootstrap.servers=host:9093,...      or controller.quorum.voters=id@host:port,...
+    controller.quorum.bootstrap.servers=host:9093,...  or controller.quorum.voters=id@host:port,...
     controller.listener.names=CONTROLLER
-    inter.broker.listener.name=PLAINTEXT                   unset: that of security.inter.broker.protocol
+    inter.broker.listener.name=PLAINTEXT    unset: that of security.inter.broker.protocol
 
 A wrong or missing one is one sentence. Source: KafkaConfig, QuorumConfig.
 """
@@ -29,14 +29,17 @@ _LAST_PORT: Final = 65535
 
 @dataclass(frozen=True, slots=True)
 class QuorumConfig:
-    """Where the controllers are, and by which listener brokers reach each other."""
+    """The controllers' addresses, and the listener by which brokers reach each other."""
 
     controllers: Sequence[Address]
     inter_broker_listener: str
 
 
 def is_broker_only(config: BrokerConfig) -> bool:
-    """Whether process.roles asks for a broker under controllers of their own. Raises ConfigError."""
+    """Tells whether process.roles asks for a broker under other controllers.
+
+    Raises ConfigError.
+    """
     roles = config.items("process.roles")
     if not config.is_given("process.roles") or not roles:
         return False

@@ -25,7 +25,7 @@ class PeerGone(Exception):
 
 
 class Address(NamedTuple):
-    """Where a node listens."""
+    """The host and port at which a node listens."""
 
     host: str
     port: int

@@ -32,7 +32,7 @@ _FOREVER_SECONDS: Final = float("inf")
 
 @dataclass(frozen=True, slots=True)
 class MembershipConfig:
-    """Where the controllers are, and how long they are waited for."""
+    """The controllers' addresses, and how long they are waited for."""
 
     controllers: Sequence[Address]
     heartbeat_seconds: float = 2.0
@@ -84,7 +84,7 @@ class Membership:
         self._alter_partition = channel("alter-partition")
 
     def broker_epoch(self) -> int:
-        """As registered last; -1 before that."""
+        """The epoch of the last registration; -1 before the first."""
         return self.lifecycle.broker_epoch
 
     async def alter_partition(self, body: object) -> Any:
