@@ -128,7 +128,7 @@ def main(arguments: list[str] | None = None) -> int:
 
         return pipeline(arguments[1:])
     if arguments[:1] == ["format"]:
-        from kafkalite.storage_format import main as format_storage
+        from kafkalite.config.storage_format import main as format_storage
 
         return format_storage(arguments[1:])
     flags = parse_arguments(arguments)

@@ -174,6 +174,7 @@ ROOT_MODULES = {
     "background",
     "broker",
     "pytest_plugin",
+    "quorum_broker",
     "services",
     "testing",
 }

@@ -58,6 +58,10 @@ class ControllerChannel:
                 await trio.sleep(_BACKOFF_SECONDS)
         raise NoController(self._complaint or f"no active controller in {timeout_seconds:g} s")
 
+    async def close(self) -> None:
+        """Give the connection back; the next `ask` makes another."""
+        await self._link.close()
+
     async def _asked_once(self, body: object) -> Any | None:
         address = self._quorum.leader_address
         if address is None:

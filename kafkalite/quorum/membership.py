@@ -60,8 +60,11 @@ class Membership:
         self.observer = Observer(registration.node_id, cluster_id, directory_id)
         self.tail = MetadataTail(self.observer, config.controllers, publish, connect)
 
+        self._channels: list[ControllerChannel] = []
+
         def channel(name: str) -> ControllerChannel:
-            return ControllerChannel(name, self.observer, connect)
+            self._channels.append(ControllerChannel(name, self.observer, connect))
+            return self._channels[-1]
 
         self.lifecycle = Lifecycle(
             registration,
@@ -96,6 +99,13 @@ class Membership:
 
         If it cannot be done, `refusal` says why when it has started, and nothing runs.
         """
+        try:
+            await self._run(task_status)
+        finally:
+            for channel in self._channels:
+                await channel.close()
+
+    async def _run(self, task_status: trio.TaskStatus[None]) -> None:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(lasting, self.tail.run, "following the metadata")
             await self._catch_up()
