@@ -3,6 +3,8 @@
 from ipaddress import IPv6Address, ip_address
 from typing import Protocol
 
+from kafkalite.wire.errors import ErrorCode, KafkaError
+
 
 class Caller(Protocol):
     """The client."""
@@ -32,3 +34,12 @@ class Context(Caller, Protocol):
 
     @property
     def node_id(self) -> int: ...
+
+
+def check_group_id(group_id: str) -> None:
+    """Where members are concerned, a group must have a name; offsets may be kept under "" too.
+
+    Raises KafkaError(INVALID_GROUP_ID).
+    """
+    if not group_id:
+        raise KafkaError(ErrorCode.INVALID_GROUP_ID)

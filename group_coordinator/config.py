@@ -39,6 +39,18 @@ class GroupConfig:
     group_consumer_min_assignment_interval_ms: int = 0
     group_consumer_max_assignment_interval_ms: int = 15_000
 
+    group_share_session_timeout_ms: int = 45_000
+    group_share_min_session_timeout_ms: int = 45_000
+    group_share_max_session_timeout_ms: int = 60_000
+    group_share_heartbeat_interval_ms: int = 5_000
+    group_share_min_heartbeat_interval_ms: int = 5_000
+    group_share_max_heartbeat_interval_ms: int = 15_000
+    group_share_max_size: int = 200
+    group_share_assignment_interval_ms: int = 1_000
+    group_share_min_assignment_interval_ms: int = 0
+    group_share_max_assignment_interval_ms: int = 15_000
+    group_share_initialize_retry_interval_ms: int = 30_000
+
     classic_new_member_join_timeout_ms: int = field(default=300_000)
     """How long a new member may wait in a JoinGroup before it is taken for gone. A constant in
     Kafka: its connection is muted meanwhile, so that its going cannot be seen."""
@@ -84,6 +96,33 @@ class GroupOverrides:
             self._config.group_consumer_assignment_interval_ms,
             self._config.group_consumer_min_assignment_interval_ms,
             self._config.group_consumer_max_assignment_interval_ms,
+        )
+
+    def share_session_timeout_ms(self, group_id: str) -> int:
+        return self._within(
+            group_id,
+            "share.session.timeout.ms",
+            self._config.group_share_session_timeout_ms,
+            self._config.group_share_min_session_timeout_ms,
+            self._config.group_share_max_session_timeout_ms,
+        )
+
+    def share_heartbeat_interval_ms(self, group_id: str) -> int:
+        return self._within(
+            group_id,
+            "share.heartbeat.interval.ms",
+            self._config.group_share_heartbeat_interval_ms,
+            self._config.group_share_min_heartbeat_interval_ms,
+            self._config.group_share_max_heartbeat_interval_ms,
+        )
+
+    def share_assignment_interval_ms(self, group_id: str) -> int:
+        return self._within(
+            group_id,
+            "share.assignment.interval.ms",
+            self._config.group_share_assignment_interval_ms,
+            self._config.group_share_min_assignment_interval_ms,
+            self._config.group_share_max_assignment_interval_ms,
         )
 
     def _within(self, group_id: str, name: str, default: int, smallest: int, largest: int) -> int:

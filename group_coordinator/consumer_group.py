@@ -14,7 +14,7 @@ read back and likewise when they are written, so that the two cannot differ.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from enum import Enum
 from uuid import UUID
@@ -124,6 +124,10 @@ class ConsumerGroup:
     @property
     def is_empty(self) -> bool:
         return not self.members
+
+    def depends_on(self, topics: Collection[str]) -> bool:
+        """Whether what becomes of these topics matters to it: expressions may match any."""
+        return bool(self.expressions) or not self.subscribed_topics.isdisjoint(topics)
 
     # What the records say
 

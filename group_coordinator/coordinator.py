@@ -9,13 +9,16 @@ Every request method takes the caller's context and a wire message, and returns 
 message; refusals become error codes here and nowhere else.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 import trio
 
-from kafkalite.group_coordinator import admin, offset_api
-from kafkalite.group_coordinator.callers import Context
+from kafkalite.group_coordinator.admin_api import GroupAdministration
+from kafkalite.group_coordinator.callers import Context, check_group_id
 from kafkalite.group_coordinator.classic_group import ClassicGroup
 from kafkalite.group_coordinator.classic_in_consumer import ClassicInConsumer
 from kafkalite.group_coordinator.classic_protocol import ClassicProtocol
@@ -26,6 +29,7 @@ from kafkalite.group_coordinator.consumer_member import JOIN_EPOCH
 from kafkalite.group_coordinator.consumer_protocol import Changes, ConsumerProtocol
 from kafkalite.group_coordinator.java_hash import java_hash
 from kafkalite.group_coordinator.offset_api import OffsetRequests
+from kafkalite.group_coordinator.offset_router import OffsetRouter
 from kafkalite.group_coordinator.pending_response import Parked
 from kafkalite.group_coordinator.protocol_change import ProtocolChange
 from kafkalite.group_coordinator.shard import Group, Shard
@@ -33,36 +37,31 @@ from kafkalite.group_coordinator.state_log import OffsetLog, StateRecord
 from kafkalite.group_coordinator.timers import Timer, Timers
 from kafkalite.group_coordinator.topics_view import TopicsView
 from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.messages import consumer_group_describe
 from kafkalite.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
-from kafkalite.wire.messages.delete_groups import DeletableGroupResult
-from kafkalite.wire.messages.describe_groups import DescribedGroup
-from kafkalite.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from kafkalite.wire.messages.heartbeat import HeartbeatRequestRow, HeartbeatResponseRow
 from kafkalite.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from kafkalite.wire.messages.leave_group import (
     LeaveGroupRequest,
     LeaveGroupResponse,
     MemberResponse,
 )
-from kafkalite.wire.messages.list_groups import ListedGroup
-from kafkalite.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from kafkalite.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
-from kafkalite.wire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchResponseGroup
 from kafkalite.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-from kafkalite.wire.messages.txn_offset_commit import (
-    TxnOffsetCommitRequest,
-    TxnOffsetCommitResponse,
-)
+
+if TYPE_CHECKING:
+    from kafkalite.group_coordinator.share_api import ShareGroupRequests
+    from kafkalite.group_coordinator.share_protocol import ShareStateKeeper
 
 
-class GroupCoordinator:
+class GroupCoordinator(GroupAdministration):
     """All groups coordinated by this process, for each of its nodes.
 
     `now_ms` is the wall clock, for what is written; timeouts are measured by `clock` (seconds).
-    `configs_of(group_id)` returns what a group has configured for itself.
+    `configs_of(group_id)` returns what a group has configured for itself. `share_state` is called at the
+    first need of the share coordinator.
     """
 
     def __init__(
@@ -74,6 +73,7 @@ class GroupCoordinator:
         now_ms: Callable[[], int],
         clock: Callable[[], float] = trio.current_time,
         configs_of: Callable[[str], Mapping[str, str]] = lambda group_id: {},
+        share_state: Callable[[], ShareStateKeeper] | None = None,
     ) -> None:
         self.config = config
         self.log = log
@@ -85,9 +85,12 @@ class GroupCoordinator:
         self._leaders: dict[int, int | None] = {}
         self._shards: dict[int, Shard] = {}
         self._classic = ClassicProtocol(config, self._timers, now_ms, self.save)
+        self._overrides = GroupOverrides(config, configs_of)
         self._consumer = ConsumerProtocol(
-            config, GroupOverrides(config, configs_of), self._timers, topics, now_ms, self.save
+            config, self._overrides, self._timers, topics, now_ms, self.save
         )
+        self._share_state = share_state
+        self._share: ShareGroupRequests | None = None
         self._change = ProtocolChange(
             config, self._classic, topics, self.save, now_ms, self._replace
         )
@@ -96,7 +99,29 @@ class GroupCoordinator:
             config, self._timers, topics, self._consumer, self._change.downgrade
         )
         self.offsets = OffsetRequests(config, log, topics, now_ms, self._classic)
+        self.offset_router = OffsetRouter(self.offsets, topics, self.shard_of)
         self._sweep = Timer(self._expire_offsets)
+
+    @property
+    def share(self) -> ShareGroupRequests:
+        """Share groups; imported at their first need."""
+        if self._share is None:
+            from kafkalite.group_coordinator.share_api import ShareGroupRequests
+            from kafkalite.group_coordinator.share_protocol import ShareProtocol
+
+            assert self._share_state is not None
+            keeper = self._share_state()
+            protocol = ShareProtocol(
+                self.config,
+                self._overrides,
+                self._timers,
+                self.topics,
+                keeper,
+                self.now_ms,
+                self.save,
+            )
+            self._share = ShareGroupRequests(self, protocol, keeper)
+        return self._share
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Load the groups, then let time pass: without this task, no timeout ever ends."""
@@ -137,13 +162,16 @@ class GroupCoordinator:
         shard.load(self.log.replay(partition), self.now_ms())
         self._shards[partition] = shard
         for group in shard.groups.values():
-            if isinstance(group, ConsumerGroup):
-                group.is_metadata_stale = True
-                self._consumer.watch(group)
-            else:
+            if isinstance(group, ClassicGroup):
                 self._classic.watch_phase(group)
                 for member in group.members.values():
                     self._classic.watch(group, member)
+                continue
+            group.is_metadata_stale = True
+            if isinstance(group, ConsumerGroup):
+                self._consumer.watch(group)
+            else:
+                self.share.protocol.watch(group)
 
     def resigned(self, partition: int) -> None:
         """The partition is led elsewhere, or gone: whoever waits is told to look for the new
@@ -151,9 +179,9 @@ class GroupCoordinator:
         shard = self._shards.pop(partition, None)
         if shard is not None:
             for group in shard.groups.values():
-                self._unload(group, ErrorCode.NOT_COORDINATOR)
+                self.unload(group, ErrorCode.NOT_COORDINATOR)
 
-    def _unload(self, group: Group, error_code: ErrorCode) -> None:
+    def unload(self, group: Group, error_code: ErrorCode) -> None:
         if isinstance(group, ClassicGroup):
             self._classic.unload(group, error_code)
         else:
@@ -167,9 +195,7 @@ class GroupCoordinator:
         """Topics have come, grown or gone: groups that subscribe to them will be assigned anew."""
         for shard in self._shards.values():
             for group in shard.groups.values():
-                if isinstance(group, ConsumerGroup) and (
-                    group.expressions or not group.subscribed_topics.isdisjoint(names)
-                ):
+                if not isinstance(group, ClassicGroup) and group.depends_on(names):
                     group.is_metadata_stale = True
 
     def stop(self) -> None:
@@ -202,13 +228,15 @@ class GroupCoordinator:
     def save(self, group_id: str, records: Sequence[StateRecord]) -> None:
         """Write records of a group; KafkaError with the code that the group's members get.
 
-        What could not be written must not stay: all there is of a consumer group is loaded anew.
+        What could not be written must not stay: all there is of groups that are not classic is loaded
+        anew.
         """
         partition = self.partition_for(group_id)
         try:
             self.log.append(partition, records)
         except KafkaError:
-            if isinstance(self._shards[partition].groups.get(group_id), ConsumerGroup):
+            group = self._shards[partition].groups.get(group_id)
+            if group is not None and not isinstance(group, ClassicGroup):
                 self.resigned(partition)
                 self.elected(partition)
             raise
@@ -243,6 +271,9 @@ class GroupCoordinator:
             answer(self._join_consumer_group(group, context, request))
             return
         if not isinstance(group, ClassicGroup):
+            if group is not None and group.group_type == "share":
+                answer(JoinGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL))
+                return
             if request.member_id:
                 raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
             tombstones = () if group is None else group.tombstones()
@@ -268,26 +299,32 @@ class GroupCoordinator:
                 raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
             if isinstance(group, ConsumerGroup):
                 return self._classic_in_consumer.sync(group, request)
+            if not isinstance(group, ClassicGroup):
+                raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
             self._classic.sync(group, request, parked.answer)
         except KafkaError as refused:
             return SyncGroupResponse(error_code=refused.code)
         return await parked.response()
 
-    async def heartbeat(self, context: Context, request: HeartbeatRequest) -> HeartbeatResponse:
+    def heartbeat(self, context: Context, request: HeartbeatRequestRow) -> HeartbeatResponseRow:
+        group_id, generation_id, member_id, instance_id = request
         try:
-            check_group_id(request.group_id)
-            shard = self.shard_of(request.group_id, context.node_id)
-            group = shard.groups.get(request.group_id)
+            check_group_id(group_id)
+            shard = self.shard_of(group_id, context.node_id)
+            group = shard.groups.get(group_id)
             if group is None:
                 raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
-            who = request.member_id, request.group_instance_id, request.generation_id
             if isinstance(group, ConsumerGroup):
-                error_code = self._classic_in_consumer.heartbeat(group, *who)
+                error_code = self._classic_in_consumer.heartbeat(
+                    group, member_id, instance_id, generation_id
+                )
+            elif isinstance(group, ClassicGroup):
+                error_code = self._classic.heartbeat(group, member_id, instance_id, generation_id)
             else:
-                error_code = self._classic.heartbeat(group, *who)
+                raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
         except KafkaError as refused:
             error_code = refused.code
-        return HeartbeatResponse(error_code=error_code)
+        return 0, error_code
 
     async def leave_group(self, context: Context, request: LeaveGroupRequest) -> LeaveGroupResponse:
         """Expects `members` to be filled in, also for the versions that name one member only."""
@@ -295,7 +332,7 @@ class GroupCoordinator:
             check_group_id(request.group_id)
             shard = self.shard_of(request.group_id, context.node_id)
             group = shard.groups.get(request.group_id)
-            if group is None:
+            if group is None or not isinstance(group, ClassicGroup | ConsumerGroup):
                 return LeaveGroupResponse(
                     members=[
                         MemberResponse(
@@ -314,11 +351,11 @@ class GroupCoordinator:
         except KafkaError as refused:
             return LeaveGroupResponse(error_code=refused.code)
 
-    async def consumer_group_heartbeat(
+    def consumer_group_heartbeat(
         self, context: Context, request: ConsumerGroupHeartbeatRequest
     ) -> ConsumerGroupHeartbeatResponse:
         try:
-            self._check_consumer_protocol()
+            self.check_consumer_protocol()
             check_request(request, context.api_version, self.config.group_consumer_assignors)
             shard = self.shard_of(request.group_id, context.node_id)
             group = shard.groups.get(request.group_id)
@@ -332,7 +369,7 @@ class GroupCoordinator:
                 error_code=refused.code, error_message=refused.message
             )
 
-    def _check_consumer_protocol(self) -> None:
+    def check_consumer_protocol(self) -> None:
         if "consumer" not in self.config.rebalance_protocols:
             raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
 
@@ -345,7 +382,7 @@ class GroupCoordinator:
     ) -> ConsumerGroupHeartbeatResponse:
         if isinstance(group, ConsumerGroup):
             return self._consumer.heartbeat(Changes(group), context, request)
-        if request.member_epoch != JOIN_EPOCH:
+        if request.member_epoch != JOIN_EPOCH or not isinstance(group, ClassicGroup | None):
             raise group_not_found(request.group_id, group, "Consumer group")
         changes = (
             Changes(ConsumerGroup(request.group_id))
@@ -361,48 +398,11 @@ class GroupCoordinator:
 
     # Offsets
 
-    async def offset_commit(
-        self, context: Context, request: OffsetCommitRequest
-    ) -> OffsetCommitResponse:
-        """Expects topics by name. Unknown topics are refused one by one, anything else at once."""
-        try:
-            shard = self.shard_of(request.group_id, context.node_id)
-            return self.offsets.commit(shard, request, context.api_version)
-        except KafkaError as refused:
-            return offset_api.commit_refused(request, refused.code, self.topics)
-
-    async def txn_offset_commit(
-        self, context: Context, request: TxnOffsetCommitRequest
-    ) -> TxnOffsetCommitResponse:
-        """Like OffsetCommit, but nothing is to be seen of it before the transaction ends."""
-        try:
-            check_group_id(request.group_id)
-            shard = self.shard_of(request.group_id, context.node_id)
-            return self.offsets.txn_commit(shard, request, context.api_version)
-        except KafkaError as refused:
-            return self.txn_commit_refused(request, refused.code)
-
-    def txn_commit_refused(
-        self, request: TxnOffsetCommitRequest, error_code: ErrorCode
-    ) -> TxnOffsetCommitResponse:
-        """Nothing of it is committed."""
-        return offset_api.txn_commit_refused(request, error_code, self.topics)
-
     def transaction_ended(self, partition: int, producer_id: int, *, committed: bool) -> None:
         """A marker has been written to a partition of `__consumer_offsets`."""
         shard = self._shards.get(partition)
         if shard is not None:
             shard.offsets.end_transaction(producer_id, committed=committed)
-
-    async def offset_fetch(
-        self, context: Context, request: OffsetFetchRequestGroup, *, require_stable: bool
-    ) -> OffsetFetchResponseGroup:
-        """Expects topics by name (with the id, where the request gave one)."""
-        try:
-            shard = self.shard_of(request.group_id, context.node_id)
-            return self.offsets.fetch(shard, request, require_stable=require_stable)
-        except KafkaError as refused:
-            return OffsetFetchResponseGroup(group_id=request.group_id, error_code=refused.code)
 
     async def offset_delete(
         self, context: Context, request: OffsetDeleteRequest
@@ -418,82 +418,12 @@ class GroupCoordinator:
         """Nobody needs the offsets of a topic that is gone."""
         for shard in self._shards.values():
             self.offsets.forget_topic(shard, topic, topic_id)
+            for group in shard.groups.values():
+                if not isinstance(group, ClassicGroup | ConsumerGroup):
+                    self.share.protocol.topics_deleted(group, {topic_id})
 
     def _expire_offsets(self) -> None:
         self._timers.set(self._sweep, self.config.offsets_retention_check_interval_ms / 1000)
         for shard in self._shards.values():
             for group in self.offsets.expire(shard):
-                self._unload(group, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-
-    # Administration
-
-    async def describe_groups(
-        self, context: Context, group_ids: Sequence[str]
-    ) -> list[DescribedGroup]:
-        described: list[DescribedGroup] = []
-        for group_id in group_ids:
-            try:
-                shard = self.shard_of(group_id, context.node_id)
-                group = shard.seen(group_id, self.log.end_offset(shard.partition))
-                described.append(admin.describe(group_id, group, context.api_version))
-            except KafkaError as refused:
-                described.append(DescribedGroup(group_id=group_id, error_code=refused.code))
-        return described
-
-    async def consumer_group_describe(
-        self, context: Context, group_ids: Sequence[str]
-    ) -> list[consumer_group_describe.DescribedGroup]:
-        described: list[consumer_group_describe.DescribedGroup] = []
-        for group_id in group_ids:
-            try:
-                self._check_consumer_protocol()
-                check_group_id(group_id)
-                shard = self.shard_of(group_id, context.node_id)
-                group = shard.seen(group_id, self.log.end_offset(shard.partition))
-                default = self.config.group_consumer_assignors[0]
-                described.append(admin.describe_consumer(group_id, group, self.topics, default))
-            except KafkaError as refused:
-                described.append(
-                    consumer_group_describe.DescribedGroup(
-                        group_id=group_id, error_code=refused.code
-                    )
-                )
-        return described
-
-    async def list_groups(
-        self, context: Context, states: Sequence[str], types: Sequence[str]
-    ) -> list[ListedGroup]:
-        """The groups of the node asked; no filter lets all through."""
-        groups = (
-            group
-            for shard in self.shards_of(context.node_id)
-            for group_id in shard.groups
-            if (group := shard.seen(group_id, self.log.end_offset(shard.partition)))
-        )
-        return admin.listed(groups, states, types)
-
-    async def delete_groups(
-        self, context: Context, group_ids: Sequence[str]
-    ) -> list[DeletableGroupResult]:
-        results: list[DeletableGroupResult] = []
-        for group_id in dict.fromkeys(group_ids):
-            error_code = ErrorCode.NONE
-            try:
-                self._delete_group(self.shard_of(group_id, context.node_id), group_id)
-            except KafkaError as refused:
-                error_code = refused.code
-            results.append(DeletableGroupResult(group_id=group_id, error_code=error_code))
-        return results
-
-    def _delete_group(self, shard: Shard, group_id: str) -> None:
-        if (group := shard.groups.get(group_id)) is None:
-            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
-        group.validate_delete()
-        self.offsets.forget_group(shard, group)
-        self._unload(group, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-
-
-def check_group_id(group_id: str) -> None:
-    """Where members are concerned, a group must have a name; offsets may be kept under "" too."""
-    if not group_id:
-        raise KafkaError(ErrorCode.INVALID_GROUP_ID)
+                self.unload(group, ErrorCode.COORDINATOR_NOT_AVAILABLE)

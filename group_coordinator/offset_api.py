@@ -4,7 +4,7 @@ Commits come often: what they do is per partition one table entry and one record
 a request are one batch. Source of the rules: Kafka's OffsetMetadataManager.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 from uuid import UUID
 
@@ -12,7 +12,12 @@ from kafkalite.group_coordinator import state_log
 from kafkalite.group_coordinator.classic_group import ClassicGroup
 from kafkalite.group_coordinator.classic_protocol import ClassicProtocol
 from kafkalite.group_coordinator.config import GroupConfig
-from kafkalite.group_coordinator.offset_commit import Commit, Committer, TopicCommit, apply_commits
+from kafkalite.group_coordinator.offset_commit import (
+    Commit,
+    Committer,
+    PartitionCommit,
+    PartitionOutcome,
+)
 from kafkalite.group_coordinator.offset_table import (
     NO_EPOCH,
     NO_OFFSET,
@@ -24,12 +29,6 @@ from kafkalite.group_coordinator.offset_table import (
 from kafkalite.group_coordinator.shard import Group, Shard
 from kafkalite.group_coordinator.topics_view import TopicsView
 from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitResponse,
-    OffsetCommitResponsePartition,
-    OffsetCommitResponseTopic,
-)
 from kafkalite.wire.messages.offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteResponse,
@@ -37,17 +36,10 @@ from kafkalite.wire.messages.offset_delete import (
     OffsetDeleteResponseTopic,
 )
 from kafkalite.wire.messages.offset_fetch import (
-    OffsetFetchRequestGroup,
-    OffsetFetchRequestTopics,
-    OffsetFetchResponseGroup,
-    OffsetFetchResponsePartitions,
-    OffsetFetchResponseTopics,
-)
-from kafkalite.wire.messages.txn_offset_commit import (
-    TxnOffsetCommitRequest,
-    TxnOffsetCommitResponse,
-    TxnOffsetCommitResponsePartition,
-    TxnOffsetCommitResponseTopic,
+    OffsetFetchRequestGroupRow,
+    OffsetFetchRequestTopicsRow,
+    OffsetFetchResponsePartitionsRow,
+    OffsetFetchResponseTopicsRow,
 )
 
 GROUP_ID_NOT_FOUND_SINCE = 9  # OffsetCommit: which error says that there is no such group
@@ -71,134 +63,89 @@ class OffsetRequests:
         self._classic = classic
 
     def commit(
-        self, shard: Shard, request: OffsetCommitRequest, api_version: int
-    ) -> OffsetCommitResponse:
-        may_commit = None
-        if is_any_there := self._is_any_there(request.topics):
-            group = shard.groups.get(request.group_id)
-            if group is None and request.generation_id_or_member_epoch >= 0:
-                raise KafkaError(
-                    ErrorCode.GROUP_ID_NOT_FOUND
-                    if api_version >= GROUP_ID_NOT_FOUND_SINCE
-                    else ErrorCode.ILLEGAL_GENERATION
-                )
-            if group is not None:
-                may_commit = group.validate_offset_commit(
-                    request.member_id,
-                    request.group_instance_id,
-                    request.generation_id_or_member_epoch,
-                    is_transactional=False,
-                    api_version=api_version,
-                )
-            if isinstance(group, ClassicGroup):
-                self._classic.heard_of(group, request.member_id)
-        commit = Commit(self._config, self._topics, self._now_ms(), request.retention_time_ms)
-        response = OffsetCommitResponse(
-            topics=[
-                OffsetCommitResponseTopic(
-                    name=topic.name,
-                    topic_id=topic.topic_id,
-                    partitions=[
-                        OffsetCommitResponsePartition(
-                            partition_index=partition, error_code=error_code
-                        )
-                        for partition, error_code in commit.check(
-                            request.group_id, topic.name, topic.partitions, may_commit
-                        )
-                    ],
-                )
-                for topic in request.topics
-            ]
-        )
-        if is_any_there:
-            self._write(shard, request.group_id, commit)
-        return response
-
-    def commit_plainly(
         self,
         shard: Shard,
         committer: Committer,
+        topics: Sequence[tuple[str, Sequence[PartitionCommit]]],
         api_version: int,
-        commits: Sequence[tuple[str, int, CommittedOffset]],
-    ) -> bool:
-        """Commit for partitions that are there, if there is nothing to say to it; else nothing is done.
-
-        Each is a topic, a partition and its offset, at least one. False, or KafkaError: `commit` says
-        what is wrong.
-        """
-        group_id = committer.group_id
-        group = shard.groups.get(group_id)
-        if group is None:
-            return False
-        may_commit = group.validate_offset_commit(
-            committer.member_id,
-            committer.group_instance_id,
-            committer.generation_id_or_member_epoch,
-            is_transactional=False,
-            api_version=api_version,
+        retention_ms: int,
+    ) -> list[list[PartitionOutcome]]:
+        """An OffsetCommit: what became of each partition, by topic as in `topics`."""
+        commit = Commit(self._config, self._topics, self._now_ms(), retention_ms)
+        return self._commit(
+            shard,
+            committer,
+            topics,
+            api_version,
+            commit,
+            ErrorCode.GROUP_ID_NOT_FOUND
+            if api_version >= GROUP_ID_NOT_FOUND_SINCE
+            else ErrorCode.ILLEGAL_GENERATION,
+            None,
         )
-        if may_commit is not None:
-            return False
-        records = [state_log.offset_commit(group_id, *each) for each in commits]
-        base_offset = self._log.append(shard.partition, records)
-        if isinstance(group, ClassicGroup):
-            self._classic.heard_of(group, committer.member_id)
-        apply_commits(shard.offsets, group_id, commits, base_offset)
-        return True
 
     def txn_commit(
-        self, shard: Shard, request: TxnOffsetCommitRequest, api_version: int
-    ) -> TxnOffsetCommitResponse:
+        self,
+        shard: Shard,
+        committer: Committer,
+        topics: Sequence[tuple[str, Sequence[PartitionCommit]]],
+        api_version: int,
+        producer: tuple[int, int],
+    ) -> list[list[PartitionOutcome]]:
+        """A TxnOffsetCommit, likewise; `producer` is a producer's id and epoch."""
+        commit = Commit(self._config, self._topics, self._now_ms())
+        unknown_group = ErrorCode.ILLEGAL_GENERATION
+        return self._commit(shard, committer, topics, api_version, commit, unknown_group, producer)
+
+    def _commit(
+        self,
+        shard: Shard,
+        committer: Committer,
+        topics: Sequence[tuple[str, Sequence[PartitionCommit]]],
+        api_version: int,
+        commit: Commit,
+        unknown_group: ErrorCode,
+        producer: tuple[int, int] | None,
+    ) -> list[list[PartitionOutcome]]:
+        group_id, member_id, instance_id, generation = committer
         may_commit = None
-        if is_any_there := self._is_any_there(request.topics):
-            group = shard.groups.get(request.group_id)
-            if group is None and request.generation_id >= 0:
-                raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
+        if is_any_there := self._is_any_there(topics):
+            group = shard.groups.get(group_id)
+            if group is None and generation >= 0:
+                raise KafkaError(unknown_group)
             if group is not None:
                 may_commit = group.validate_offset_commit(
-                    request.member_id,
-                    request.group_instance_id,
-                    request.generation_id,
-                    is_transactional=True,
+                    member_id,
+                    instance_id,
+                    generation,
+                    is_transactional=producer is not None,
                     api_version=api_version,
                 )
-        commit = Commit(self._config, self._topics, self._now_ms())
-        response = TxnOffsetCommitResponse(
-            topics=[
-                TxnOffsetCommitResponseTopic(
-                    name=topic.name,
-                    partitions=[
-                        TxnOffsetCommitResponsePartition(
-                            partition_index=partition, error_code=error_code
-                        )
-                        for partition, error_code in commit.check(
-                            request.group_id, topic.name, topic.partitions, may_commit
-                        )
-                    ],
-                )
-                for topic in request.topics
-            ]
-        )
+            if producer is None and isinstance(group, ClassicGroup):
+                self._classic.heard_of(group, member_id)
+        outcomes = [
+            commit.check(group_id, name, partitions, may_commit) for name, partitions in topics
+        ]
         if is_any_there:
-            who = request.producer_id, request.producer_epoch
-            self._write(shard, request.group_id, commit, *who)
-        return response
+            self._write(shard, group_id, commit, *(producer or (NO_PRODUCER_ID, NO_EPOCH)))
+        return outcomes
 
-    def _is_any_there(self, topics: Iterable[TopicCommit]) -> bool:
-        """Whether any partition is: for none of them, Kafka does not ask the coordinator at all."""
-        return any(
-            0 <= partition.partition_index < self._topics.partition_count(topic.name)
-            for topic in topics
-            for partition in topic.partitions
-        )
+    def _is_any_there(self, topics: Sequence[tuple[str, Sequence[PartitionCommit]]]) -> bool:
+        """Whether any partition exists: for none of them, Kafka does not ask the coordinator at all."""
+        for name, partitions in topics:
+            count = self._topics.partition_count(name)
+            for partition, _, _, _ in partitions:
+                if 0 <= partition < count:
+                    return True
+        return False
 
     def _write(
         self,
         shard: Shard,
         group_id: str,
         commit: Commit,
-        producer_id: int = NO_PRODUCER_ID,
-        producer_epoch: int = -1,
+        producer_id: int,
+        producer_epoch: int,
     ) -> None:
         """The records, and the group if it is new: one whose offsets could not be kept, too."""
         base_offset = self._log.end_offset(shard.partition)
@@ -214,28 +161,28 @@ class OffsetRequests:
         commit.apply(shard.offsets, group_id, base_offset, producer_id)
 
     def fetch(
-        self, shard: Shard, request: OffsetFetchRequestGroup, *, require_stable: bool
-    ) -> OffsetFetchResponseGroup:
-        """An unknown group has no offsets, which is not an error."""
-        group = shard.groups.get(request.group_id)
+        self, shard: Shard, request: OffsetFetchRequestGroupRow, *, require_stable: bool
+    ) -> Sequence[OffsetFetchResponseTopicsRow]:
+        """The offsets asked for. An unknown group has none, which is not an error."""
+        group_id, member_id, member_epoch, wanted = request
+        group = shard.groups.get(group_id)
         if group is not None:
-            group.validate_offset_fetch(request.member_id, request.member_epoch)
-        if request.topics is None:
-            topics = self._fetch_all(shard.offsets, request.group_id, require_stable)
-        else:
-            topics = fetch_some(
-                shard.offsets, request.group_id, request.topics, require_stable=require_stable
-            )
-        return OffsetFetchResponseGroup(group_id=request.group_id, topics=topics)
+            group.validate_offset_fetch(member_id, member_epoch)
+        if wanted is None:
+            return self._fetch_all(shard.offsets, group_id, require_stable)
+        return [
+            (topic[0], topic[1], fetch_topic(shard.offsets, group_id, topic, require_stable))
+            for topic in wanted
+        ]
 
     def _fetch_all(
         self, table: OffsetTable, group_id: str, require_stable: bool
-    ) -> list[OffsetFetchResponseTopics]:
+    ) -> Sequence[OffsetFetchResponseTopicsRow]:
         return [
-            OffsetFetchResponseTopics(
-                name=topic,
-                topic_id=self._topics.topic_id(topic) or NO_TOPIC_ID,
-                partitions=[
+            (
+                topic,
+                self._topics.topic_id(topic) or NO_TOPIC_ID,
+                [
                     fetched(
                         partition,
                         committed,
@@ -296,6 +243,8 @@ class OffsetRequests:
         for group_id, group in list(shard.groups.items()):
             over = expired(shard.offsets, group_id, group, now_ms, retention_ms)
             self._forget(shard, [(group_id, *key) for key in over])
+            if group.group_type == "share":
+                continue  # its offsets are elsewhere, and stay
             if group.is_empty and not any(True for _ in shard.offsets.partitions_of(group_id)):
                 self.forget_group(shard, group)
                 gone.append(group)
@@ -315,52 +264,33 @@ class OffsetRequests:
             shard.offsets.apply(*key, None)
 
 
-def fetch_some(
+def fetch_topic(
     table: OffsetTable,
     group_id: str,
-    wanted: Iterable[OffsetFetchRequestTopics],
-    *,
+    wanted: OffsetFetchRequestTopicsRow,
     require_stable: bool,
-) -> list[OffsetFetchResponseTopics]:
-    """The offsets asked for; -1 where there is none."""
-    offsets = table.of_group(group_id)
-    responses: list[OffsetFetchResponseTopics] = []
-    for topic in wanted:
-        of_topic = offsets.get(topic.name, {})
-        partitions: list[OffsetFetchResponsePartitions] = []
-        for partition in topic.partition_indexes:
-            committed = of_topic.get(partition)
-            if committed is not None and not committed.is_of(topic.topic_id):
-                committed = None
-            unstable = require_stable and table.is_pending(group_id, topic.name, partition)
-            partitions.append(fetched(partition, committed, unstable=unstable))
-        responses.append(
-            OffsetFetchResponseTopics(
-                name=topic.name, topic_id=topic.topic_id, partitions=partitions
-            )
-        )
-    return responses
+) -> list[OffsetFetchResponsePartitionsRow]:
+    """The offsets of one topic; -1 where there is none."""
+    name, topic_id, partitions = wanted
+    of_topic = table.of_group(group_id).get(name, {})
+    rows: list[OffsetFetchResponsePartitionsRow] = []
+    for partition in partitions:
+        committed = of_topic.get(partition)
+        if committed is not None and not committed.is_of(topic_id):
+            committed = None
+        unstable = require_stable and table.is_pending(group_id, name, partition)
+        rows.append(fetched(partition, committed, unstable=unstable))
+    return rows
 
 
 def fetched(
     partition: int, committed: CommittedOffset | None, *, unstable: bool
-) -> OffsetFetchResponsePartitions:
+) -> OffsetFetchResponsePartitionsRow:
     if unstable:
-        return OffsetFetchResponsePartitions(
-            partition_index=partition,
-            committed_offset=NO_OFFSET,
-            error_code=ErrorCode.UNSTABLE_OFFSET_COMMIT,
-        )
+        return partition, NO_OFFSET, NO_EPOCH, "", ErrorCode.UNSTABLE_OFFSET_COMMIT
     if committed is None:
-        return OffsetFetchResponsePartitions(
-            partition_index=partition, committed_offset=NO_OFFSET, committed_leader_epoch=NO_EPOCH
-        )
-    return OffsetFetchResponsePartitions(
-        partition_index=partition,
-        committed_offset=committed.offset,
-        committed_leader_epoch=committed.leader_epoch,
-        metadata=committed.metadata,
-    )
+        return partition, NO_OFFSET, NO_EPOCH, "", 0
+    return partition, committed.offset, committed.leader_epoch, committed.metadata, 0
 
 
 class OffsetRetention(Protocol):
@@ -389,49 +319,3 @@ def expired(
             if over:
                 found.append((topic, partition))
     return found
-
-
-def commit_refused(
-    request: OffsetCommitRequest, error_code: ErrorCode, topics: TopicsView
-) -> OffsetCommitResponse:
-    """The same error for each partition that is there: what is not, Kafka finds out before."""
-    return OffsetCommitResponse(
-        topics=[
-            OffsetCommitResponseTopic(
-                name=topic.name,
-                topic_id=topic.topic_id,
-                partitions=[
-                    OffsetCommitResponsePartition(
-                        partition_index=partition.partition_index,
-                        error_code=error_code
-                        if 0 <= partition.partition_index < topics.partition_count(topic.name)
-                        else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-                    )
-                    for partition in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
-    )
-
-
-def txn_commit_refused(
-    request: TxnOffsetCommitRequest, error_code: ErrorCode, topics: TopicsView
-) -> TxnOffsetCommitResponse:
-    return TxnOffsetCommitResponse(
-        topics=[
-            TxnOffsetCommitResponseTopic(
-                name=topic.name,
-                partitions=[
-                    TxnOffsetCommitResponsePartition(
-                        partition_index=partition.partition_index,
-                        error_code=error_code
-                        if 0 <= partition.partition_index < topics.partition_count(topic.name)
-                        else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-                    )
-                    for partition in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
-    )

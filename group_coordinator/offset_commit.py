@@ -1,13 +1,12 @@
 """What a request commits, on its way into the log and into the table of offsets."""
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 from uuid import UUID
 
 from kafkalite.group_coordinator import state_log
 from kafkalite.group_coordinator.config import GroupConfig
 from kafkalite.group_coordinator.offset_table import (
-    NO_PRODUCER_ID,
     NO_TIMESTAMP,
     NO_TOPIC_ID,
     CommittedOffset,
@@ -18,7 +17,7 @@ from kafkalite.wire.errors import ErrorCode
 
 
 class Committer(NamedTuple):
-    """Who commits, as an OffsetCommit says it."""
+    """Who commits, as an OffsetCommit or a TxnOffsetCommit says it."""
 
     group_id: str
     member_id: str
@@ -26,26 +25,11 @@ class Committer(NamedTuple):
     generation_id_or_member_epoch: int
 
 
-class PartitionCommit(Protocol):
-    """One partition of an OffsetCommit or TxnOffsetCommit."""
+PartitionCommit = tuple[int, int, int, str | None]
+"""One partition of an OffsetCommit or TxnOffsetCommit, as a row: index, offset, leader epoch, metadata."""
 
-    @property
-    def partition_index(self) -> int: ...
-    @property
-    def committed_offset(self) -> int: ...
-    @property
-    def committed_leader_epoch(self) -> int: ...
-    @property
-    def committed_metadata(self) -> str | None: ...
-
-
-class TopicCommit(Protocol):
-    """One topic of these."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def partitions(self) -> Sequence[PartitionCommit]: ...
+PartitionOutcome = tuple[int, int]
+"""Index of a partition, and its error code."""
 
 
 class Commit:
@@ -69,46 +53,44 @@ class Commit:
         topic: str,
         partitions: Sequence[PartitionCommit],
         may_commit: Callable[[UUID, int], ErrorCode] | None = None,
-    ) -> Iterator[tuple[int, ErrorCode]]:
-        """Each partition's number and the error it will be answered with."""
+    ) -> list[PartitionOutcome]:
+        """Each partition with the error it will be answered with."""
+        outcomes: list[PartitionOutcome] = []
         count = self._topics.partition_count(topic)
         topic_id = self._topics.topic_id(topic) or NO_TOPIC_ID
-        for commit in partitions:
-            partition = commit.partition_index
-            metadata = commit.committed_metadata or ""
+        longest_metadata = self._config.offset_metadata_max_bytes
+        for partition, offset, leader_epoch, metadata in partitions:
+            metadata = metadata or ""
             error_code = ErrorCode.NONE
             if not 0 <= partition < count:
                 error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            elif len(metadata) > self._config.offset_metadata_max_bytes:
+            elif len(metadata) > longest_metadata:
                 error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE
             elif may_commit is not None:
                 error_code = may_commit(topic_id, partition)
             if error_code is ErrorCode.NONE:
                 committed = CommittedOffset(
-                    commit.committed_offset,
-                    commit.committed_leader_epoch,
-                    metadata,
-                    self._now_ms,
-                    self._expire_ms,
-                    topic_id,
+                    offset, leader_epoch, metadata, self._now_ms, self._expire_ms, topic_id
                 )
                 self._committed.append((topic, partition, committed))
                 self.records.append(state_log.offset_commit(group_id, topic, partition, committed))
-            yield partition, error_code
+            outcomes.append((partition, error_code))
+        return outcomes
 
     def apply(self, table: OffsetTable, group_id: str, base_offset: int, producer_id: int) -> None:
         """Take in what has been written from `base_offset` on."""
-        apply_commits(table, group_id, self._committed, base_offset, producer_id)
+        for record_offset, (topic, partition, committed) in enumerate(self._committed, base_offset):
+            committed.record_offset = record_offset
+            table.apply(group_id, topic, partition, committed, producer_id)
 
 
-def apply_commits(
-    table: OffsetTable,
-    group_id: str,
-    commits: Sequence[tuple[str, int, CommittedOffset]],
-    base_offset: int,
-    producer_id: int = NO_PRODUCER_ID,
-) -> None:
-    """Take in offsets by topic and partition that have been written from `base_offset` on."""
-    for record_offset, (topic, partition, committed) in enumerate(commits, base_offset):
-        committed.record_offset = record_offset
-        table.apply(group_id, topic, partition, committed, producer_id)
+def refused_partitions(
+    partitions: Sequence[PartitionCommit], topic: str, code: ErrorCode, topics: TopicsView
+) -> list[PartitionOutcome]:
+    """The same error for each partition that exists: what does not, Kafka finds out before."""
+    count = topics.partition_count(topic)
+    unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return [
+        (partition, code if 0 <= partition < count else unknown)
+        for partition, _, _, _ in partitions
+    ]

@@ -5,6 +5,7 @@ whatever changes it is written first.
 """
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from kafkalite.group_coordinator import state_log
 from kafkalite.group_coordinator.classic_group import ClassicGroup
@@ -31,7 +32,12 @@ from kafkalite.wire.messages.stored.consumer_group_target_assignment_metadata im
 from kafkalite.wire.messages.stored.group_metadata import GroupMetadataKey, GroupMetadataValue
 from kafkalite.wire.messages.stored.offset_commit import OffsetCommitKey, OffsetCommitValue
 
-Group = ClassicGroup | ConsumerGroup
+if TYPE_CHECKING:
+    from kafkalite.group_coordinator.share_group import ShareGroup
+
+    Group = ClassicGroup | ConsumerGroup | ShareGroup
+else:
+    Group = object  # share groups are imported when one is met
 
 CONSUMER_GROUP_KEYS = (
     ConsumerGroupMetadataKey,
@@ -88,10 +94,12 @@ class Shard:
                 self._forget(key.group_id, ConsumerGroup)
             case (key, value) if isinstance(key, CONSUMER_GROUP_KEYS):
                 self._apply_to_consumer_group(key.group_id, key, value)
+            case (key, value) if type(key).__module__.rpartition(".")[2].startswith("share_group_"):
+                self._apply_to_share_group(key, value, now_ms)
             case _:
-                pass  # of a kind unknown to us (share groups', a newer Kafka's): it stays in the log
+                pass  # of a kind unknown to us (a newer Kafka's): it stays in the log
 
-    def _forget(self, group_id: str, kind: type[Group]) -> None:
+    def _forget(self, group_id: str, kind: type[Any]) -> None:
         """A tombstone. The group may have another protocol by now, and live on in that."""
         if isinstance(self.groups.get(group_id), kind):
             del self.groups[group_id]
@@ -103,3 +111,17 @@ class Shard:
                 return
             group = self.groups[group_id] = ConsumerGroup(group_id)
         group.apply(key, value)
+
+    def _apply_to_share_group(self, key: Any, value: object, now_ms: int) -> None:
+        from kafkalite.group_coordinator.share_group import ShareGroup
+        from kafkalite.wire.messages.stored.share_group_metadata import ShareGroupMetadataKey
+
+        if isinstance(key, ShareGroupMetadataKey) and value is None:
+            self._forget(key.group_id, ShareGroup)
+            return
+        group = self.groups.get(key.group_id)
+        if not isinstance(group, ShareGroup):
+            if value is None:
+                return
+            group = self.groups[key.group_id] = ShareGroup(key.group_id)
+        group.apply(key, value, now_ms)

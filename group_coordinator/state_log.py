@@ -13,7 +13,6 @@ Source: Kafka's GroupCoordinatorRecordHelpers and its message schemas.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from struct import Struct
 from typing import TYPE_CHECKING, Protocol
 
 from kafkalite.group_coordinator.offset_table import NO_PRODUCER_ID, CommittedOffset
@@ -22,6 +21,7 @@ from kafkalite.wire.messages.stored import (
     decode,
     decode_key,
     encode,
+    row_encoder,
     value_class_of,
 )
 from kafkalite.wire.messages.stored.group_metadata import (
@@ -41,13 +41,10 @@ GROUP_METADATA_VERSION = 3
 OFFSET_COMMIT_KEY = 1
 OFFSET_COMMIT_VERSION = 4
 OFFSET_COMMIT_VERSION_WITH_EXPIRY = 1  # the only one with an expire timestamp
-LONGEST_METADATA = 126  # in bytes: of those whose length, one more in a compact string, takes one
 
-_pack_type_and_length = Struct(">hh").pack
-_pack_length = Struct(">h").pack
-_pack_partition = Struct(">i").pack
-_pack_offset = Struct(">hqiB").pack  # version, offset, leader epoch, length of the metadata
-_pack_time_and_id = Struct(">qBBB16s").pack  # one tag: number 0, 16 bytes
+_encode_key = row_encoder(OffsetCommitKey)
+_encode_value = row_encoder(OffsetCommitValue, OFFSET_COMMIT_VERSION)
+_encode_value_with_expiry = row_encoder(OffsetCommitValue, OFFSET_COMMIT_VERSION_WITH_EXPIRY)
 
 
 @dataclass(slots=True)
@@ -107,60 +104,22 @@ class OffsetLog(Protocol):
 def offset_commit(
     group_id: str, topic: str, partition: int, committed: CommittedOffset
 ) -> StateRecord:
-    """The record of a committed offset. One without anything unusual is packed here and now, which is
-    what encoding it as it is declared comes to; a test holds the two equal."""
-    metadata = committed.metadata.encode()
-    topic_id = committed.topic_id
-    if committed.expire_timestamp_ms >= 0 or len(metadata) > LONGEST_METADATA or not topic_id.int:
-        return declared_offset_commit(group_id, topic, partition, committed)
-    group, name = group_id.encode(), topic.encode()
-    key = b"".join(
-        (
-            _pack_type_and_length(OFFSET_COMMIT_KEY, len(group)),
-            group,
-            _pack_length(len(name)),
-            name,
-            _pack_partition(partition),
-        )
+    """The record of a committed offset."""
+    has_expiry = committed.expire_timestamp_ms >= 0
+    value = (
+        committed.offset,
+        committed.leader_epoch,
+        committed.metadata,
+        committed.commit_timestamp_ms,
+        committed.expire_timestamp_ms,
+        committed.topic_id,
     )
-    value = b"".join(
-        (
-            _pack_offset(
-                OFFSET_COMMIT_VERSION, committed.offset, committed.leader_epoch, len(metadata) + 1
-            ),
-            metadata,
-            _pack_time_and_id(committed.commit_timestamp_ms, 1, 0, 16, topic_id.bytes),
-        )
-    )
-    return key, value
-
-
-def declared_offset_commit(
-    group_id: str, topic: str, partition: int, committed: CommittedOffset
-) -> StateRecord:
-    """The same, whatever there is in it."""
-    version = (
-        OFFSET_COMMIT_VERSION
-        if committed.expire_timestamp_ms < 0
-        else OFFSET_COMMIT_VERSION_WITH_EXPIRY
-    )
-    value = OffsetCommitValue(
-        offset=committed.offset,
-        leader_epoch=committed.leader_epoch,
-        metadata=committed.metadata,
-        commit_timestamp=committed.commit_timestamp_ms,
-        expire_timestamp=committed.expire_timestamp_ms,
-        topic_id=committed.topic_id,
-    )
-    key = OffsetCommitKey(group=group_id, topic=topic, partition=partition)
-    return encode(key), encode(value, version)
+    encode_value = _encode_value_with_expiry if has_expiry else _encode_value
+    return _encode_key((group_id, topic, partition)), encode_value(value)
 
 
 def offset_tombstone(group_id: str, topic: str, partition: int) -> StateRecord:
-    return (
-        encode(OffsetCommitKey(group=group_id, topic=topic, partition=partition)),
-        None,
-    )
+    return _encode_key((group_id, topic, partition)), None
 
 
 def committed_offset(value: OffsetCommitValue, record_offset: int) -> CommittedOffset:

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_DEFAULT_HOST: Final = "127.0.0.1"
-_DEFAULT_PORT: Final = 9092
 _USAGE_EXIT_CODE: Final = 2
 
 
@@ -44,9 +42,9 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
         allow_abbrev=False,
     )
     parser.add_argument("--config", metavar="FILE", type=Path, help="a server.properties")
-    parser.add_argument("--host", help=f"host to listen on (default {_DEFAULT_HOST})")
+    parser.add_argument("--host", help="host to listen on (default 127.0.0.1)")
     parser.add_argument(
-        "--port", type=_port, help=f"port to listen on (default {_DEFAULT_PORT}; 0: any free one)"
+        "--port", type=_port, help="port to listen on (default 9092; 0: any free one)"
     )
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--data-dir", metavar="DIR", help="where to keep everything")
@@ -106,11 +104,6 @@ def _setting(text: str) -> tuple[str, str]:
 def properties(flags: argparse.Namespace) -> dict[str, str]:
     """The configs that the flags stand for."""
     configs: dict[str, str] = dict(flags.settings)
-    if flags.host is not None or flags.port is not None:
-        host = _DEFAULT_HOST if flags.host is None else flags.host
-        host = f"[{host}]" if ":" in host else host
-        port = _DEFAULT_PORT if flags.port is None else flags.port
-        configs["listeners"] = f"PLAINTEXT://{host}:{port}"
     if flags.data_dir is not None:
         configs["log.dirs"] = flags.data_dir
     if flags.nodes is not None:
@@ -162,7 +155,9 @@ def _list_configs(flags: argparse.Namespace) -> int:
     from kafkalite.config import BrokerConfig
     from kafkalite.config.listing import list_configs
 
-    config = BrokerConfig.from_sources(flags.config, os.environ, properties(flags))
+    config = BrokerConfig.from_sources(
+        flags.config, os.environ, properties(flags), host=flags.host, port=flags.port
+    )
     print("\n".join(list_configs(config)))
     return 0
 
@@ -189,7 +184,9 @@ def _run(flags: argparse.Namespace) -> int:
             # One left behind by a kill would announce a broker that is not there yet.
             _remove(flags.ready_file)
             stack.callback(_remove, flags.ready_file)
-        config = BrokerConfig.from_sources(flags.config, os.environ, configs)
+        config = BrokerConfig.from_sources(
+            flags.config, os.environ, configs, host=flags.host, port=flags.port
+        )
         host = Host()
         stack.callback(host.close)
         broker = stack.enter_context(_broker_class(config)(config, loop=host.loop))
@@ -230,11 +227,14 @@ async def _serve(broker: Broker, ready_file: Path | None) -> None:
 
     async def stop_on_signal(signals: AsyncIterator[int]) -> None:
         async for number in signals:
-            logger.info("stopping on %s", signal.Signals(number).name)
-            broker.stop()
+            if number == signal.SIGHUP:
+                logger.info("SIGHUP has no effect: configs are changed by AlterConfigs")
+            else:
+                logger.info("stopping on %s", signal.Signals(number).name)
+                broker.stop()
 
     failure: StartError | None = None
-    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(stop_on_signal, signals)
             try:
@@ -255,7 +255,10 @@ def announce(broker: Broker, ready_file: Path | None) -> None:
     """Clients can connect: say so. Raises StartError."""
     if ready_file is not None:
         write_ready_file(broker, ready_file)
-    print(f"kafkalite {__version__} listens on {broker.bootstrap}", flush=True)
+    bound = ",".join(listener.address for listener in broker.listeners)
+    told = ",".join(listener.advertised_address for listener in broker.listeners)
+    told = "" if told == bound else f", clients connect to {told}"
+    print(f"kafkalite {__version__} listens on {bound}{told}", flush=True)
 
 
 def write_ready_file(broker: Broker, path: Path) -> None:

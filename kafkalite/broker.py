@@ -27,6 +27,7 @@ from kafkalite.cluster.sole_controller import SoleController
 from kafkalite.config import BrokerConfig
 from kafkalite.coordinators.group_coordinator_adapter import open_group_coordinator
 from kafkalite.coordinators.produce_transactions import open_transaction_coordinator
+from kafkalite.coordinators.share_adapter import ShareServices
 from kafkalite.log.errors import DataDirectoryInUse, InconsistentDataDirectory
 from kafkalite.replica.fetch_sessions import FetchSessionCache
 from kafkalite.replica.partition_logs import PartitionLogs
@@ -105,7 +106,7 @@ class Broker:
 
     @property
     def loop(self) -> Loop:
-        """What serves the connections."""
+        """The loop that serves the connections."""
         return self._connections.loop
 
     def __enter__(self) -> Self:
@@ -160,7 +161,8 @@ class Broker:
     ) -> None:
         """Coordinators, services, jobs, dispatch. `forward`: for what others decide."""
         config, now_ms = self.config, self.now_ms
-        groups = open_group_coordinator(config, cluster, topics, now_ms)
+        share = ShareServices(config, cluster, topics, now_ms)
+        groups = open_group_coordinator(config, cluster, topics, now_ms, share)
         transactions = open_transaction_coordinator(config, cluster, topics, groups, now_ms)
         self.services = Services(
             config=config,
@@ -169,6 +171,7 @@ class Broker:
             logs=logs,
             group_coordinator=groups,
             transaction_coordinator=transactions,
+            share=share,
             fetch_sessions=self._fetch_sessions,
             replica_moves=replica_moves,
             now_ms=now_ms,
@@ -230,6 +233,7 @@ class Broker:
                 nursery.start_soon(services.replica_moves.run)
                 await nursery.start(services.group_coordinator.run)
                 await nursery.start(services.transaction_coordinator.run)
+                nursery.start_soon(services.share.run)
                 nursery.start_soon(self._connections.serve)
                 nursery.start_soon(self._connections.close_idle)
                 if self.metrics is not None:

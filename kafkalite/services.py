@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from kafkalite.cluster.cluster import Cluster
     from kafkalite.config import BrokerConfig
+    from kafkalite.coordinators.share_adapter import ShareServices
     from kafkalite.coordinators.transaction_coordinator.coordinator import TransactionCoordinator
     from kafkalite.group_coordinator.coordinator import GroupCoordinator
     from kafkalite.replica.fetch_sessions import FetchSessionCache
@@ -35,6 +36,7 @@ class Services:
     logs: PartitionLogs
     group_coordinator: GroupCoordinator
     transaction_coordinator: TransactionCoordinator
+    share: ShareServices
     fetch_sessions: Mapping[int, FetchSessionCache]
     replica_moves: ReplicaMoves
     now_ms: Callable[[], int]

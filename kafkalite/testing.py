@@ -73,12 +73,12 @@ class broker:
 
     @property
     def data_dir(self) -> Path:
-        """Where the (first) directory of the logs is."""
+        """The (first) directory of the logs."""
         return Path(self._properties["log.dirs"].partition(",")[0])
 
     @property
     def metrics_url(self) -> str | None:
-        """Where Prometheus finds the metrics; None unless kafkalite.metrics.port is set."""
+        """The URL of the metrics for Prometheus. None unless kafkalite.metrics.port is set."""
         metrics = self._running.metrics
         return None if metrics is None else metrics.url
 

@@ -29,7 +29,7 @@ from kafkalite.wire.fields import MAX_ELEMENTS, InMemory, Records
 from kafkalite.wire.headers import RequestHeader, ResponseHeader, response_header_version
 from kafkalite.wire.message_codec import build_body, builder_of, parse_body
 from kafkalite.wire.parse_support import PARSE_ODDITIES, TooManyElements
-from kafkalite.wire.rows import message_of_row, rows_of
+from kafkalite.wire.rows import SharedResponse, message_of_row, rows_of
 from kafkalite.wire.schema import Message, message_of
 
 _unpack_header = Struct(">hhih").unpack_from  # key, version, correlation id, length of client id
@@ -184,6 +184,8 @@ class ApiCodec:
         Records are chunks of their own, the very objects that were in the message. Raises
         InvalidMessage.
         """
+        if type(response) is SharedResponse:
+            return self._build_shared(correlation_id, response)
         build = self._build or self._make_builder()
         parts: list[bytes] = []
         chunks: list[Records] = []
@@ -204,6 +206,14 @@ class ApiCodec:
         assert isinstance(first, bytes)  # no response begins with records
         chunks[0] = pack(size, correlation_id) + first
         return chunks
+
+    def _build_shared(self, correlation_id: int, response: SharedResponse) -> list[Records]:
+        """The same, of a response without records that may have been built before."""
+        if response.body is None:
+            (whole,) = self.build(correlation_id, response.row)
+            assert isinstance(whole, bytes)
+            response.body = whole[8:]
+        return [_pack_header_0(len(response.body) + 4, correlation_id) + response.body]
 
     def _make_builder(self) -> Builder:
         message = _message_in(self.api_key, self.api_version, response_class)

@@ -27,6 +27,8 @@ from kafkalite.wire.schema import UNKNOWN, Field, Shape, fields_of
 # What a generated builder may end in, given values that are not for it.
 BUILD_ODDITIES: Final = (Odd, AttributeError, TypeError, ValueError, struct.error)
 
+BYTES: Final = [bytes([value]) for value in range(128)]  # quicker than to pack one
+
 Builder: TypeAlias = Callable[[Any, list[bytes], list[Records]], None]
 
 
@@ -47,6 +49,7 @@ class BuilderWriter:
         self.indent = 1
         self.run: list[tuple[str, str]] = []
         self.names: dict[str, Any] = {
+            "BYTES": BYTES,
             "Odd": Odd,
             "pack": pack,
             "string_length": string_length,
@@ -85,7 +88,7 @@ class BuilderWriter:
             self.end_run()
             return
         run, self.run = self.run, []
-        short = self.packing([*run, ("B", "n")])
+        short = self.packing([*run, ("B", "n")]) if run else "BYTES[n]"
         long = f"{'string_length' if type_name == 'string' else 'unsigned_varint'}(n)"
         if run:
             long = f"{self.packing(run)} + {long}"
@@ -98,6 +101,25 @@ class BuilderWriter:
     def instance(self, class_: type[Any], depth: int) -> str:
         """What a struct is assigned to before `struct` writes it."""
         return f"o{depth}"
+
+    def tagged(self, field: Field, value: str) -> None:
+        """Adds a tag, the size of a field and the field to `tags`."""
+        tag = unsigned_varint(field.tag or 0)
+        if isinstance(field.element, FieldType) and field.shape is Shape.ONE:
+            if field.element.name == "uuid":
+                self.write(f"tags.append({tag + bytes([16])!r} + {value}.bytes)")
+                return
+            if field.element.name in FORMATS:
+                format_, size = FORMATS[field.element.name]
+                packed = self.packing([(format_, value)])
+                self.write(f"tags.append({tag + bytes([size])!r} + {packed})")
+                return
+        self.write("parts = []")
+        self.write("add = parts.append")
+        self.field(field, value, 0)
+        self.end_run()
+        self.write('body = b"".join(parts)')
+        self.write(f"tags.append({tag!r} + unsigned_varint(len(body)) + body)")
 
     def source(self, class_: type[Any]) -> str:
         """The source of a builder."""
@@ -154,6 +176,9 @@ class BuilderWriter:
         self.write("else:")
         self.write('    add(b"\\0")')
 
+    def usual_struct(self, class_: type[Any], depth: int) -> None:
+        """Writes the short form, if there is one, for an element in which nothing unusual stands."""
+
     def field(self, field: Field, value: str, depth: int) -> None:
         nullable = field.nullable_in(self.version)
         if field.shape is Shape.ARRAY:
@@ -188,18 +213,18 @@ class BuilderWriter:
 
     def sized(self, type_: FieldType[Any], value: str, nullable: bool) -> None:
         compact = self.flexible and type_ is not plain_nullable_string
-        one = " + 1" if compact else ""
-        self.write(f"s = {value}")
         if nullable:
-            self.write("if s is None:")
-            self.write(f"    n = {0 if compact else -1}")
-            self.write('    s = b""')
+            before = self.run.copy()
+            self.write(f"if {value} is None:")
+            self.indent += 1
+            self.run.append(self.null_length(type_.name, compact))
+            self.end_run()
+            self.indent -= 1
+            self.run = before
             self.write("else:")
             self.indent += 1
-        if type_.name == "string":
-            self.write("s = s.encode()")
-        self.write(f"n = len(s){one}")
-        self.indent -= nullable
+        self.write(f"s = {value}{'.encode()' if type_.name == 'string' else ''}")
+        self.write(f"n = len(s){' + 1' if compact else ''}")
         self.end_run_with_length(type_.name, compact)
         if type_.name == "records":
             self.write("if len(s):")
@@ -208,6 +233,11 @@ class BuilderWriter:
             self.write("    chunks.append(s)")
         else:
             self.write("add(s)")
+        self.indent -= nullable
+
+    def null_length(self, type_name: str, compact: bool) -> tuple[str, str]:
+        """Format and value of a length that says null."""
+        return ("x", "") if compact else (PLAIN_LENGTHS.get(type_name, ("i", 4))[0], "-1")
 
     def array(
         self, element: FieldType[Any] | type[Any], value: str, nullable: bool, depth: int
@@ -239,6 +269,7 @@ class BuilderWriter:
         else:
             self.write(f"for {self.instance(element, depth + 1)} in {items}:")
             self.indent += 1
+            self.usual_struct(element, depth + 1)
             self.struct(element, depth + 1)
         self.end_run()
         self.indent -= 1
@@ -261,14 +292,7 @@ class BuilderWriter:
             value = self.value_of(field, 0)
             self.write(f"if {self.differs(field, value)}:")
             self.indent = 2
-            self.write("parts = []")
-            self.write("add = parts.append")
-            self.field(field, value, 0)
-            self.end_run()
-            self.write('body = b"".join(parts)')
-            self.write(
-                f"tags.append(unsigned_varint({field.tag}) + unsigned_varint(len(body)) + body)"
-            )
+            self.tagged(field, value)
             self.indent = 1
         self.write("put(unsigned_varint(len(tags)))")
         self.write('put(b"".join(tags))')

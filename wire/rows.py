@@ -18,6 +18,16 @@ from typing import Any
 from kafkalite.wire.schema import Field, Shape, fields_of
 
 
+class SharedResponse:
+    """The row of a response that is sent again and again, always in one version: built only once."""
+
+    __slots__ = ("body", "row")
+
+    def __init__(self, row: tuple[Any, ...]) -> None:
+        self.row = row
+        self.body: bytes | None = None
+
+
 def default_row(class_: type[Any]) -> tuple[Any, ...]:
     """A struct whose fields are all at their defaults."""
     return tuple(default_value(field) for field in fields_of(class_))

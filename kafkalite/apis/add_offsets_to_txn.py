@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _PRODUCER_FENCED_SINCE: Final = 2
 
 
-async def handle(
+def handle(
     services: Services, context: RequestContext, request: AddOffsetsToTxnRequest
 ) -> AddOffsetsToTxnResponse:
     try:

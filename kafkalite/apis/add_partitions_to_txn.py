@@ -36,7 +36,7 @@ _PRODUCER_FENCED_SINCE: Final = 2
 Codes = dict[TopicPartition, ErrorCode]
 
 
-async def handle(
+def handle(
     services: Services, context: RequestContext, request: AddPartitionsToTxnRequest
 ) -> AddPartitionsToTxnResponse:
     if context.api_version >= _BATCHED_SINCE:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from kafkalite.wire.messages.stored.partition_change_record import PartitionChangeRecord
 
 
-async def handle(
+def handle(
     services: Services, context: RequestContext, request: AlterPartitionReassignmentsRequest
 ) -> AlterPartitionReassignmentsResponse:
     if not request.topics:

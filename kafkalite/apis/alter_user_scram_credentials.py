@@ -33,7 +33,7 @@ _MIN_ITERATIONS: Final = 4096
 _MAX_ITERATIONS: Final = 16384
 
 
-async def handle(
+def handle(
     services: Services, context: RequestContext, request: AlterUserScramCredentialsRequest
 ) -> AlterUserScramCredentialsResponse:
     outcomes: dict[str, object] = {}

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
-async def handle(
+def handle(
     services: Services, context: RequestContext, request: ApiVersionsRequest
 ) -> ApiVersionsResponse:
     if context.api_version >= 3 and not _named_well(request):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 
-async def handle(
+def handle(
     services: Services, context: RequestContext, request: ConsumerGroupHeartbeatRequest
 ) -> ConsumerGroupHeartbeatResponse:
-    return await services.group_coordinator.consumer_group_heartbeat(context, request)
+    return services.group_coordinator.consumer_group_heartbeat(context, request)

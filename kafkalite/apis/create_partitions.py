@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 
-async def handle(
+def handle(
     services: Services, context: RequestContext, request: CreatePartitionsRequest
 ) -> CreatePartitionsResponse:
     counts = Counter(topic.name for topic in request.topics)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _MAX_PARTITIONS: Final = 10_000
 
 
-async def handle(
+def handle(
     services: Services, context: RequestContext, request: CreateTopicsRequest
 ) -> CreateTopicsResponse:
     counts = Counter(topic.name for topic in request.topics)

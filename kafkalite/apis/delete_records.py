@@ -27,7 +27,7 @@ _NO_LOW_WATERMARK: Final = -1
 _NO_EPOCH: Final = -1
 
 
-async def handle(
+def handle(
     services: Services, context: RequestContext, request: DeleteRecordsRequest
 ) -> DeleteRecordsResponse:
     return DeleteRecordsResponse(

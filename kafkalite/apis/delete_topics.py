@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _NO_ID: Final = UUID(int=0)
 
 
-async def handle(
+def handle(
     services: Services, context: RequestContext, request: DeleteTopicsRequest
 ) -> DeleteTopicsResponse:
     asked = request.topics or [DeleteTopicState(name=name) for name in request.topic_names]

@@ -25,7 +25,7 @@ _BROKER: Final = 1
 _CONTROLLER: Final = 2
 
 
-async def handle(
+def handle(
     services: Services, context: RequestContext, request: DescribeClusterRequest
 ) -> DescribeClusterResponse:
     if request.endpoint_type != _BROKER:

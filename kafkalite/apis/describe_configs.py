@@ -54,7 +54,7 @@ _RESOURCE_TYPES: Final = frozenset(
 )
 
 
-async def handle(
+def handle(
     services: Services, context: RequestContext, request: DescribeConfigsRequest
 ) -> DescribeConfigsResponse:
     if any(resource.resource_type not in _RESOURCE_TYPES for resource in request.resources):

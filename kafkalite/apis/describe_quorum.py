@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _NODES_SINCE: Final = 2
 
 
-async def handle(
+def handle(
     services: Services, context: RequestContext, request: DescribeQuorumRequest
 ) -> DescribeQuorumResponse:
     asked = [

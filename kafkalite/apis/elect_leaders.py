@@ -28,7 +28,7 @@ _PREFERRED: Final = 0
 _UNCLEAN: Final = 1
 
 
-async def handle(
+def handle(
     services: Services, context: RequestContext, request: ElectLeadersRequest
 ) -> ElectLeadersResponse:
     if request.topic_partitions == []:

@@ -21,9 +21,7 @@ _PRODUCER_FENCED_SINCE: Final = 2
 _SECOND_GENERATION_SINCE: Final = 5
 
 
-async def handle(
-    services: Services, context: RequestContext, request: EndTxnRequest
-) -> EndTxnResponse:
+def handle(services: Services, context: RequestContext, request: EndTxnRequest) -> EndTxnResponse:
     version = VERSION_2 if context.api_version >= _SECOND_GENERATION_SINCE else VERSION_1
     try:
         producer_id, producer_epoch = services.transaction_coordinator.end(

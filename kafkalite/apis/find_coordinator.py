@@ -7,11 +7,12 @@ Kafka: KafkaApis.handleFindCoordinatorRequest.
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64decode
 from collections.abc import Mapping
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final
 
-from kafkalite.cluster.internal_topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from kafkalite.cluster.internal_topics import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
 from kafkalite.group_coordinator.java_hash import java_hash
 from kafkalite.wire.errors import MALFORMED, ErrorCode, KafkaError
 from kafkalite.wire.messages.find_coordinator import (
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 BATCHED_SINCE: Final = 4
+SHARE_SINCE: Final = 6
 
 
 class KeyType(IntEnum):
@@ -36,23 +38,23 @@ class KeyType(IntEnum):
 _TOPICS: Final[Mapping[int, str]] = {
     KeyType.GROUP: OFFSETS_TOPIC,
     KeyType.TRANSACTION: TRANSACTIONS_TOPIC,
+    KeyType.SHARE: SHARE_STATE_TOPIC,
 }
 
 
-async def handle(
+def handle(
     services: Services, context: RequestContext, request: FindCoordinatorRequest
 ) -> FindCoordinatorResponse:
     """Answer for each key."""
     if context.api_version >= BATCHED_SINCE:
         coordinators = [
-            find(services, context.listener_name, request.key_type, key)
-            for key in request.coordinator_keys
+            find(services, context, request.key_type, key) for key in request.coordinator_keys
         ]
         if request.key_type == KeyType.SHARE:
             for coordinator in coordinators:
                 coordinator.error_message = ""  # Apache Kafka says nothing more of these
         return FindCoordinatorResponse(coordinators=coordinators)
-    found = find(services, context.listener_name, request.key_type, request.key)
+    found = find(services, context, request.key_type, request.key)
     return FindCoordinatorResponse(
         error_code=found.error_code,
         error_message=found.error_message or ErrorCode.NONE.name,
@@ -62,16 +64,18 @@ async def handle(
     )
 
 
-def find(services: Services, listener_name: str, key_type: int, key: str) -> Coordinator:
+def find(services: Services, context: RequestContext, key_type: int, key: str) -> Coordinator:
     """The coordinator of one key, or why there is none."""
     try:
         topic_name = _TOPICS.get(key_type)
-        if topic_name is None:
-            # Share partitions too: no share coordinator runs here, which Kafka answers alike.
+        is_known = key_type != KeyType.SHARE or (
+            context.api_version >= SHARE_SINCE and _is_share_partition(key)
+        )
+        if topic_name is None or not is_known:
             raise KafkaError(ErrorCode.INVALID_REQUEST, MALFORMED)
         topic = services.topics.get(topic_name) or services.topics.create_internal(topic_name)
         leader_id = topic.partitions[java_hash(key) % len(topic.partitions)].coordinator_id
-        addresses = services.cluster.endpoints([leader_id], listener_name)
+        addresses = services.cluster.endpoints([leader_id], context.listener_name)
         if not addresses:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     except KafkaError as refused:
@@ -88,3 +92,15 @@ def find(services: Services, listener_name: str, key_type: int, key: str) -> Coo
         )
     (address,) = addresses
     return Coordinator(key=key, node_id=address.id, host=address.host, port=address.port)
+
+
+def _is_share_partition(key: str) -> bool:
+    """Whether it is a group id, a topic id and a partition, as Kafka's SharePartitionKey reads them."""
+    group_id, _, rest = key.rpartition(":")[0].rpartition(":")
+    partition = key.rpartition(":")[2]
+    try:
+        topic_id = urlsafe_b64decode(rest + "==")
+        int(partition)
+    except ValueError:
+        return False
+    return bool(group_id.strip()) and len(topic_id) == 16

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkalite.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from kafkalite.wire.messages.heartbeat import HeartbeatRequestRow, HeartbeatResponseRow
 
 if TYPE_CHECKING:
     from kafkalite.requests.context import RequestContext
     from kafkalite.services import Services
 
 
-async def handle(
-    services: Services, context: RequestContext, request: HeartbeatRequest
-) -> HeartbeatResponse:
-    return await services.group_coordinator.heartbeat(context, request)
+def handle(
+    services: Services, context: RequestContext, request: HeartbeatRequestRow
+) -> HeartbeatResponseRow:
+    return services.group_coordinator.heartbeat(context, request)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _PRODUCER_FENCED_SINCE: Final = 4
 
 
-async def handle(
+def handle(
     services: Services, context: RequestContext, request: InitProducerIdRequest
 ) -> InitProducerIdResponse:
     if (request.producer_id == -1) != (request.producer_epoch == -1):

@@ -35,7 +35,7 @@ _ALL: Final = (
 )
 
 
-async def handle(
+def handle(
     services: Services, context: RequestContext, request: ListConfigResourcesRequest
 ) -> ListConfigResourcesResponse:
     types: Sequence[int] = request.resource_types or _ALL

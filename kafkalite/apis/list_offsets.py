@@ -17,18 +17,19 @@ looked for in the log; where that is on the disk only, a thread waits for it.
 
 from __future__ import annotations
 
+from collections.abc import Coroutine
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from kafkalite.log.page_cache import NotCached, cached_only
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.disk_threads import read_off_loop
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.list_offsets import (
-    ListOffsetsPartition,
-    ListOffsetsPartitionResponse,
-    ListOffsetsRequest,
-    ListOffsetsResponse,
-    ListOffsetsTopicResponse,
+    ListOffsetsPartitionResponseRow,
+    ListOffsetsPartitionRow,
+    ListOffsetsRequestRow,
+    ListOffsetsResponseRow,
 )
 
 if TYPE_CHECKING:
@@ -60,73 +61,96 @@ Found = tuple[int, int, int]
 _NONE: Final[Found] = (-1, -1, -1)
 
 
-async def handle(
-    services: Services, context: RequestContext, request: ListOffsetsRequest
-) -> ListOffsetsResponse:
-    # By topic and partition: one named twice is answered once.
-    found: dict[str, dict[int, ListOffsetsPartitionResponse]] = {}
-    for topic in request.topics:
-        answers = found.setdefault(topic.name, {})
-        for asked in topic.partitions:
-            index = asked.partition_index
-            look_up = partial(_look_up, services, context, request, topic.name, asked)
+# By topic and partition: one named twice is answered once.
+Answers = dict[str, dict[int, ListOffsetsPartitionResponseRow]]
+
+
+def handle(
+    services: Services, context: RequestContext, request: ListOffsetsRequestRow
+) -> ListOffsetsResponseRow | Coroutine[Any, Any, ListOffsetsResponseRow]:
+    found: Answers = {}
+    for name, partitions in request[2]:
+        answers = found.setdefault(name, {})
+        for asked in partitions:
+            index = asked[0]
             if index in answers:
                 answers[index] = _failed(index, ErrorCode.INVALID_REQUEST)
-            elif asked.timestamp >= 0 or asked.timestamp == MAX_TIMESTAMP:
-                answers[index] = await read_off_loop(look_up, context.connection.move_to_task)
+            elif _is_by_timestamp(asked):
+                try:
+                    with cached_only:
+                        answers[index] = _look_up(services, context, request, name, asked)
+                except NotCached:
+                    return _handle_off_loop(services, context, request)
             else:
-                answers[index] = look_up()
-    return ListOffsetsResponse(
-        topics=[
-            ListOffsetsTopicResponse(name=name, partitions=list(answers.values()))
-            for name, answers in found.items()
-            if answers
-        ]
-    )
+                answers[index] = _look_up(services, context, request, name, asked)
+    return _response(found)
 
 
-def _failed(index: int, error: ErrorCode) -> ListOffsetsPartitionResponse:
-    return ListOffsetsPartitionResponse(partition_index=index, error_code=error)
+async def _handle_off_loop(
+    services: Services, context: RequestContext, request: ListOffsetsRequestRow
+) -> ListOffsetsResponseRow:
+    """The same, where a disk has to be waited for."""
+    found: Answers = {}
+    for name, partitions in request[2]:
+        answers = found.setdefault(name, {})
+        for asked in partitions:
+            index = asked[0]
+            if index in answers:
+                answers[index] = _failed(index, ErrorCode.INVALID_REQUEST)
+                continue
+            look_up = partial(_look_up, services, context, request, name, asked)
+            answers[index] = await read_off_loop(look_up, context.connection.move_to_task)
+    return _response(found)
+
+
+def _is_by_timestamp(asked: ListOffsetsPartitionRow) -> bool:
+    """Whether segments have to be read."""
+    timestamp = asked[2]
+    return timestamp >= 0 or timestamp == MAX_TIMESTAMP
+
+
+def _response(found: Answers) -> ListOffsetsResponseRow:
+    return 0, [(name, list(answers.values())) for name, answers in found.items() if answers]
+
+
+def _failed(index: int, error: ErrorCode) -> ListOffsetsPartitionResponseRow:
+    return index, error, *_NONE
 
 
 def _look_up(
     services: Services,
     context: RequestContext,
-    request: ListOffsetsRequest,
+    request: ListOffsetsRequestRow,
     topic_name: str,
-    asked: ListOffsetsPartition,
-) -> ListOffsetsPartitionResponse:
+    asked: ListOffsetsPartitionRow,
+) -> ListOffsetsPartitionResponseRow:
+    replica_id, isolation_level, _, _ = request
+    index, current_leader_epoch, asked_timestamp = asked
     try:
-        if asked.timestamp < 0:
-            since = _SINCE_VERSION.get(asked.timestamp)
+        if asked_timestamp < 0:
+            since = _SINCE_VERSION.get(asked_timestamp)
             if since is None or context.api_version < since:
                 raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
         topic = services.topics.get(topic_name)
-        if topic is None or not 0 <= asked.partition_index < len(topic.partitions):
+        if topic is None or not 0 <= index < len(topic.partitions):
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        partition = topic.partitions[asked.partition_index]
-        leader_only = request.replica_id != _DEBUGGING_REPLICA_ID
-        partition.check_leader(context.node_id, asked.current_leader_epoch, leader_only=leader_only)
-        if request.replica_id >= 0 and asked.timestamp == LATEST:
+        partition = topic.partitions[index]
+        leader_only = replica_id != _DEBUGGING_REPLICA_ID
+        partition.check_leader(context.node_id, current_leader_epoch, leader_only=leader_only)
+        if replica_id >= 0 and asked_timestamp == LATEST:
             # A follower asks how far the log goes, not how far clients may see.
             found = -1, partition.log.log_end_offset, partition.leader_epoch
         else:
-            found = _find(partition, asked.timestamp, request.isolation_level == _READ_COMMITTED)
+            found = _find(partition, asked_timestamp, isolation_level == _READ_COMMITTED)
         timestamp, offset, leader_epoch = found
     except KafkaError as error:
         is_old = context.api_version < _OFFSET_NOT_AVAILABLE_SINCE
         if error.code is ErrorCode.OFFSET_NOT_AVAILABLE and is_old:
-            return _failed(asked.partition_index, ErrorCode.LEADER_NOT_AVAILABLE)
-        return _failed(asked.partition_index, error.code)
-    answer = ListOffsetsPartitionResponse(
-        partition_index=asked.partition_index,
-        error_code=ErrorCode.NONE,
-        timestamp=timestamp,
-        offset=offset,
-    )
-    if context.api_version >= _LEADER_EPOCH_SINCE:
-        answer.leader_epoch = leader_epoch
-    return answer
+            return _failed(index, ErrorCode.LEADER_NOT_AVAILABLE)
+        return _failed(index, error.code)
+    if context.api_version < _LEADER_EPOCH_SINCE:
+        leader_epoch = -1
+    return index, 0, timestamp, offset, leader_epoch
 
 
 def _find(partition: Partition, timestamp: int, committed_only: bool) -> Found:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _STATES = {state.title: state for state in State}
 
 
-async def handle(
+def handle(
     services: Services, context: RequestContext, request: ListTransactionsRequest
 ) -> ListTransactionsResponse:
     try:

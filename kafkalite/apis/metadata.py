@@ -17,10 +17,8 @@ together once per change of the metadata.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
-from uuid import UUID
 
 from kafkalite.cluster.internal_topics import INTERNAL_TOPICS
 from kafkalite.cluster.topic_creation import NewTopic, validate_topic_name
@@ -28,88 +26,128 @@ from kafkalite.replica.topics import Topic
 from kafkalite.requests.context import RequestContext
 from kafkalite.security.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.fields import NO_UUID
 from kafkalite.wire.messages.metadata import (
-    MetadataRequest,
-    MetadataRequestTopic,
-    MetadataResponse,
-    MetadataResponseBroker,
-    MetadataResponsePartition,
-    MetadataResponseTopic,
+    MetadataRequestRow,
+    MetadataRequestTopicRow,
+    MetadataResponseBrokerRow,
+    MetadataResponsePartitionRow,
+    MetadataResponseRow,
+    MetadataResponseTopicRow,
 )
+from kafkalite.wire.rows import SharedResponse
 
 if TYPE_CHECKING:
     from kafkalite.cluster.image import PartitionState
     from kafkalite.services import Services
 
-_NO_ID: Final = UUID(int=0)
 _NO_LEADER: Final = -1
+# Authorized operations of those who did not ask for them.
+_NOT_ASKED: Final = -0x80000000
+
+# Clients ask for the same topics all day: responses kept since the last change of the metadata, at most
+# so many, to requests for at most so many topics with at most so many partitions in all.
+_MOST_KEPT: Final = 128
+_MOST_TOPICS: Final = 16
+_MOST_PARTITIONS: Final = 256
 
 
-async def handle(
-    services: Services, context: RequestContext, request: MetadataRequest
-) -> MetadataResponse:
+def handle(
+    services: Services, context: RequestContext, request: MetadataRequestRow
+) -> MetadataResponseRow | SharedResponse:
+    asked, *flags = request
+    if asked is None or len(asked) > _MOST_TOPICS:
+        return _response(services, context, request)
+    kept: dict[object, SharedResponse]
+    kept = services.cluster.cache.setdefault(("metadata responses", context.listener_name), {})
+    question = (context.api_version, *flags, *asked)
+    known = kept.get(question)
+    if known is not None:
+        return known
+    row = _response(services, context, request)
+    if len(kept) >= _MOST_KEPT or not _is_lasting(row):
+        return row
+    shared = kept[question] = SharedResponse(row)
+    return shared
+
+
+def _is_lasting(row: MetadataResponseRow) -> bool:
+    """Whether the response stays true until the metadata change, and is small.
+
+    Asking for a topic that does not exist may have created it.
+    """
+    _, _, _, _, topics, _, code = row
+    if code or sum(len(topic[4]) for topic in topics) > _MOST_PARTITIONS:
+        return False
+    return not any(topic[0] for topic in topics)
+
+
+def _response(
+    services: Services, context: RequestContext, request: MetadataRequestRow
+) -> MetadataResponseRow:
     version = context.api_version
-    asked = request.topics
-    if version < 12 and any(topic.name is None or topic.topic_id.int for topic in asked or ()):
+    asked, creates, with_cluster_operations, with_topic_operations = request
+    if version < 12 and any(name is None or topic_id.int for topic_id, name in asked or ()):
         return _failed(asked or (), version, ErrorCode.INVALID_REQUEST)
-    by_id = any(topic.topic_id.int for topic in asked or ())
-    if not by_id and any(topic.name is None for topic in asked or ()):
+    by_id = any(topic_id.int for topic_id, _ in asked or ())
+    if not by_id and any(name is None for _, name in asked or ()):
         # Neither name nor id: Kafka has no words for it either. Where one has an id, it looks at no name.
         return _failed(asked or (), version, ErrorCode.UNKNOWN_SERVER_ERROR)
     if asked is None or (version == 0 and not asked):
         topics = [_describe(services, context, topic) for topic in services.topics.all()]
+    elif by_id:
+        topics = _describe_by_id(services, context, asked)
     else:
-        topics = _describe_asked(services, context, request, asked)
-    response = MetadataResponse(
-        brokers=_brokers(services, context.listener_name),
-        cluster_id=services.cluster.cluster_id,
-        controller_id=services.cluster.controller_id,
-        topics=topics,
+        topics = _describe_by_name(services, context, asked, creates=creates)
+    if with_topic_operations:
+        topics = [topic if topic[1] is None else (*topic[:5], TOPIC_OPERATIONS) for topic in topics]
+    cluster = services.cluster
+    return (
+        0,
+        _brokers(services, context.listener_name),
+        cluster.cluster_id,
+        cluster.controller_id,
+        topics,
+        CLUSTER_OPERATIONS if with_cluster_operations else _NOT_ASKED,
+        0,
     )
-    if request.include_cluster_authorized_operations:
-        response.cluster_authorized_operations = CLUSTER_OPERATIONS
-    if request.include_topic_authorized_operations:
-        response.topics = [
-            dataclasses.replace(topic, topic_authorized_operations=TOPIC_OPERATIONS)
-            if topic.name is not None
-            else topic
-            for topic in topics
-        ]
-    return response
 
 
-def _describe_asked(
-    services: Services,
-    context: RequestContext,
-    request: MetadataRequest,
-    asked: list[MetadataRequestTopic],
-) -> list[MetadataResponseTopic]:
-    """By id if any id is given, else by name; each topic once."""
-    found: list[MetadataResponseTopic] = []
-    ids = dict.fromkeys(topic.topic_id for topic in asked if topic.topic_id.int)
-    for topic_id in ids:
+def _describe_by_id(
+    services: Services, context: RequestContext, asked: Sequence[MetadataRequestTopicRow]
+) -> list[MetadataResponseTopicRow]:
+    """Each topic once. Where one is asked for by id, no name counts."""
+    found: list[MetadataResponseTopicRow] = []
+    for topic_id in dict.fromkeys(topic_id for topic_id, _ in asked if topic_id.int):
         topic = services.topics.by_id(topic_id)
         if topic is None:
-            found.append(
-                MetadataResponseTopic(
-                    error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id
-                )
-            )
+            code = ErrorCode.UNKNOWN_TOPIC_ID
+            found.append((code, None, topic_id, False, (), _NOT_ASKED))
         else:
             found.append(_describe(services, context, topic))
-    if ids:
-        return found
-    for name in dict.fromkeys(topic.name for topic in asked):
-        topic = None if name is None else services.topics.get(name)
-        if topic is not None:
-            found.append(_describe(services, context, topic))
-        elif name is not None:
-            found.append(_missing(services, name, create=request.allow_auto_topic_creation))
     return found
 
 
-def _missing(services: Services, name: str, *, create: bool) -> MetadataResponseTopic:
-    """A topic that is not there, and what the answer says of it while it is being created."""
+def _describe_by_name(
+    services: Services,
+    context: RequestContext,
+    asked: Sequence[MetadataRequestTopicRow],
+    *,
+    creates: bool,
+) -> list[MetadataResponseTopicRow]:
+    """Each topic once."""
+    found: list[MetadataResponseTopicRow] = []
+    for name in dict.fromkeys(name for _, name in asked if name is not None):
+        topic = services.topics.get(name)
+        if topic is not None:
+            found.append(_describe(services, context, topic))
+        else:
+            found.append(_missing(services, name, create=creates))
+    return found
+
+
+def _missing(services: Services, name: str, *, create: bool) -> MetadataResponseTopicRow:
+    """A topic that does not exist, and what the response says of it while it is being created."""
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     try:
         validate_topic_name(name)
@@ -120,44 +158,42 @@ def _missing(services: Services, name: str, *, create: bool) -> MetadataResponse
                 services.topics.create(NewTopic(name))
     except KafkaError as error:
         code = error.code
-    return MetadataResponseTopic(error_code=code, name=name, is_internal=name in INTERNAL_TOPICS)
+    return code, name, NO_UUID, name in INTERNAL_TOPICS, (), _NOT_ASKED
 
 
-def _brokers(services: Services, listener_name: str) -> list[MetadataResponseBroker]:
+def _brokers(services: Services, listener_name: str) -> list[MetadataResponseBrokerRow]:
     cache = services.cluster.cache
     key = ("metadata brokers", listener_name)
-    brokers: list[MetadataResponseBroker] | None = cache.get(key)
+    brokers: list[MetadataResponseBrokerRow] | None = cache.get(key)
     if brokers is None:
         brokers = cache[key] = [
-            MetadataResponseBroker(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
+            (node.id, node.host, node.port, node.rack)
             for node in services.cluster.addresses(listener_name)
         ]
     return brokers
 
 
-def _describe(services: Services, context: RequestContext, topic: Topic) -> MetadataResponseTopic:
+def _describe(
+    services: Services, context: RequestContext, topic: Topic
+) -> MetadataResponseTopicRow:
     cache = services.cluster.topic_cache.setdefault(topic.topic_id, {})
     # What is said differs between these three; what a version leaves out, the encoding leaves out.
     kind = 0 if context.api_version == 0 else 1 if context.api_version < 6 else 6
     key = ("metadata", context.listener_name, kind)
-    described: MetadataResponseTopic | None = cache.get(key)
+    described: MetadataResponseTopicRow | None = cache.get(key)
     if described is None:
-        described = cache[key] = MetadataResponseTopic(
-            error_code=ErrorCode.NONE,
-            name=topic.name,
-            topic_id=topic.topic_id,
-            is_internal=topic.is_internal,
-            partitions=[
-                _partition(services, context.listener_name, kind, index, state)
-                for index, state in enumerate(topic.states)
-            ],
-        )
+        partitions = [
+            _partition(services, context.listener_name, kind, index, state)
+            for index, state in enumerate(topic.states)
+        ]
+        described = (0, topic.name, topic.topic_id, topic.is_internal, partitions, _NOT_ASKED)
+        cache[key] = described
     return described
 
 
 def _partition(
     services: Services, listener_name: str, kind: int, index: int, state: PartitionState
-) -> MetadataResponsePartition:
+) -> MetadataResponsePartitionRow:
     cluster = services.cluster
     offline = cluster.unavailable(state.replicas, listener_name)
     replicas, in_sync = state.replicas, state.in_sync_replicas
@@ -173,29 +209,15 @@ def _partition(
         leader_id = _NO_LEADER
     elif len(replicas) < len(state.replicas):
         code = ErrorCode.REPLICA_NOT_AVAILABLE
-    return MetadataResponsePartition(
-        error_code=code,
-        partition_index=index,
-        leader_id=leader_id,
-        leader_epoch=state.leader_epoch,
-        replica_nodes=replicas,
-        isr_nodes=in_sync,
-        offline_replicas=offline,
-    )
+    return code, index, leader_id, state.leader_epoch, replicas, in_sync, offline
 
 
 def _failed(
-    asked: Sequence[MetadataRequestTopic], version: int, code: ErrorCode
-) -> MetadataResponse:
+    asked: Sequence[MetadataRequestTopicRow], version: int, code: ErrorCode
+) -> MetadataResponseRow:
     """The request makes no sense: every topic is answered with the error."""
-    return MetadataResponse(
-        topics=[
-            MetadataResponseTopic(
-                error_code=code,
-                name=topic.name or "",
-                topic_id=topic.topic_id if version >= 10 else _NO_ID,
-            )
-            for topic in asked
-        ],
-        error_code=code,
-    )
+    topics: list[MetadataResponseTopicRow] = [
+        (code, name or "", topic_id if version >= 10 else NO_UUID, False, (), _NOT_ASKED)
+        for topic_id, name in asked
+    ]
+    return 0, (), None, _NO_LEADER, topics, _NOT_ASKED, code

@@ -11,11 +11,11 @@ from uuid import UUID
 
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestTopic,
-    OffsetCommitResponse,
-    OffsetCommitResponsePartition,
-    OffsetCommitResponseTopic,
+    OffsetCommitRequestRow,
+    OffsetCommitRequestTopicRow,
+    OffsetCommitResponsePartitionRow,
+    OffsetCommitResponseRow,
+    OffsetCommitResponseTopicRow,
 )
 
 if TYPE_CHECKING:
@@ -25,50 +25,43 @@ if TYPE_CHECKING:
 TOPIC_IDS_SINCE: Final = 10
 
 
-async def handle(
-    services: Services, context: RequestContext, request: OffsetCommitRequest
-) -> OffsetCommitResponse:
-    """Written when it is answered."""
-    if context.api_version < TOPIC_IDS_SINCE:
-        # As Kafka: a topic that is there, but of which nothing is committed, is not in the answer.
-        request.topics = [
-            t for t in request.topics if t.partitions or not services.topics.get(t.name)
-        ]
-        return await services.group_coordinator.offset_commit(context, request)
-    unknown: list[OffsetCommitRequestTopic] = []
-    known: list[OffsetCommitRequestTopic] = []
-    for topic in request.topics:
-        found = services.topics.by_id(topic.topic_id)
-        if found is None:
-            unknown.append(topic)
-        elif topic.partitions:
-            topic.name = found.name
-            known.append(topic)
-    request.topics = known
-    response = await services.group_coordinator.offset_commit(context, request)
-    response.topics += [_unknown(topic) for topic in unknown]
-    if len(unknown) > 1:
-        response.topics = _each_once(response.topics)
-    return response
-
-
-def _each_once(topics: list[OffsetCommitResponseTopic]) -> list[OffsetCommitResponseTopic]:
-    """As Kafka once one is unknown: a topic named twice is answered once, with all its partitions."""
-    once: dict[UUID, OffsetCommitResponseTopic] = {}
+def handle(
+    services: Services, context: RequestContext, request: OffsetCommitRequestRow
+) -> OffsetCommitResponseRow:
+    """The commits are written when they are answered."""
+    group_id, generation, member_id, instance_id, retention_ms, topics = request
+    unknown: list[OffsetCommitRequestTopicRow] = []
+    known: list[OffsetCommitRequestTopicRow] = []
+    uses_topic_ids = context.api_version >= TOPIC_IDS_SINCE
     for topic in topics:
-        known = once.setdefault(topic.topic_id, topic)
-        if known is not topic:
-            known.partitions += topic.partitions
+        name, topic_id, partitions = topic
+        found = services.topics.by_id(topic_id) if uses_topic_ids else services.topics.get(name)
+        if found is None:
+            (unknown if uses_topic_ids else known).append(topic)
+        elif partitions:
+            # As Kafka: a topic that exists, but of which nothing is committed, is not in the response.
+            known.append((found.name, topic_id, partitions))
+    answered = services.group_coordinator.offset_router.commit(
+        context, (group_id, generation, member_id, instance_id, retention_ms, known)
+    )
+    if unknown:
+        answered = [*answered, *(_unknown(topic) for topic in unknown)]
+        if len(unknown) > 1:
+            answered = _each_once(answered)
+    return 0, answered
+
+
+def _each_once(
+    topics: list[OffsetCommitResponseTopicRow],
+) -> list[OffsetCommitResponseTopicRow]:
+    """As Kafka once one is unknown: a topic named twice is answered once, with all its partitions."""
+    once: dict[UUID, tuple[str, UUID, list[OffsetCommitResponsePartitionRow]]] = {}
+    for name, topic_id, partitions in topics:
+        once.setdefault(topic_id, (name, topic_id, []))[2].extend(partitions)
     return list(once.values())
 
 
-def _unknown(topic: OffsetCommitRequestTopic) -> OffsetCommitResponseTopic:
-    return OffsetCommitResponseTopic(
-        topic_id=topic.topic_id,
-        partitions=[
-            OffsetCommitResponsePartition(
-                partition_index=partition.partition_index, error_code=ErrorCode.UNKNOWN_TOPIC_ID
-            )
-            for partition in topic.partitions
-        ],
-    )
+def _unknown(topic: OffsetCommitRequestTopicRow) -> OffsetCommitResponseTopicRow:
+    name, topic_id, partitions = topic
+    code = ErrorCode.UNKNOWN_TOPIC_ID
+    return name, topic_id, [(partition, code) for partition, _, _, _ in partitions]

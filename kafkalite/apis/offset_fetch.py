@@ -7,19 +7,18 @@ same answer in another form.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.fields import NO_UUID
 from kafkalite.wire.messages.offset_fetch import (
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-    OffsetFetchRequestTopics,
-    OffsetFetchResponse,
-    OffsetFetchResponseGroup,
-    OffsetFetchResponsePartition,
-    OffsetFetchResponsePartitions,
-    OffsetFetchResponseTopic,
-    OffsetFetchResponseTopics,
+    OffsetFetchRequestGroupRow,
+    OffsetFetchRequestRow,
+    OffsetFetchRequestTopicsRow,
+    OffsetFetchResponseGroupRow,
+    OffsetFetchResponseRow,
+    OffsetFetchResponseTopicsRow,
 )
 
 if TYPE_CHECKING:
@@ -30,108 +29,61 @@ GROUP_ERROR_SINCE: Final = 2
 SEVERAL_GROUPS_SINCE: Final = 8
 TOPIC_IDS_SINCE: Final = 10
 
+_NO_OFFSET: Final = -1
+_NO_EPOCH: Final = -1
 
-async def handle(
-    services: Services, context: RequestContext, request: OffsetFetchRequest
-) -> OffsetFetchResponse:
+
+def handle(
+    services: Services, context: RequestContext, request: OffsetFetchRequestRow
+) -> OffsetFetchResponseRow:
     """Answer for each group."""
+    group_id, topics, groups, require_stable = request
     if context.api_version >= SEVERAL_GROUPS_SINCE:
-        groups = [
-            await _fetch(services, context, group, require_stable=request.require_stable)
-            for group in request.groups
-        ]
-        return OffsetFetchResponse(groups=groups)
-    wanted = (
-        None
-        if request.topics is None
-        else [
-            OffsetFetchRequestTopics(name=topic.name, partition_indexes=topic.partition_indexes)
-            for topic in request.topics
-        ]
-    )
-    group = OffsetFetchRequestGroup(group_id=request.group_id, topics=wanted)
-    answer = await _fetch(services, context, group, require_stable=request.require_stable)
-    return _for_one_group(answer, wanted or [], context.api_version)
+        answers = [_fetch(services, context, group, require_stable) for group in groups]
+        return 0, (), 0, answers
+    wanted: list[OffsetFetchRequestTopicsRow] | None = None
+    if topics is not None:
+        wanted = [(name, NO_UUID, partitions) for name, partitions in topics]
+    group = (group_id, None, _NO_EPOCH, wanted)
+    _, found, code = _fetch(services, context, group, require_stable)
+    if code and context.api_version < GROUP_ERROR_SINCE:
+        # No place for the group's error but each partition.
+        found = [_failed(topic, code) for topic in wanted or ()]
+    return 0, [(name, rows) for name, _, rows in found], code, ()
 
 
-async def _fetch(
+def _fetch(
     services: Services,
     context: RequestContext,
-    group: OffsetFetchRequestGroup,
-    *,
+    group: OffsetFetchRequestGroupRow,
     require_stable: bool,
-) -> OffsetFetchResponseGroup:
-    coordinator = services.group_coordinator
+) -> OffsetFetchResponseGroupRow:
+    router = services.group_coordinator.offset_router
     if context.api_version < TOPIC_IDS_SINCE:
-        return await coordinator.offset_fetch(context, group, require_stable=require_stable)
-    unknown: list[OffsetFetchRequestTopics] = []
-    if group.topics is not None:
-        known: list[OffsetFetchRequestTopics] = []
-        for topic in group.topics:
-            found = services.topics.by_id(topic.topic_id)
+        return router.fetch(context, group, require_stable=require_stable)
+    group_id, member_id, member_epoch, wanted = group
+    unknown: list[OffsetFetchRequestTopicsRow] = []
+    known: list[OffsetFetchRequestTopicsRow] | None = None
+    if wanted is not None:
+        known = []
+        for topic in wanted:
+            _, topic_id, partitions = topic
+            found = services.topics.by_id(topic_id)
             if found is None:
                 unknown.append(topic)
             else:
-                topic.name = found.name
-                known.append(topic)
-        group.topics = known
-    answer = await coordinator.offset_fetch(context, group, require_stable=require_stable)
+                known.append((found.name, topic_id, partitions))
+    _, topics, code = router.fetch(
+        context, (group_id, member_id, member_epoch, known), require_stable=require_stable
+    )
     # Of all there are offsets for, topics that are gone cannot be spoken of by id.
-    answer.topics = [topic for topic in answer.topics if topic.topic_id.int]
-    if not answer.error_code:
-        answer.topics += [_unknown(topic) for topic in unknown]
-    return answer
+    answers: Sequence[OffsetFetchResponseTopicsRow] = [topic for topic in topics if topic[1].int]
+    if not code:
+        answers = [*answers, *(_failed(topic, ErrorCode.UNKNOWN_TOPIC_ID) for topic in unknown)]
+    return group_id, answers, code
 
 
-def _unknown(topic: OffsetFetchRequestTopics) -> OffsetFetchResponseTopics:
-    return OffsetFetchResponseTopics(
-        topic_id=topic.topic_id,
-        partitions=[
-            OffsetFetchResponsePartitions(
-                partition_index=partition,
-                committed_offset=-1,
-                error_code=ErrorCode.UNKNOWN_TOPIC_ID,
-            )
-            for partition in topic.partition_indexes
-        ],
-    )
-
-
-def _for_one_group(
-    answer: OffsetFetchResponseGroup, wanted: list[OffsetFetchRequestTopics], version: int
-) -> OffsetFetchResponse:
-    """The form of versions 1 to 7. v1 has no place for the group's error but each partition."""
-    if answer.error_code and version < GROUP_ERROR_SINCE:
-        answer.topics = [
-            OffsetFetchResponseTopics(
-                name=topic.name,
-                partitions=[
-                    OffsetFetchResponsePartitions(
-                        partition_index=partition,
-                        committed_offset=-1,
-                        error_code=answer.error_code,
-                    )
-                    for partition in topic.partition_indexes
-                ],
-            )
-            for topic in wanted
-        ]
-    return OffsetFetchResponse(
-        error_code=answer.error_code,
-        topics=[
-            OffsetFetchResponseTopic(
-                name=topic.name,
-                partitions=[
-                    OffsetFetchResponsePartition(
-                        partition_index=partition.partition_index,
-                        committed_offset=partition.committed_offset,
-                        committed_leader_epoch=partition.committed_leader_epoch,
-                        metadata=partition.metadata,
-                        error_code=partition.error_code,
-                    )
-                    for partition in topic.partitions
-                ],
-            )
-            for topic in answer.topics
-        ],
-    )
+def _failed(topic: OffsetFetchRequestTopicsRow, code: int) -> OffsetFetchResponseTopicsRow:
+    name, topic_id, partitions = topic
+    rows = [(partition, _NO_OFFSET, _NO_EPOCH, "", code) for partition in partitions]
+    return name, topic_id, rows

@@ -16,8 +16,8 @@ from kafkalite.group_coordinator.java_hash import java_hash
 from kafkalite.requests.context import RequestContext
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.txn_offset_commit import (
-    TxnOffsetCommitRequest,
-    TxnOffsetCommitResponse,
+    TxnOffsetCommitRequestRow,
+    TxnOffsetCommitResponseRow,
 )
 
 if TYPE_CHECKING:
@@ -27,39 +27,40 @@ _ABORTABLE_SINCE: Final = 4
 _SECOND_GENERATION_SINCE: Final = 5
 
 
-async def handle(
-    services: Services, context: RequestContext, request: TxnOffsetCommitRequest
-) -> TxnOffsetCommitResponse:
-    # As Kafka: a topic that is there, but of which nothing is committed, is not in the answer.
-    request.topics = [t for t in request.topics if t.partitions or not services.topics.get(t.name)]
+def handle(
+    services: Services, context: RequestContext, request: TxnOffsetCommitRequestRow
+) -> TxnOffsetCommitResponseRow:
+    topics = request[7]
+    # As Kafka: a topic that exists, but of which nothing is committed, is not in the response.
+    named = [(name, rows) for name, rows in topics if rows or not services.topics.get(name)]
+    request = (*request[:7], named)
     try:
-        if not request.group_id:
+        if not request[1]:
             raise KafkaError(ErrorCode.INVALID_GROUP_ID)
         _begin(services, context, request)
     except KafkaError as error:
-        return services.group_coordinator.txn_commit_refused(request, error.code)
-    return await services.group_coordinator.txn_offset_commit(context, request)
+        return services.group_coordinator.offset_router.txn_commit_refused(request, error.code)
+    return services.group_coordinator.offset_router.txn_commit(context, request)
 
 
-def _begin(services: Services, context: RequestContext, request: TxnOffsetCommitRequest) -> None:
+def _begin(services: Services, context: RequestContext, request: TxnOffsetCommitRequestRow) -> None:
     """See to it that the partition of the offsets is in the transaction."""
-    if not any(services.topics.get(topic.name) for topic in request.topics):
+    transactional_id, group_id, producer_id, producer_epoch, _, _, _, topics = request
+    if not any(services.topics.get(name) for name, _ in topics):
         return  # nothing will be written
     offsets = services.topics.get(OFFSETS_TOPIC)
     if offsets is None:
         raise KafkaError(ErrorCode.NOT_COORDINATOR)
-    partition = offsets.partitions[java_hash(request.group_id) % len(offsets.partitions)]
+    partition = offsets.partitions[java_hash(group_id) % len(offsets.partitions)]
     if partition.leader_id != context.node_id:
         raise KafkaError(ErrorCode.NOT_COORDINATOR)
-    if partition.log.producer_state.has_ongoing_transaction(
-        request.producer_id, request.producer_epoch
-    ):
+    if partition.log.producer_state.has_ongoing_transaction(producer_id, producer_epoch):
         return
     adds = context.api_version >= _SECOND_GENERATION_SINCE
     name = "transaction.partition.verification.enable"
     if not adds and not services.config.boolean(name, context.node_id):
         return
-    producer = Producer(request.transactional_id, request.producer_id, request.producer_epoch)
+    producer = Producer(transactional_id, producer_id, producer_epoch)
     try:
         services.transaction_coordinator.join(
             producer, TopicPartition(OFFSETS_TOPIC, partition.index), adds=adds

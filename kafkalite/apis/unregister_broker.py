@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 
-async def handle(
+def handle(
     services: Services, context: RequestContext, request: UnregisterBrokerRequest
 ) -> UnregisterBrokerResponse:
     if request.broker_id not in services.cluster.image.brokers:

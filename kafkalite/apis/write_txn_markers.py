@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 
-async def handle(
+def handle(
     services: Services, context: RequestContext, request: WriteTxnMarkersRequest
 ) -> WriteTxnMarkersResponse:
     writer = MarkerWriter(services.topics, services.group_coordinator, services.now_ms)

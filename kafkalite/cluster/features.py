@@ -15,6 +15,7 @@ from kafkalite.wire.api_keys import ApiKey
 Level = TypeVar("Level")
 
 METADATA_VERSION: Final = "metadata.version"
+SHARE_VERSION: Final = "share.version"
 
 # name: (lowest, highest) level that can be finalized
 SUPPORTED_FEATURES: Final[Mapping[str, tuple[int, int]]] = {

@@ -21,7 +21,7 @@ from kafkalite.config.definition import (
 )
 from kafkalite.config.listeners import Listener, parse_listeners, parse_protocol_map
 from kafkalite.config.log_dirs import EVERY_LOG_DIR, check_cordoned
-from kafkalite.config.sources import built_in, check, read_environment, read_file
+from kafkalite.config.sources import at_address, built_in, check, read_environment, read_file
 from kafkalite.log.config import LogConfig
 
 # The values of replica.selector.class (KIP-392) that Kafka itself comes with.
@@ -67,8 +67,13 @@ class BrokerConfig:
         file: Path | None = None,
         environment: Mapping[str, str] | None = None,
         flags: Mapping[str, str] | None = None,
+        *,
+        host: str | None = None,
+        port: int | None = None,
     ) -> BrokerConfig:
         """Flags over environment over file. Raises ConfigError.
+
+        `host` and `port` are for the first listener, whichever of these it comes from.
 
         Names unknown to Kafka and to us are an error in flags; elsewhere they are left aside with
         a warning, since properties files hold settings of plugins, too.
@@ -79,7 +84,8 @@ class BrokerConfig:
         check(from_environment)
         check(flags or {}, strict_names=True)
         config = cls.__new__(cls)
-        config._initialize({**from_file, **from_environment, **(flags or {})})
+        together = {**from_file, **from_environment, **(flags or {})}
+        config._initialize({**together, **at_address(together, host, port)})
         return config
 
     def is_given(self, name: str) -> bool:
@@ -221,8 +227,9 @@ class BrokerConfig:
                 )
             if advertised.host in ("0.0.0.0", "::"):
                 raise ConfigError(
-                    f"advertised.listeners: clients cannot connect to {advertised.host}; "
-                    "set it to a host they can reach"
+                    f"advertised.listeners: clients cannot connect to {advertised.host}; name a "
+                    "host that they can reach, as in --set advertised.listeners="
+                    f"{advertised.name}://localhost:{advertised.port}"
                 )
         selector = self.string("replica.selector.class")
         if selector not in (None, "", LEADER_SELECTOR, RACK_AWARE_SELECTOR):

@@ -108,6 +108,33 @@ def read_environment(environment: Mapping[str, str]) -> dict[str, str]:
     return configs
 
 
+def at_address(lower: Mapping[str, str], host: str | None, port: int | None) -> dict[str, str]:
+    """The configs that make the first listener of `lower` listen on another host or port.
+
+    The address told to clients follows, if its port was the listener's, so that an image that
+    advertises its own port needs to be told one flag only.
+    """
+    if host is None and port is None:
+        return {}
+    first, *others = lower.get("listeners", BUILT_IN["listeners"]).split(",")
+    name, _, address = first.strip().partition("://")
+    old_host, _, old_port = address.rpartition(":")
+    if host is not None:
+        old_host = f"[{host}]" if ":" in host else host
+    new_port = old_port if port is None else str(port)
+    configs = {"listeners": ",".join([f"{name}://{old_host}:{new_port}", *others])}
+    advertised = lower.get("advertised.listeners")
+    if advertised is not None:
+        told = (each.strip() for each in advertised.split(","))
+        configs["advertised.listeners"] = ",".join(
+            f"{each.removesuffix(old_port)}{new_port}"
+            if each.startswith(f"{name}://") and each.endswith(f":{old_port}")
+            else each
+            for each in told
+        )
+    return configs
+
+
 def _config_name(variable: str) -> str:
     name = variable.removeprefix("KAFKA_").lower()
     return name.replace("___", "-").replace("__", "\0").replace("_", ".").replace("\0", "_")

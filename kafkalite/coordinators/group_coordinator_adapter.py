@@ -22,11 +22,16 @@ from kafkalite.wire.messages.stored.topic_record import TopicRecord
 if TYPE_CHECKING:
     from kafkalite.cluster.cluster import Cluster
     from kafkalite.config import BrokerConfig
+    from kafkalite.coordinators.share_adapter import ShareServices
     from kafkalite.replica.topics import Topics
 
 
 def open_group_coordinator(
-    config: BrokerConfig, cluster: Cluster, topics: Topics, now_ms: Callable[[], int]
+    config: BrokerConfig,
+    cluster: Cluster,
+    topics: Topics,
+    now_ms: Callable[[], int],
+    share: ShareServices,
 ) -> GroupCoordinator:
     """The coordinator of all groups of this process. It works once its `run` does."""
     groups = group_config(config)
@@ -34,6 +39,8 @@ def open_group_coordinator(
     def dynamic_configs_changed() -> None:
         interval_ms = config.integer("group.consumer.assignment.interval.ms")
         groups.group_consumer_assignment_interval_ms = interval_ms
+        interval_ms = config.integer("group.share.assignment.interval.ms")
+        groups.group_share_assignment_interval_ms = interval_ms
 
     config.subscribe(dynamic_configs_changed)
     coordinator = GroupCoordinator(
@@ -42,6 +49,7 @@ def open_group_coordinator(
         TopicNames(topics),
         now_ms=now_ms,
         configs_of=lambda group_id: cluster.image.configs.get((GROUP_RESOURCE, group_id), {}),
+        share_state=lambda: share,
     )
     watcher = _Watcher(coordinator, topics)
     cluster.subscribe(watcher.metadata_changed)
@@ -81,6 +89,19 @@ def group_config(config: BrokerConfig) -> GroupConfig:
         ),
         group_consumer_max_assignment_interval_ms=integer(
             "group.consumer.max.assignment.interval.ms"
+        ),
+        group_share_session_timeout_ms=integer("group.share.session.timeout.ms"),
+        group_share_min_session_timeout_ms=integer("group.share.min.session.timeout.ms"),
+        group_share_max_session_timeout_ms=integer("group.share.max.session.timeout.ms"),
+        group_share_heartbeat_interval_ms=integer("group.share.heartbeat.interval.ms"),
+        group_share_min_heartbeat_interval_ms=integer("group.share.min.heartbeat.interval.ms"),
+        group_share_max_heartbeat_interval_ms=integer("group.share.max.heartbeat.interval.ms"),
+        group_share_max_size=integer("group.share.max.size"),
+        group_share_assignment_interval_ms=integer("group.share.assignment.interval.ms"),
+        group_share_min_assignment_interval_ms=integer("group.share.min.assignment.interval.ms"),
+        group_share_max_assignment_interval_ms=integer("group.share.max.assignment.interval.ms"),
+        group_share_initialize_retry_interval_ms=integer(
+            "group.share.initialize.retry.interval.ms"
         ),
     )
 

@@ -16,10 +16,8 @@ from kafkalite.log.trusted_records import Pair
 from kafkalite.log.verification import VerificationGuard
 from kafkalite.requests.purgatory import Watchers
 from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.record_batch import CONTROL_FLAG, HEADER_BYTES, TRANSACTIONAL_FLAG
 
 ALL_IN_SYNC: int = -1  # required acks
-NOT_PLAIN: Final = -1
 
 # DeleteRecords' offset for everything there is.
 _UP_TO_HIGH_WATERMARK: Final = -1
@@ -202,21 +200,6 @@ class Partition:
             f"{in_sync} replicas of {self.topic}-{self.index} are in sync, min.insync.replicas asks "
             f"for {min(self.log.config.min_insync_replicas, len(self.replicas))}",
         )
-
-    def append_plain(
-        self, records: bytes | bytearray | memoryview, required_acks: int = ALL_IN_SYNC
-    ) -> int:
-        """`append` for callers that answer nothing but a base offset; NOT_PLAIN if more is to be said."""
-        config = self.log.config
-        if (
-            config.log_append_time
-            or config.visible_after_flush
-            or len(records) < HEADER_BYTES
-            or records[22] & (TRANSACTIONAL_FLAG | CONTROL_FLAG)
-        ):
-            return NOT_PLAIN
-        info = self.append(records, required_acks=required_acks)
-        return NOT_PLAIN if info.is_duplicate else info.base_offset
 
     def read_limit(self, *, committed_only: bool) -> int:
         """The offset before which a consumer's read ends."""

@@ -1,4 +1,4 @@
-"""What a handler may know about the request it answers, beside the message itself."""
+"""The facts about a request that a handler may use, beside the message itself."""
 
 from __future__ import annotations
 
@@ -58,16 +58,20 @@ class ClientConnection(Protocol):
         """Read no further request before `until` (trio's clock), once this one is answered."""
         ...
 
+    def when_closed(self, callback: Callable[[], None]) -> None:
+        """Call `callback` once the connection is closed. It must not raise."""
+        ...
+
 
 @dataclass(slots=True)
 class RequestContext:
-    """Who asks what, over which listener.
+    """The asker of a request, its API, and the listener it came by.
 
-    There is one per connection, as a connection's requests are handled one after the other. Dispatch
-    sets what differs between requests: API key and version, client id, `received_at`.
+    There is one per connection, as a connection's requests are handled one after the other.
+    Dispatch sets what differs between requests: API key and version, client id, `received_at`.
 
-    `node_id` is the node whose listener received the request; `client_id` is never None (Kafka
-    treats a null client id as ""); `received_at` is in seconds of trio's clock.
+    `node_id` is the node whose listener received the request. `client_id` is never None (Kafka
+    treats a null client id as ""). `received_at` is in seconds of trio's clock.
     """
 
     node_id: int

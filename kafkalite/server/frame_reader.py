@@ -55,7 +55,7 @@ class FrameReader:
 
     @property
     def has_input(self) -> bool:
-        """Whether anything beyond the frames handed out was received."""
+        """True if anything beyond the frames handed out was received."""
         return self._position < len(self._data) or self._large_size > 0
 
     def feed(self, data: bytes) -> None:
@@ -66,7 +66,7 @@ class FrameReader:
         self._position = 0
 
     def room(self) -> memoryview | None:
-        """Where the rest of a large frame belongs; None when `feed` is to be used."""
+        """The buffer for the rest of a large frame. None when `feed` is to be used."""
         if not self._large_size:
             return None
         if self._filled == len(self._large):

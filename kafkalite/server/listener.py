@@ -1,7 +1,7 @@
 """Listeners: a bound socket for each name a node listens under, and the connections it accepted.
 
 A listener is bound before the broker opens its data, so that a port in use is found at once, and
-accepts only when everything behind it is there: whoever connects earlier waits in the kernel.
+accepts only when everything behind it is there: earlier clients wait in the kernel.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
-from kafkalite.server.connection import Connection, RequestHandler
+from kafkalite.server.connection import Connection
 from kafkalite.server.host import drive
 from kafkalite.server.loop import Loop
+from kafkalite.server.request_handler import RequestHandler
 from kafkalite.server.transport import PlainTransport
 
 if TYPE_CHECKING:
@@ -69,9 +70,9 @@ class Listener:
         return joined(self.advertised_host, self.advertised_port)
 
     def close(self) -> None:
-        """Stop listening; whoever waits to accept is told. Closing twice does nothing."""
+        """Stop listening, and end the task that accepts. Closing twice does nothing."""
         if self.socket.fileno() >= 0:
-            with suppress(RuntimeError):  # outside of trio nobody waits
+            with suppress(RuntimeError):  # outside of trio no task accepts
                 trio.lowlevel.notify_closing(self.socket)
             self.socket.close()
 
@@ -322,7 +323,7 @@ class Connections:
             self.loop,
             self._handler,
             max_frame_bytes=self._max_frame_bytes,
-            spawn=nursery.start_soon,
+            spawn=lambda function, name: nursery.start_soon(function, name=name),
             closed=self._closed,
         )
         self._open.add(connection)

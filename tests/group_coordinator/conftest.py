@@ -10,7 +10,6 @@ import trio
 import trio.testing
 
 from kafkalite.group_coordinator.config import GroupConfig
-from kafkalite.group_coordinator.coordinator import GroupCoordinator
 from kafkalite.group_coordinator.state_log import ReplayedMarker, ReplayedRecord, StateRecord
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.consumer_group_heartbeat import (
@@ -40,6 +39,7 @@ from kafkalite.wire.messages.sync_group import (
     SyncGroupRequestAssignment,
     SyncGroupResponse,
 )
+from tests.group_coordinator.in_messages import CoordinatorInMessages
 
 T = TypeVar("T")
 
@@ -114,6 +114,40 @@ class Context:
     node_id: int = 1
 
 
+@dataclass
+class ShareStates:
+    """A share coordinator that keeps (state epoch, start offset); `failure` is raised if it is set."""
+
+    kept: dict[tuple[str, uuid.UUID, int], tuple[int, int]] = field(default_factory=dict)
+    failure: ErrorCode | None = None
+
+    def initialize_state(
+        self,
+        group_id: str,
+        topic_id: uuid.UUID,
+        partition: int,
+        state_epoch: int,
+        start_offset: int,
+    ) -> None:
+        if self.failure is not None:
+            raise KafkaError(self.failure)
+        self.kept[group_id, topic_id, partition] = state_epoch, start_offset
+
+    def delete_state(self, group_id: str, topic_id: uuid.UUID, partition: int) -> None:
+        if self.failure is not None:
+            raise KafkaError(self.failure)
+        self.kept.pop((group_id, topic_id, partition), None)
+
+    def describe_state(
+        self, group_id: str, topic_id: uuid.UUID, partition: int
+    ) -> tuple[int, int, int]:
+        _, start_offset = self.kept.get((group_id, topic_id, partition), (0, -1))
+        return start_offset, -1 if start_offset < 0 else 0, 0
+
+    def latest_offset(self, topic_id: uuid.UUID, partition: int) -> int:
+        return 100
+
+
 class Pending(Generic[T]):
     """A request that has been sent, and perhaps answered."""
 
@@ -144,8 +178,9 @@ class World:
     log: MemoryLog = field(default_factory=MemoryLog)
     topics: MemoryTopics = field(default_factory=MemoryTopics)
     group_configs: dict[str, dict[str, str]] = field(default_factory=dict)
+    share_states: ShareStates = field(default_factory=ShareStates)
     scope: trio.CancelScope = field(default_factory=trio.CancelScope)
-    coordinator: GroupCoordinator = field(init=False)
+    coordinator: CoordinatorInMessages = field(init=False)
 
     def now_ms(self) -> int:
         return 1_700_000_000_000 + int(trio.current_time() * 1000)
@@ -154,12 +189,13 @@ class World:
         """Start a coordinator (again), with these configs changed."""
         self.scope.cancel()
         self.config = replace(self.config, **config)
-        self.coordinator = GroupCoordinator(
+        self.coordinator = CoordinatorInMessages(
             self.config,
             self.log,
             self.topics,
             now_ms=self.now_ms,
             configs_of=lambda group_id: self.group_configs.get(group_id, {}),
+            share_state=lambda: self.share_states,
         )
         self.scope = trio.CancelScope()
         await self.nursery.start(self._run)

@@ -6,7 +6,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kafkalite.group_coordinator.offset_table import NO_TOPIC_ID, CommittedOffset
-from kafkalite.group_coordinator.state_log import declared_offset_commit, offset_commit
+from kafkalite.group_coordinator.state_log import offset_commit
+from kafkalite.wire.messages.stored import encode
+from kafkalite.wire.messages.stored.offset_commit import OffsetCommitKey, OffsetCommitValue
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 INT32 = st.integers(-(2**31), 2**31 - 1)
@@ -34,5 +36,17 @@ def of(metadata: str) -> CommittedOffset:
 def test_a_committed_offset_is_packed_as_it_is_declared(
     group_id: str, topic: str, partition: int, committed: CommittedOffset
 ) -> None:
-    record = offset_commit(group_id, topic, partition, committed)
-    assert record == declared_offset_commit(group_id, topic, partition, committed)
+    key = OffsetCommitKey(group=group_id, topic=topic, partition=partition)
+    value = OffsetCommitValue(
+        offset=committed.offset,
+        leader_epoch=committed.leader_epoch,
+        metadata=committed.metadata,
+        commit_timestamp=committed.commit_timestamp_ms,
+        expire_timestamp=committed.expire_timestamp_ms,
+        topic_id=committed.topic_id,
+    )
+    version = 4 if committed.expire_timestamp_ms < 0 else 1
+    assert offset_commit(group_id, topic, partition, committed) == (
+        encode(key),
+        encode(value, version),
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import socket
 import struct
+import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import wraps
@@ -62,20 +63,24 @@ async def connected(
     async with stream, trio.open_nursery() as nursery:
         if is_ours:
             nursery.start_soon(drive, loop)
-        connection = Connection(
-            PlainTransport.over(ours),
-            ("10.0.0.1", 5555),
-            listener,
-            loop,
-            Handler(answer),
-            max_frame_bytes=1 << 20,
-            spawn=nursery.start_soon,
-            closed=lambda _: None,
-        )
+        made = [
+            Connection(
+                PlainTransport.over(ours),
+                ("10.0.0.1", 5555),
+                listener,
+                loop,
+                Handler(answer),
+                max_frame_bytes=1 << 20,
+                spawn=lambda function, name: nursery.start_soon(function, name=name),
+                closed=lambda _: None,
+            )
+        ]
+        reference = weakref.ref(made[0])
         try:
-            yield stream, connection
+            yield stream, made.pop()  # nothing here keeps it alive
         finally:
-            connection.abort()
+            if (connection := reference()) is not None:
+                connection.abort()
             nursery.cancel_scope.cancel()
     if is_ours:
         loop.close()

@@ -7,6 +7,8 @@ A member of a classic group lives; the answer may be that the group rebalances.
     3  group instance id (KIP-345)
 """
 
+from typing import TypeAlias
+
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.fields import int16, int32, nullable_string, string
 from kafkalite.wire.schema import field, request, response
@@ -24,3 +26,8 @@ class HeartbeatRequest:
 class HeartbeatResponse:
     throttle_time_ms: int = field(int32, since=1, ignorable=True)
     error_code: int = field(int16)
+
+
+# The same as rows (wire/rows.py).
+HeartbeatRequestRow: TypeAlias = tuple[str, int, str, str | None]
+HeartbeatResponseRow: TypeAlias = tuple[int, int]

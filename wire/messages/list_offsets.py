@@ -14,6 +14,9 @@ The offset that belongs to a timestamp; -1 asks for the end of a partition, -2 f
     11  timestamp -6: the earliest offset not yet uploaded (KIP-1023)
 """
 
+from collections.abc import Sequence
+from typing import TypeAlias
+
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.fields import int8, int16, int32, int64, string
 from kafkalite.wire.schema import array, field, request, response, struct
@@ -59,3 +62,13 @@ class ListOffsetsTopicResponse:
 class ListOffsetsResponse:
     throttle_time_ms: int = field(int32, since=2, ignorable=True)
     topics: list[ListOffsetsTopicResponse] = array(ListOffsetsTopicResponse)
+
+
+# The same as rows (wire/rows.py).
+ListOffsetsPartitionRow: TypeAlias = tuple[int, int, int]
+ListOffsetsTopicRow: TypeAlias = tuple[str, list[ListOffsetsPartitionRow]]
+ListOffsetsRequestRow: TypeAlias = tuple[int, int, list[ListOffsetsTopicRow], int]
+
+ListOffsetsPartitionResponseRow: TypeAlias = tuple[int, int, int, int, int]
+ListOffsetsTopicResponseRow: TypeAlias = tuple[str, Sequence[ListOffsetsPartitionResponseRow]]
+ListOffsetsResponseRow: TypeAlias = tuple[int, Sequence[ListOffsetsTopicResponseRow]]

@@ -17,6 +17,8 @@ Brokers, topics, partitions and their leaders: the first thing that every client
     13  an error of the whole: REBOOTSTRAP_REQUIRED (KIP-1102)
 """
 
+from collections.abc import Sequence
+from typing import TypeAlias
 from uuid import UUID
 
 from kafkalite.wire.api_keys import ApiKey
@@ -78,3 +80,25 @@ class MetadataResponse:
     topics: list[MetadataResponseTopic] = array(MetadataResponseTopic)
     cluster_authorized_operations: int = field(int32, since=8, until=10, default=-0x80000000)
     error_code: int = field(int16, since=13, ignorable=True)
+
+
+# The same as rows (wire/rows.py).
+MetadataRequestTopicRow: TypeAlias = tuple[UUID, str | None]
+MetadataRequestRow: TypeAlias = tuple[list[MetadataRequestTopicRow] | None, bool, bool, bool]
+
+MetadataResponseBrokerRow: TypeAlias = tuple[int, str, int, str | None]
+MetadataResponsePartitionRow: TypeAlias = tuple[
+    int, int, int, int, Sequence[int], Sequence[int], Sequence[int]
+]
+MetadataResponseTopicRow: TypeAlias = tuple[
+    int, str | None, UUID, bool, Sequence[MetadataResponsePartitionRow], int
+]
+MetadataResponseRow: TypeAlias = tuple[
+    int,
+    Sequence[MetadataResponseBrokerRow],
+    str | None,
+    int,
+    Sequence[MetadataResponseTopicRow],
+    int,
+    int,
+]

@@ -12,6 +12,8 @@ Stores how far a group has consumed.
     10  topic ids in place of names (KIP-848)
 """
 
+from collections.abc import Sequence
+from typing import TypeAlias
 from uuid import UUID
 
 from kafkalite.wire.api_keys import ApiKey
@@ -61,3 +63,17 @@ class OffsetCommitResponseTopic:
 class OffsetCommitResponse:
     throttle_time_ms: int = field(int32, since=3, ignorable=True)
     topics: list[OffsetCommitResponseTopic] = array(OffsetCommitResponseTopic)
+
+
+# The same as rows (wire/rows.py).
+OffsetCommitRequestPartitionRow: TypeAlias = tuple[int, int, int, str | None]
+OffsetCommitRequestTopicRow: TypeAlias = tuple[str, UUID, list[OffsetCommitRequestPartitionRow]]
+OffsetCommitRequestRow: TypeAlias = tuple[
+    str, int, str, str | None, int, list[OffsetCommitRequestTopicRow]
+]
+
+OffsetCommitResponsePartitionRow: TypeAlias = tuple[int, int]
+OffsetCommitResponseTopicRow: TypeAlias = tuple[
+    str, UUID, Sequence[OffsetCommitResponsePartitionRow]
+]
+OffsetCommitResponseRow: TypeAlias = tuple[int, Sequence[OffsetCommitResponseTopicRow]]

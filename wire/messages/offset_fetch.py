@@ -13,6 +13,8 @@ How far a group has consumed.
     10  topic ids in place of names (KIP-848)
 """
 
+from collections.abc import Sequence
+from typing import TypeAlias
 from uuid import UUID
 
 from kafkalite.wire.api_keys import ApiKey
@@ -97,3 +99,25 @@ class OffsetFetchResponse:
     topics: list[OffsetFetchResponseTopic] = array(OffsetFetchResponseTopic, until=7)
     error_code: int = field(int16, since=2, until=7, ignorable=True)
     groups: list[OffsetFetchResponseGroup] = array(OffsetFetchResponseGroup, since=8)
+
+
+# The same as rows (wire/rows.py).
+OffsetFetchRequestTopicRow: TypeAlias = tuple[str, list[int]]
+OffsetFetchRequestTopicsRow: TypeAlias = tuple[str, UUID, list[int]]
+OffsetFetchRequestGroupRow: TypeAlias = tuple[
+    str, str | None, int, list[OffsetFetchRequestTopicsRow] | None
+]
+OffsetFetchRequestRow: TypeAlias = tuple[
+    str, list[OffsetFetchRequestTopicRow] | None, list[OffsetFetchRequestGroupRow], bool
+]
+
+OffsetFetchResponsePartitionRow: TypeAlias = tuple[int, int, int, str | None, int]
+OffsetFetchResponseTopicRow: TypeAlias = tuple[str, Sequence[OffsetFetchResponsePartitionRow]]
+OffsetFetchResponsePartitionsRow: TypeAlias = tuple[int, int, int, str | None, int]
+OffsetFetchResponseTopicsRow: TypeAlias = tuple[
+    str, UUID, Sequence[OffsetFetchResponsePartitionsRow]
+]
+OffsetFetchResponseGroupRow: TypeAlias = tuple[str, Sequence[OffsetFetchResponseTopicsRow], int]
+OffsetFetchResponseRow: TypeAlias = tuple[
+    int, Sequence[OffsetFetchResponseTopicRow], int, Sequence[OffsetFetchResponseGroupRow]
+]

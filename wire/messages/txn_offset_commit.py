@@ -9,6 +9,9 @@ Stores how far a group has consumed, when the transaction commits (KIP-98).
     5  adds the group to the transaction, without AddOffsetsToTxn (KIP-890)
 """
 
+from collections.abc import Sequence
+from typing import TypeAlias
+
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.fields import int16, int32, int64, nullable_string, string
 from kafkalite.wire.schema import array, field, request, response, struct
@@ -56,3 +59,17 @@ class TxnOffsetCommitResponseTopic:
 class TxnOffsetCommitResponse:
     throttle_time_ms: int = field(int32)
     topics: list[TxnOffsetCommitResponseTopic] = array(TxnOffsetCommitResponseTopic)
+
+
+# The same as rows (wire/rows.py).
+TxnOffsetCommitRequestPartitionRow: TypeAlias = tuple[int, int, int, str | None]
+TxnOffsetCommitRequestTopicRow: TypeAlias = tuple[str, list[TxnOffsetCommitRequestPartitionRow]]
+TxnOffsetCommitRequestRow: TypeAlias = tuple[
+    str, str, int, int, int, str, str | None, list[TxnOffsetCommitRequestTopicRow]
+]
+
+TxnOffsetCommitResponsePartitionRow: TypeAlias = tuple[int, int]
+TxnOffsetCommitResponseTopicRow: TypeAlias = tuple[
+    str, Sequence[TxnOffsetCommitResponsePartitionRow]
+]
+TxnOffsetCommitResponseRow: TypeAlias = tuple[int, Sequence[TxnOffsetCommitResponseTopicRow]]

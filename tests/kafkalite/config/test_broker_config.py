@@ -44,7 +44,8 @@ def test_every_topic_default_is_its_broker_configs_default() -> None:
             {"listeners": "PLAINTEXT://0.0.0.0:9092"},
             (
                 "advertised.listeners: clients cannot connect to 0.0.0.0; "
-                "set it to a host they can reach"
+                "name a host that they "
+                "can reach, as in --set advertised.listeners=PLAINTEXT://localhost:9092"
             ),
         ),
         (

@@ -68,8 +68,62 @@ def test_flags_win_over_the_environment_and_that_over_the_file(
     file.write_text("num.partitions=2\ndefault.replication.factor=2\nlog.retention.ms=2\n")
     environment = {"KAFKA_NUM_PARTITIONS": "3", "KAFKA_LOG_RETENTION_MS": "3"}
     flags = parse_arguments(["--config", str(file), "--set", "num.partitions=4", "--port", "7"])
-    config = BrokerConfig.from_sources(flags.config, environment, properties(flags))
+    config = BrokerConfig.from_sources(
+        flags.config, environment, properties(flags), host=flags.host, port=flags.port
+    )
     assert config.integer("num.partitions") == 4
     assert config.integer("log.retention.ms") == 3
     assert config.integer("default.replication.factor") == 2
     assert str(config.listeners()[0]) == "PLAINTEXT://127.0.0.1:7"
+
+
+IMAGE = {
+    "KAFKA_LISTENERS": "PLAINTEXT://0.0.0.0:9092",
+    "KAFKA_ADVERTISED_LISTENERS": "PLAINTEXT://localhost:9092",
+}
+BEHIND_A_MAPPED_PORT = IMAGE | {"KAFKA_ADVERTISED_LISTENERS": "PLAINTEXT://host:29092"}
+TWO = {
+    "KAFKA_LISTENERS": "IN://0.0.0.0:9092, OUT://:9094",
+    "KAFKA_ADVERTISED_LISTENERS": "IN://broker:9092,OUT://localhost:9094",
+    "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": "IN:PLAINTEXT,OUT:PLAINTEXT",
+}
+
+
+@pytest.mark.parametrize(
+    ("environment", "host", "port", "listeners", "advertised"),
+    [
+        ({}, None, 7, ["PLAINTEXT://127.0.0.1:7"], ["PLAINTEXT://127.0.0.1:7"]),
+        ({}, "localhost", None, ["PLAINTEXT://localhost:9092"], ["PLAINTEXT://localhost:9092"]),
+        ({}, "::1", 0, ["PLAINTEXT://[::1]:0"], ["PLAINTEXT://[::1]:0"]),
+        (IMAGE, None, 19095, ["PLAINTEXT://0.0.0.0:19095"], ["PLAINTEXT://localhost:19095"]),
+        (IMAGE, "127.0.0.1", 7, ["PLAINTEXT://127.0.0.1:7"], ["PLAINTEXT://localhost:7"]),
+        (BEHIND_A_MAPPED_PORT, None, 7, ["PLAINTEXT://0.0.0.0:7"], ["PLAINTEXT://host:29092"]),
+        (
+            TWO,
+            None,
+            7,
+            ["IN://0.0.0.0:7", "OUT://:9094"],
+            ["IN://broker:7", "OUT://localhost:9094"],
+        ),
+    ],
+)
+def test_host_and_port_change_the_first_listener(
+    environment: dict[str, str],
+    host: str | None,
+    port: int | None,
+    listeners: list[str],
+    advertised: list[str],
+) -> None:
+    config = BrokerConfig.from_sources(None, environment, {}, host=host, port=port)
+    assert [str(each) for each in config.listeners()] == listeners
+    assert [str(each) for each in config.advertised_listeners()] == advertised
+
+
+def test_every_interface_needs_an_address_for_clients() -> None:
+    """The refusal says what to write, and that is taken."""
+    with pytest.raises(ConfigError) as refused:
+        BrokerConfig.from_sources(host="0.0.0.0", port=7)
+    setting = "advertised.listeners=PLAINTEXT://localhost:7"
+    assert f"--set {setting}" in str(refused.value)
+    name, _, value = setting.partition("=")
+    BrokerConfig.from_sources(None, {}, {name: value}, host="0.0.0.0", port=7)

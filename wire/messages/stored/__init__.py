@@ -9,13 +9,16 @@ version.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any, Final, TypeVar
 
 from kafkalite.wire.compile_build import BUILD_ODDITIES, Builder
+from kafkalite.wire.compile_rows import compile_row_builder
 from kafkalite.wire.errors import InvalidMessage, ProtocolViolation
 from kafkalite.wire.fields import Records, unsigned_varint
 from kafkalite.wire.message_codec import build_body, builder_of, join, parse_body
+from kafkalite.wire.rows import message_of_row
 from kafkalite.wire.schema import Kind, message_of
 
 T = TypeVar("T")
@@ -100,6 +103,24 @@ def encode(value: object, version: int = 0) -> bytes:
         if not chunks:
             return b"".join(parts)
     return prefix + join(build_body(value, version))
+
+
+def row_encoder(class_: type[Any], version: int = 0) -> Callable[[tuple[Any, ...]], bytes]:
+    """A function that encodes rows (wire/rows.py) of a key, value or record; raises InvalidMessage."""
+    prefix = _prefix(class_, version)
+    flexible = message_of(class_).is_flexible(version)
+    build = compile_row_builder(class_, version, flexible=flexible)
+
+    def encode_row(row: tuple[Any, ...]) -> bytes:
+        parts = [prefix]
+        try:
+            build(row, parts, [])
+            return b"".join(parts)
+        except BUILD_ODDITIES:
+            pass  # not here: the exception would keep what was built so far
+        return encode(message_of_row(class_, row), version)
+
+    return encode_row
 
 
 def _prefix(class_: type[Any], version: int) -> bytes:

@@ -15,8 +15,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from kafkalite.share.in_flight import Delivery, InFlightBatch, RecordState
-from kafkalite.share.share_partition import ShareLimits, SharePartition
+from kafkalite.replica.share.in_flight import Delivery, InFlightBatch, RecordState
+from kafkalite.replica.share.share_partition import ShareLimits, SharePartition
 from kafkalite.wire.record_batch import RecordBatch
 
 _FEWEST_DELIVERIES_BEFORE_THROTTLING: Final = 2
@@ -84,7 +84,7 @@ class _Acquisition:
         self.last_offset = last_offset
         self.left = most
         self.limits: ShareLimits = partition.limits()
-        self.deadline = partition.clock() + self.limits.record_lock_duration_seconds
+        self.deadline = partition.lock_deadline()
         self.acquired: list[Acquired] = []
 
     def run(self) -> list[Acquired]:

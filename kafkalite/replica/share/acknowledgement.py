@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
-from kafkalite.share.in_flight import Delivery, InFlightBatch, RecordEvent, RecordState
-from kafkalite.share.share_partition import SharePartition
-from kafkalite.share.state_batch import StateBatch
+from kafkalite.replica.share.in_flight import Delivery, InFlightBatch, RecordEvent, RecordState
+from kafkalite.replica.share.share_partition import SharePartition
+from kafkalite.replica.share.state_batch import StateBatch
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
 

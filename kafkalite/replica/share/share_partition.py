@@ -18,14 +18,14 @@ from typing import Protocol
 from uuid import UUID
 
 from kafkalite.group_coordinator.timers import NEVER
-from kafkalite.share.in_flight import (
+from kafkalite.replica.share.in_flight import (
     Delivery,
     InFlightBatch,
     InFlightBatches,
     RecordEvent,
     RecordState,
 )
-from kafkalite.share.state_batch import StateBatch
+from kafkalite.replica.share.state_batch import StateBatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +184,23 @@ class SharePartition:
                     return first_offset
         return None
 
+    def reach(self, offset: int, count: int) -> int:
+        """The last offset to read so that `count` records from `offset` on can be acquired."""
+        for batch in self.batches:
+            if batch.last_offset < offset:
+                continue
+            # What lies between batches in flight may be new.
+            count -= max(0, batch.first_offset - offset)
+            if count <= 0:
+                return batch.first_offset + count - 1
+            for first_offset, last_offset, delivery in batch.runs():
+                if delivery.state is RecordState.AVAILABLE and last_offset >= offset:
+                    count -= last_offset - max(first_offset, offset) + 1
+                    if count <= 0:
+                        return last_offset + count
+            offset = max(offset, batch.last_offset + 1)
+        return offset + count - 1
+
     # What is done with
 
     def terminal_count(self, first_offset: int, last_offset: int) -> int:
@@ -300,6 +317,10 @@ class SharePartition:
 
     def update(self, batches: Sequence[StateBatch]) -> StateUpdate:
         return StateUpdate(self.start_offset, self.delivery_complete_count, batches)
+
+    def lock_deadline(self) -> float:
+        """When what is acquired now must be acknowledged, on the clock's scale."""
+        return self.clock() + self.limits().record_lock_duration_seconds
 
     def next_deadline(self) -> float:
         """When the first lock runs out, on the clock's scale."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from kafkalite.log.transaction_index import AbortedTransaction
-from kafkalite.share.acquisition import Acquired
-from kafkalite.share.in_flight import RecordState
-from kafkalite.share.share_partition import SharePartition
+from kafkalite.replica.share.acquisition import Acquired
+from kafkalite.replica.share.in_flight import RecordState
+from kafkalite.replica.share.share_partition import SharePartition
 from kafkalite.wire.control_records import ControlRecordType, read_end_transaction_marker
 from kafkalite.wire.record_batch import RecordBatch
 

@@ -1,0 +1,276 @@
+"""The share coordinator (KIP-932): Initialize, Read, Write, Delete and ReadSummary of share states."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from conformance.differential.broker_side import Side
+from conformance.differential.comparison import Pair
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.messages import (
+    delete_share_group_state,
+    initialize_share_group_state,
+    read_share_group_state,
+    read_share_group_state_summary,
+    write_share_group_state,
+)
+from kafkalite.wire.messages.find_coordinator import FindCoordinatorRequest
+
+SHARE = 2
+NOT_COORDINATOR = 16
+UNKNOWN = UUID(int=77)
+
+
+@pytest.fixture
+def queue(pair: Pair, topic: str) -> str:
+    """A topic of two partitions; the topic of share states is there on both sides."""
+    pair.create_topic(topic, 2)
+    for side in pair.sides:
+        find = FindCoordinatorRequest(key_type=SHARE, coordinator_keys=[f"g:{'A' * 22}:0"])
+        side.until(
+            ApiKey.FIND_COORDINATOR,
+            6,
+            find,
+            lambda answer: answer.coordinators[0].error_code == 0,
+        )
+    pair.settle()
+    return topic
+
+
+def ids(side: Side, topic: str | UUID) -> UUID:
+    return topic if isinstance(topic, UUID) else side.topic_id(topic)
+
+
+def initialize(
+    pair: Pair, group: str, topic: str | UUID, *partitions: int, epoch: int = 1, start: int = 0
+) -> None:
+    messages = initialize_share_group_state
+
+    def request(side: Side) -> Any:
+        return messages.InitializeShareGroupStateRequest(
+            group_id=group,
+            topics=[
+                messages.InitializeStateData(
+                    topic_id=ids(side, topic),
+                    partitions=[
+                        messages.PartitionData(
+                            partition=partition, state_epoch=epoch, start_offset=start
+                        )
+                        for partition in partitions
+                    ],
+                )
+            ],
+        )
+
+    pair.ask(ApiKey.INITIALIZE_SHARE_GROUP_STATE, 0, request, retry=NOT_COORDINATOR)
+
+
+def write(pair: Pair, group: str, topic: str | UUID, version: int = 1, **fields: Any) -> None:
+    messages = write_share_group_state
+    batches = [
+        messages.StateBatch(
+            first_offset=first, last_offset=last, delivery_state=state, delivery_count=count
+        )
+        for first, last, state, count in fields.pop("batches", ())
+    ]
+    data = {
+        "partition": 0,
+        "state_epoch": 1,
+        "leader_epoch": 0,
+        "start_offset": 0,
+        "delivery_complete_count": 0,
+        "state_batches": batches,
+    } | fields
+    if version == 0:
+        del data["delivery_complete_count"]
+
+    def request(side: Side) -> Any:
+        return messages.WriteShareGroupStateRequest(
+            group_id=group,
+            topics=[
+                messages.WriteStateData(
+                    topic_id=ids(side, topic), partitions=[messages.PartitionData(**data)]
+                )
+            ],
+        )
+
+    pair.ask(ApiKey.WRITE_SHARE_GROUP_STATE, version, request)
+
+
+def read(pair: Pair, group: str, topic: str | UUID, partition: int = 0, epoch: int = -1) -> Any:
+    messages = read_share_group_state
+
+    def request(side: Side) -> Any:
+        return messages.ReadShareGroupStateRequest(
+            group_id=group,
+            topics=[
+                messages.ReadStateData(
+                    topic_id=ids(side, topic),
+                    partitions=[messages.PartitionData(partition=partition, leader_epoch=epoch)],
+                )
+            ],
+        )
+
+    api = ApiKey.READ_SHARE_GROUP_STATE
+    answers = [side.ask(api, 0, request) for side in pair.sides]
+    for answer in answers:
+        for result in answer.results:
+            for each in result.partitions:
+                each.state_batches = joined(each.state_batches)
+    pair.compare(f"{api.name} v0", *answers, api=api)
+    return answers[0]
+
+
+def joined(batches: list[read_share_group_state.StateBatch]) -> list[Any]:
+    """Neighbours in one state as one: Apache Kafka joins most of them, kafkalite all."""
+    found: list[Any] = []
+    for batch in batches:
+        last = found[-1] if found else None
+        if (
+            last is not None
+            and last.last_offset + 1 == batch.first_offset
+            and last.delivery_state == batch.delivery_state
+            and last.delivery_count == batch.delivery_count
+        ):
+            last.last_offset = batch.last_offset
+        else:
+            found.append(batch)
+    return found
+
+
+def summarize(pair: Pair, group: str, topic: str | UUID, *partitions: int) -> None:
+    messages = read_share_group_state_summary
+
+    def request(side: Side) -> Any:
+        return messages.ReadShareGroupStateSummaryRequest(
+            group_id=group,
+            topics=[
+                messages.ReadStateSummaryData(
+                    topic_id=ids(side, topic),
+                    partitions=[
+                        messages.PartitionData(partition=partition, leader_epoch=0)
+                        for partition in partitions
+                    ],
+                )
+            ],
+        )
+
+    for version in (0, 1):
+        pair.ask(ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, version, request)
+
+
+def delete(pair: Pair, group: str, topic: str | UUID, *partitions: int) -> None:
+    messages = delete_share_group_state
+
+    def request(side: Side) -> Any:
+        return messages.DeleteShareGroupStateRequest(
+            group_id=group,
+            topics=[
+                messages.DeleteStateData(
+                    topic_id=ids(side, topic),
+                    partitions=[
+                        messages.PartitionData(partition=partition) for partition in partitions
+                    ],
+                )
+            ],
+        )
+
+    pair.ask(ApiKey.DELETE_SHARE_GROUP_STATE, 0, request)
+
+
+def test_a_state_from_its_beginning_to_its_end(pair: Pair, queue: str) -> None:
+    summarize(pair, "g", queue, 0, 1)
+    read(pair, "g", queue)
+    write(pair, "g", queue)
+    initialize(pair, "g", queue, 0, start=-1)
+    summarize(pair, "g", queue, 0)
+    read(pair, "g", queue)
+    initialize(pair, "g", queue, 0, 1, epoch=2, start=10)
+    read(pair, "g", queue, epoch=3)
+    summarize(pair, "g", queue, 0, 1)
+    for version in (0, 1):
+        write(
+            pair,
+            "g",
+            queue,
+            version,
+            state_epoch=2,
+            leader_epoch=3,
+            start_offset=10,
+            delivery_complete_count=4,
+            batches=[(10, 19, 0, 1), (20, 24, 2, 1), (15, 17, 2, 2)],
+        )
+        read(pair, "g", queue)
+        summarize(pair, "g", queue, 0)
+    delete(pair, "g", queue, 0, 1)
+    read(pair, "g", queue)
+    summarize(pair, "g", queue, 0)
+    delete(pair, "g", queue, 0)
+
+
+def test_who_is_fenced(pair: Pair, queue: str) -> None:
+    initialize(pair, "fenced", queue, 0, epoch=5)
+    initialize(pair, "fenced", queue, 0, epoch=4)
+    read(pair, "fenced", queue, epoch=7)
+    read(pair, "fenced", queue, epoch=6)
+    for fields in (
+        {"state_epoch": 4, "leader_epoch": 7},
+        {"state_epoch": 5, "leader_epoch": 6},
+        {"state_epoch": -1, "leader_epoch": -1},
+        {"state_epoch": 9, "leader_epoch": 9},
+    ):
+        write(pair, "fenced", queue, **fields)
+    read(pair, "fenced", queue)
+
+
+def test_what_makes_no_sense(pair: Pair, queue: str) -> None:
+    initialize(pair, "odd", queue, 0)
+    for topic, partition in ((queue, -1), (queue, 9), (UNKNOWN, 0)):
+        initialize(pair, "odd", topic, partition)
+        read(pair, "odd", topic, partition)
+        write(pair, "odd", topic, partition=partition)
+        summarize(pair, "odd", topic, partition)
+        delete(pair, "odd", topic, partition)
+    initialize(pair, "odd", queue)
+    summarize(pair, "odd", queue)
+    delete(pair, "odd", queue)
+    initialize(pair, "", queue, 0)
+    read(pair, "", queue)
+    write(pair, "", queue)
+    delete(pair, "", queue, 0)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_batches_over_one_another(pair: Pair, queue: str, seed: int) -> None:
+    """As acknowledgements come: what was said of an offset changes, the start moves on."""
+    from random import Random
+
+    chance = Random(seed)
+    group = f"batches-{seed}"
+    initialize(pair, group, queue, 0)
+    start = 0
+    for _ in range(40):
+        start += chance.choice((0, 0, 0, 1, 5))
+        batches = []
+        for _ in range(chance.randrange(4)):
+            first = start + chance.randrange(30)
+            batches.append(
+                (
+                    first,
+                    first + chance.randrange(8),
+                    chance.choice((0, 2, 4)),
+                    chance.randrange(1, 4),
+                )
+            )
+        write(pair, group, queue, start_offset=chance.choice((start, start, -1)), batches=batches)
+        read(pair, group, queue)
+
+
+def test_where_the_coordinator_is(pair: Pair, queue: str) -> None:
+    for key in ("g:AAAAAAAAAAAAAAAAAAAAAA:0", "a:b:AAAAAAAAAAAAAAAAAAAAAA:3", "", "g", "g:x:y"):
+        request = FindCoordinatorRequest(key_type=SHARE, coordinator_keys=[key])
+        for version in (4, 5, 6):
+            pair.ask(ApiKey.FIND_COORDINATOR, version, request)

@@ -1,0 +1,133 @@
+"""The simple assignor: which partitions each member of a share group fetches (KIP-932).
+
+Several members may have the same partition. Every partition gets as many members as there are members for
+each partition, rounded up; every member as many partitions as that allows, one more or less than the
+others; and all keep what they can of what they had. Members that subscribe to different topics are
+assigned topic by topic.
+
+Pure functions. Source: Kafka's SimpleAssignor (whose results differ from ours in which member gets what,
+not in how many).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from uuid import UUID
+
+from kafkalite.group_coordinator.assignors import Candidate, Partition, Target
+
+
+def assign_simple(
+    members: Sequence[Candidate], partition_counts: Mapping[UUID, int], is_ready: ReadyPartitions
+) -> dict[str, Target]:
+    """Each member's target. Only partitions that are ready (`is_ready(topic, index)`) are given."""
+    if not members:
+        return {}
+    if len({member.topics for member in members}) == 1:
+        topics = members[0].topics
+        partitions = _ready(topics & partition_counts.keys(), partition_counts, is_ready)
+        return _targets(_share_out(members, partitions, topics))
+    assigned: dict[str, set[Partition]] = {member.member_id: set() for member in members}
+    for topic_id in sorted({topic_id for member in members for topic_id in member.topics}):
+        subscribers = [member for member in members if topic_id in member.topics]
+        partitions = _ready({topic_id} & partition_counts.keys(), partition_counts, is_ready)
+        for member_id, given in _share_out(subscribers, partitions, {topic_id}).items():
+            assigned[member_id] |= given
+    return _targets(assigned)
+
+
+ReadyPartitions = Callable[[UUID, int], bool]
+
+
+def _ready(
+    topics: set[UUID] | frozenset[UUID], counts: Mapping[UUID, int], is_ready: ReadyPartitions
+) -> list[Partition]:
+    return [
+        (topic_id, index)
+        for topic_id in sorted(topics)
+        for index in range(counts[topic_id])
+        if is_ready(topic_id, index)
+    ]
+
+
+def _share_out(
+    members: Sequence[Candidate],
+    partitions: Sequence[Partition],
+    topics: set[UUID] | frozenset[UUID],
+) -> dict[str, set[Partition]]:
+    assigned: dict[str, set[Partition]] = {member.member_id: set() for member in members}
+    if not partitions:
+        return assigned
+    most_members = math.ceil(len(members) / len(partitions))
+    places = most_members * len(partitions)
+    # As even as it gets: the bounds of equal shares, rounded up.
+    bounds = [-(-places * position // len(members)) for position in range(len(members) + 1)]
+    quotas = {
+        member.member_id: bounds[position + 1] - bounds[position]
+        for position, member in enumerate(members)
+    }
+    holders: dict[Partition, int] = dict.fromkeys(partitions, 0)
+    for member in members:
+        for topic_id, indexes in member.owned.items():
+            for index in sorted(indexes) if topic_id in topics else ():
+                where = (topic_id, index)
+                mine = assigned[member.member_id]
+                if (
+                    holders.get(where, most_members) < most_members
+                    and len(mine) < quotas[member.member_id]
+                ):
+                    mine.add(where)
+                    holders[where] += 1
+    _fill(assigned, quotas, holders, most_members)
+    return assigned
+
+
+def _fill(
+    assigned: Mapping[str, set[Partition]],
+    quotas: Mapping[str, int],
+    holders: Mapping[Partition, int],
+    most_members: int,
+) -> None:
+    """Give every partition the members it lacks, taking turns among those with room.
+
+    Where only members with the partition itself have room, one of them swaps: it takes another
+    partition from a member that can take this one.
+    """
+    for where, count in holders.items():
+        for _ in range(most_members - count):
+            with_room = [m for m, mine in assigned.items() if len(mine) < quotas[m]]
+            takers = [m for m in with_room if where not in assigned[m]]
+            if not takers:
+                if not _swap(assigned, with_room, where):
+                    break
+            else:
+                taker = min(takers, key=lambda m: len(assigned[m]) - quotas[m])
+                assigned[taker].add(where)
+
+
+def _swap(
+    assigned: Mapping[str, set[Partition]], with_room: Sequence[str], where: Partition
+) -> bool:
+    """Let a member with room take another's partition, and that one `where`."""
+    for taker in with_room:
+        for theirs in assigned.values():
+            if where in theirs:
+                continue
+            movable = sorted(theirs - assigned[taker])
+            if movable:
+                theirs.remove(movable[0])
+                assigned[taker].add(movable[0])
+                theirs.add(where)
+                return True
+    return False
+
+
+def _targets(assigned: Mapping[str, set[Partition]]) -> dict[str, Target]:
+    targets: dict[str, Target] = {}
+    for member_id, partitions in assigned.items():
+        by_topic: dict[UUID, set[int]] = {}
+        for topic_id, index in sorted(partitions):
+            by_topic.setdefault(topic_id, set()).add(index)
+        targets[member_id] = {topic: frozenset(indexes) for topic, indexes in by_topic.items()}
+    return targets

@@ -1,0 +1,29 @@
+"""AlterShareGroupOffsets (key 91), version 0: start offsets of a share group are set (KIP-932).
+
+Only of a group without members.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkalite.cluster.features import SHARE_VERSION
+from kafkalite.wire.error_messages import default_message
+from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.messages.alter_share_group_offsets import (
+    AlterShareGroupOffsetsRequest,
+    AlterShareGroupOffsetsResponse,
+)
+
+if TYPE_CHECKING:
+    from kafkalite.requests.context import RequestContext
+    from kafkalite.services import Services
+
+
+async def handle(
+    services: Services, context: RequestContext, request: AlterShareGroupOffsetsRequest
+) -> AlterShareGroupOffsetsResponse:
+    if not services.cluster.features.get(SHARE_VERSION, 0):
+        code = ErrorCode.UNSUPPORTED_VERSION
+        return AlterShareGroupOffsetsResponse(error_code=code, error_message=default_message(code))
+    return services.group_coordinator.share.alter_offsets(context, request)

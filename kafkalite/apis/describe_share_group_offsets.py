@@ -1,0 +1,39 @@
+"""DescribeShareGroupOffsets (key 90), versions 0-1: where share groups are with partitions (KIP-932).
+
+No topics at all stands for all of a group's. v1 adds the lag (KIP-1226).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkalite.cluster.features import SHARE_VERSION
+from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.messages.describe_share_group_offsets import (
+    DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsRequestGroup,
+    DescribeShareGroupOffsetsResponse,
+    DescribeShareGroupOffsetsResponseGroup,
+)
+
+if TYPE_CHECKING:
+    from kafkalite.requests.context import RequestContext
+    from kafkalite.services import Services
+
+
+async def handle(
+    services: Services, context: RequestContext, request: DescribeShareGroupOffsetsRequest
+) -> DescribeShareGroupOffsetsResponse:
+    return DescribeShareGroupOffsetsResponse(
+        groups=[_described(services, context, group) for group in request.groups]
+    )
+
+
+def _described(
+    services: Services, context: RequestContext, group: DescribeShareGroupOffsetsRequestGroup
+) -> DescribeShareGroupOffsetsResponseGroup:
+    if not services.cluster.features.get(SHARE_VERSION, 0):
+        return DescribeShareGroupOffsetsResponseGroup(
+            group_id=group.group_id, error_code=ErrorCode.UNSUPPORTED_VERSION
+        )
+    return services.group_coordinator.share.describe_offsets(context, group)

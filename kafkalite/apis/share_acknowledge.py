@@ -1,0 +1,98 @@
+"""ShareAcknowledge (key 79), versions 1-2: a member says what became of the records it acquired (KIP-932).
+
+- v2 can renew the time that the member may keep them (KIP-1222), and tells how long that is.
+- Session epoch -1 ends the session; what the member still has is released then.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkalite.cluster.features import SHARE_VERSION
+from kafkalite.replica.share.acknowledging import Outcomes, acknowledge_all
+from kafkalite.replica.share.share_sessions import FINAL_EPOCH, INITIAL_EPOCH, SessionKey
+from kafkalite.wire.error_messages import message_of
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.messages.share_acknowledge import (
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionData,
+    ShareAcknowledgeRequest,
+    ShareAcknowledgeResponse,
+    ShareAcknowledgeTopicResponse,
+)
+
+if TYPE_CHECKING:
+    from kafkalite.requests.context import RequestContext
+    from kafkalite.services import Services
+
+_LONGEST_MEMBER_ID = 36
+
+
+async def handle(
+    services: Services, context: RequestContext, request: ShareAcknowledgeRequest
+) -> ShareAcknowledgeResponse:
+    try:
+        member = member_of(services, request.group_id, request.member_id)
+        partitions = services.share.partitions
+        epoch = request.share_session_epoch
+        if epoch == INITIAL_EPOCH:
+            raise KafkaError(ErrorCode.INVALID_SHARE_SESSION_EPOCH)
+        session = partitions.sessions_of(context.node_id).existing(member, epoch)
+    except KafkaError as error:
+        return ShareAcknowledgeResponse(error_code=error.code)
+    if epoch != FINAL_EPOCH:
+        session.advance()
+    outcomes = acknowledge_all(
+        partitions,
+        context.node_id,
+        member,
+        request.topics,
+        api_version=context.api_version,
+        is_renewal=request.is_renew_ack,
+    )
+    if epoch == FINAL_EPOCH:
+        partitions.release_session(context.node_id, member)
+    return _response(services, context, member.group_id, outcomes)
+
+
+def member_of(services: Services, group_id: str | None, member_id: str | None) -> SessionKey:
+    """Whose request it is. Raises KafkaError: UNSUPPORTED_VERSION, INVALID_REQUEST."""
+    if not services.cluster.features.get(SHARE_VERSION, 0):
+        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
+    if group_id is None or not member_id or len(member_id) > _LONGEST_MEMBER_ID:
+        raise KafkaError(ErrorCode.INVALID_REQUEST)
+    return SessionKey(group_id, member_id)
+
+
+def _response(
+    services: Services, context: RequestContext, group_id: str, outcomes: Outcomes
+) -> ShareAcknowledgeResponse:
+    topics: dict[object, ShareAcknowledgeTopicResponse] = {}
+    leaders: set[int] = set()
+    for where, error in outcomes.items():
+        answer = PartitionData(partition_index=where.partition)
+        if error is not None:
+            answer.error_code = error.code
+            answer.error_message = error.message
+        if error is not None and error.code is ErrorCode.NOT_LEADER_OR_FOLLOWER:
+            topic = services.topics.by_id(where.topic_id)
+            if topic is not None:
+                partition = topic.partitions[where.partition]
+                answer.error_message = message_of(error)
+                answer.current_leader = LeaderIdAndEpoch(
+                    leader_id=partition.leader_id, leader_epoch=partition.leader_epoch
+                )
+                leaders.add(partition.leader_id)
+        answers = topics.setdefault(
+            where.topic_id, ShareAcknowledgeTopicResponse(topic_id=where.topic_id)
+        )
+        answers.partitions.append(answer)
+    return ShareAcknowledgeResponse(
+        acquisition_lock_timeout_ms=services.share.settings.record_lock_duration_ms(group_id),
+        responses=list(topics.values()),
+        node_endpoints=[
+            NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
+            for node in services.cluster.endpoints(leaders, context.listener_name)
+        ],
+    )

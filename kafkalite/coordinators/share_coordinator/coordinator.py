@@ -1,0 +1,342 @@
+"""ShareCoordinator: initialize, read, write and delete the state of share partitions.
+
+Every write is one record, durable before it counts; what the log says is applied in the same way when
+it is written and when it is read back. After so many updates comes a snapshot; partitions that nobody
+writes to get one in time, so that old records can be forgotten.
+Source: Kafka's ShareCoordinatorShard, ShareCoordinatorOffsetsManager.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from kafkalite.coordinators.share_coordinator.share_state import (
+    NO_DELIVERY_COMPLETE_COUNT,
+    NO_EPOCH,
+    NO_START_OFFSET,
+    Kept,
+    Record,
+    ShareState,
+    snapshot_record,
+    state_of,
+    tombstone,
+    update_record,
+)
+from kafkalite.replica.share.share_partition import SharePartitionKey
+from kafkalite.replica.share.state_batch import StateBatch, combine
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.messages.stored import (
+    SHARE_GROUP_STATE,
+    decode,
+    decode_key,
+    value_class_of,
+)
+from kafkalite.wire.messages.stored.share_snapshot import ShareSnapshotKey, ShareSnapshotValue
+from kafkalite.wire.messages.stored.share_update import ShareUpdateKey, ShareUpdateValue
+
+if TYPE_CHECKING:
+    from kafkalite.coordinators.share_coordinator.state_log import ShareStateLog
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ShareCoordinatorConfig:
+    """What the broker's configuration says; field names are the configs'."""
+
+    share_coordinator_snapshot_update_records_per_snapshot: int = 500
+    share_coordinator_cold_partition_snapshot_interval_ms: int = 300_000
+    share_coordinator_state_topic_prune_interval_ms: int = 300_000
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A change of a share partition's state. -1 leaves start offset and leader epoch as they are."""
+
+    state_epoch: int
+    leader_epoch: int
+    start_offset: int
+    delivery_complete_count: int
+    batches: Sequence[StateBatch]
+
+
+class _Shard:
+    """What one partition of the topic says."""
+
+    def __init__(self) -> None:
+        self.kept: dict[SharePartitionKey, Kept] = {}
+        self.last_offset = -1
+        self.pruned_offset = -1
+
+
+class ShareCoordinator:
+    """The states of all share partitions of this process.
+
+    `partition_count(topic_id)` is 0 if there is no such topic. `now_ms` is the wall clock.
+    """
+
+    def __init__(
+        self,
+        config: ShareCoordinatorConfig,
+        log: ShareStateLog,
+        *,
+        partition_count: Callable[[UUID], int],
+        now_ms: Callable[[], int],
+    ) -> None:
+        self.config = config
+        self.log = log
+        self._partition_count = partition_count
+        self._now_ms = now_ms
+        self._topic_id: UUID | None = None
+        self._shards: dict[int, _Shard] = {}
+
+    # What is asked
+
+    def initialize(self, key: SharePartitionKey, state_epoch: int, start_offset: int) -> None:
+        """Begin anew. Raises KafkaError: INVALID_REQUEST, FENCED_STATE_EPOCH,
+        UNKNOWN_TOPIC_OR_PARTITION, and what writing raises."""
+        _check_index(key)
+        shard = self._shard_of(key)
+        kept = shard.kept.get(key)
+        if kept is not None and NO_EPOCH != state_epoch < kept.highest_state_epoch:
+            raise KafkaError(ErrorCode.FENCED_STATE_EPOCH)
+        self._check_topic(key)
+        now_ms = self._now_ms()
+        no_offset = start_offset == NO_START_OFFSET
+        state = ShareState(
+            snapshot_epoch=0 if kept is None else kept.state.snapshot_epoch + 1,
+            state_epoch=state_epoch,
+            start_offset=start_offset,
+            delivery_complete_count=NO_DELIVERY_COMPLETE_COUNT if no_offset else 0,
+            create_timestamp_ms=now_ms,
+            write_timestamp_ms=now_ms,
+        )
+        self._append(key, shard, snapshot_record(key, state))
+
+    def read(self, key: SharePartitionKey, leader_epoch: int) -> ShareState:
+        """The state as it was; the leader who asks is the only one who may write from now on.
+
+        Raises KafkaError: INVALID_REQUEST, FENCED_LEADER_EPOCH, UNKNOWN_TOPIC_OR_PARTITION.
+        """
+        _check_index(key)
+        shard = self._shard_of(key)
+        kept = shard.kept.get(key)
+        if kept is None:
+            raise KafkaError(
+                ErrorCode.INVALID_REQUEST,
+                "Read operation on uninitialized share partition not allowed.",
+            )
+        self._check_leader_epoch(kept, leader_epoch)
+        self._check_topic(key)
+        state = kept.state
+        if leader_epoch not in (NO_EPOCH, kept.highest_leader_epoch):
+            write = Write(
+                state.state_epoch,
+                leader_epoch,
+                state.start_offset,
+                state.delivery_complete_count,
+                [],
+            )
+            self._append(key, shard, self._record(key, kept, write, leader_epoch))
+        return state
+
+    def write(self, key: SharePartitionKey, write: Write) -> None:
+        """Change the state. Raises KafkaError: INVALID_REQUEST, FENCED_LEADER_EPOCH,
+        FENCED_STATE_EPOCH, UNKNOWN_TOPIC_OR_PARTITION, and what writing raises."""
+        _check_index(key)
+        shard = self._shard_of(key)
+        kept = shard.kept.get(key)
+        if kept is None:
+            raise KafkaError(
+                ErrorCode.INVALID_REQUEST,
+                "Write operation on uninitialized share partition not allowed.",
+            )
+        self._check_leader_epoch(kept, write.leader_epoch)
+        if NO_EPOCH != write.state_epoch < kept.highest_state_epoch:
+            raise KafkaError(ErrorCode.FENCED_STATE_EPOCH)
+        self._check_topic(key)
+        self._append(key, shard, self._record(key, kept, write, kept.state.leader_epoch))
+
+    def delete(self, key: SharePartitionKey) -> None:
+        """Forget the state, if there is one. Raises KafkaError."""
+        _check_index(key)
+        shard = self._shard_of(key)
+        self._check_topic(key)
+        if key in shard.kept:
+            self._append(key, shard, tombstone(key))
+
+    def summary(self, key: SharePartitionKey) -> ShareState | None:
+        """The state, None if there is none. Raises KafkaError."""
+        _check_index(key)
+        shard = self._shard_of(key)
+        self._check_topic(key)
+        kept = shard.kept.get(key)
+        return None if kept is None else kept.state
+
+    def topics_deleted(self, topic_ids: Collection[UUID]) -> None:
+        """Forget the states of topics that are gone."""
+        if self.log.topic is None:
+            return
+        for index in self._indexes():
+            shard = self._shard(index)
+            gone = [key for key in shard.kept if key.topic_id in topic_ids]
+            try:
+                for key in gone:
+                    self._append(key, shard, tombstone(key))
+            except KafkaError as error:
+                _logger.warning("the state of deleted topics stays in the log: %s", error)
+
+    # What time does
+
+    def snapshot_cold_partitions(self) -> None:
+        """Write a snapshot of each state whose last is old, so that what is before can be forgotten."""
+        now_ms = self._now_ms()
+        interval_ms = self.config.share_coordinator_cold_partition_snapshot_interval_ms
+        for index, shard in list(self._shards.items()):
+            if all(_is_cold(kept.state) for kept in shard.kept.values()):
+                continue
+            for key, kept in list(shard.kept.items()):
+                state = kept.state
+                if now_ms - state.write_timestamp_ms < interval_ms:
+                    continue
+                cold = replace(
+                    state, snapshot_epoch=state.snapshot_epoch + 1, write_timestamp_ms=now_ms
+                )
+                try:
+                    self._append(key, shard, snapshot_record(key, cold))
+                except KafkaError as error:
+                    _logger.warning("no snapshot of share states in partition %d: %s", index, error)
+                    break
+
+    def prune(self) -> None:
+        """Forget the records that snapshots have superseded."""
+        for index, shard in list(self._shards.items()):
+            offset = min(
+                (kept.snapshot_offset for kept in shard.kept.values()), default=shard.last_offset
+            )
+            if offset <= 0 or offset == shard.pruned_offset:
+                continue
+            try:
+                self.log.delete_before(index, offset)
+            except KafkaError as error:
+                _logger.warning("share states in partition %d are not pruned: %s", index, error)
+            else:
+                shard.pruned_offset = offset
+
+    # Inside
+
+    def _record(
+        self, key: SharePartitionKey, kept: Kept, write: Write, leader_epoch: int
+    ) -> Record:
+        """An update, or, when it is time for one, a snapshot."""
+        state = kept.state
+        most = self.config.share_coordinator_snapshot_update_records_per_snapshot
+        changed = replace(
+            state,
+            leader_epoch=leader_epoch,
+            delivery_complete_count=write.delivery_complete_count,
+        )
+        if kept.update_count < most:
+            new = combine([], write.batches, write.start_offset)
+            return update_record(
+                key, replace(changed, start_offset=write.start_offset, batches=new)
+            )
+        now_ms = self._now_ms()
+        start_offset = state.start_offset if write.start_offset == -1 else write.start_offset
+        return snapshot_record(
+            key,
+            replace(
+                changed,
+                snapshot_epoch=state.snapshot_epoch + 1,
+                start_offset=start_offset,
+                batches=combine(state.batches, write.batches, start_offset),
+                create_timestamp_ms=now_ms,
+                write_timestamp_ms=now_ms,
+            ),
+        )
+
+    def _append(self, key: SharePartitionKey, shard: _Shard, record: Record) -> None:
+        offset = self.log.append(self.log.index_of(key), [record])
+        stored_key = decode_key(record[0], SHARE_GROUP_STATE)
+        value = record[1]
+        decoded = None if value is None else decode(value_class_of(stored_key), value)
+        self._apply(shard, offset, stored_key, decoded)
+
+    def _apply(self, shard: _Shard, offset: int, key: object, value: object | None) -> None:
+        shard.last_offset = offset
+        if isinstance(key, ShareSnapshotKey):
+            whose = SharePartitionKey(key.group_id, key.topic_id, key.partition)
+            if isinstance(value, ShareSnapshotValue):
+                self._apply_snapshot(shard, offset, whose, value)
+            else:
+                shard.kept.pop(whose, None)
+        elif isinstance(key, ShareUpdateKey) and isinstance(value, ShareUpdateValue):
+            whose = SharePartitionKey(key.group_id, key.topic_id, key.partition)
+            kept = shard.kept.get(whose)
+            if kept is None:
+                kept = shard.kept[whose] = Kept(ShareState(value.snapshot_epoch), 0, 0)
+            kept.state = kept.state.updated(value)
+            kept.highest_leader_epoch = max(kept.highest_leader_epoch, value.leader_epoch)
+            kept.update_count += 1
+
+    def _apply_snapshot(
+        self, shard: _Shard, offset: int, key: SharePartitionKey, value: ShareSnapshotValue
+    ) -> None:
+        state = state_of(value)
+        kept = shard.kept.get(key)
+        if kept is None:
+            shard.kept[key] = Kept(state, state.leader_epoch, state.state_epoch, offset)
+            return
+        most = self.config.share_coordinator_snapshot_update_records_per_snapshot
+        kept.state = state
+        kept.snapshot_offset = offset
+        kept.highest_leader_epoch = max(kept.highest_leader_epoch, state.leader_epoch)
+        kept.highest_state_epoch = max(kept.highest_state_epoch, state.state_epoch)
+        if kept.update_count >= most:
+            kept.update_count = 0
+
+    def _shard_of(self, key: SharePartitionKey) -> _Shard:
+        return self._shard(self.log.index_of(key))
+
+    def _shard(self, index: int) -> _Shard:
+        """Read back at its first need. Raises KafkaError(NOT_COORDINATOR) if nobody leads it."""
+        topic = self.log.topic
+        topic_id = None if topic is None else topic.topic_id
+        if topic_id != self._topic_id:
+            self._shards.clear()
+            self._topic_id = topic_id
+        shard = self._shards.get(index)
+        if shard is None:
+            shard = _Shard()
+            for offset, key, value in self.log.replay(index):
+                self._apply(shard, offset, key, value)
+            if self.log.partition(index).coordinator_id < 0:
+                raise KafkaError(ErrorCode.NOT_COORDINATOR)
+            self._shards[index] = shard
+        return shard
+
+    def _indexes(self) -> Iterator[int]:
+        topic = self.log.topic
+        return iter(range(0 if topic is None else len(topic.partitions)))
+
+    def _check_topic(self, key: SharePartitionKey) -> None:
+        if key.partition >= self._partition_count(key.topic_id):
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+    def _check_leader_epoch(self, kept: Kept, leader_epoch: int) -> None:
+        if NO_EPOCH != leader_epoch < kept.highest_leader_epoch:
+            raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH)
+
+
+def _check_index(key: SharePartitionKey) -> None:
+    if key.partition < 0:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "The partition id cannot be a negative number.")
+
+
+def _is_cold(state: ShareState) -> bool:
+    """Whether its last snapshot was one that came in time."""
+    return state.create_timestamp_ms != state.write_timestamp_ms

@@ -1,0 +1,137 @@
+"""The stored state of one share partition, and the records that say it.
+
+A snapshot says all; an update says what has changed since. The share group's state epoch grows when its
+offsets are set anew, the leader epoch is that of the partition's leader who last asked: writes that come
+from before either of them are refused. Source: Kafka's ShareGroupOffset, ShareCoordinatorShard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from kafkalite.replica.share.share_partition import SharePartitionKey
+from kafkalite.replica.share.state_batch import StateBatch, combine
+from kafkalite.wire.messages.stored import encode, share_snapshot, share_update
+from kafkalite.wire.messages.stored.share_snapshot import ShareSnapshotKey, ShareSnapshotValue
+from kafkalite.wire.messages.stored.share_update import ShareUpdateKey, ShareUpdateValue
+
+NO_START_OFFSET: Final = -1
+NO_DELIVERY_COMPLETE_COUNT: Final = -1
+NO_EPOCH: Final = -1
+
+Record = tuple[bytes, bytes | None]
+
+
+@dataclass(frozen=True, slots=True)
+class ShareState:
+    """Where a share group is with a partition. `start_offset` is -1 until that was decided."""
+
+    snapshot_epoch: int = 0
+    state_epoch: int = 0
+    leader_epoch: int = 0
+    start_offset: int = NO_START_OFFSET
+    delivery_complete_count: int = NO_DELIVERY_COMPLETE_COUNT
+    batches: Sequence[StateBatch] = ()
+    create_timestamp_ms: int = 0
+    write_timestamp_ms: int = 0
+
+    def updated(self, update: ShareUpdateValue) -> ShareState:
+        """With what an update says."""
+        start_offset = self.start_offset if update.start_offset == -1 else update.start_offset
+        new = [
+            StateBatch(b.first_offset, b.last_offset, b.delivery_state, b.delivery_count)
+            for b in update.state_batches
+        ]
+        return replace(
+            self,
+            leader_epoch=self.leader_epoch if update.leader_epoch == -1 else update.leader_epoch,
+            start_offset=start_offset,
+            delivery_complete_count=update.delivery_complete_count,
+            batches=combine(self.batches, new, start_offset),
+        )
+
+
+@dataclass(slots=True)
+class Kept:
+    """A state in memory. The highest epochs outlive a state that is initialized anew."""
+
+    state: ShareState
+    highest_leader_epoch: int
+    highest_state_epoch: int
+    snapshot_offset: int = -1
+    """Where its last snapshot lies: what is before says nothing of this state."""
+    update_count: int = field(default=0)
+    """Updates since a snapshot was due."""
+
+
+def state_of(value: ShareSnapshotValue) -> ShareState:
+    return ShareState(
+        value.snapshot_epoch,
+        value.state_epoch,
+        value.leader_epoch,
+        value.start_offset,
+        value.delivery_complete_count,
+        [
+            StateBatch(b.first_offset, b.last_offset, b.delivery_state, b.delivery_count)
+            for b in value.state_batches
+        ],
+        value.create_timestamp,
+        value.write_timestamp,
+    )
+
+
+def snapshot_record(key: SharePartitionKey, state: ShareState) -> Record:
+    value = ShareSnapshotValue(
+        snapshot_epoch=state.snapshot_epoch,
+        state_epoch=state.state_epoch,
+        leader_epoch=state.leader_epoch,
+        start_offset=state.start_offset,
+        delivery_complete_count=state.delivery_complete_count,
+        create_timestamp=state.create_timestamp_ms,
+        write_timestamp=state.write_timestamp_ms,
+        state_batches=[
+            share_snapshot.StateBatch(
+                first_offset=batch.first_offset,
+                last_offset=batch.last_offset,
+                delivery_state=batch.delivery_state,
+                delivery_count=batch.delivery_count,
+            )
+            for batch in state.batches
+        ],
+    )
+    return _snapshot_key(key), encode(value)
+
+
+def update_record(key: SharePartitionKey, state: ShareState) -> Record:
+    """`state` is what has changed: its batches are the new ones."""
+    value = ShareUpdateValue(
+        snapshot_epoch=state.snapshot_epoch,
+        leader_epoch=state.leader_epoch,
+        start_offset=state.start_offset,
+        delivery_complete_count=state.delivery_complete_count,
+        state_batches=[
+            share_update.StateBatch(
+                first_offset=batch.first_offset,
+                last_offset=batch.last_offset,
+                delivery_state=batch.delivery_state,
+                delivery_count=batch.delivery_count,
+            )
+            for batch in state.batches
+        ],
+    )
+    encoded_key = encode(
+        ShareUpdateKey(group_id=key.group_id, topic_id=key.topic_id, partition=key.partition)
+    )
+    return encoded_key, encode(value)
+
+
+def tombstone(key: SharePartitionKey) -> Record:
+    return _snapshot_key(key), None
+
+
+def _snapshot_key(key: SharePartitionKey) -> bytes:
+    return encode(
+        ShareSnapshotKey(group_id=key.group_id, topic_id=key.topic_id, partition=key.partition)
+    )

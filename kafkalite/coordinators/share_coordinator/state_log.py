@@ -1,0 +1,107 @@
+"""`__share_group_state`: append records, read all back, forget what is superseded."""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64encode
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+from kafkalite.cluster.internal_topics import SHARE_STATE_TOPIC
+from kafkalite.coordinators.coordinator_log import batches_of, offline_if_damaged
+from kafkalite.coordinators.share_coordinator.share_state import Record
+from kafkalite.group_coordinator.java_hash import java_hash
+from kafkalite.replica.share.share_partition import SharePartitionKey
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.messages.stored import SHARE_GROUP_STATE, decode, decode_key, value_class_of
+from kafkalite.wire.record_batch import iterate_records
+
+if TYPE_CHECKING:
+    from kafkalite.replica.partition import Partition
+    from kafkalite.replica.topics import Topic, Topics
+
+# What a failed append means to those who asked the coordinator (CoordinatorOperationExceptionHelper).
+_AS_ANSWERED: Final = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+}
+
+
+class ShareStateLog:
+    """The topic. `now_ms` stamps the records."""
+
+    def __init__(self, topics: Topics, now_ms: Callable[[], int]) -> None:
+        self._topics = topics
+        self._now_ms = now_ms
+
+    def ensure(self) -> None:
+        """Create the topic if there is none. Raises KafkaError(COORDINATOR_NOT_AVAILABLE)."""
+        try:
+            self._topics.create_internal(SHARE_STATE_TOPIC)
+        except KafkaError as error:
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, error.message) from error
+
+    @property
+    def topic(self) -> Topic | None:
+        """None before the first need."""
+        return self._topics.get(SHARE_STATE_TOPIC)
+
+    def index_of(self, key: SharePartitionKey) -> int:
+        """The partition of the topic that a share partition's state belongs to.
+
+        Raises KafkaError(NOT_COORDINATOR) while the topic does not exist.
+        """
+        topic = self.topic
+        if topic is None:
+            raise KafkaError(ErrorCode.NOT_COORDINATOR)
+        return java_hash(coordinator_key(key)) % len(topic.partitions)
+
+    def partition(self, index: int) -> Partition:
+        topic = self.topic
+        if topic is None or index >= len(topic.partitions):
+            raise KafkaError(ErrorCode.NOT_COORDINATOR)
+        return topic.partitions[index]
+
+    def check_coordinator(self, key: SharePartitionKey, node_id: int) -> None:
+        """Raises KafkaError(NOT_COORDINATOR) unless the node coordinates the share partition."""
+        if self.partition(self.index_of(key)).coordinator_id != node_id:
+            raise KafkaError(ErrorCode.NOT_COORDINATOR)
+
+    def append(self, index: int, records: Sequence[Record]) -> int:
+        """The first one's offset. Raises KafkaError with the code that is answered."""
+        try:
+            return self.partition(index).append_trusted(records, self._now_ms())
+        except KafkaError as error:
+            raise KafkaError(_AS_ANSWERED.get(error.code, error.code), error.message) from error
+
+    def replay(self, index: int) -> Iterator[tuple[int, object, object | None]]:
+        """Offset, key and value of all records, in order."""
+        log = self.partition(index).log
+        with offline_if_damaged(log):
+            for batch in batches_of(log):
+                for record in () if batch.is_control else iterate_records(batch):
+                    key = None if record.key is None else decode_key(record.key, SHARE_GROUP_STATE)
+                    if key is None:
+                        continue
+                    value = record.value
+                    decoded = None if value is None else decode(value_class_of(key), value)
+                    yield record.offset, key, decoded
+
+    def delete_before(self, index: int, offset: int) -> None:
+        """Forget the records before `offset`, which others have superseded. Raises KafkaError."""
+        self.partition(index).delete_records_before(offset)
+
+
+def coordinator_key(key: SharePartitionKey) -> str:
+    """As FindCoordinator asks for it (Kafka's SharePartitionKey.asCoordinatorKey)."""
+    return f"{key.group_id}:{kafka_uuid(key.topic_id)}:{key.partition}"
+
+
+def kafka_uuid(value: UUID) -> str:
+    """As Kafka's Uuid prints itself."""
+    return urlsafe_b64encode(value.bytes).rstrip(b"=").decode()

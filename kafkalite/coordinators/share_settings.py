@@ -1,0 +1,81 @@
+"""What share groups may do: as they are configured themselves, or else as the broker is (KIP-932).
+
+A group's value outside of the broker's limits counts as the nearest inside.
+Source: Kafka's GroupConfig, ShareGroupConfig, ShareGroupConfigProvider.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final
+
+from kafkalite.replica.share.share_partition import ShareLimits
+
+if TYPE_CHECKING:
+    from kafkalite.config import BrokerConfig
+
+LATEST: Final = -1
+EARLIEST: Final = -2
+
+_DURATION: Final = re.compile(
+    r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?", re.IGNORECASE
+)
+_UNIT_SECONDS: Final = (86_400, 3_600, 60, 1)
+
+
+class ShareGroupSettings:
+    """`configs_of(group_id)` returns a group's own configs by their names."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        configs_of: Callable[[str], Mapping[str, str]],
+        now_ms: Callable[[], int],
+    ) -> None:
+        self._config = config
+        self._configs_of = configs_of
+        self._now_ms = now_ms
+
+    def limits(self, group_id: str) -> ShareLimits:
+        own = self._configs_of(group_id)
+        renew = own.get("share.renew.acknowledge.enable", "true")
+        return ShareLimits(
+            record_lock_duration_seconds=self.record_lock_duration_ms(group_id) / 1000,
+            delivery_count_limit=self._within(own, "delivery.count.limit"),
+            partition_max_record_locks=self._within(own, "partition.max.record.locks"),
+            renew_acknowledge_enable=renew.lower() == "true",
+        )
+
+    def record_lock_duration_ms(self, group_id: str) -> int:
+        return self._within(self._configs_of(group_id), "record.lock.duration.ms")
+
+    def _within(self, own: Mapping[str, str], name: str) -> int:
+        integer = self._config.integer
+        chosen = own.get(f"share.{name}")
+        if chosen is None:
+            return integer(f"group.share.{name}")
+        smallest, largest = integer(f"group.share.min.{name}"), integer(f"group.share.max.{name}")
+        return min(max(int(chosen), smallest), largest)
+
+    def reset_timestamp_ms(self, group_id: str) -> int:
+        """Where to begin, as ListOffsets has it: -1 latest, -2 earliest, or a timestamp."""
+        reset = self._configs_of(group_id).get("share.auto.offset.reset", "latest")
+        if reset == "latest":
+            return LATEST
+        if reset == "earliest":
+            return EARLIEST
+        return self._now_ms() - duration_ms(reset.partition(":")[2])
+
+    def reads_committed_only(self, group_id: str) -> bool:
+        level = self._configs_of(group_id).get("share.isolation.level", "read_uncommitted")
+        return level.lower() == "read_committed"
+
+
+def duration_ms(text: str) -> int:
+    """An ISO 8601 duration of days, hours, minutes, seconds. Raises ValueError."""
+    found = _DURATION.fullmatch(text)
+    if found is None:
+        raise ValueError(f"{text!r} is no duration")
+    parts = zip(found.groups(), _UNIT_SECONDS, strict=True)
+    return int(sum(float(part) * seconds for part, seconds in parts if part) * 1000)

@@ -1,0 +1,125 @@
+"""The acknowledgements of one request, for all the partitions it names (Kafka's handleAcknowledgements)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, Protocol
+from uuid import UUID
+
+from kafkalite.replica.share.acknowledgement import (
+    Acknowledgement,
+    AcknowledgeType,
+    acknowledge,
+)
+from kafkalite.replica.share.share_partition import SharePartitionKey
+from kafkalite.replica.share.share_sessions import SessionKey, TopicPartitionId
+from kafkalite.wire.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from kafkalite.replica.share.share_partitions import SharePartitions
+
+RENEWALS_SINCE: Final = 2  # ShareFetch, ShareAcknowledge
+
+Outcomes = Mapping[TopicPartitionId, KafkaError | None]
+"""What came of the acknowledgements for a partition: None is "done"."""
+
+
+class _Batch(Protocol):
+    first_offset: int
+    last_offset: int
+    acknowledge_types: list[int]
+
+
+class _Partition(Protocol):
+    @property
+    def partition_index(self) -> int: ...
+    @property
+    def acknowledgement_batches(self) -> Sequence[_Batch]: ...
+
+
+class _Topic(Protocol):
+    @property
+    def topic_id(self) -> UUID: ...
+    @property
+    def partitions(self) -> Sequence[_Partition]: ...
+
+
+def acknowledge_all(
+    partitions: SharePartitions,
+    node_id: int,
+    member: SessionKey,
+    topics: Iterable[_Topic],
+    *,
+    api_version: int,
+    is_renewal: bool,
+) -> Outcomes:
+    """Do as the member says, each partition on its own."""
+    outcomes: dict[TopicPartitionId, KafkaError | None] = {}
+    asked: dict[TopicPartitionId, Sequence[_Batch]] = {}
+    for topic in topics:
+        for each in topic.partitions:
+            where = TopicPartitionId(topic.topic_id, each.partition_index)
+            if not partitions.is_topic(topic.topic_id):
+                outcomes[where] = KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
+            else:
+                asked[where] = each.acknowledgement_batches
+    most = AcknowledgeType.RENEW if api_version >= RENEWALS_SINCE else AcknowledgeType.REJECT
+    for where, batches in list(asked.items()):
+        if not _are_sound(batches, most, is_renewal=is_renewal):
+            outcomes[where] = KafkaError(ErrorCode.INVALID_REQUEST)
+        elif not partitions.is_known(where):
+            outcomes[where] = KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        else:
+            continue
+        del asked[where]
+    if not any(asked.values()):
+        return outcomes
+    for where, batches in asked.items():
+        outcomes[where] = None
+        if batches:
+            try:
+                _acknowledge(partitions, node_id, member, where, batches)
+            except KafkaError as error:
+                outcomes[where] = error
+    return outcomes
+
+
+def _acknowledge(
+    partitions: SharePartitions,
+    node_id: int,
+    member: SessionKey,
+    where: TopicPartitionId,
+    batches: Sequence[_Batch],
+) -> None:
+    key = SharePartitionKey(member.group_id, where.topic_id, where.partition)
+    share = partitions.get(key)
+    if share is None or partitions.leader_of(where) != node_id:
+        raise KafkaError(
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition."
+        )
+    said = [
+        Acknowledgement(batch.first_offset, batch.last_offset, batch.acknowledge_types)
+        for batch in batches
+    ]
+    try:
+        acknowledge(share, member.member_id, said)
+    except KafkaError as error:
+        partitions.drop_if_fenced(key, error)
+        raise
+
+
+def _are_sound(batches: Sequence[_Batch], most: int, *, is_renewal: bool) -> bool:
+    """Whether batches follow one another, and say one thing for all their offsets, or one for each."""
+    previous = -1
+    for batch in batches:
+        types = batch.acknowledge_types
+        if batch.first_offset > batch.last_offset or batch.first_offset < previous or not types:
+            return False
+        if len(types) > 1 and batch.last_offset - batch.first_offset != len(types) - 1:
+            return False
+        if any(not 0 <= kind <= most for kind in types):
+            return False
+        if AcknowledgeType.RENEW in types and not is_renewal:
+            return False
+        previous = batch.last_offset
+    return True

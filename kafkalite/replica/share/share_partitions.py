@@ -1,0 +1,316 @@
+"""All share partitions that this process leads, opened at their first fetch (Kafka's SharePartitionManager).
+
+A share partition begins with what the share coordinator has stored; where that has no start offset yet,
+the group's share.auto.offset.reset says where. It is dropped, to be opened anew, when the partition gets
+another leader or goes, when its state turns out to belong to somebody else, and when no member of the
+group is connected any more.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, Protocol
+
+import trio
+
+from kafkalite.group_coordinator.timers import NEVER, Timer, Timers
+from kafkalite.replica.share.acknowledgement import release_all, release_expired
+from kafkalite.replica.share.share_partition import (
+    ShareLimits,
+    SharePartition,
+    SharePartitionKey,
+    StateUpdate,
+)
+from kafkalite.replica.share.share_sessions import SessionKey, ShareSessions, TopicPartitionId
+from kafkalite.requests.purgatory import Watchers
+from kafkalite.wire.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+    from uuid import UUID
+
+    from kafkalite.replica.partition import Partition
+    from kafkalite.replica.share.state_batch import StateBatch
+    from kafkalite.replica.topics import Topics
+
+_logger = logging.getLogger(__name__)
+
+_NO_START_OFFSET: Final = -1
+# What a failed read or write of the state means to who fetches or acknowledges (Kafka's SharePartition).
+_AS_ANSWERED: Final = {
+    ErrorCode.NOT_COORDINATOR: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.GROUP_ID_NOT_FOUND: ErrorCode.GROUP_ID_NOT_FOUND,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.FENCED_LEADER_EPOCH: ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.FENCED_STATE_EPOCH: ErrorCode.NOT_LEADER_OR_FOLLOWER,
+}
+# After these, a share partition is opened anew.
+_FENCING: Final = frozenset(
+    {
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.FENCED_STATE_EPOCH,
+        ErrorCode.GROUP_ID_NOT_FOUND,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    }
+)
+
+
+class StoredState(Protocol):
+    """What the share coordinator has stored of a share partition."""
+
+    @property
+    def state_epoch(self) -> int: ...
+    @property
+    def start_offset(self) -> int:
+        """-1 until it was decided."""
+        ...
+
+    @property
+    def batches(self) -> Sequence[StateBatch]: ...
+
+
+class StateStore(Protocol):
+    """The share coordinator, as leaders of share partitions see it. Both raise KafkaError."""
+
+    def read_state(self, key: SharePartitionKey, leader_epoch: int) -> StoredState: ...
+
+    def write_state(
+        self, key: SharePartitionKey, state_epoch: int, leader_epoch: int, update: StateUpdate
+    ) -> None: ...
+
+
+class GroupSettings(Protocol):
+    """What a share group has configured, or the broker for it."""
+
+    def limits(self, group_id: str) -> ShareLimits: ...
+    def reset_timestamp_ms(self, group_id: str) -> int:
+        """share.auto.offset.reset as ListOffsets has it: -1 latest, -2 earliest, or a timestamp."""
+        ...
+
+    def reads_committed_only(self, group_id: str) -> bool: ...
+
+
+class SharePartitions:
+    """The share partitions, and the sessions of those who fetch them. `clock` gives seconds.
+
+    `find_offset(partition, timestamp_ms)` finds as ListOffsets does. `most_sessions` is per node.
+    """
+
+    def __init__(
+        self,
+        topics: Topics,
+        store: StateStore,
+        settings: GroupSettings,
+        *,
+        find_offset: Callable[[Partition, int], int],
+        most_sessions: Callable[[], int],
+        clock: Callable[[], float] = trio.current_time,
+    ) -> None:
+        self._topics = topics
+        self._store = store
+        self.settings = settings
+        self._find_offset = find_offset
+        self._most_sessions = most_sessions
+        self.clock = clock
+        self._open: dict[SharePartitionKey, _Opened] = {}
+        self._sessions: dict[int, ShareSessions] = {}
+        self._watchers: dict[SharePartitionKey, Watchers] = {}
+        self._timers = Timers(clock, self._wake_earlier)
+        self._nap: trio.CancelScope | None = None
+
+    async def run(self) -> None:
+        """Let time pass: without this task, no lock ever runs out."""
+        while True:
+            self._timers.expire_due()
+            with trio.CancelScope(deadline=self._timers.next_time()) as self._nap:
+                await trio.sleep_forever()
+
+    def _wake_earlier(self) -> None:
+        if self._nap is not None:
+            self._nap.deadline = self._timers.next_time()
+
+    def sessions_of(self, node_id: int) -> ShareSessions:
+        sessions = self._sessions.get(node_id)
+        if sessions is None:
+            sessions = self._sessions[node_id] = ShareSessions(self._most_sessions())
+        return sessions
+
+    # Share partitions
+
+    def is_known(self, where: TopicPartitionId) -> bool:
+        """Whether there is such a partition."""
+        topic = self._topics.by_id(where.topic_id)
+        return topic is not None and 0 <= where.partition < len(topic.partitions)
+
+    def is_topic(self, topic_id: UUID) -> bool:
+        """Whether there is such a topic."""
+        return self._topics.by_id(topic_id) is not None
+
+    def topic_name(self, topic_id: UUID) -> str | None:
+        topic = self._topics.by_id(topic_id)
+        return None if topic is None else topic.name
+
+    def leader_of(self, where: TopicPartitionId) -> int:
+        """The node that leads the partition; -1 if there is none."""
+        topic = self._topics.by_id(where.topic_id)
+        return -1 if topic is None else topic.partitions[where.partition].leader_id
+
+    def find_partition(self, where: TopicPartitionId, node_id: int) -> Partition:
+        """The partition, if this node leads it. Raises KafkaError."""
+        topic = self._topics.by_id(where.topic_id)
+        if topic is None or not 0 <= where.partition < len(topic.partitions):
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        partition = topic.partitions[where.partition]
+        if partition.leader_id != node_id:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        return partition
+
+    def get(self, key: SharePartitionKey) -> SharePartition | None:
+        """One that is open, and still led in the epoch in which it was opened."""
+        opened = self._open.get(key)
+        if opened is None:
+            return None
+        if opened.partition.is_deleted or opened.partition.leader_epoch != opened.leader_epoch:
+            self.drop(key)
+            return None
+        return opened.share
+
+    def open(self, key: SharePartitionKey, partition: Partition) -> SharePartition:
+        """The share partition, with what was stored of it. Raises KafkaError."""
+        found = self.get(key)
+        if found is not None:
+            return found
+        leader_epoch = partition.leader_epoch
+        try:
+            state = self._store.read_state(key, leader_epoch)
+        except KafkaError as error:
+            raise _as_answered(error) from error
+        opened = _Opened(self, key, partition, leader_epoch, state.state_epoch)
+        start_offset = state.start_offset
+        if start_offset == _NO_START_OFFSET:
+            timestamp_ms = self.settings.reset_timestamp_ms(key.group_id)
+            start_offset = self._find_offset(partition, timestamp_ms)
+        try:
+            opened.share.load(start_offset, state.batches)
+        except ValueError as error:
+            _logger.error("share partition %s cannot be opened: %s", key, error)
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR) from error
+        self._open[key] = opened
+        return opened.share
+
+    def drop(self, key: SharePartitionKey) -> None:
+        """Forget what is in flight; who waits for it looks again."""
+        opened = self._open.pop(key, None)
+        if opened is not None:
+            opened.share.is_fenced = True
+            opened.lock_timer.cancel()
+            self.watchers_of(key).check_and_complete()
+
+    def topics_deleted(self, topic_ids: Collection[UUID]) -> None:
+        """Drop the share partitions of topics that are gone."""
+        for key in [key for key in self._open if key.topic_id in topic_ids]:
+            self.drop(key)
+
+    def drop_if_fenced(self, key: SharePartitionKey, error: KafkaError) -> None:
+        """After an error that says that the state is somebody else's, it is opened anew."""
+        if error.code in _FENCING:
+            self.drop(key)
+
+    def write(self, opened: _Opened, update: StateUpdate) -> None:
+        try:
+            self._store.write_state(
+                opened.share.key, opened.state_epoch, opened.leader_epoch, update
+            )
+        except KafkaError as error:
+            raise _as_answered(error) from error
+
+    # Time, and who waits
+
+    def watchers_of(self, key: SharePartitionKey) -> Watchers:
+        """Notified when records of the share partition become available again, or it is dropped."""
+        return self._watchers.setdefault(key, Watchers())
+
+    def watch_locks(self, key: SharePartitionKey, deadline: float) -> None:
+        """Records were acquired until then."""
+        opened = self._open.get(key)
+        if opened is not None and deadline < opened.lock_timer.deadline:
+            self._timers.set(opened.lock_timer, deadline - self.clock())
+
+    def locks_ran_out(self, opened: _Opened) -> None:
+        try:
+            release_expired(opened.share)
+        except KafkaError as error:
+            _logger.warning("%s: what was released is not stored: %s", opened.share.key, error)
+        deadline = opened.share.next_deadline()
+        if deadline != NEVER and not opened.share.is_fenced:
+            self._timers.set(opened.lock_timer, max(0.0, deadline - self.clock()))
+
+    # Sessions that end
+
+    def release_session(self, node_id: int, key: SessionKey) -> None:
+        """The member ends its session: what it has acquired is released.
+
+        Raises KafkaError(SHARE_SESSION_NOT_FOUND).
+        """
+        session = self.sessions_of(node_id).remove(key)
+        if session is None:
+            raise KafkaError(ErrorCode.SHARE_SESSION_NOT_FOUND)
+        for where in session.partitions:
+            share_key = SharePartitionKey(key.group_id, where.topic_id, where.partition)
+            share = self.get(share_key)
+            if share is None:
+                continue
+            try:
+                release_all(share, key.member_id)
+            except KafkaError as error:
+                _logger.warning("%s: not released: %s", share_key, error)
+                self.drop_if_fenced(share_key, error)
+
+    def connection_closed(self, node_id: int, connection: object) -> None:
+        """A client is gone, and so is the session that it had; if its group has no other, what is in
+        flight is forgotten."""
+        sessions = self.sessions_of(node_id)
+        key = sessions.connection_closed(connection)
+        if key is None:
+            return
+        session = sessions.get(key)
+        if session is not None and session.connection is connection:
+            self.release_session(node_id, key)
+        if key.group_id not in sessions.group_ids():
+            for share_key, opened in list(self._open.items()):
+                if share_key.group_id == key.group_id and opened.partition.leader_id == node_id:
+                    self.drop(share_key)
+
+
+class _Opened:
+    """A share partition with whose it is."""
+
+    __slots__ = ("leader_epoch", "lock_timer", "partition", "share", "state_epoch")
+
+    def __init__(
+        self,
+        owner: SharePartitions,
+        key: SharePartitionKey,
+        partition: Partition,
+        leader_epoch: int,
+        state_epoch: int,
+    ) -> None:
+        self.partition = partition
+        self.leader_epoch = leader_epoch
+        self.state_epoch = state_epoch
+        self.share = SharePartition(
+            key,
+            limits=lambda: owner.settings.limits(key.group_id),
+            clock=owner.clock,
+            write=lambda update: owner.write(self, update),
+            records_available=owner.watchers_of(key).check_and_complete,
+        )
+        self.lock_timer = Timer(lambda: owner.locks_ran_out(self))
+
+
+def _as_answered(error: KafkaError) -> KafkaError:
+    code = _AS_ANSWERED.get(error.code, ErrorCode.UNKNOWN_SERVER_ERROR)
+    return KafkaError(code, error.message)

@@ -1,0 +1,224 @@
+"""What one ShareFetch reads and acquires: from every partition of the session, within its limits.
+
+Reading and acquiring is one plain function, so that nobody else acquires in between. All is read before
+anything is acquired: a read that has to wait for the disk begins anew.
+Source: Kafka's DelayedShareFetch, ShareFetchUtils, SharePartitionManager.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from kafkalite.log.open_files import FileSlice
+from kafkalite.replica.share.aborted import without_aborted
+from kafkalite.replica.share.acquisition import Acquired, Wanted, acquire
+from kafkalite.replica.share.share_partition import SharePartition, SharePartitionKey
+from kafkalite.replica.share.share_sessions import TopicPartitionId
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.record_batch import RecordBatch, iterate_batches
+
+if TYPE_CHECKING:
+    from kafkalite.log.transaction_index import AbortedTransaction
+    from kafkalite.replica.partition import Partition
+    from kafkalite.replica.share.share_partitions import SharePartitions
+    from kafkalite.requests.purgatory import Watchers
+
+# Read at once: most share fetches want fewer records than this holds.
+_STEP_BYTES: Final = 1 << 17
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much, in bytes for all partitions together, makes an answer."""
+
+    min_bytes: int
+    max_bytes: int
+
+
+@dataclass(slots=True)
+class Fetched:
+    """The answer for one partition: records, of which some are acquired; or why there are none."""
+
+    records: bytes = b""
+    acquired: Sequence[Acquired] = ()
+    error: KafkaError | None = None
+
+
+@dataclass(slots=True)
+class _Read:
+    offset: int
+    data: bytes
+    batches: list[RecordBatch]
+    aborted: Sequence[AbortedTransaction]
+
+
+class ShareReader:
+    """One member's fetch of partitions that this node leads, or should."""
+
+    def __init__(
+        self,
+        partitions: SharePartitions,
+        node_id: int,
+        group_id: str,
+        wanted: Wanted,
+        limits: Limits,
+        where: Sequence[TopicPartitionId],
+    ) -> None:
+        self._partitions = partitions
+        self._node_id = node_id
+        self._wanted = wanted
+        self._limits = limits
+        self._committed_only = partitions.settings.reads_committed_only(group_id)
+        self._open: dict[TopicPartitionId, tuple[Partition, SharePartition]] = {}
+        self._failed: dict[TopicPartitionId, KafkaError] = {}
+        for each in where:
+            try:
+                partition = partitions.find_partition(each, node_id)
+                key = SharePartitionKey(group_id, each.topic_id, each.partition)
+                self._open[each] = partition, partitions.open(key, partition)
+            except KafkaError as error:
+                self._failed[each] = error
+
+    @property
+    def has_only_errors(self) -> bool:
+        return not self._open
+
+    @property
+    def watched(self) -> list[Watchers]:
+        """What can make `has_enough` true."""
+        watched = [partition.watchers for partition, _ in self._open.values()]
+        watched += [self._partitions.watchers_of(share.key) for _, share in self._open.values()]
+        return watched
+
+    def has_enough(self) -> bool:
+        """Whether there is enough to acquire by now, or something that must be answered."""
+        size = 0
+        acquirable = self._acquirable()
+        if acquirable is None:
+            return True
+        for partition, share in acquirable.values():
+            offset = share.next_fetch_offset()
+            end_offset = partition.read_limit(committed_only=self._committed_only)
+            if offset > end_offset or offset < partition.log.log_start_offset:
+                return True
+            if offset < end_offset:
+                size += self._available_bytes(partition, offset, len(acquirable))
+            if size >= self._limits.min_bytes:
+                return True
+        return bool(acquirable) and size >= self._limits.min_bytes
+
+    def _available_bytes(self, partition: Partition, offset: int, count: int) -> int:
+        most = max(1, self._limits.max_bytes // count)
+        if self._limits.min_bytes <= 1:
+            return 1
+        try:
+            result = partition.read(offset, most, committed_only=self._committed_only)
+        except KafkaError:
+            return self._limits.min_bytes
+        size = len(result.records)
+        if isinstance(result.records, FileSlice):
+            result.records.close()
+        return size
+
+    def _acquirable(
+        self,
+    ) -> dict[TopicPartitionId, tuple[Partition, SharePartition]] | None:
+        """The share partitions that may give something; None if one is no longer ours."""
+        found: dict[TopicPartitionId, tuple[Partition, SharePartition]] = {}
+        for where, (partition, share) in self._open.items():
+            if partition.leader_id != self._node_id or self._partitions.get(share.key) is not share:
+                return None
+            if share.can_acquire:
+                found[where] = partition, share
+        return found
+
+    def read(self) -> dict[TopicPartitionId, Fetched]:
+        """Acquire what there is. Partitions that gave nothing, and have no error, are left out."""
+        answers: dict[TopicPartitionId, Fetched] = {}
+        reads: dict[TopicPartitionId, _Read] = {}
+        acquirable = {
+            where: opened
+            for where, opened in self._open.items()
+            if self._partitions.get(opened[1].key) is opened[1] and opened[1].can_acquire
+        }
+        left = self._limits.max_bytes
+        for where, (partition, share) in acquirable.items():
+            try:
+                self._partitions.find_partition(where, self._node_id)
+                most = min(left, max(1, self._limits.max_bytes // len(acquirable)))
+                read = self._read(partition, share, most, must=left == self._limits.max_bytes)
+                reads[where] = read
+                left -= len(read.data)
+            except KafkaError as error:
+                answers[where] = self._failure(partition, share, error)
+        count = 0
+        for where, read in reads.items():
+            fetched = self._acquire(acquirable[where][1], read, self._wanted.max_records - count)
+            count += sum(each.record_count for each in fetched.acquired)
+            answers[where] = fetched
+        for where, failure in self._failed.items():
+            answers[where] = Fetched(error=failure)
+        return answers
+
+    def _failure(self, partition: Partition, share: SharePartition, error: KafkaError) -> Fetched:
+        if error.code is ErrorCode.OFFSET_OUT_OF_RANGE:
+            share.log_start_moved(partition.log.log_start_offset)
+            return Fetched()
+        self._partitions.drop_if_fenced(share.key, error)
+        return Fetched(error=error)
+
+    def _read(self, partition: Partition, share: SharePartition, most: int, *, must: bool) -> _Read:
+        """As many whole batches as it takes to acquire what is wanted. Raises KafkaError."""
+        first_offset = offset = share.next_fetch_offset()
+        last_wanted = share.reach(offset, self._wanted.max_records)
+        read = _Read(first_offset, b"", [], ())
+        parts: list[bytes] = []
+        aborted: list[AbortedTransaction] = []
+        while most > 0 and offset <= last_wanted:
+            result = partition.read(
+                offset,
+                min(most, _STEP_BYTES),
+                committed_only=self._committed_only,
+                minimum_one_batch=must or bool(parts),
+            )
+            records = result.records
+            if isinstance(records, FileSlice):
+                with records:
+                    records = records.read()
+            batches = list(iterate_batches(records))
+            if not batches:
+                break
+            size = sum(batch.size_bytes for batch in batches)
+            parts.append(records[:size])
+            read.batches += batches
+            aborted += result.aborted_transactions or ()
+            most -= size
+            offset = batches[-1].next_offset
+        read.data = b"".join(parts)
+        read.aborted = aborted
+        return read
+
+    def _acquire(self, share: SharePartition, read: _Read, most: int) -> Fetched:
+        wanted = replace(self._wanted, max_records=most)
+        acquired = acquire(share, wanted, read.offset, read.batches)
+        if self._committed_only:
+            acquired = without_aborted(share, acquired, read.batches, read.aborted)
+        if not acquired:
+            return Fetched()
+        self._partitions.watch_locks(share.key, share.lock_deadline())
+        return Fetched(_slice(read, acquired), acquired)
+
+
+def _slice(read: _Read, acquired: Sequence[Acquired]) -> bytes:
+    """The batches from the one with the first acquired offset to the one with the last."""
+    first_offset, last_offset = acquired[0].first_offset, acquired[-1].last_offset
+    start = end = 0
+    for batch in read.batches:
+        if batch.base_offset > last_offset:
+            break
+        if batch.base_offset <= first_offset:
+            start = end
+        end += batch.size_bytes
+    return read.data[start:end]

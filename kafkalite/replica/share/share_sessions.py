@@ -1,0 +1,138 @@
+"""Share sessions: which partitions a member of a share group fetches (KIP-932).
+
+A member has one session with each node. Epoch 0 begins one, the next requests count up from 1, and -1 ends
+it; a session also ends with its connection. What the member has acquired is then released.
+Source: Kafka's ShareSessionCache, ShareSession, ShareSessionContext.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from kafkalite.wire.errors import ErrorCode, KafkaError
+
+INITIAL_EPOCH: Final = 0
+FINAL_EPOCH: Final = -1
+_LAST_EPOCH: Final = 0x7FFFFFFF
+
+
+class TopicPartitionId(NamedTuple):
+    """A partition as share consumers name it."""
+
+    topic_id: UUID
+    partition: int
+
+
+class SessionKey(NamedTuple):
+    """Whose session."""
+
+    group_id: str
+    member_id: str
+
+
+@dataclass(slots=True)
+class SessionPartition:
+    """A partition in a session. `name` is the topic's when it was added; None if it was unknown."""
+
+    name: str | None
+    must_answer: bool
+    """The next answer names it, even if there is nothing to say."""
+
+
+@dataclass(slots=True)
+class ShareSession:
+    """What a member fetches, in the order in which partitions get their turn."""
+
+    key: SessionKey
+    connection: object
+    partitions: dict[TopicPartitionId, SessionPartition] = field(
+        default_factory=dict[TopicPartitionId, SessionPartition]
+    )
+    epoch: int = 1
+
+    def advance(self) -> None:
+        self.epoch = 1 if self.epoch == _LAST_EPOCH else self.epoch + 1
+
+    def update(
+        self,
+        added: Iterable[tuple[TopicPartitionId, str | None]],
+        forgotten: Iterable[TopicPartitionId],
+    ) -> None:
+        for where, name in added:
+            if where not in self.partitions:
+                self.partitions[where] = SessionPartition(name, must_answer=True)
+        for where in forgotten:
+            self.partitions.pop(where, None)
+
+    def must_tell(self, where: TopicPartitionId, *, has_records: bool, has_error: bool) -> bool:
+        """Whether the answer names the partition. One that had records goes to the end of the queue."""
+        partition = self.partitions.get(where)
+        if partition is None:
+            return True
+        told = has_records or partition.must_answer or has_error
+        partition.must_answer = has_error
+        if has_records:
+            self.partitions[where] = self.partitions.pop(where)
+        return told
+
+
+class ShareSessions:
+    """The sessions of one node."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._sessions: dict[SessionKey, ShareSession] = {}
+        self._by_connection: dict[object, SessionKey] = {}
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def get(self, key: SessionKey) -> ShareSession | None:
+        return self._sessions.get(key)
+
+    def begin(
+        self,
+        key: SessionKey,
+        connection: object,
+        partitions: Iterable[tuple[TopicPartitionId, str | None]],
+    ) -> ShareSession:
+        """A new session, in place of one there was. Raises KafkaError(SHARE_SESSION_LIMIT_REACHED)."""
+        self.remove(key)
+        if len(self._sessions) >= self._most:
+            raise KafkaError(ErrorCode.SHARE_SESSION_LIMIT_REACHED)
+        session = ShareSession(key, connection)
+        for where, name in partitions:
+            session.partitions[where] = SessionPartition(name, must_answer=False)
+        self._sessions[key] = session
+        self._by_connection[connection] = key
+        return session
+
+    def existing(self, key: SessionKey, epoch: int) -> ShareSession:
+        """The session, which its member asks for in this epoch (or ends).
+
+        Raises KafkaError: SHARE_SESSION_NOT_FOUND, INVALID_SHARE_SESSION_EPOCH.
+        """
+        session = self._sessions.get(key)
+        if session is None:
+            raise KafkaError(ErrorCode.SHARE_SESSION_NOT_FOUND)
+        if epoch not in (FINAL_EPOCH, session.epoch):
+            raise KafkaError(ErrorCode.INVALID_SHARE_SESSION_EPOCH)
+        return session
+
+    def remove(self, key: SessionKey) -> ShareSession | None:
+        return self._sessions.pop(key, None)
+
+    def knows(self, connection: object) -> bool:
+        """Whether a session began on this connection."""
+        return connection in self._by_connection
+
+    def connection_closed(self, connection: object) -> SessionKey | None:
+        """Whose session began last on a connection. It may have ended, or go on elsewhere."""
+        return self._by_connection.pop(connection, None)
+
+    def group_ids(self) -> set[str]:
+        """The groups that have sessions."""
+        return {key.group_id for key in self._sessions}

@@ -1,0 +1,58 @@
+"""The group coordinator in messages: its hot requests are rows, which do not read well in tests."""
+
+from typing import Any
+
+from kafkalite.group_coordinator.coordinator import GroupCoordinator
+from kafkalite.wire.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+from kafkalite.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from kafkalite.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from kafkalite.wire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchResponseGroup
+from kafkalite.wire.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+)
+from kafkalite.wire.rows import message_of_row, rows_of
+
+
+class CoordinatorInMessages:
+    """A GroupCoordinator whose hot requests take and return messages, and may be awaited."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        self._coordinator: Any = GroupCoordinator(*arguments, **named)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._coordinator, name)
+
+    async def heartbeat(self, context: object, request: HeartbeatRequest) -> HeartbeatResponse:
+        row = self._coordinator.heartbeat(context, rows_of(request))
+        return message_of_row(HeartbeatResponse, row)
+
+    async def offset_commit(
+        self, context: object, request: OffsetCommitRequest
+    ) -> OffsetCommitResponse:
+        topics = self._coordinator.offset_router.commit(context, rows_of(request))
+        return message_of_row(OffsetCommitResponse, (0, topics))
+
+    async def txn_offset_commit(
+        self, context: object, request: TxnOffsetCommitRequest
+    ) -> TxnOffsetCommitResponse:
+        row = self._coordinator.offset_router.txn_commit(context, rows_of(request))
+        return message_of_row(TxnOffsetCommitResponse, row)
+
+    async def offset_fetch(
+        self, context: object, request: OffsetFetchRequestGroup, *, require_stable: bool
+    ) -> OffsetFetchResponseGroup:
+        row = self._coordinator.offset_router.fetch(
+            context, rows_of(request), require_stable=require_stable
+        )
+        return message_of_row(OffsetFetchResponseGroup, row)
+
+    async def consumer_group_heartbeat(
+        self, context: object, request: ConsumerGroupHeartbeatRequest
+    ) -> ConsumerGroupHeartbeatResponse:
+        answer: ConsumerGroupHeartbeatResponse
+        answer = self._coordinator.consumer_group_heartbeat(context, request)
+        return answer

@@ -1,0 +1,94 @@
+"""The simple assignor: every partition somebody's, everybody something, as even as it gets."""
+
+from __future__ import annotations
+
+import random
+from uuid import UUID
+
+import pytest
+
+from kafkalite.group_coordinator.assignors import Candidate, Target
+from kafkalite.group_coordinator.share_assignor import assign_simple
+
+TOPICS = [UUID(int=number) for number in range(1, 5)]
+
+
+def members(count: int, topics: frozenset[UUID], owned: dict[str, Target]) -> list[Candidate]:
+    names = [f"m{number}" for number in range(count)]
+    return [Candidate(name, None, topics, owned.get(name, {})) for name in names]
+
+
+def all_ready(topic_id: UUID, partition: int) -> bool:
+    return True
+
+
+def loads(targets: dict[str, Target]) -> list[int]:
+    return sorted(sum(len(p) for p in target.values()) for target in targets.values())
+
+
+def holders(targets: dict[str, Target]) -> dict[tuple[UUID, int], int]:
+    found: dict[tuple[UUID, int], int] = {}
+    for target in targets.values():
+        for topic_id, partitions in target.items():
+            for partition in partitions:
+                found[topic_id, partition] = found.get((topic_id, partition), 0) + 1
+    return found
+
+
+@pytest.mark.parametrize("partition_count", [1, 2, 3, 7, 16])
+@pytest.mark.parametrize("member_count", [1, 2, 3, 5, 8, 20])
+def test_members_that_subscribe_alike(member_count: int, partition_count: int) -> None:
+    counts = {TOPICS[0]: partition_count}
+    targets = assign_simple(members(member_count, frozenset(TOPICS[:1]), {}), counts, all_ready)
+    found = holders(targets)
+    assert found.keys() == {(TOPICS[0], index) for index in range(partition_count)}
+    sharing = -(-member_count // partition_count)
+    assert set(found.values()) == {sharing}
+    spread = loads(targets)
+    assert spread[-1] - spread[0] <= 1
+    assert spread[0] >= 1
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_changes_move_little_and_end_even(seed: int) -> None:
+    chance = random.Random(seed)
+    topics = frozenset(TOPICS[:2])
+    counts = {topic: chance.randrange(1, 9) for topic in topics}
+    owned: dict[str, Target] = {}
+    for _ in range(6):
+        member_count = chance.randrange(1, 12)
+        targets = assign_simple(members(member_count, topics, owned), counts, all_ready)
+        partitions = sum(counts.values())
+        sharing = -(-member_count // partitions)
+        assert set(holders(targets).values()) == {sharing}
+        spread = loads(targets)
+        assert spread[-1] - spread[0] <= 1
+        again = assign_simple(members(member_count, topics, targets), counts, all_ready)
+        assert again == targets, "nothing moves when nothing has changed"
+        owned = targets
+
+
+def test_only_partitions_with_a_state_are_given() -> None:
+    targets = assign_simple(
+        members(2, frozenset(TOPICS[:1]), {}),
+        {TOPICS[0]: 4},
+        lambda topic_id, partition: partition < 1,
+    )
+    assert holders(targets) == {(TOPICS[0], 0): 2}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_members_that_subscribe_to_different_topics(seed: int) -> None:
+    chance = random.Random(seed)
+    counts = {topic: chance.randrange(1, 6) for topic in TOPICS}
+    candidates = [
+        Candidate(f"m{number}", None, frozenset(chance.sample(TOPICS, chance.randrange(1, 4))), {})
+        for number in range(6)
+    ]
+    targets = assign_simple(candidates, counts, all_ready)
+    for candidate in candidates:
+        assert targets[candidate.member_id].keys() <= candidate.topics
+    subscribed = {topic for candidate in candidates for topic in candidate.topics}
+    found = holders(targets)
+    for topic in subscribed:
+        assert all(found.get((topic, index)) for index in range(counts[topic]))

@@ -1,0 +1,101 @@
+"""A Metadata response is built once, and sent again as long as it is true."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from kafkalite.cluster.topic_creation import NewTopic
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.codec import encode_request
+from kafkalite.wire.message_codec import join
+from kafkalite.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from tests.kafkalite.server.one_dispatcher import OneDispatcher, one_dispatcher
+
+TWO_LISTENERS = {
+    "listeners": "PLAINTEXT://127.0.0.1:0,OTHER://127.0.0.1:0",
+    "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,OTHER:PLAINTEXT",
+}
+
+
+@pytest.fixture
+def asked() -> Iterator[OneDispatcher]:
+    with one_dispatcher(TWO_LISTENERS) as asked:
+        asked.services.topics.create(NewTopic("topic", 2, 1))
+        yield asked
+
+
+def kept(asked: OneDispatcher, listener_name: str = "PLAINTEXT") -> dict[Any, Any]:
+    key = ("metadata responses", listener_name)
+    responses: dict[Any, Any] = asked.services.cluster.cache.get(key, {})
+    return responses
+
+
+def request(*names: str, version: int = 12, correlation_id: int = 1, **others: Any) -> bytes:
+    body = MetadataRequest(topics=[MetadataRequestTopic(name=name) for name in names], **others)
+    return join(encode_request(ApiKey.METADATA, version, correlation_id, "me", body))[4:]
+
+
+@pytest.mark.parametrize("version", range(14))
+def test_a_kept_response_differs_in_the_correlation_id_only(
+    asked: OneDispatcher, version: int
+) -> None:
+    first = asked.respond(request("topic", version=version))
+    assert len(kept(asked)) == 1
+    for correlation_id in (2, 0x7FFFFFFF):
+        again = asked.respond(request("topic", version=version, correlation_id=correlation_id))
+        assert again == first[:4] + correlation_id.to_bytes(4, "big") + first[8:]
+    assert len(kept(asked)) == 1
+
+
+def test_other_questions_have_other_responses(asked: OneDispatcher) -> None:
+    asked.services.topics.create(NewTopic("topiC", 1, 1))
+    frames = [
+        request("topic"),
+        request("topiC"),
+        request("topic", "topiC"),
+        request("topic", include_topic_authorized_operations=True),
+        request("topic", version=8),
+        request(),
+    ]
+    responses = [asked.respond(frame) for frame in frames]
+    assert len(set(responses)) == len(kept(asked)) == len(frames)
+    assert [asked.respond(frame) for frame in frames] == responses
+
+
+def test_listeners_have_responses_of_their_own(asked: OneDispatcher) -> None:
+    frame = request("topic")
+    first, other = asked.respond(frame), asked.respond(frame, "OTHER")
+    assert first != other
+    assert (asked.respond(frame), asked.respond(frame, "OTHER")) == (first, other)
+    assert len(kept(asked)) == len(kept(asked, "OTHER")) == 1
+
+
+def test_a_change_of_the_metadata_ends_them(asked: OneDispatcher) -> None:
+    asked.respond(request("topic"))
+    asked.services.topics.create(NewTopic("more", 1, 1))
+    assert not kept(asked)
+
+
+@pytest.mark.parametrize("create", [True, False])
+def test_what_does_not_exist_is_asked_for_anew(asked: OneDispatcher, create: bool) -> None:
+    asked.respond(request("topic", "missing", allow_auto_topic_creation=create))
+    assert not kept(asked)
+    assert (asked.services.topics.get("missing") is not None) == create
+
+
+def test_no_more_are_kept_than_there_is_room_for(asked: OneDispatcher) -> None:
+    for number in range(200):
+        asked.services.topics.create(NewTopic(f"topic-{number}", 1, 1))
+    for number in range(200):
+        asked.respond(request(f"topic-{number}"))
+    assert len(kept(asked)) == 128
+
+
+def test_long_questions_and_responses_are_not_kept(asked: OneDispatcher) -> None:
+    asked.services.topics.create(NewTopic("wide", 1000, 1))
+    asked.respond(request("wide"))
+    asked.respond(request(*["topic"] * 20))
+    assert not kept(asked)
