@@ -214,7 +214,8 @@ class QuorumBroker(Broker):
             ask_for=self._ask_for,
             tell_directory=self.membership.assignments.tell,
         )
-        moves = ReplicaMoves(config, cluster, self.topics, logs)
+        tell_directory = self.membership.assignments.tell
+        moves = ReplicaMoves(config, cluster, self.topics, logs, tell_directory)
         forward = forwarded(self.membership.forwarding.forward)
         self._put_together(self._stack, cluster, self.topics, logs, moves, forward)
 

@@ -43,6 +43,12 @@ class ReplicatedPartition(Partition):
         self.log, self.replica = replica.log, replica
         self._watch_flushes()
 
+    def log_moved(self, log: Log) -> None:
+        """The log lies in another data directory now: the replica goes on with it there."""
+        if self.replica is not None:
+            self.replica.use(log)
+        super().log_moved(log)
+
     def let_go(self, elsewhere: Log) -> None:
         """There is none any more; `elsewhere` refuses everything."""
         self.log, self.replica = elsewhere, None

@@ -74,12 +74,20 @@ class Leading:
 
     def _note_epoch(self, leader_epoch: int) -> None:
         """Now, before anything is appended: a follower may have later batches than this log."""
-        log = self.log
-        self.epoch_start_offset = log.log_end_offset
+        self.epoch_start_offset = self.log.log_end_offset
+        self._assign_epoch(leader_epoch)
+
+    def _assign_epoch(self, leader_epoch: int) -> None:
         try:
-            log.leader_epochs.assign(leader_epoch, log.log_end_offset)
+            self.log.leader_epochs.assign(leader_epoch, self.epoch_start_offset)
         except OSError as error:
-            raise log.storage_error(error) from error
+            raise self.log.storage_error(error) from error
+
+    def use(self, log: Log) -> None:
+        """The log lies in another directory now. Raises KafkaError(KAFKA_STORAGE_ERROR)."""
+        self.log = log
+        if log.leader_epochs.latest < self.leader_epoch:  # no batch of it has told
+            self._assign_epoch(self.leader_epoch)
 
     def _know_followers(self, view: PartitionView, is_elected: bool) -> None:
         is_new_leader = self.leader_epoch == _NO_EPOCH

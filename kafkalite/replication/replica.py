@@ -136,6 +136,13 @@ class Replica:
         if self.leader_id >= 0:
             self._surroundings.follow(self)
 
+    def use(self, log: Log) -> None:
+        """The same log lies elsewhere now. Raises KafkaError(KAFKA_STORAGE_ERROR)."""
+        log.advance_high_watermark(self.log.high_watermark)
+        self.log = log
+        if self.leading is not None:
+            self.leading.use(log)
+
     def appended(self) -> None:
         """Something was appended here as the leader."""
         if self.leading is not None:
