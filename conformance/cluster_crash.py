@@ -29,6 +29,7 @@ from conformance.harness.quorum import QuorumCluster
 TOPIC = "crash"
 PARTITIONS = 4
 PER_SECOND = 250
+SESSION_SECONDS = 3.0  # broker.session.timeout.ms of the cluster
 IN_SYNC_SECONDS = 60.0
 REST_SECONDS = 90.0
 PROPERTIES = {"min.insync.replicas": "2", "replica.lag.time.max.ms": "5000"}
@@ -174,6 +175,9 @@ def run(cluster: QuorumCluster, seconds: float, seed: int, say: Callable[[str], 
             outcome.faults.append(faults.one())
     finally:
         writer.stop()
+    # A broker that came back before its session was over still counts as in sync, and may not be.
+    time.sleep(SESSION_SECONDS + 1)
+    faults.await_in_sync()
     read(cluster.bootstrap, outcome)
     return outcome
 
