@@ -166,7 +166,7 @@ def _run(flags: argparse.Namespace) -> int:
     import gc
 
     gc.disable()  # what is imported stays; no need to look through it again and again
-    import kafkalite.broker  # noqa: F401
+    from kafkalite.broker import Broker
     from kafkalite.config import BrokerConfig
     from kafkalite.server.host import Host
 
@@ -189,23 +189,23 @@ def _run(flags: argparse.Namespace) -> int:
         )
         host = Host()
         stack.callback(host.close)
-        broker = stack.enter_context(_broker_class(config)(config, loop=host.loop))
+        broker_class = _class_in_a_cluster(config) or Broker
+        broker = stack.enter_context(broker_class(config, loop=host.loop))
         host.run(_serve, broker, flags.ready_file)
     return 0
 
 
-def _broker_class(config: BrokerConfig) -> type[Broker]:
-    """The class of the broker that is asked for. Raises ConfigError."""
-    from kafkalite.broker import Broker
+def _class_in_a_cluster(config: BrokerConfig) -> type[Broker] | None:
+    """The broker for a cluster of several processes, if that is asked for. Raises ConfigError."""
+    if not config.is_given("process.roles"):
+        return None
+    from kafkalite.config.quorum import is_broker_only
 
-    if config.is_given("process.roles"):
-        from kafkalite.config.quorum import is_broker_only
+    if not is_broker_only(config):
+        return None
+    from kafkalite.quorum_broker import QuorumBroker
 
-        if is_broker_only(config):
-            from kafkalite.quorum_broker import QuorumBroker
-
-            return QuorumBroker
-    return Broker
+    return QuorumBroker
 
 
 def _allow_many_files() -> None:

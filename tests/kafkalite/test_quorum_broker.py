@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import trio
 
+# Imported by the first request otherwise, which on a busy machine holds the loop for long.
 from conformance.harness.broker import free_ports
 from kafkalite.config import BrokerConfig
 from kafkalite.config.storage_format import format_directory
