@@ -33,6 +33,8 @@ from kafkalite.replica.fetch_sessions import FetchSessionCache
 from kafkalite.replica.partition_logs import PartitionLogs
 from kafkalite.replica.replica_moves import ReplicaMoves
 from kafkalite.replica.topics import Topics
+from kafkalite.requests.supervision import supervised, supervised_service
+from kafkalite.security.security import Security, scram_records
 from kafkalite.server.dispatch import Dispatcher
 from kafkalite.server.gates import Gates
 from kafkalite.server.listener import (
@@ -164,6 +166,7 @@ class Broker:
         share = ShareServices(config, cluster, topics, now_ms)
         groups = open_group_coordinator(config, cluster, topics, now_ms, share)
         transactions = open_transaction_coordinator(config, cluster, topics, groups, now_ms)
+        security = self._open_security(cluster)
         self.services = Services(
             config=config,
             cluster=cluster,
@@ -174,15 +177,46 @@ class Broker:
             share=share,
             fetch_sessions=self._fetch_sessions,
             replica_moves=replica_moves,
+            security=security,
             now_ms=now_ms,
         )
-        self.background = Background(config, cluster, logs.manager, now_ms)
-        gates = Gates(count=None if self.metrics is None else self.metrics.requests.count)
+        self.background = Background(config, cluster, topics, logs.manager, now_ms)
         loop = self._loop
         if loop is None:
             loop = Loop()
             stack.callback(loop.close)
-        self._connections = Connections(Dispatcher(self.services, gates, forward), config, loop)
+        dispatcher = Dispatcher(self.services, self._gates(), forward)
+        security.when_quotas_change(lambda: dispatcher.set_gates(self._gates()))
+        self._connections = Connections(dispatcher, config, loop, self.services)
+
+    def _open_security(self, cluster: Cluster) -> Security:
+        """Raises ConfigError where a security config cannot be obeyed."""
+        config = self.config
+        security = Security(config, lambda: cluster.image)
+        cluster.subscribe(security.changed)
+        for listener in self.listeners:
+            security.listener(listener.node_id, listener.name, listener.config.security_protocol)
+        if credentials := config.string("kafkalite.scram.credentials"):
+            cluster.write(scram_records(credentials.split("\n")))
+        return security
+
+    def _gates(self) -> Gates:
+        """What is asked of requests now; a matter that there is not has no gate."""
+        security = self.services.security
+        authorize = throttle = None
+        if security.authorizer is not None:
+            from kafkalite.server.authorize_gate import authorize_gate
+
+            authorize = authorize_gate(security.authorizer)
+        if security.has_quotas:
+            from kafkalite.server.quota_gate import quota_gate
+
+            throttle = quota_gate(security.quotas)
+        return Gates(
+            authorize=authorize,
+            count=None if self.metrics is None else self.metrics.requests.count,
+            throttle=throttle,
+        )
 
     def _open_metrics(self, stack: ExitStack) -> None:
         port = self.config["kafkalite.metrics.port"]
@@ -230,14 +264,22 @@ class Broker:
         try:
             async with trio.open_nursery() as nursery:
                 self.background.start(nursery)
-                nursery.start_soon(services.replica_moves.run)
-                await nursery.start(services.group_coordinator.run)
-                await nursery.start(services.transaction_coordinator.run)
-                nursery.start_soon(services.share.run)
+                nursery.start_soon(supervised, "replica moves", services.replica_moves.run)
+                for name, run in (
+                    ("group coordinator", services.group_coordinator.run),
+                    ("transaction coordinator", services.transaction_coordinator.run),
+                ):
+                    await nursery.start(supervised_service, name, run)
+                services.security.run_keys(
+                    lambda keys: nursery.start_soon(supervised, "public keys", keys.run)
+                )
+                if services.security.has_tokens:
+                    nursery.start_soon(supervised, "delegation tokens", self._expire_tokens)
+                nursery.start_soon(supervised, "share groups", services.share.run)
                 nursery.start_soon(self._connections.serve)
                 nursery.start_soon(self._connections.close_idle)
                 if self.metrics is not None:
-                    nursery.start_soon(self.metrics.serve)
+                    nursery.start_soon(supervised, "metrics", self.metrics.serve)
                 accepting = trio.CancelScope()
                 await nursery.start(self._accept, accepting)
                 task_status.started()
@@ -249,6 +291,14 @@ class Broker:
         finally:
             self._connections.close()
             self.stopped.set()
+
+    async def _expire_tokens(self) -> None:
+        """Remove delegation tokens that have ended, for ever."""
+        services = self.services
+        while True:
+            pause_ms = self.config.integer("delegation.token.expiry.check.interval.ms")
+            await trio.sleep(pause_ms / 1000)
+            services.cluster.write(services.security.tokens.expired(self.now_ms()))
 
     async def _accept(
         self,

@@ -46,6 +46,21 @@ _MAX_VALUE_BYTES: Final = 32767
 _ELR_FEATURE: Final = "eligible.leader.replicas.version"
 # Dynamic in Kafka, but a node here listens where it began to.
 _AT_START_ONLY: Final = ("listeners", "listener.security.protocol.map")
+# The reconfigurable configs of TLS (SslConfigs.RECONFIGURABLE_CONFIGS).
+_BY_LISTENER_ONLY: Final = frozenset(
+    {
+        "ssl.keystore.type",
+        "ssl.keystore.location",
+        "ssl.keystore.password",
+        "ssl.key.password",
+        "ssl.truststore.type",
+        "ssl.truststore.location",
+        "ssl.truststore.password",
+        "ssl.keystore.certificate.chain",
+        "ssl.keystore.key",
+        "ssl.truststore.certificates",
+    }
+)
 _CORDONED: Final = "cordoned.log.dirs"
 _MIN_IN_SYNC: Final = "min.insync.replicas"
 
@@ -204,12 +219,7 @@ class ConfigChanges:
                 "Cannot update these configs at default cluster level, broker id must be "
                 f"specified: {_listed(single)}"
             )
-        by_listener = [
-            key
-            for key in changed
-            if _definition(key).dynamic == "per-broker"
-            and key.startswith(("ssl.", "sasl.", "principal.builder"))
-        ]
+        by_listener = [key for key in changed if key in _BY_LISTENER_ONLY]
         if by_listener:
             raise _invalid(
                 "These security configs can be dynamically updated only per-listener using the "

@@ -217,9 +217,6 @@ class BrokerConfig:
         listeners = {listener.name for listener in self.listeners()}
         if not listeners:
             raise ConfigError("listeners: there is no listener for clients")
-        for listener in self.listeners():
-            if listener.security_protocol != "PLAINTEXT":
-                raise ConfigError(f"listeners: {listener} needs TLS or SASL, not there yet")
         for advertised in self._advertised():
             if advertised.name not in listeners:
                 raise ConfigError(

@@ -13,7 +13,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from kafkalite.config.definition import BROKER_CONFIGS, ConfigDef, ConfigError, Support
+from kafkalite.config.definition import (
+    AUTHORIZER_CONFIGS,
+    BROKER_CONFIGS,
+    ConfigDef,
+    ConfigError,
+    Support,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -35,6 +41,9 @@ _NOT_CONFIGS: Final = frozenset(
         "KAFKA_VERSION",
     }
 )
+
+# The system property of Java that names a JAAS file.
+_JAAS_FILE: Final = re.compile(r'-Djava\.security\.auth\.login\.config==?(?:"([^"]+)"|(\S+))')
 
 # The lowest layer, as the server.properties and the image of Kafka itself come with one. The delays
 # are zero because a test should not wait seconds for an assignment.
@@ -99,6 +108,8 @@ def read_environment(environment: Mapping[str, str]) -> dict[str, str]:
     for variable, value in environment.items():
         if variable.startswith("KAFKA_") and variable not in _NOT_CONFIGS:
             configs[_config_name(variable)] = value
+    if jaas := _JAAS_FILE.search(environment.get("KAFKA_OPTS", "")):
+        configs.setdefault("kafkalite.jaas.file", jaas[1] or jaas[2])
     if cluster_id := environment.get("CLUSTER_ID"):
         configs.setdefault("kafkalite.cluster.id", cluster_id)
     advertised = configs.get("advertised.listeners")
@@ -147,7 +158,7 @@ def find(name: str) -> ConfigDef | None:
         while rest and rest not in BROKER_CONFIGS:
             rest = rest.partition(".")[2]  # the SASL mechanism in between
         name = rest
-    return BROKER_CONFIGS.get(name)
+    return BROKER_CONFIGS.get(name) or AUTHORIZER_CONFIGS.get(name)
 
 
 def check(properties: Mapping[str, str], *, strict_names: bool = False) -> None:

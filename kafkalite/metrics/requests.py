@@ -23,7 +23,7 @@ from kafkalite.requests.context import CloseConnection, RequestContext
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.codec import response_class
 from kafkalite.wire.errors import ErrorCode
-from kafkalite.wire.rows import SharedResponse
+from kafkalite.wire.rows import row_of
 from kafkalite.wire.schema import Shape, fields_of
 
 if TYPE_CHECKING:
@@ -216,7 +216,7 @@ def _row_errors_of(key: ApiKey) -> Callable[[Topics, Any, Any, Errors], None]:
 
     def count(topics: Topics, request: Any, response: Any, errors: Errors) -> None:
         if response is not None:
-            count_errors(response.row if type(response) is SharedResponse else response, errors)
+            count_errors(row_of(response), errors)
 
     return count
 

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from kafkalite.requests.principal import ANONYMOUS, Principal
+
 if TYPE_CHECKING:
     from kafkalite.requests.purgatory import WakeReason, Watchers
     from kafkalite.wire.api_keys import ApiKey
@@ -15,13 +17,17 @@ if TYPE_CHECKING:
 class CloseConnection(Exception):
     """Raised by a handler whose only answer is to hang up; its text says why.
 
-    `last_words` are sent before. With `reset` the client sees a connection reset (RST).
+    `last_words` are sent before. With `reset` the client sees a connection reset (RST). It is logged
+    unless `is_told`: somebody has logged it already.
     """
 
-    def __init__(self, reason: str, last_words: bytes = b"", *, reset: bool = False) -> None:
+    def __init__(
+        self, reason: str, last_words: bytes = b"", *, reset: bool = False, is_told: bool = False
+    ) -> None:
         super().__init__(reason)
         self.last_words = last_words
         self.reset = reset
+        self.is_told = is_told
 
 
 class ClientConnection(Protocol):
@@ -71,7 +77,8 @@ class RequestContext:
     Dispatch sets what differs between requests: API key and version, client id, `received_at`.
 
     `node_id` is the node whose listener received the request. `client_id` is never None (Kafka
-    treats a null client id as ""). `received_at` is in seconds of trio's clock.
+    treats a null client id as ""). `received_at` is in seconds of trio's clock. `may_read` says of a
+    topic whether the client may fetch from it, None if it may fetch from all.
     """
 
     node_id: int
@@ -82,3 +89,7 @@ class RequestContext:
     listener_name: str
     received_at: float
     connection: ClientConnection
+    security_protocol: str = "PLAINTEXT"
+    principal: Principal = ANONYMOUS
+    request_bytes: int = 0
+    may_read: Callable[[str], bool] | None = None
