@@ -20,7 +20,7 @@ from kafkalite.broker import SECURITY_PROTOCOLS, Broker, wall_clock_ms
 from kafkalite.cluster.features import SUPPORTED_FEATURES
 from kafkalite.cluster.observed_cluster import ObservedCluster
 from kafkalite.cluster.topic_creation import NewTopic
-from kafkalite.config import BrokerConfig
+from kafkalite.config import BrokerConfig, ConfigError
 from kafkalite.config.quorum import quorum_config
 from kafkalite.log.files import FILES
 from kafkalite.log.meta_properties import read_meta_properties
@@ -36,6 +36,7 @@ from kafkalite.replication.replicas import Replicas
 from kafkalite.server.forwarded import forwarded
 from kafkalite.server.listener import StartError, open_listeners
 from kafkalite.server.loop import Loop
+from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.messages.broker_registration import Listener as RegisteredListener
 from kafkalite.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig
 
@@ -59,6 +60,8 @@ class QuorumBroker(Broker):
     ) -> None:
         super().__init__(config, now_ms=now_ms, loop=loop)
         self._served = trio.Event()
+        # Why it is not let in, or cannot serve.
+        self._refusals: list[str] = []
 
     def _open(self, stack: ExitStack) -> None:
         """Open what needs no other process: directories, listeners, an empty image."""
@@ -132,15 +135,14 @@ class QuorumBroker(Broker):
 
         Raises StartError: the controllers do not let this broker in, or it was stopped before.
         """
-        refused: list[str] = []
-        membership = self.membership
+        membership, refused = self.membership, self._refusals
         try:
             async with trio.open_nursery() as nursery:
                 await nursery.start(membership.run)
                 if membership.refusal is not None:
                     refused.append(membership.refusal)
                 else:
-                    nursery.start_soon(self._live, refused, nursery.cancel_scope)
+                    nursery.start_soon(self._live, nursery.cancel_scope)
                     await self._unless_ended(membership.lifecycle.caught_up)
                     await self._serve_registered(nursery, task_status)
                 nursery.cancel_scope.cancel()
@@ -149,11 +151,11 @@ class QuorumBroker(Broker):
         if not self._served.is_set():
             raise StartError(refused[0] if refused else "stopped before the controllers let it in")
 
-    async def _live(self, refused: list[str], scope: trio.CancelScope) -> None:
+    async def _live(self, scope: trio.CancelScope) -> None:
         try:
             await self.membership.lifecycle.run()
         except RegistrationRefused as error:
-            refused.append(str(error))
+            self._refusals.append(str(error))
             scope.cancel()
 
     async def _unless_ended(self, event: trio.Event) -> None:
@@ -172,7 +174,11 @@ class QuorumBroker(Broker):
     ) -> None:
         if self.membership.lifecycle.may_go.is_set():
             return
-        self._open_partitions()
+        try:
+            self._open_partitions()
+        except (ConfigError, KafkaError, OSError) as error:
+            self._refusals.append(str(error))
+            return
         self.membership.producer_ids.prefetch()
         await nursery.start(self.replicas.run)
         await nursery.start(self._serve_clients)

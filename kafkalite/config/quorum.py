@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kafkalite.config.definition import ConfigError
+from kafkalite.config.listeners import parse_protocol_map
 from kafkalite.peers.link import Address
 
 if TYPE_CHECKING:
@@ -68,7 +69,30 @@ def quorum_config(config: BrokerConfig) -> QuorumConfig:
             "controller.quorum.bootstrap.servers: process.roles=broker needs it (or "
             "controller.quorum.voters), and it is not set"
         )
-    return QuorumConfig(controllers, _inter_broker_listener(config))
+    if config["kafkalite.scram.credentials"] is not None:
+        raise ConfigError(
+            "kafkalite.scram.credentials: with process.roles=broker the controllers keep them; "
+            "kafka-configs --alter --add-config creates them"
+        )
+    listener = _inter_broker_listener(config)
+    _check_plaintext(config, listener)
+    return QuorumConfig(controllers, listener)
+
+
+def _check_plaintext(config: BrokerConfig, inter_broker_listener: str) -> None:
+    """Brokers and controllers are reached without TLS and SASL. Raises ConfigError."""
+    protocols = parse_protocol_map(config.string("listener.security.protocol.map") or "")
+    controller_listener = config.items("controller.listener.names")[0].upper()
+    for name, listener in (
+        ("inter.broker.listener.name", inter_broker_listener),
+        ("controller.listener.names", controller_listener),
+    ):
+        protocol = protocols.get(listener, "PLAINTEXT")
+        if protocol != "PLAINTEXT":
+            raise ConfigError(
+                f"{name}: {listener} is {protocol}, and this broker reaches brokers and "
+                "controllers by PLAINTEXT only"
+            )
 
 
 def _controllers(config: BrokerConfig) -> list[Address]:

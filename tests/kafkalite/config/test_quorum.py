@@ -46,6 +46,11 @@ def test_what_is_missing_is_named(name: str) -> None:
         ({"inter.broker.listener.name": "OTHER"}, "OTHER is not one of listeners"),
         ({"security.inter.broker.protocol": "SSL"}, "no listener speaks SSL"),
         ({"kafkalite.nodes": "2"}, "one node"),
+        ({"kafkalite.scram.credentials": "a:b"}, "the controllers keep them"),
+        (
+            {"listener.security.protocol.map": "CONTROLLER:SSL,PLAINTEXT:PLAINTEXT"},
+            "CONTROLLER is SSL",
+        ),
     ],
 )
 def test_what_is_wrong_is_said(changed: dict[str, str], sentence: str) -> None:
