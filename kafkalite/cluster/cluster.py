@@ -77,7 +77,7 @@ class Cluster:
         directory_ids: Sequence[UUID],
         place_log: Callable[[str, int], UUID] | None = None,
     ) -> None:
-        """An empty image. `place_log` chooses the data directory of a new partition's log."""
+        """An empty image. `place_log` says in which data directory a new partition's log will lie."""
         self.cluster_id = cluster_id
         self.directory_ids = list(directory_ids)
         self.place_log = place_log or self._first_directory
@@ -119,7 +119,7 @@ class Cluster:
         self._subscribers.append(subscriber)
 
     def apply(self, records: Sequence[object], offset: int) -> None:
-        """Take in records that stay, then tell subscribers. `offset` is that of the last record."""
+        """Take in records that stay; `offset` is that of the last: image first, then subscribers."""
         self.cache.clear()
         for record in records:
             self.image.apply(record)
@@ -216,11 +216,11 @@ class Cluster:
 
     @property
     def is_snapshot_due(self) -> bool:
-        """Tells whether it is time for a snapshot of the metadata (metadata.log.max.*)."""
+        """True if it is time for a snapshot of the metadata (metadata.log.max.*)."""
         return False
 
     def begin_snapshot(self) -> Callable[[], object]:
-        """A function that writes a snapshot of the image as it is now. Only where one is due."""
+        """What writes a snapshot of the image as it is now. Only where one is due."""
         raise NotImplementedError
 
     def complete_snapshot(self) -> None:
