@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from contextlib import ExitStack
+from importlib import import_module
 from pathlib import Path
 
 import trio
@@ -25,6 +26,7 @@ from kafkalite.config.quorum import quorum_config
 from kafkalite.log.files import FILES
 from kafkalite.log.meta_properties import read_meta_properties
 from kafkalite.peers.link import Address
+from kafkalite.peers.warm_up import make_codecs
 from kafkalite.quorum.membership import Membership, MembershipConfig
 from kafkalite.quorum.observer import Committed
 from kafkalite.quorum.registration import Registration, RegistrationRefused
@@ -68,6 +70,7 @@ class QuorumBroker(Broker):
         config = self.config
         self._quorum = quorum_config(config)
         self._check_formatted()
+        make_codecs()
         self._logs = logs = PartitionLogs(config, self.now_ms)
         stack.callback(logs.close)
         self.listeners = open_listeners(config)
@@ -202,6 +205,9 @@ class QuorumBroker(Broker):
 
     def _open_partitions(self) -> None:
         """The metadata are as of now: open what they say is here."""
+        # Else the first Fetch of a follower imports it, which holds the loop.
+        import_module("kafkalite.replica.follower_reader")
+
         config, cluster, logs = self.config, self.cluster, self._logs
         logs.set_strays_aside(cluster.image, config.node_id)
         self.replicas = Replicas(

@@ -30,7 +30,7 @@ Mutant = Callable[[pytest.MonkeyPatch], None]
 def test_nothing_acknowledged_is_lost(tmp_path: Path, seed: int) -> None:
     done = Simulation(tmp_path, seed, STEPS_PER_SEED).run()
     assert len(done.acknowledged) > 100
-    assert done.fault_count > 10
+    assert done.fault_count >= 5
 
 
 def high_watermark_moves_at_once(patch: pytest.MonkeyPatch) -> None:
