@@ -207,6 +207,7 @@ ROOT_MODULES = {
     "clock",
     "faults",
     "pytest_plugin",
+    "quorum_broker",
     "services",
     "supervision",
     "testing",
