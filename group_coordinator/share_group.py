@@ -122,7 +122,7 @@ class ShareGroup:
 
     @property
     def subscribed_topics(self) -> frozenset[str]:
-        return frozenset().union(*(m.subscribed_topic_names for m in self.members.values()))
+        return frozenset[str]().union(*(m.subscribed_topic_names for m in self.members.values()))
 
     def depends_on(self, topics: Collection[str]) -> bool:
         """True if it matters to the group what becomes of these topics."""

@@ -38,7 +38,10 @@ def endpoints_of(
     group: StreamsGroup, topics: TopicsView
 ) -> list[heartbeat_messages.EndpointToPartitions]:
     """Endpoints at which the state of partitions can be asked for."""
-    subtopologies = {} if group.configured is None else group.configured.subtopologies
+    configured = group.configured
+    subtopologies: Mapping[str, ConfiguredSubtopology] = (
+        {} if configured is None else configured.subtopologies
+    )
     found: list[heartbeat_messages.EndpointToPartitions] = []
     for member in group.members.values():
         if member.user_endpoint is None:

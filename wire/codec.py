@@ -186,7 +186,8 @@ class ApiCodec:
             slowly = self._parse_slowly = self._compile(in_memoryview=True, mode=Mode.SLOW)
         try:
             client_id, position = self._odd_header(view)
-            body = yield from slowly(view, position, len(view))
+            steps: Generator[None, None, Any] = slowly(view, position, len(view))
+            body: Any = yield from steps
         except PARSE_ODDITIES:
             pass
         except TooManyElements:
@@ -203,7 +204,7 @@ class ApiCodec:
             raise Odd
         client_id = str(view[10:position], "utf-8", "replace") if size >= 0 else None
         if self.flexible:
-            count = view[position]
+            count = int(view[position])
             position = skip_tags(view, count, position + 1, len(view))
         return client_id, position
 

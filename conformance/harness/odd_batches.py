@@ -64,7 +64,8 @@ def record(
 
 def three(**second: Any) -> bytes:
     """Three records, of which the second is odd."""
-    return record(0) + record(**{"offset_delta": 1, **second}) + record(2)
+    odd: dict[str, Any] = {"offset_delta": 1, **second}
+    return record(0) + record(**odd) + record(2)
 
 
 def pack(

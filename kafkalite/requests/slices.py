@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Generator, Iterable
 from time import monotonic
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 from kafkalite.requests.context import RequestContext
 
@@ -52,13 +52,16 @@ def release(values: Iterable[Any], *, inner: bool = False) -> Steps[None]:
     `inner`: the lists in tuples in those lists, as well.
     """
     for value in values:
-        while isinstance(value, list) and value:
-            some: list[Any] = value[-_RELEASED_AT_ONCE:]
-            del value[-_RELEASED_AT_ONCE:]
+        if not isinstance(value, list):
+            continue
+        items = cast("list[object]", value)
+        while items:
+            some = items[-_RELEASED_AT_ONCE:]
+            del items[-_RELEASED_AT_ONCE:]
             yield
             for each in some if inner else ():
                 if isinstance(each, tuple):
-                    yield from release(each, inner=True)
+                    yield from release(cast("tuple[object, ...]", each), inner=True)
 
 
 class _WithoutFullCollections:

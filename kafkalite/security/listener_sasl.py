@@ -7,6 +7,7 @@ Source: Kafka's SaslChannelBuilder, ChannelBuilders and JaasContext.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from typing import Final
 
 from kafkalite.config import ConfigError
@@ -156,7 +157,7 @@ def _oauthbearer(
                 "listener.name.<listener>.oauthbearer.sasl.server.callback.handler.class="
                 f"{_SIGNED[0]}"
             )
-        options = {} if jaas is None else jaas.options
+        options: Mapping[str, str] = {} if jaas is None else jaas.options
         try:
             unsecured = UnsecuredTokens(UnsecuredTokenRules.of(options))
         except ValueError as error:
@@ -194,9 +195,5 @@ def _oauthbearer(
 
 
 def _need_pyjwt() -> None:
-    try:
-        import jwt  # noqa: F401
-    except ImportError:
-        raise ConfigError(
-            "signed OAUTHBEARER tokens need pip install kafkalite[security]"
-        ) from None
+    if find_spec("jwt") is None:
+        raise ConfigError("signed OAUTHBEARER tokens need pip install kafkalite[security]")

@@ -6,6 +6,7 @@ Source: Kafka's DefaultSslEngineFactory and SslFactory (KIP-226, KIP-651).
 from __future__ import annotations
 
 import ssl
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
@@ -145,7 +146,5 @@ def _need_cryptography_for(kind: str, name: str) -> None:
 
 
 def _need_cryptography(name: str) -> None:
-    try:
-        import cryptography  # noqa: F401
-    except ImportError:
-        raise ConfigError(f"config {name} needs pip install kafkalite[security]") from None
+    if find_spec("cryptography") is None:
+        raise ConfigError(f"config {name} needs pip install kafkalite[security]")

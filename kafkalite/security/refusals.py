@@ -184,7 +184,7 @@ def refuse(
     """The response that says this of everything asked; None where no response is expected."""
     if api_key is ApiKey.PRODUCE and request.acks == 0:
         return None
-    response = response_class(api_key)()
+    response: Any = response_class(api_key)()
     fields = _fields(type(response))
     top = fields.get("error_code")
     has_top = top is not None and top.is_in(version)

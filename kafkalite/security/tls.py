@@ -10,7 +10,7 @@ import ssl
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from kafkalite.security.key_stores import KeyMaterial, StoreError
 
@@ -80,7 +80,7 @@ def _set_ciphers(context: ssl.SSLContext, suites: Sequence[str]) -> None:
     older = [openssl_name(suite) for suite in suites if suite not in _TLS_1_3_SUITES]
     if not modern:
         context.maximum_version = min(context.maximum_version, ssl.TLSVersion.TLSv1_2)
-    elif set(modern) != _TLS_1_3_SUITES:
+    elif frozenset(modern) != _TLS_1_3_SUITES:
         raise TlsConfigError(
             "ssl.cipher.suites: Python cannot choose among the suites of TLS 1.3; name all of "
             + ", ".join(sorted(_TLS_1_3_SUITES))
@@ -181,12 +181,12 @@ def distinguished_name(certificate: bytes) -> str:
 def _attribute(attribute: object) -> str:
     from cryptography import x509
 
-    assert isinstance(attribute, x509.NameAttribute)
-    number = attribute.oid.dotted_string
-    value = attribute.value
+    known: Any = attribute
+    number: str = known.oid.dotted_string
+    value: str | bytes = known.value
     keyword = _KEYWORDS.get(number)
     if keyword is None or isinstance(value, bytes):
-        encoded = x509.Name([attribute]).public_bytes()
+        encoded = x509.Name([known]).public_bytes()
         return f"{keyword or number}=#{_value_der(encoded).hex()}"
     return f"{keyword}={_escaped(value)}"
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import CoroutineType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import trio
 
@@ -131,9 +131,9 @@ class Dispatcher:
         except Malformed:
             raise await trio.to_thread.run_sync(route.codec.explain, bytes(frame)) from None
         context.client_id = client_id or ""
-        response = route.handle(self._services, context, request)
+        response: Any = route.handle(self._services, context, request)
         if type(response) is CoroutineType:
-            response = await response
+            response = await cast("ResponseCoroutine", response)
         if response is None:
             return []
         row = row_of(response)

@@ -32,8 +32,9 @@ def metadata(asked: Asked) -> Verdict:
     rest = request
     if not is_all:
         kept: list[Any] = []
-        by_id = any(topic.topic_id != _NO_ID for topic in request.topics)
-        for topic in request.topics:
+        topics: list[Any] = request.topics or []
+        by_id = any(topic.topic_id != _NO_ID for topic in topics)
+        for topic in topics:
             refusal = _refused_topic(asked, topic, by_id)
             if refusal is None:
                 kept.append(topic)

@@ -21,7 +21,7 @@ def heartbeat(asked: Asked) -> Verdict:
     request = asked.request
     if not asked.access.may(Operation.READ, ResourceType.GROUP, request.group_id):
         return refused_whole(asked, ErrorCode.GROUP_AUTHORIZATION_FAILED)
-    names = set() if request.topology is None else set(topic_names(request.topology))
+    names = set[str]() if request.topology is None else set(topic_names(request.topology))
     if len(asked.access.allowed(Operation.DESCRIBE, ResourceType.TOPIC, names)) < len(names):
         return refused_whole(asked, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     return handled(asked)

@@ -63,9 +63,11 @@ def delete_topics(asked: Asked) -> Verdict:
     assert mirror is not None
     kept: list[Any] = []
     denied: list[Any] = []
-    for topic in getattr(asked.request, mirror.asked):
-        by_id = not isinstance(topic, str) and topic.name is None
-        name = topic if isinstance(topic, str) else topic.name
+    asked_topics: list[Any] = getattr(asked.request, mirror.asked)
+    for topic in asked_topics:
+        is_name = isinstance(topic, str)
+        name: str | None = topic if is_name else topic.name
+        by_id = name is None
         if by_id:
             name = asked.topics.name_of(topic.topic_id)
         # What exists nowhere is named as such to those who could see it.

@@ -70,10 +70,9 @@ TRANSITIONS: Final[dict[State, frozenset[State]]] = {
 class OAuthBearerServer:
     """One OAUTHBEARER conversation."""
 
-    mechanism: Final = OAUTHBEARER
-    token_authenticated: Final = False
-
     def __init__(self, validate: TokenValidator) -> None:
+        self.mechanism = OAUTHBEARER
+        self.token_authenticated = False
         self._validate = validate
         self._state = State.TOKEN
         self._refusal = ""

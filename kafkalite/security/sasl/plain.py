@@ -37,10 +37,9 @@ def passwords_of(options: Mapping[str, str]) -> PasswordCheck:
 class PlainServer:
     """One PLAIN conversation: a single message decides."""
 
-    mechanism: Final = PLAIN
-    token_authenticated: Final = False
-
     def __init__(self, is_password: PasswordCheck) -> None:
+        self.mechanism = PLAIN
+        self.token_authenticated = False
         self.credential_expiry_ms: int | None = None
         self._is_password = is_password
         self.user = ""
