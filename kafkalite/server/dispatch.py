@@ -89,6 +89,7 @@ class Dispatcher:
         context = connection.context
         context.api_key = route.api.key
         context.api_version = version
+        context.correlation_id = correlation_id
         context.received_at = connection.last_active
         context.request_bytes = len(frame)
         try:

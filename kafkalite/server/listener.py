@@ -9,9 +9,10 @@ from __future__ import annotations
 import errno
 import logging
 import resource
+import select
 import socket
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
@@ -84,6 +85,15 @@ class Listener:
         return replace(self, socket=bind(self.config.host, port))
 
     @property
+    def is_open(self) -> bool:
+        """Whether it listens."""
+        return self.socket.fileno() >= 0
+
+    def handed_on(self) -> Listener:
+        """One of the same port that goes on when this one is closed."""
+        return replace(self, socket=self.socket.dup())
+
+    @property
     def port(self) -> int:
         """The port it listens on, while it does."""
         port: int = self.socket.getsockname()[1]
@@ -96,6 +106,8 @@ def open_listeners(config: BrokerConfig) -> list[Listener]:
     Where port 0 is asked for, the nodes get ports in a row: a broker that is started again with the
     first of them as its port has the same ones, and clients find all its nodes again.
     """
+    if not hasattr(select, "epoll"):
+        raise StartError("kafkalite needs Linux: this system has no epoll")
     bound: list[tuple[int, ListenerConfig, socket.socket]] = []
     try:
         for position in range(len(config.listeners())):
@@ -245,6 +257,9 @@ class Connections:
 
     def __len__(self) -> int:
         return len(self._open)
+
+    def __iter__(self) -> Iterator[Connection]:
+        return iter(tuple(self._open))
 
     async def serve(self) -> None:
         """Serve the connections for ever."""
@@ -413,6 +428,11 @@ class Connections:
         for connection in tuple(self._open):
             if connection.listener.node_id == node_id:
                 connection.abort()
+
+    def cut_all(self) -> None:
+        """Close all connections without another word."""
+        for connection in tuple(self._open):
+            connection.abort()
 
     async def close_idle(self) -> None:
         """Close for ever what was silent for connections.max.idle.ms."""
