@@ -204,7 +204,7 @@ class ApiCodec:
             raise Odd
         client_id = str(view[10:position], "utf-8", "replace") if size >= 0 else None
         if self.flexible:
-            count = view[position]
+            count = int.from_bytes(view[position : position + 1], "big")
             position = skip_tags(view, count, position + 1, len(view))
         return client_id, position
 
