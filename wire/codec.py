@@ -187,7 +187,7 @@ class ApiCodec:
         try:
             client_id, position = self._odd_header(view)
             steps: Generator[None, None, Any] = slowly(view, position, len(view))
-            body: Any = yield from steps
+            body = yield from steps
         except PARSE_ODDITIES:
             pass
         except TooManyElements:
@@ -196,7 +196,7 @@ class ApiCodec:
             return client_id, body
         raise Malformed(f"{request_class(self.api_key).__name__} is malformed")
 
-    def _odd_header(self, view: memoryview) -> tuple[str | None, int]:
+    def _odd_header(self, view: InMemory) -> tuple[str | None, int]:
         """Client id, malformed text or not, and the position after the header with its tags."""
         size = _unpack_header(view)[3]
         position = 10 + max(size, 0)
@@ -204,7 +204,7 @@ class ApiCodec:
             raise Odd
         client_id = str(view[10:position], "utf-8", "replace") if size >= 0 else None
         if self.flexible:
-            count = int(view[position])
+            count = int.from_bytes(view[position : position + 1], "big")
             position = skip_tags(view, count, position + 1, len(view))
         return client_id, position
 
@@ -212,7 +212,7 @@ class ApiCodec:
         """What is wrong with a malformed frame, and where. It may take its time: in a thread."""
         if len(frame) > _MOST_BYTES_TO_EXPLAIN:
             return Malformed(f"{request_class(self.api_key).__name__} is malformed")
-        from kafkalite.wire.reference_codec import parse_declared
+        from kafkalite.wire.reference import parse_declared
 
         try:
             _, position = _decode_header(frame, flexible=self.flexible)
@@ -372,7 +372,7 @@ def drained(steps: Generator[None, None, T]) -> T:
 
 def _decode_header(buffer: InMemory, *, flexible: bool) -> tuple[RequestHeader, int]:
     """The header by construct, and the position after it."""
-    from kafkalite.wire.reference_codec import parse_declared
+    from kafkalite.wire.reference import parse_declared
 
     return parse_declared(RequestHeader, 2 if flexible else 1, buffer, whole=False)
 
@@ -423,7 +423,7 @@ def decode_response(
     if len(buffer) > 4 and not (version and buffer[4]):
         correlation_id = int.from_bytes(buffer[:4], "big", signed=True)
         return correlation_id, parse_body(class_, api_version, buffer, 4 + version)
-    from kafkalite.wire.reference_codec import parse_declared
+    from kafkalite.wire.reference import parse_declared
 
     header, position = parse_declared(ResponseHeader, version, buffer, whole=False)
     return header.correlation_id, parse_body(class_, api_version, buffer, position)

@@ -1,4 +1,4 @@
-"""The types that a field can have, by Kafka's names; how they lie on the wire is said in forms.py."""
+"""The types that a field can have, by Kafka's names; how they lie on the wire: reference/values.py."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def parse_body(class_: type[T], version: int, buffer: InMemory, position: int = 
     else:
         return body
     # Here, as construct takes longer to import than all else: most runs never meet anything odd.
-    from kafkalite.wire.reference_codec import parse_declared
+    from kafkalite.wire.reference import parse_declared
 
     return parse_declared(class_, version, buffer, position)[0]
 
@@ -63,7 +63,7 @@ def build_body(value: object, version: int) -> list[Records]:
         pass
     else:
         return chunks
-    from kafkalite.wire.reference_codec import build_declared
+    from kafkalite.wire.reference import build_declared
 
     return build_declared(value, version)
 

@@ -36,7 +36,7 @@ class LargeResponse:
 
     __slots__ = ("lists", "row")
 
-    def __init__(self, row: tuple[Any, ...], lists: Sequence[Any]) -> None:
+    def __init__(self, row: tuple[Any, ...], lists: Sequence[Any] = ()) -> None:
         self.row = row
         self.lists = lists
 

@@ -18,6 +18,7 @@ from conformance.benchmarks.load import request
 from conformance.benchmarks.sampling import produce_request
 from kafkalite.metrics.requests import RequestMetrics
 from kafkalite.replica.topics import NewTopic
+from kafkalite.requests.context import RequestContext
 from kafkalite.server.dispatch import Dispatcher
 from kafkalite.server.gates import Gates
 from kafkalite.testing import broker
@@ -79,12 +80,21 @@ async def main() -> int:
     async with broker({"kafkalite.metrics.port": 0}) as b:
         b.create_topic(TOPIC, 8)
         running = b._running
-        topic = running.topics.get(TOPIC)
+        topics = running.services.topics
+        topic = topics.get(TOPIC)
         assert topic is not None
         topic.partitions[1].append(build_batch([Record(value=b"x" * 10, timestamp=1)]))
-        connection = SimpleNamespace(
-            listener=running.listeners[0], client_host="", last_active=trio.current_time()
+        context = RequestContext(
+            node_id=1,
+            api_key=ApiKey.API_VERSIONS,
+            api_version=0,
+            client_id="",
+            client_host="127.0.0.1",
+            listener_name=running.listeners[0].name,
+            received_at=0.0,
+            connection=SimpleNamespace(),
         )
+        connection = SimpleNamespace(context=context, last_active=trio.current_time())
         off, on = (
             Dispatcher(running.services),
             Dispatcher(running.services, Gates(count=RequestMetrics().count)),
@@ -99,7 +109,7 @@ async def main() -> int:
             more = best[1] - best[0]
             print(f"{name:24} off {best[0]:6.1f} us, on {best[1]:6.1f} us, more {more:4.1f} us")
         for number in range(TOPIC_COUNT):
-            running.topics.create(NewTopic(f"many-{number}", PARTITION_COUNT, 1))
+            topics.create(NewTopic(f"many-{number}", PARTITION_COUNT, 1))
         assert b.metrics_url is not None
         began, before = time.perf_counter(), time.process_time()
         size = len(await trio.to_thread.run_sync(scrape, b.metrics_url))

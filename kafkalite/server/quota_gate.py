@@ -90,9 +90,7 @@ def _setter(api: Api) -> Callable[[Any, int], Any]:
         def say_in_row(response: Any, wait_ms: int) -> Any:
             row = row_of(response)
             row = (*row[:at], wait_ms, *row[at + 1 :])
-            if type(response) is LargeResponse:
-                return LargeResponse(row, response.lists)
-            return row
+            return LargeResponse(row, response.lists) if type(response) is LargeResponse else row
 
         return say_in_row
 

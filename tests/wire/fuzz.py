@@ -33,7 +33,7 @@ from kafkalite.wire.codec import (
 )
 from kafkalite.wire.errors import ProtocolViolation
 from kafkalite.wire.message_codec import join, parse_body
-from kafkalite.wire.reference_codec import parse_declared
+from kafkalite.wire.reference import parse_declared
 from kafkalite.wire.schema import Kind, message_of
 
 MOST_SECONDS: Final = 0.05

@@ -19,7 +19,7 @@ from kafkalite.wire.codec import (
     response_class,
 )
 from kafkalite.wire.message_codec import builder_of, join, parser_of
-from kafkalite.wire.reference_codec import build_declared, parse_declared
+from kafkalite.wire.reference import build_declared, parse_declared
 from kafkalite.wire.schema import Kind, message_of
 
 

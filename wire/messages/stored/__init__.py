@@ -156,7 +156,7 @@ def decode(class_: type[T], data: bytes, *, newer: bool = False) -> T:
         elif message.kind is Kind.VERSIONED:
             position = 0
     if version > message.max_version and newer:
-        from kafkalite.wire.reference_codec import parse_declared
+        from kafkalite.wire.reference import parse_declared
 
         return parse_declared(class_, message.max_version, data, position, whole=False)[0]
     if not message.min_version <= version <= message.max_version:
