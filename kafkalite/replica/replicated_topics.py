@@ -75,7 +75,9 @@ class ReplicatedTopics(Topics):
 
     # -- what follows from a change
 
-    def _open_partition(self, topic: Topic, index: int, state: PartitionState) -> Partition:
+    def _open_partition(
+        self, topic: Topic, index: int, state: PartitionState, config: LogConfig
+    ) -> Partition:
         partition = ReplicatedPartition(topic.name, topic.topic_id, index, self._elsewhere, state)
         self._take(topic, partition, state)
         return partition
