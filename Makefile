@@ -27,8 +27,9 @@ lint: $(VENV)/.installed-test ## ruff, import-linter, mypy, pyright
 unit: $(VENV)/.installed-test ## the tests of each room, without the long ones: about a minute
 	$(BIN)/python -m pytest -q -n auto -m "not slow"
 
-slow: $(VENV)/.installed-test ## the long ones: crashes at every operation, ten thousand partitions
+slow: $(VENV)/.installed-test ## the long ones: crashes at every operation, EXAMPLES=50 of every message
 	$(BIN)/python -m pytest -q -n auto -m slow
+	KAFKALITE_EXAMPLES=$(or $(EXAMPLES),50) $(BIN)/python -m pytest -q -n auto tests/wire/test_round_trips.py tests/wire/test_kafka_python.py
 
 conformance: $(VENV)/.installed-test java-if-any ## real clients against a started kafkalite
 	$(BIN)/python -m pytest -q -n 2 --dist loadgroup --no-loadscope-reorder conformance
@@ -65,6 +66,12 @@ java-if-any: $(VENV)/.installed-test
 demo: $(VENV)/.installed-demo ## a year of flights through Spark Structured Streaming
 	@$(BIN)/python -m conformance.prepare
 	$(BIN)/python -m examples.flights
+
+client: $(VENV)/.installed-test ## write the clients of the control port from the table of verbs
+	$(BIN)/python -m kafkalite.control.make_client
+	$(BIN)/python -m kafkalite.client.make_async
+	$(BIN)/ruff check -q --fix kafkalite/client
+	$(BIN)/ruff format -q kafkalite/client
 
 docs: $(VENV)/.installed-test ## write the generated parts of the documents
 	$(BIN)/python -m docs.generate

@@ -142,6 +142,14 @@ class Background:
         while self._cleaner.clean_at_once():
             pass
 
+    async def catch_up(self) -> None:
+        """Do now what the clock says is due: producers that expired, retention, compaction."""
+        await in_slices(self._expire_producers())
+        await in_slices(self._logs.retention())
+        if self._config.boolean("log.cleaner.enable"):
+            while await self._clean_one():
+                pass
+
     async def _snapshot_metadata(self) -> None:
         """Write a snapshot of the metadata if one is due; in a thread, from what it is now."""
         if self._cluster.is_snapshot_due:

@@ -112,6 +112,10 @@ class LogDirectory:
         self.previous_broker_epoch = -1
         # What is said when it is closed: controllers know a clean shutdown by it (KIP-966).
         self.broker_epoch = -1
+        # What was written to the checkpoints last.
+        self._checkpointed: dict[str, dict[TopicPartition, int]] = {}
+        # What passes, a full disk, say: said once for all logs here.
+        self._trouble = SaidOnce(str(path), _logger, logging.WARNING)
         self.was_clean_shutdown = self._take_clean_shutdown()
         self._recovery_points = self._read_checkpoint(RECOVERY_POINT_CHECKPOINT)
         self._log_start_offsets = self._read_checkpoint(LOG_START_OFFSET_CHECKPOINT)
@@ -434,6 +438,12 @@ class LogDirectory:
                 self._checkpoint_and_mark(is_clean)
         finally:
             _unlock(self.path, self._lock_descriptor)
+
+    def abandon(self) -> None:
+        """Let go of all files as they are, as a process does that is killed; unlock."""
+        for _, log in self.all_logs:
+            log.close_files()
+        _unlock(self.path, self._lock_descriptor)
 
     def _close_logs(self) -> bool:
         """Close them; whether all went well."""

@@ -13,7 +13,7 @@ from struct import Struct, pack
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
-from kafkalite.wire.compile_parse import FEW, FORMATS, PLAIN_LENGTHS
+from kafkalite.wire.compile_parse import FEW, FORMATS, PLAIN_LENGTHS, STEP
 from kafkalite.wire.fields import (
     MAX_STRING_BYTES,
     FieldType,
@@ -29,7 +29,7 @@ BUILD_ODDITIES: Final = (Odd, AttributeError, TypeError, ValueError, struct.erro
 
 BYTES: Final = [bytes([value]) for value in range(128)]  # quicker than to pack one
 
-Builder: TypeAlias = Callable[[Any, list[bytes], list[Records]], None]
+Builder: TypeAlias = Callable[[Any, list[bytes], list[Records]], Any]
 
 
 def string_length(length: int) -> bytes:
@@ -41,9 +41,12 @@ def string_length(length: int) -> bytes:
 class BuilderWriter:
     """Writes the source of one builder, and collects the names it uses."""
 
-    def __init__(self, version: int, *, flexible: bool) -> None:
+    def __init__(self, version: int, *, flexible: bool, in_slices: bool = False) -> None:
+        """`in_slices`: the builder is a generator that yields now and then."""
         self.version = version
         self.flexible = flexible
+        self.in_slices = in_slices
+        self.in_function = False
         self.lines: list[str] = []
         self.functions: list[str] = []
         self.indent = 1
@@ -130,6 +133,8 @@ class BuilderWriter:
             "    add = parts.append",
             f"    {self.instance(class_, 0)} = value",
         ]
+        if self.in_slices:
+            head += ["    count = 0", "    if count:", "        yield"]  # always a generator
         return "\n".join([*self.functions, *head, *self.lines, ""])
 
     def compile(self, class_: type[Any]) -> Builder:
@@ -269,6 +274,10 @@ class BuilderWriter:
         else:
             self.write(f"for {self.instance(element, depth + 1)} in {items}:")
             self.indent += 1
+            if self.in_slices and not self.in_function:
+                self.write("count += 1")
+                self.write(f"if not count & {STEP}:")
+                self.write("    yield")
             self.usual_struct(element, depth + 1)
             self.struct(element, depth + 1)
         self.end_run()
@@ -285,6 +294,7 @@ class BuilderWriter:
         name = f"tags_of_{class_.__name__}"
         lines, indent = self.lines, self.indent
         self.lines, self.indent = [f"def {name}({parameters}):"], 1
+        self.in_function = True
         for line in begin:
             self.write(line)
         self.write("tags = []")
@@ -298,6 +308,7 @@ class BuilderWriter:
         self.write('put(b"".join(tags))')
         self.functions.append("\n".join(self.lines))
         self.lines, self.indent = lines, indent
+        self.in_function = False
         return name
 
 
@@ -317,6 +328,8 @@ def differs(field: Field, value: str) -> str:
     return f"{value} != {default!r}"
 
 
-def compile_builder(class_: type[Any], version: int, *, flexible: bool) -> Builder:
+def compile_builder(
+    class_: type[Any], version: int, *, flexible: bool, in_slices: bool = False
+) -> Builder:
     """A function that appends to (parts of the last chunk, chunks before it)."""
-    return BuilderWriter(version, flexible=flexible).compile(class_)
+    return BuilderWriter(version, flexible=flexible, in_slices=in_slices).compile(class_)

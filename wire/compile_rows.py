@@ -20,7 +20,7 @@ from typing import Any, cast
 from uuid import UUID
 
 from kafkalite.wire.compile_build import Builder, BuilderWriter
-from kafkalite.wire.compile_parse import FORMATS, Parser, ParserWriter
+from kafkalite.wire.compile_parse import FORMATS, Mode, Parser, ParserWriter
 from kafkalite.wire.fields import NO_UUID, FieldType
 from kafkalite.wire.parse_support import skip_tags
 from kafkalite.wire.rows import default_row, default_value
@@ -39,9 +39,9 @@ class RowParserWriter(ParserWriter):
     """Writes a parser whose structs are tuples of local variables."""
 
     def __init__(
-        self, version: int, *, flexible: bool, in_memoryview: bool, counted: bool = False
+        self, version: int, *, flexible: bool, in_memoryview: bool, mode: Mode = Mode.FAST
     ) -> None:
-        super().__init__(version, flexible=flexible, in_memoryview=in_memoryview, counted=counted)
+        super().__init__(version, flexible=flexible, in_memoryview=in_memoryview, mode=mode)
         self.names["NO_UUID"] = NO_UUID
         self.names["skip_tags"] = skip_tags
 
@@ -174,15 +174,15 @@ def compile_row_parser(
     flexible: bool,
     in_memoryview: bool,
     whole: bool = True,
-    counted: bool = False,
+    mode: Mode = Mode.FAST,
 ) -> Parser:
     """A function from (buffer, position, end of buffer) to a row, otherwise like `compile_parser`."""
-    writer = RowParserWriter(
-        version, flexible=flexible, in_memoryview=in_memoryview, counted=counted
-    )
+    writer = RowParserWriter(version, flexible=flexible, in_memoryview=in_memoryview, mode=mode)
     return writer.compile(class_, whole=whole)
 
 
-def compile_row_builder(class_: type[Any], version: int, *, flexible: bool) -> Builder:
+def compile_row_builder(
+    class_: type[Any], version: int, *, flexible: bool, in_slices: bool = False
+) -> Builder:
     """A function that appends a row to (parts of the last chunk, chunks before it)."""
-    return RowBuilderWriter(version, flexible=flexible).compile(class_)
+    return RowBuilderWriter(version, flexible=flexible, in_slices=in_slices).compile(class_)

@@ -11,7 +11,7 @@ is what ties rows to messages.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -26,6 +26,24 @@ class SharedResponse:
     def __init__(self, row: tuple[Any, ...]) -> None:
         self.row = row
         self.body: bytes | None = None
+
+
+class LargeResponse:
+    """The row of a response that is to be built in slices.
+
+    `lists` are those lists in it that nothing else refers to: they are emptied once it is built.
+    """
+
+    __slots__ = ("lists", "row")
+
+    def __init__(self, row: tuple[Any, ...], lists: Sequence[Any]) -> None:
+        self.row = row
+        self.lists = lists
+
+
+def row_of(response: Any) -> Any:
+    """The row, or the message, of what a handler returned."""
+    return response.row if type(response) in (SharedResponse, LargeResponse) else response
 
 
 def default_row(class_: type[Any]) -> tuple[Any, ...]:

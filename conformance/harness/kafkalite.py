@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import kafkalite
@@ -20,8 +20,14 @@ class Kafkalite:
     kind = "kafkalite"
 
     def __init__(
-        self, directory: Path, properties: Mapping[str, str] | None = None, node_count: int = 1
+        self,
+        directory: Path,
+        properties: Mapping[str, str] | None = None,
+        node_count: int = 1,
+        program: Sequence[str] = ("-m", "kafkalite"),
     ) -> None:
+        """`program` is what Python runs instead of the command, with the command's flags."""
+        self.program = program
         directory.mkdir(parents=True, exist_ok=True)
         self.directory = directory
         self.properties = {**SMALL, **(properties or {})}
@@ -33,17 +39,25 @@ class Kafkalite:
     def start(self) -> None:
         ready_file = self.directory / "ready.json"
         ready_file.unlink(missing_ok=True)
-        first_port = self.bootstrap.split(",")[0].rpartition(":")[2]
-        command = [
-            *(sys.executable, "-m", "kafkalite", "--host", "127.0.0.1", "--port", first_port),
-            *("--ready-file", str(ready_file), "--nodes", str(self.node_count)),
-            *(() if "log.dirs" in self.properties else ("--data-dir", str(self.data_dir))),
-            *(f"--set={name}={value}" for name, value in self.properties.items()),
-        ]
+        command = self.command(ready_file)
         self.process = Process(command, self.directory / "output", directory=ROOT)
         self.process.wait_until(ready_file.exists, START_SECONDS)
         self.ready = json.loads(ready_file.read_text())
         self.bootstrap = str(self.ready["bootstrap"])
+
+    def command(self, ready_file: Path) -> list[str]:
+        """How it is started."""
+        return [
+            *(sys.executable, *self.program, *self.listener_flags()),
+            *("--ready-file", str(ready_file), "--nodes", str(self.node_count)),
+            *(() if "log.dirs" in self.properties else ("--data-dir", str(self.data_dir))),
+            *(f"--set={name}={value}" for name, value in self.properties.items()),
+        ]
+
+    def listener_flags(self) -> list[str]:
+        """On which port: the one it has had, if any."""
+        first_port = self.bootstrap.split(",")[0].rpartition(":")[2]
+        return ["--host", "127.0.0.1", "--port", first_port]
 
     @property
     def pid(self) -> int:

@@ -1,4 +1,4 @@
-"""Apache Kafka's own message classes, in a Java process kept open (referees/Referee.java)."""
+"""Apache Kafka's own message classes, in a Java process kept open (java_codec/Referee.java)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from conformance.harness.java_process import JavaProcess
 
-SOURCE = Path(__file__).parent.parent / "referees" / "Referee.java"
+SOURCE = Path(__file__).parent.parent / "java_codec" / "Referee.java"
 
 
 class RefereeRefuses(Exception):
@@ -23,13 +23,19 @@ class Referee(JavaProcess):
         super().__init__(SOURCE, "-Xshare:auto")
 
     def ask(self, name: str, version: int, data: bytes) -> tuple[Any, bytes]:
-        """What Kafka reads, as its JSON converter gives it, and the bytes that it writes again."""
+        """The message that Kafka reads, as its JSON converter gives it, and the bytes it writes
+        again."""
         text, written = self._ask(name, version, data)
         return json.loads(text), written
 
     def rewrite(self, name: str, version: int, data: bytes, to_version: int) -> bytes:
-        """What Kafka writes in one version of a message that it read in another."""
+        """The bytes Kafka writes in one version of a message that it read in another."""
         return self._ask(f":rewrite {name} {to_version}", version, data)[1]
+
+    def refuse(self, key: int, version: int, request: bytes, code: int) -> bytes | None:
+        """The body of Kafka's answer that says an error to this request; None where it gives none."""
+        text, written = self._ask(f":refuse {key} {code}", version, request)
+        return written if text else None
 
     def rows(self, what: str) -> list[list[str]]:
         """One of the lists `messages`, `apis`, `errors`."""
@@ -37,7 +43,8 @@ class Referee(JavaProcess):
         return [line.split() for line in text.splitlines()]
 
     def new(self, name: str) -> str:
-        """Kafka's text of a message, or a struct (`Message$Struct`), with all fields at their defaults."""
+        """Kafka's text of a message, or a struct (`Message$Struct`), with all fields at their
+        defaults."""
         return self._ask(f":new {name}", 0, b"")[0]
 
     def _ask(self, name: str, version: int, data: bytes) -> tuple[str, bytes]:

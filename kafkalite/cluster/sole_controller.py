@@ -190,6 +190,11 @@ class SoleController(Cluster):
 
         self.write(self._leader_changes(change))
 
+    def move_leader(self, topic_id: UUID, index: int, node_id: int) -> None:
+        """Have a node that is in sync lead a partition, in a new leader epoch."""
+        record = PartitionChangeRecord(partition_id=index, topic_id=topic_id, leader=node_id)
+        self.write([record])
+
     def balance_leaders(self) -> None:
         """Let preferred replicas lead what others lead, where they can (auto.leader.rebalance)."""
         alive = self.alive
@@ -250,7 +255,7 @@ class SoleController(Cluster):
 
     @property
     def is_snapshot_due(self) -> bool:
-        """Whether it is time for a snapshot of the metadata (metadata.log.max.*)."""
+        """True if it is time for a snapshot of the metadata (metadata.log.max.*)."""
         return self._log.is_snapshot_due
 
     def begin_snapshot(self) -> Callable[[], object]:

@@ -13,7 +13,7 @@ from kafkalite.metrics.readings import Distribution, Readings
 from kafkalite.metrics.requests import RequestMetrics
 from kafkalite.metrics.server import MetricsServer
 from kafkalite.metrics.state import read
-from kafkalite.server.listener import bind, joined
+from kafkalite.server.listener import StartError, bind, joined
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,21 +28,26 @@ class MetricsEndpoint:
         self,
         services: Callable[[], Services],
         connection_count: Callable[[], int],
+        longest_turn_seconds: Callable[[], float],
         host: str,
         port: int,
     ) -> None:
         """`services` is called once requests can come, when there are services."""
         self._services = services
         self._connection_count = connection_count
+        self._longest_turn_seconds = longest_turn_seconds
         self.requests = RequestMetrics()
         self._lag = Distribution()
         self._exposition = Exposition()
         self._one_at_a_time = trio.CapacityLimiter(1)
-        self._socket = bind(host, port)
+        try:
+            self._socket = bind(host, port)
+        except StartError as error:
+            raise StartError(f"metrics (kafkalite.metrics.port): {error}") from None
 
     @property
     def url(self) -> str:
-        """Where Prometheus finds it."""
+        """The address for Prometheus."""
         return f"http://{joined(*self._socket.getsockname()[:2])}/metrics"
 
     async def serve(self) -> None:
@@ -56,12 +61,15 @@ class MetricsEndpoint:
         self._socket.close()
 
     async def _render(self, accept: str) -> tuple[bytes, str]:
-        """Everything, as text: looked up here in slices, written in a thread that sees only values."""
+        """Everything, as text: looked up here in slices, written in a thread that sees only
+        values."""
         async with self._one_at_a_time:
             readings = Readings()
             services = self._services()
             self.requests.read(services.topics, readings)
             readings.put("kafkalite_connections", self._connection_count())
             readings.put_distribution("kafkalite_event_loop_lag_seconds", self._lag)
+            longest = self._longest_turn_seconds()
+            readings.put("kafkalite_event_loop_longest_turn_seconds", longest)
             await in_slices(read(services, readings))
             return await trio.to_thread.run_sync(self._exposition.text, readings, accept)

@@ -55,7 +55,7 @@ class FetchTarget:
     a session says so, and not that the id is unknown."""
 
     def must_tell(self, row: PartitionDataRow) -> bool:
-        """Whether an incremental response has to carry `row`; remembers what it says."""
+        """True if an incremental response has to carry `row`; remembers what it says."""
         _, code, high_watermark, _, log_start_offset, diverging, _, _, _, replica, records = row
         told = (
             bool(records)
@@ -162,6 +162,11 @@ class FetchSessionCache:
 
     def __len__(self) -> int:
         return len(self._sessions)
+
+    def covered(self, session_id: int) -> list[TargetKey]:
+        """The partitions of a session, by topic id or name; none if there is no such session."""
+        session = self._sessions.get(session_id)
+        return [] if session is None else list(session.targets)
 
     def begin(self, request: FetchRequestRow, api_version: int) -> FetchContext:
         """What this request fetches. Raises KafkaError with FETCH_SESSION_ID_NOT_FOUND,

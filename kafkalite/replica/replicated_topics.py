@@ -15,6 +15,7 @@ from kafkalite.cluster.image import PartitionState
 from kafkalite.cluster.internal_topics import INTERNAL_TOPICS
 from kafkalite.cluster.observed_cluster import ObservedCluster
 from kafkalite.cluster.topic_creation import CreatedTopic, NewTopic, internal_topic
+from kafkalite.log.config import LogConfig
 from kafkalite.log.log import Log
 from kafkalite.log.open_files import OpenFiles
 from kafkalite.log.opening import offline_log

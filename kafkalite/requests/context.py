@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
+
+from kafkalite.requests.principal import ANONYMOUS, Principal
 
 if TYPE_CHECKING:
     from kafkalite.requests.purgatory import WakeReason, Watchers
@@ -15,13 +17,17 @@ if TYPE_CHECKING:
 class CloseConnection(Exception):
     """Raised by a handler whose only answer is to hang up; its text says why.
 
-    `last_words` are sent before. With `reset` the client sees a connection reset (RST).
+    `last_words` are sent before. With `reset` the client sees a connection reset (RST). It is logged
+    unless `is_told`: somebody has logged it already.
     """
 
-    def __init__(self, reason: str, last_words: bytes = b"", *, reset: bool = False) -> None:
+    def __init__(
+        self, reason: str, last_words: bytes = b"", *, reset: bool = False, is_told: bool = False
+    ) -> None:
         super().__init__(reason)
         self.last_words = last_words
         self.reset = reset
+        self.is_told = is_told
 
 
 class ClientConnection(Protocol):
@@ -67,11 +73,12 @@ class ClientConnection(Protocol):
 class RequestContext:
     """The asker of a request, its API, and the listener it came by.
 
-    There is one per connection, as a connection's requests are handled one after the other.
-    Dispatch sets what differs between requests: API key and version, client id, `received_at`.
+    There is one per connection, as a connection's requests are handled one after the other. Dispatch
+    sets what differs between requests: API key and version, client id, correlation id, `received_at`.
 
     `node_id` is the node whose listener received the request. `client_id` is never None (Kafka
-    treats a null client id as ""). `received_at` is in seconds of trio's clock.
+    treats a null client id as ""). `received_at` is in seconds of trio's clock. `may_read` says of a
+    topic whether the client may fetch from it, None if it may fetch from all.
     """
 
     node_id: int
@@ -82,3 +89,15 @@ class RequestContext:
     listener_name: str
     received_at: float
     connection: ClientConnection
+    security_protocol: str = "PLAINTEXT"
+    principal: Principal = ANONYMOUS
+    request_bytes: int = 0
+    may_read: Callable[[str], bool] | None = None
+    correlation_id: int = 0
+    # The members of groups, by group and member id, that were heard of over this connection.
+    members: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+
+    def heard_of(self, group_id: str, member_id: str | None) -> None:
+        """A member of a group speaks over this connection: it lives as long as that is open."""
+        if member_id:
+            self.members.add((group_id, member_id))

@@ -19,7 +19,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 import trio
 
@@ -31,6 +31,7 @@ from kafkalite.server.channel import Channel, ChannelEvent, ChannelState
 from kafkalite.server.channel_io import flush, log_end, receive
 from kafkalite.server.connection_task import ConnectionTask
 from kafkalite.server.interest import INTEREST, Interest
+from kafkalite.server.request_handler import RequestHandler
 from kafkalite.server.sendfile import send_at_once
 from kafkalite.server.waits import Waits
 from kafkalite.wire.api_keys import ApiKey
@@ -40,7 +41,6 @@ from kafkalite.wire.fields import Records
 if TYPE_CHECKING:
     from kafkalite.server.listener import Listener
     from kafkalite.server.loop import Loop
-    from kafkalite.server.request_handler import RequestHandler
     from kafkalite.server.transport import Transport
 
 logger = logging.getLogger(__name__)
@@ -49,6 +49,12 @@ _READING: Final = ChannelState.READING
 _WAITING: Final = frozenset((ChannelState.PARKED, ChannelState.HELD, ChannelState.MUTED))
 
 Spawn = Callable[[Callable[[], Awaitable[object]], str], object]
+
+
+class Login(RequestHandler, Protocol):
+    """Answers frames until the client is known, and lets `requests` answer then."""
+
+    requests: RequestHandler
 
 
 class Connection:
@@ -63,7 +69,9 @@ class Connection:
         "_channel",
         "_closed",
         "_interest",
+        "_login",
         "_loop",
+        "_max_frame_bytes",
         "_spawn",
         "_task",
         "_transport",
@@ -100,10 +108,13 @@ class Connection:
             listener_name=listener.name,
             received_at=0.0,
             connection=self,
+            security_protocol=listener.config.security_protocol,
         )
         self.last_active = trio.current_time()
         self._transport = transport
         self._loop = loop
+        self._max_frame_bytes = max_frame_bytes
+        self._login: Login | None = None
         self._channel = Channel(
             max_frame_bytes,
             partial(handler.respond, self),
@@ -134,9 +145,21 @@ class Connection:
         self._when_closed.append(callback)
 
     def answer_with(self, handler: RequestHandler) -> None:
-        """Let another handler answer from the next request on."""
-        if self._channel.state is not ChannelState.CLOSED:
+        """Let another handler answer from the next request on; behind the login if there is one."""
+        if self._login is not None:
+            self._login.requests = handler
+        elif self._channel.state is not ChannelState.CLOSED:
             self._channel.respond = partial(handler.respond, self)
+
+    def log_in_by(self, login: Login, max_frame_bytes: int) -> None:
+        """Let `login` answer all requests, with frames of at most this size until `logged_in`."""
+        self._login = login
+        self._channel.respond = partial(login.respond, self)
+        self._channel.reader.max_frame_bytes = max_frame_bytes
+
+    def logged_in(self) -> None:
+        """The client is known, and its frames may be as large as any."""
+        self._channel.reader.max_frame_bytes = self._max_frame_bytes
 
     def stop(self) -> None:
         """Answer what is in flight, then close."""

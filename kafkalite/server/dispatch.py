@@ -12,13 +12,18 @@ from collections.abc import Callable
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Protocol
 
+import trio
+
 from kafkalite.apis import APIS, Api, Handler
 from kafkalite.requests.context import RequestContext
+from kafkalite.requests.slices import in_slices, release
 from kafkalite.requests.suspension import ResponseCoroutine
 from kafkalite.server.gates import Gates
 from kafkalite.wire.codec import codec_of, encode_response, read_header
-from kafkalite.wire.errors import ProtocolViolation
+from kafkalite.wire.errors import Malformed, ProtocolViolation
 from kafkalite.wire.fields import InMemory, Records
+from kafkalite.wire.parse_support import ManyElements
+from kafkalite.wire.rows import LargeResponse, row_of
 
 if TYPE_CHECKING:
     from kafkalite.services import Services
@@ -81,17 +86,22 @@ class Dispatcher:
             if api is None or not api.min_version <= version <= api.max_version:
                 return _not_served(api, api_key, version, correlation_id)
             route = self._add_route(api, version)
-        client_id, request = route.codec.parse(frame, client_id_size)
         context = connection.context
         context.api_key = route.api.key
         context.api_version = version
-        context.client_id = client_id or ""
+        context.correlation_id = correlation_id
         context.received_at = connection.last_active
+        context.request_bytes = len(frame)
+        try:
+            client_id, request = route.codec.parse(frame, client_id_size)
+        except (ManyElements, Malformed):
+            return self._respond_in_slices(route, context, correlation_id, frame)
+        context.client_id = client_id or ""
         if route.api.waits:
             return self._respond_in_task(route, context, correlation_id, request)
         response = route.handle(self._services, context, request)
         if type(response) is CoroutineType:
-            return self._respond_later(route, correlation_id, response)
+            return self._respond_later(route, context, correlation_id, response)
         return [] if response is None else route.codec.build(correlation_id, response)
 
     async def _respond_in_task(
@@ -102,10 +112,37 @@ class Dispatcher:
         return [] if response is None else route.codec.build(correlation_id, response)
 
     async def _respond_later(
-        self, route: Route, correlation_id: int, handling: Any
+        self, route: Route, context: RequestContext, correlation_id: int, handling: Any
     ) -> list[Records]:
         response = await handling
+        if type(response) is LargeResponse:
+            steps = route.codec.build_in_slices(correlation_id, response.row)
+            chunks = await in_slices(steps, context)
+            await in_slices(release(response.lists), context)
+            return chunks
         return [] if response is None else route.codec.build(correlation_id, response)
+
+    async def _respond_in_slices(
+        self, route: Route, context: RequestContext, correlation_id: int, frame: InMemory
+    ) -> list[Records]:
+        """Respond to a huge request while others have their turns, or say what is wrong with it."""
+        try:
+            client_id, request = await in_slices(route.codec.parse_in_slices(frame), context)
+        except Malformed:
+            raise await trio.to_thread.run_sync(route.codec.explain, bytes(frame)) from None
+        context.client_id = client_id or ""
+        response = route.handle(self._services, context, request)
+        if type(response) is CoroutineType:
+            response = await response
+        if response is None:
+            return []
+        row = row_of(response)
+        chunks = await in_slices(route.codec.build_in_slices(correlation_id, row), context)
+        if route.codec.rows:
+            await in_slices(release(request, inner=True), context)
+        if type(response) is LargeResponse:
+            await in_slices(release(response.lists), context)
+        return chunks
 
     def _add_route(self, api: Api, version: int) -> Route:
         handle = self._handlers.get(api.key)

@@ -9,9 +9,10 @@ from __future__ import annotations
 import errno
 import logging
 import resource
+import select
 import socket
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
@@ -19,14 +20,17 @@ from typing import TYPE_CHECKING, Final
 import trio
 
 from kafkalite.server.connection import Connection
+from kafkalite.server.failed_logins import FailedLogins
 from kafkalite.server.host import drive
 from kafkalite.server.loop import Loop
 from kafkalite.server.request_handler import RequestHandler
-from kafkalite.server.transport import PlainTransport
+from kafkalite.server.transport import PlainTransport, Transport
 
 if TYPE_CHECKING:
     from kafkalite.config import BrokerConfig
     from kafkalite.config import Listener as ListenerConfig
+    from kafkalite.requests.principal import Principal
+    from kafkalite.services import Services
 
 logger = logging.getLogger(__name__)
 
@@ -81,6 +85,15 @@ class Listener:
         return replace(self, socket=bind(self.config.host, port))
 
     @property
+    def is_open(self) -> bool:
+        """Whether it listens."""
+        return self.socket.fileno() >= 0
+
+    def handed_on(self) -> Listener:
+        """One of the same port that goes on when this one is closed."""
+        return replace(self, socket=self.socket.dup())
+
+    @property
     def port(self) -> int:
         """The port it listens on, while it does."""
         port: int = self.socket.getsockname()[1]
@@ -93,6 +106,8 @@ def open_listeners(config: BrokerConfig) -> list[Listener]:
     Where port 0 is asked for, the nodes get ports in a row: a broker that is started again with the
     first of them as its port has the same ones, and clients find all its nodes again.
     """
+    if not hasattr(select, "epoll"):
+        raise StartError("kafkalite needs Linux: this system has no epoll")
     bound: list[tuple[int, ListenerConfig, socket.socket]] = []
     try:
         for position in range(len(config.listeners())):
@@ -199,11 +214,23 @@ def joined(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
+async def _close_later(sock: socket.socket, seconds: float) -> None:
+    """Hold the connection of a client that connects too often (KIP-612), then close it."""
+    try:
+        await trio.sleep(seconds)
+    finally:
+        sock.close()
+
+
 class Connections:
     """All connections of a broker: accepted, served, counted, closed when idle or at the end."""
 
-    def __init__(self, handler: RequestHandler, config: BrokerConfig, loop: Loop) -> None:
+    def __init__(
+        self, handler: RequestHandler, config: BrokerConfig, loop: Loop, services: Services
+    ) -> None:
         self._handler = handler
+        self._services = services
+        self.failed_logins = FailedLogins()
         self._config = config
         self.loop = loop
         self._max_frame_bytes = config.integer("socket.request.max.bytes")
@@ -230,6 +257,9 @@ class Connections:
 
     def __len__(self) -> int:
         return len(self._open)
+
+    def __iter__(self) -> Iterator[Connection]:
+        return iter(tuple(self._open))
 
     async def serve(self) -> None:
         """Serve the connections for ever."""
@@ -314,21 +344,60 @@ class Connections:
             )
             sock.close()
             return
+        if self._services.security.has_quotas:
+            quotas = self._services.security.quotas(listener.node_id)
+            wait_ms = quotas.connections.throttle_ms(host, int(trio.current_time() * 1000))
+            if wait_ms:
+                nursery.start_soon(_close_later, sock, wait_ms / 1000)
+                return
         self._count_by_host[listener.node_id, host] += 1
         self._count_by_node[listener.node_id] += 1
-        connection = Connection(
-            PlainTransport.over(sock),
-            (host, port),
-            listener,
-            self.loop,
-            self._handler,
-            max_frame_bytes=self._max_frame_bytes,
-            spawn=lambda function, name: nursery.start_soon(function, name=name),
-            closed=self._closed,
-        )
+        connection = self._connect(sock, (host, port), listener, nursery)
         self._open.add(connection)
         if self._stopping:
             connection.stop()
+
+    def _connect(
+        self,
+        sock: socket.socket,
+        address: tuple[str, int],
+        listener: Listener,
+        nursery: trio.Nursery,
+    ) -> Connection:
+        """A connection, behind what its listener asks of clients first."""
+        protocol = listener.config.security_protocol
+
+        def connect(transport: Transport) -> Connection:
+            return Connection(
+                transport,
+                address,
+                listener,
+                self.loop,
+                self._handler,
+                max_frame_bytes=self._max_frame_bytes,
+                spawn=lambda function, name: nursery.start_soon(function, name=name),
+                closed=self._closed,
+            )
+
+        if protocol == "PLAINTEXT":
+            return connect(PlainTransport.over(sock))
+        from kafkalite.server.secured import require_login, tls_transport
+
+        security = self._services.security.listener(listener.node_id, listener.name, protocol)
+        if security.context is None:
+            connection = connect(PlainTransport.over(sock))
+        else:
+
+            def identified(principal: Principal) -> None:
+                connection.context.principal = principal
+
+            def failed(reason: str) -> None:
+                self.failed_logins.add(address[0], reason)
+
+            connection = connect(tls_transport(sock, security, identified, failed))
+        if security.mechanisms is not None:
+            require_login(connection, self._services, self._handler, security, self.failed_logins)
+        return connection
 
     def _look_again(self) -> None:
         """max.connections may be another now."""
@@ -359,6 +428,11 @@ class Connections:
         for connection in tuple(self._open):
             if connection.listener.node_id == node_id:
                 connection.abort()
+
+    def cut_all(self) -> None:
+        """Close all connections without another word."""
+        for connection in tuple(self._open):
+            connection.abort()
 
     async def close_idle(self) -> None:
         """Close for ever what was silent for connections.max.idle.ms."""

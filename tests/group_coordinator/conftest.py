@@ -9,6 +9,7 @@ import pytest
 import trio
 import trio.testing
 
+from kafkalite.clock import SystemClock
 from kafkalite.group_coordinator.config import GroupConfig
 from kafkalite.group_coordinator.state_log import ReplayedMarker, ReplayedRecord, StateRecord
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -116,7 +117,8 @@ class Context:
 
 @dataclass
 class ShareStates:
-    """A share coordinator that keeps (state epoch, start offset); `failure` is raised if it is set."""
+    """A share coordinator that keeps (state epoch, start offset); `failure` is raised if it is
+    set."""
 
     kept: dict[tuple[str, uuid.UUID, int], tuple[int, int]] = field(default_factory=dict)
     failure: ErrorCode | None = None
@@ -193,7 +195,7 @@ class World:
             self.config,
             self.log,
             self.topics,
-            now_ms=self.now_ms,
+            clock=SystemClock(self.now_ms),
             configs_of=lambda group_id: self.group_configs.get(group_id, {}),
             share_state=lambda: self.share_states,
         )
@@ -402,8 +404,8 @@ class Member:
 
 @dataclass
 class Consumer:
-    """A member of a group of the consumer protocol that does what a client does: it gives up at once
-    what it is asked to, and says in each heartbeat what it has."""
+    """A member of a group of the consumer protocol that does what a client does: it gives up at
+    once what it is asked to, and says in each heartbeat what it has."""
 
     world: World
     group_id: str

@@ -259,7 +259,8 @@ def test_a_log_whose_directory_is_missing_is_not_made_anew(manager: LogManager) 
 
 
 class Story:
-    """Appends while the log moves from `a` to `b`; what was appended, and where it is said to lie."""
+    """Appends while the log moves from `a` to `b`; what was appended, and where it is said to
+    lie."""
 
     def __init__(self, root: Path, files: Files) -> None:
         self.root = root

@@ -206,7 +206,7 @@ class TransactionCoordinator:
             self._adopt(added)
 
     def verify_partition(self, producer: Producer, node_id: int, where: TopicPartition) -> None:
-        """Whether a partition was added. Raises KafkaError: TRANSACTION_ABORTABLE if not."""
+        """True if a partition was added. Raises KafkaError: TRANSACTION_ABORTABLE if not."""
         transaction = self._existing(producer.transactional_id, node_id)
         check_producer(transaction, producer.producer_id, producer.producer_epoch)
         check_not_ending(transaction)
@@ -239,7 +239,7 @@ class TransactionCoordinator:
     # What partitions ask, before the first batch of a transaction
 
     def is_ending(self, transactional_id: str) -> bool:
-        """Whether the last transaction's markers are not all written yet."""
+        """True if the last transaction's markers are not all written yet."""
         return transactional_id in self._unmarked
 
     def begin_in_partition(
@@ -293,6 +293,14 @@ class TransactionCoordinator:
             for transaction in self._transactions.values()
             if self._log.partition_of(transaction.transactional_id).leader_id == node_id
         )
+
+    def all(self) -> Iterator[Transaction]:
+        """All that this process coordinates, for any of its nodes."""
+        return iter(list(self._transactions.values()))
+
+    def node_of(self, transactional_id: str) -> int:
+        """The node that coordinates an id. Raises KafkaError(NOT_COORDINATOR)."""
+        return self._log.partition_of(transactional_id).leader_id
 
     # What time does
 

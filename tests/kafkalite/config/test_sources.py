@@ -49,12 +49,12 @@ def test_an_unknown_name_in_a_file_is_left_aside_and_an_idle_one_is_named(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     file = tmp_path / "server.properties"
-    file.write_text("num.io.threads=4\nsome.plugin.thing=1\nlistener.name.foo.sasl.jaas.config=x\n")
+    file.write_text("num.io.threads=4\nsome.plugin.thing=1\n")
     with caplog.at_level(logging.INFO):
         config = BrokerConfig.from_sources(file)
     assert config.integer("num.io.threads") == 4
     assert "config some.plugin.thing is not known" in caplog.text
-    assert "no effect here: listener.name.foo.sasl.jaas.config, num.io.threads" in caplog.text
+    assert "no effect here: num.io.threads" in caplog.text
     assert BROKER_CONFIGS["num.io.threads"].support is Support.ACCEPTED
 
 
@@ -75,6 +75,61 @@ def test_flags_win_over_the_environment_and_that_over_the_file(
     assert config.integer("log.retention.ms") == 3
     assert config.integer("default.replication.factor") == 2
     assert str(config.listeners()[0]) == "PLAINTEXT://127.0.0.1:7"
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("num.partitions=x", "Invalid value x for configuration num.partitions: Not a number of"),
+        ("listeners=9092", "listeners: '9092' is not NAME://host:port"),
+        ("remote.log.storage.system.enable=true", "config remote.log.storage.system.enable=true:"),
+    ],
+)
+def test_a_bad_value_in_a_file_names_the_file(tmp_path: Path, text: str, sentence: str) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text(f"{text}\n")
+    with pytest.raises(ConfigError) as refused:
+        BrokerConfig.from_sources(file)
+    assert str(refused.value).startswith(f"{file}: {sentence}")
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "sentence"),
+    [
+        ("KAFKA_NUM_PARTITIONS", "x", "Invalid value x for configuration num.partitions: "),
+        ("KAFKA_LISTENERS", "9092", "listeners: '9092' is not NAME://host:port"),
+        ("KAFKA_ADVERTISED_LISTENERS", "X://h:1", "listeners: no security protocol for "),
+    ],
+)
+def test_a_bad_value_in_the_environment_names_the_variable(
+    variable: str, value: str, sentence: str
+) -> None:
+    with pytest.raises(ConfigError) as refused:
+        BrokerConfig.from_sources(environment={variable: value})
+    assert str(refused.value).startswith(f"{variable}: {sentence}")
+
+
+def test_a_value_that_a_flag_replaces_is_not_blamed(tmp_path: Path) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text("listeners=PLAINTEXT://:9092\n")
+    with pytest.raises(ConfigError) as refused:
+        BrokerConfig.from_sources(file, {}, {"listeners": "9092"})
+    assert str(refused.value).startswith("listeners: '9092' is not")
+
+
+@pytest.mark.parametrize(
+    ("name", "suggestion"),
+    [
+        ("num.partitons", " (did you mean num.partitions?)"),
+        ("log.retention.hour", " (did you mean log.retention.hours?)"),
+        ("service.port", ""),
+        ("my.plugin.setting", ""),
+    ],
+)
+def test_only_a_slip_of_the_finger_is_corrected(name: str, suggestion: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        BrokerConfig({name: "1"})
+    assert str(refused.value) == f"there is no config {name}{suggestion}"
 
 
 IMAGE = {
@@ -127,3 +182,10 @@ def test_every_interface_needs_an_address_for_clients() -> None:
     assert f"--set {setting}" in str(refused.value)
     name, _, value = setting.partition("=")
     BrokerConfig.from_sources(None, {}, {name: value}, host="0.0.0.0", port=7)
+
+
+def test_what_secures_a_listener_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text("listener.name.foo.plain.sasl.jaas.config=x\n")
+    with pytest.raises(ConfigError, match=r"listener\.name\.foo\..*: there is no listener FOO$"):
+        BrokerConfig.from_sources(file)
