@@ -32,6 +32,8 @@ _SLICE_SECONDS: Final = 0.01
 _FOREVER_SECONDS: Final = 1e9
 # Segments that rolled wait no longer for their flush, whatever flush.ms says.
 _LONGEST_FLUSH_SECONDS: Final = 10.0
+# How soon the logs of a deleted topic are out of the way.
+_MOVE_DELETED_SECONDS: Final = 0.2
 # How often a log that could not be opened is tried again.
 _REOPEN_SECONDS: Final = 5.0
 # How often is looked whether a snapshot of the metadata is due.
@@ -77,6 +79,7 @@ class Background:
             ("flush", min(flush_seconds, _LONGEST_FLUSH_SECONDS), self._flush),
             ("snapshot of the metadata", _SNAPSHOT_CHECK_SECONDS, self._snapshot_metadata),
             ("offline logs", _REOPEN_SECONDS, self._reopen),
+            ("deleted logs", _MOVE_DELETED_SECONDS, self._move_deleted),
         ):
             nursery.start_soon(every, name, partial(float, seconds), work)
         if self._config.boolean("log.cleaner.enable"):
@@ -114,6 +117,10 @@ class Background:
                 flush.fail(error)  # which says it, too
             else:
                 flush.complete()
+
+    async def _move_deleted(self) -> None:
+        """Move the logs of topics that were deleted out of the way."""
+        await in_slices(self._logs.move_deleted())
 
     async def _reopen(self) -> None:
         """Open the logs that could not be opened while the disk was full, now that it may not be."""

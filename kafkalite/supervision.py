@@ -34,6 +34,7 @@ async def supervised(
         run: to be called again after an error.
     """
     trouble = SaidOnce(name, logger)
+    trio.lowlevel.current_task().name = name  # for who looks at the tasks
     while True:
         try:
             await run()
@@ -51,6 +52,7 @@ async def every(
 ) -> None:
     """Do `work` every so often, for ever; what goes wrong ends its turn."""
     trouble = SaidOnce(name, logger)
+    trio.lowlevel.current_task().name = name
     while True:
         await trio.sleep(seconds())
         try:

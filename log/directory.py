@@ -102,6 +102,12 @@ class LogDirectory:
         self._lock_descriptor = lock_descriptor
         self._on_failure = on_failure
         self._deleted: list[tuple[int, Path]] = []
+        # Deleted logs whose directories have their names still.
+        self._leaving: dict[Path, Log] = {}
+        # What was written to the checkpoints last.
+        self._checkpointed: dict[str, dict[TopicPartition, int]] = {}
+        # What passes, a full disk, say: said once for all logs here.
+        self._trouble = SaidOnce(str(path), _logger, logging.WARNING)
         # Of the broker that closed the directory last; -1 if it had none, or did not close it.
         self.previous_broker_epoch = -1
         # What is said when it is closed: controllers know a clean shutdown by it (KIP-966).
@@ -251,6 +257,7 @@ class LogDirectory:
     ) -> Log:
         if self.failure is not None:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{self.path}: {self.failure}")
+        self.make_way(path)
         try:
             self.files.make_directory(path)
             if topic_id is not None:
@@ -295,10 +302,10 @@ class LogDirectory:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{path}: {error}") from error
 
     def delete_log(self, topic: str, partition: int) -> None:
-        """Delete a log: out of the way at once, removed after `file.delete.delay.ms` (`remove_deleted`).
+        """Delete a log: it is offline at once, out of the way with the next `remove_deleted`.
 
-        Raises:
-            KafkaError(KAFKA_STORAGE_ERROR): it is still there.
+        Its files are removed after `file.delete.delay.ms`. A log that a crash leaves where it was
+        belongs to no topic at the next start, and goes then.
         """
         self._delete(self.logs.pop((topic, partition)))
 
@@ -307,10 +314,31 @@ class LogDirectory:
         self._delete(self.future_logs.pop((topic, partition)))
 
     def _delete(self, log: Log) -> None:
-        path = log.delete()
-        self._deleted.append((self.now_ms() + log.config.file_delete_delay_ms, path))
+        log.close_files()
+        log.offline_reason = "deleted"
+        self._leaving[log.directory] = log
         for checkpoint in (self._recovery_points, self._log_start_offsets, self._high_watermarks):
             checkpoint.pop((log.topic, log.partition), None)
+
+    def make_way(self, path: Path) -> None:
+        """Let a deleted log give its name to another. Raises KafkaError(KAFKA_STORAGE_ERROR)."""
+        if path in self._leaving:
+            self._move_away(self._leaving[path])
+
+    def move_deleted(self) -> Iterator[Log]:
+        """Move the logs that were deleted out of the way, one a step."""
+        for log in list(self._leaving.values()):
+            if log.directory in self._leaving and self.failure is None:
+                with suppress(KafkaError):  # said where it was raised, and tried again
+                    self._move_away(log)
+            yield log
+
+    def _move_away(self, log: Log) -> None:
+        """Rename a deleted log's directory. Raises KafkaError(KAFKA_STORAGE_ERROR): it is still there."""
+        before = log.directory
+        path = log.delete()
+        del self._leaving[before]
+        self._deleted.append((self.now_ms() + log.config.file_delete_delay_ms, path))
 
     def discard(self, path: Path) -> None:
         """Take a directory that is no log's out of the way, and then away. Raises OSError."""
@@ -334,6 +362,7 @@ class LogDirectory:
 
         What cannot be removed is tried again the next time.
         """
+        yield from self.move_deleted()
         now_ms = self.now_ms()
         due = [each for each in self._deleted if each[0] <= now_ms]
         self._deleted = [each for each in self._deleted if each[0] > now_ms]
@@ -402,6 +431,8 @@ class LogDirectory:
         A log that cannot be closed is recovered at the next start, and so are all others here.
         """
         try:
+            for _ in self.move_deleted():
+                pass
             is_clean = self._close_logs()
             if self.failure is None:
                 self._checkpoint_and_mark(is_clean)

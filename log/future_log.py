@@ -138,6 +138,7 @@ class LogMove:
         self._note_producers()
         assign(self.target_directory)
         key = self.key
+        self.target_directory.make_way(self.target_directory.path / source.name)
         try:
             _rename(future, self.target_directory.path / source.name)
         except OSError as error:
@@ -149,8 +150,10 @@ class LogMove:
         future.advance_high_watermark(source.high_watermark)
         future.update_first_unstable()
         # What cannot be deleted was said where it failed; at a start the one that is not assigned goes.
+        before = source.directory
         with suppress(KafkaError):
             self.source_directory.delete_log(*key)
+            self.source_directory.make_way(before)
         return future
 
     def _note_producers(self) -> None:

@@ -313,6 +313,11 @@ class LogManager:
         yield from self._of_each(Log.unlink_deleted)
         yield from self._remove_deleted()
 
+    def move_deleted(self) -> Iterator[object]:
+        """Move the logs that were deleted out of the way, one a step."""
+        for directory in self.directories:
+            yield from directory.move_deleted()
+
     def _remove_deleted(self) -> Iterator[object]:
         for directory in self.directories:
             yield from directory.remove_deleted()

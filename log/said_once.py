@@ -34,10 +34,13 @@ class SaidOnce:
         if last is not None and now - last < _QUIET_SECONDS:
             return
         is_expected = isinstance(error, OSError | KafkaError)
+        words: object = error if is_expected else text
+        if isinstance(error, KafkaError) and error.message:
+            words = error.message
         self._logger.log(
             self._level,
             "%s: %s",
             self._name,
-            error if is_expected else text,
+            words,
             exc_info=None if is_expected else error,
         )

@@ -15,6 +15,7 @@ from kafkalite.cluster.image import PartitionState
 from kafkalite.cluster.internal_topics import INTERNAL_TOPICS
 from kafkalite.cluster.observed_cluster import ObservedCluster
 from kafkalite.cluster.topic_creation import CreatedTopic, NewTopic, internal_topic
+from kafkalite.log.config import LogConfig
 from kafkalite.log.log import Log
 from kafkalite.log.open_files import OpenFiles
 from kafkalite.log.opening import offline_log
@@ -75,7 +76,9 @@ class ReplicatedTopics(Topics):
 
     # -- what follows from a change
 
-    def _open_partition(self, topic: Topic, index: int, state: PartitionState) -> Partition:
+    def _open_partition(
+        self, topic: Topic, index: int, state: PartitionState, config: LogConfig
+    ) -> Partition:
         partition = ReplicatedPartition(topic.name, topic.topic_id, index, self._elsewhere, state)
         self._take(topic, partition, state)
         return partition

@@ -207,11 +207,16 @@ class Topics:
         """Open what the image has and this has not."""
         if len(topic.partitions) == len(topic.states):
             return
+        config_on = self._log_configs(topic)
         for index in range(len(topic.partitions), len(topic.states)):
-            topic.partitions.append(self._open_partition(topic, index, topic.states[index]))
+            state = topic.states[index]
+            topic.partitions.append(
+                self._open_partition(topic, index, state, config_on(state.leader_id))
+            )
 
-    def _open_partition(self, topic: Topic, index: int, state: PartitionState) -> Partition:
-        config = self._log_configs(topic)(state.leader_id)
+    def _open_partition(
+        self, topic: Topic, index: int, state: PartitionState, config: LogConfig
+    ) -> Partition:
         return Partition(
             topic.name,
             topic.topic_id,

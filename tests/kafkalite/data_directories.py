@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import trio
+
 from kafkalite.broker import Broker
 from kafkalite.replica.partition import Partition
 from kafkalite.testing import broker as test_broker
@@ -63,6 +65,13 @@ def values(partition: Partition) -> list[bytes | None]:
 
 def found(root: Path, pattern: str) -> list[Path]:
     return list(root.glob(pattern))
+
+
+async def gone(root: Path, pattern: str) -> None:
+    """Wait until nothing lies there: deleted logs are moved away in the background."""
+    with trio.fail_after(10):
+        while found(root, pattern):  # noqa: ASYNC110 - nothing tells
+            await trio.sleep(0.02)
 
 
 async def ask(client: Any, path: Path | str, topic: str, *partitions: int) -> list[int]:

@@ -129,6 +129,8 @@ def is_writable(partition: Partition) -> bool:
     return True
 
 
+# Intervals of 10 ms, of all jobs at once: each of them has little to do else.
+@pytest.mark.holds_the_loop
 @pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC], ids=["EIO", "ENOSPC"])
 @pytest.mark.parametrize("operation", OPERATIONS)
 async def test_a_failing_disk_ends_no_broker(

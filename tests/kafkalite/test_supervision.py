@@ -31,6 +31,7 @@ EXCEPTIONS = {
     "quorum_broker.py: self.replicas.run": "holds tasks that are supervised",
     "quorum_broker.py: self._serve_clients": "holds tasks that are supervised or guarded",
     "replication/replicas.py: self._fetch": "runs the fetcher under `supervised`",
+    "server/listener.py: _close_later": "waits, and closes a connection",
     "server/listener.py: function": "hands out what starts a connection's task",
     "__main__.py: stop_on_signal": "ends the process: that is what it is for",
     "__main__.py: broker.serve": "the broker itself",
