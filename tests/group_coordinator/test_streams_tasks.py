@@ -1,0 +1,59 @@
+"""Tasks as values: together, shared, contained."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkalite.group_coordinator.streams_tasks import (
+    AssignedTasks,
+    TaskId,
+    Tasks,
+    partitions_of,
+    task_ids,
+)
+from kafkalite.wire.messages.streams_group_heartbeat import TaskIds
+
+ONE = {"0": frozenset({1})}
+HAS = AssignedTasks({"0": {1: 5}}, {"1": frozenset({2})}, {"2": frozenset({3})})
+
+
+def test_nothing_is_empty() -> None:
+    assert Tasks().is_empty
+    assert AssignedTasks().is_empty
+    for kind in ("active", "standby", "warmup"):
+        assert not Tasks(**{kind: ONE}).is_empty
+    assert not HAS.is_empty
+
+
+def test_both_together() -> None:
+    more = AssignedTasks({"0": {2: 6}, "9": {0: 6}}, {"1": frozenset({4})}, {})
+    assert HAS.merged(more) == AssignedTasks(
+        {"0": {1: 5, 2: 6}, "9": {0: 6}}, {"1": frozenset({2, 4})}, {"2": frozenset({3})}
+    )
+    assert HAS.active == {"0": {1: 5}}, "a value"
+
+
+@pytest.mark.parametrize(
+    ("said", "shares", "contains"),
+    [
+        (Tasks(), False, True),
+        (Tasks(active={"0": frozenset({1})}), True, True),
+        (Tasks(active={"0": frozenset({1, 2})}), True, False),
+        (Tasks(active={"0": frozenset({2})}), False, False),
+        (Tasks(active={"1": frozenset({1})}), False, False),
+        (Tasks(standby={"1": frozenset({2})}), True, True),
+        (Tasks(standby={"0": frozenset({1})}), False, False),
+        (Tasks(warmup={"2": frozenset({3})}), True, True),
+        (Tasks(warmup={"2": frozenset({4})}), False, False),
+    ],
+)
+def test_what_is_said_of_them(said: Tasks, shares: bool, contains: bool) -> None:
+    assert HAS.shares_any(said) is shares
+    assert HAS.contains(said) is contains
+
+
+def test_tasks_of_messages() -> None:
+    listed = [TaskIds(subtopology_id="0", partitions=[2, 1]), TaskIds(subtopology_id="1")]
+    assert partitions_of(listed) == {"0": frozenset({1, 2})}
+    assert partitions_of(None) == {}
+    assert sorted(task_ids({"0": [1, 2]})) == [TaskId("0", 1), TaskId("0", 2)]
