@@ -5,7 +5,7 @@ These are the hot requests about offsets, and rows (wire/rows.py); what they do 
 
 from collections.abc import Callable, Sequence
 
-from kafkalite.group_coordinator.callers import Context
+from kafkalite.group_coordinator.callers import Context, check_group_id
 from kafkalite.group_coordinator.offset_api import OffsetRequests
 from kafkalite.group_coordinator.offset_commit import (
     Committer,
@@ -69,8 +69,7 @@ class OffsetRouter:
         _, group_id, producer_id, epoch, generation, member_id, instance_id, topics = request
         committer = Committer(group_id, member_id, instance_id, generation)
         try:
-            if not group_id:
-                raise KafkaError(ErrorCode.INVALID_GROUP_ID)
+            check_group_id(group_id)
             shard = self._shard_of(group_id, context.node_id)
             outcomes = self._offsets.txn_commit(
                 shard, committer, topics, context.api_version, (producer_id, epoch)

@@ -10,7 +10,7 @@ import argparse
 import logging
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
@@ -19,9 +19,12 @@ from kafkalite import __version__
 
 if TYPE_CHECKING:
     from kafkalite.broker import Broker
+    from kafkalite.config import BrokerConfig
 
 logger = logging.getLogger(__name__)
 
+_DEFAULT_HOST: Final = "127.0.0.1"
+_DEFAULT_PORT: Final = 9092
 _USAGE_EXIT_CODE: Final = 2
 
 
@@ -41,14 +44,27 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
         allow_abbrev=False,
     )
     parser.add_argument("--config", metavar="FILE", type=Path, help="a server.properties")
-    parser.add_argument("--host", help="host to listen on (default 127.0.0.1)")
+    parser.add_argument("--host", help=f"host to listen on (default {_DEFAULT_HOST})")
     parser.add_argument(
-        "--port", type=_port, help="port to listen on (default 9092; 0: any free one)"
+        "--port", type=_port, help=f"port to listen on (default {_DEFAULT_PORT}; 0: any free one)"
     )
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--data-dir", metavar="DIR", help="where to keep everything")
     where.add_argument(
         "--temporary", action="store_true", help="keep everything in a directory deleted at exit"
+    )
+    parser.add_argument(
+        "--sasl",
+        metavar="MECHANISM:USER:PASSWORD",
+        action="append",
+        default=[],
+        help="let clients log in: plain, scram-sha-256, scram-sha-512, oauthbearer (repeatable)",
+    )
+    parser.add_argument(
+        "--tls", metavar="auto", help="TLS, with a CA and certificates made beside the ready file"
+    )
+    parser.add_argument(
+        "--acls", action="store_true", help="enforce ACLs; the first --sasl user may do everything"
     )
     parser.add_argument("--nodes", metavar="N", type=int, help="present N nodes (ids 1 to N)")
     parser.add_argument(
@@ -101,7 +117,7 @@ def _setting(text: str) -> tuple[str, str]:
 
 
 def properties(flags: argparse.Namespace) -> dict[str, str]:
-    """The configs that the flags stand for."""
+    """The configs that the flags stand for. Raises ConfigError where flags contradict one another."""
     configs: dict[str, str] = dict(flags.settings)
     if flags.data_dir is not None:
         configs["log.dirs"] = flags.data_dir
@@ -109,7 +125,26 @@ def properties(flags: argparse.Namespace) -> dict[str, str]:
         configs["kafkalite.nodes"] = str(flags.nodes)
     if flags.metrics_port is not None:
         configs["kafkalite.metrics.port"] = str(flags.metrics_port)
+    if _is_secured(flags):
+        from kafkalite.security.quick_start import make_files, wanted, with_listener
+
+        asked = wanted(flags.sasl, flags.tls, acls=flags.acls)
+        host = _DEFAULT_HOST if flags.host is None else flags.host
+        port = _DEFAULT_PORT if flags.port is None else flags.port
+        files = make_files(_certificate_directory(flags), host) if asked.tls else None
+        configs = with_listener(configs, asked, files, host, port)
     return configs
+
+
+def _is_secured(flags: argparse.Namespace) -> bool:
+    return bool(flags.sasl or flags.tls or flags.acls)
+
+
+def _certificate_directory(flags: argparse.Namespace) -> Path:
+    """Where --tls auto writes: beside the ready file, else beside the data."""
+    if flags.ready_file is not None:
+        return Path(flags.ready_file).absolute().parent
+    return Path(flags.data_dir or ".").absolute()
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -119,6 +154,10 @@ def main(arguments: list[str] | None = None) -> int:
         from kafkalite.spark.pipelines.command import main as pipeline
 
         return pipeline(arguments[1:])
+    if arguments[:1] == ["format"]:
+        from kafkalite.storage_format import main as format_storage
+
+        return format_storage(arguments[1:])
     flags = parse_arguments(arguments)
     _log_to_stderr(flags.log_level.upper(), flags.log_format)
     from kafkalite.config import ConfigError
@@ -161,7 +200,7 @@ def _run(flags: argparse.Namespace) -> int:
     import gc
 
     gc.disable()  # what is imported stays; no need to look through it again and again
-    from kafkalite.broker import Broker
+    import kafkalite.broker  # noqa: F401
     from kafkalite.config import BrokerConfig
     from kafkalite.server.host import Host
 
@@ -169,6 +208,7 @@ def _run(flags: argparse.Namespace) -> int:
     gc.enable()
     _allow_many_files()
     configs = properties(flags)
+    clients = _client_settings(flags)
     with ExitStack() as stack:
         if flags.temporary:
             import tempfile
@@ -184,9 +224,33 @@ def _run(flags: argparse.Namespace) -> int:
         )
         host = Host()
         stack.callback(host.close)
-        broker = stack.enter_context(Broker(config, loop=host.loop))
-        host.run(_serve, broker, flags.ready_file)
+        broker = stack.enter_context(_broker_class(config)(config, loop=host.loop))
+        host.run(_serve, broker, flags.ready_file, clients)
     return 0
+
+
+def _broker_class(config: BrokerConfig) -> type[Broker]:
+    """The class of the broker that is asked for. Raises ConfigError."""
+    from kafkalite.broker import Broker
+
+    if config.is_given("process.roles"):
+        from kafkalite.config.quorum import is_broker_only
+
+        if is_broker_only(config):
+            from kafkalite.quorum_broker import QuorumBroker
+
+            return QuorumBroker
+    return Broker
+
+
+def _client_settings(flags: argparse.Namespace) -> dict[str, dict[str, str]]:
+    """What the ready file tells clients of a broker that --sasl, --tls or --acls secured."""
+    if not _is_secured(flags):
+        return {}
+    from kafkalite.security.quick_start import client_settings, files_in, wanted
+
+    asked = wanted(flags.sasl, flags.tls, acls=flags.acls)
+    return client_settings(asked, files_in(_certificate_directory(flags)) if asked.tls else None)
 
 
 def _allow_many_files() -> None:
@@ -198,7 +262,9 @@ def _allow_many_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-async def _serve(broker: Broker, ready_file: Path | None) -> None:
+async def _serve(
+    broker: Broker, ready_file: Path | None, clients: Mapping[str, Mapping[str, str]]
+) -> None:
     import gc
     import signal
 
@@ -218,9 +284,9 @@ async def _serve(broker: Broker, ready_file: Path | None) -> None:
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(stop_on_signal, signals)
-            await nursery.start(broker.serve)
             try:
-                announce(broker, ready_file)
+                await nursery.start(broker.serve)
+                announce(broker, ready_file, clients)
             except StartError as error:
                 failure = error
                 broker.stop()
@@ -232,33 +298,47 @@ async def _serve(broker: Broker, ready_file: Path | None) -> None:
         raise failure
 
 
-def announce(broker: Broker, ready_file: Path | None) -> None:
+def announce(
+    broker: Broker,
+    ready_file: Path | None,
+    clients: Mapping[str, Mapping[str, str]] | None = None,
+) -> None:
     """Clients can connect: say so. Raises StartError."""
     if ready_file is not None:
-        write_ready_file(broker, ready_file)
+        write_ready_file(broker, ready_file, clients)
     bound = ",".join(listener.address for listener in broker.listeners)
     told = ",".join(listener.advertised_address for listener in broker.listeners)
     told = "" if told == bound else f", clients connect to {told}"
     print(f"kafkalite {__version__} listens on {bound}{told}", flush=True)
 
 
-def write_ready_file(broker: Broker, path: Path) -> None:
+def write_ready_file(
+    broker: Broker, path: Path, clients: Mapping[str, Mapping[str, str]] | None = None
+) -> None:
     """Say in a file, which appears whole or not at all, how to connect. Raises StartError."""
     import json
 
     from kafkalite.server.listener import StartError
 
-    ready = {
+    ready: dict[str, object] = {
         "bootstrap": broker.bootstrap,
         "pid": os.getpid(),
         "cluster_id": broker.services.cluster.cluster_id,
         "data_dir": str(broker.config.data_directory.absolute()),
+        "listeners": {
+            listener.name: listener.advertised_address for listener in reversed(broker.listeners)
+        },
     }
+    if clients:
+        ready["clients"] = clients
     if broker.metrics is not None:
         ready["metrics"] = broker.metrics.url
     temporary = path.with_name(f"{path.name}.{os.getpid()}")
     try:
-        temporary.write_text(json.dumps(ready) + "\n")
+        # It may hold a password.
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(json.dumps(ready) + "\n")
         os.replace(temporary, path)
     except OSError as error:
         raise StartError(f"cannot write the ready file {path}: {error.strerror}") from None

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Final, Self
 
 import trio
 
+from kafkalite.apis import Api, Handler
 from kafkalite.background import Background
-from kafkalite.cluster.cluster import Endpoint
+from kafkalite.cluster.cluster import Cluster, Endpoint
 from kafkalite.cluster.metadata_log import MetadataLog, MetadataLogConfig
 from kafkalite.cluster.sole_controller import SoleController
 from kafkalite.config import BrokerConfig
@@ -32,6 +33,7 @@ from kafkalite.replica.fetch_sessions import FetchSessionCache
 from kafkalite.replica.partition_logs import PartitionLogs
 from kafkalite.replica.replica_moves import ReplicaMoves
 from kafkalite.replica.topics import Topics
+from kafkalite.security.security import Security, scram_records
 from kafkalite.server.dispatch import Dispatcher
 from kafkalite.server.gates import Gates
 from kafkalite.server.listener import (
@@ -53,7 +55,7 @@ logger = logging.getLogger(__name__)
 # What is in flight when the broker stops has this long to be answered.
 _STOP_PATIENCE_SECONDS: Final = 5.0
 # As RegisterBrokerRecord numbers them (Kafka's SecurityProtocol).
-_SECURITY_PROTOCOLS: Final = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
+SECURITY_PROTOCOLS: Final = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 
 
 def wall_clock_ms() -> int:
@@ -105,7 +107,7 @@ class Broker:
 
     @property
     def loop(self) -> Loop:
-        """What serves the connections."""
+        """The loop that serves the connections."""
         return self._connections.loop
 
     def __enter__(self) -> Self:
@@ -147,9 +149,23 @@ class Broker:
         topics = Topics(cluster, logs)
         replica_moves = ReplicaMoves(config, cluster, topics, logs)
         cluster.start(self._endpoints())
+        self._put_together(stack, cluster, topics, logs, replica_moves)
+
+    def _put_together(
+        self,
+        stack: ExitStack,
+        cluster: Cluster,
+        topics: Topics,
+        logs: PartitionLogs,
+        replica_moves: ReplicaMoves,
+        forward: Callable[[Api], Handler] | None = None,
+    ) -> None:
+        """Coordinators, services, jobs, dispatch. `forward`: for what others decide."""
+        config, now_ms = self.config, self.now_ms
         share = ShareServices(config, cluster, topics, now_ms)
         groups = open_group_coordinator(config, cluster, topics, now_ms, share)
         transactions = open_transaction_coordinator(config, cluster, topics, groups, now_ms)
+        security = self._open_security(cluster)
         self.services = Services(
             config=config,
             cluster=cluster,
@@ -160,15 +176,46 @@ class Broker:
             share=share,
             fetch_sessions=self._fetch_sessions,
             replica_moves=replica_moves,
+            security=security,
             now_ms=now_ms,
         )
         self.background = Background(config, cluster, logs.manager, now_ms)
-        gates = Gates(count=None if self.metrics is None else self.metrics.requests.count)
         loop = self._loop
         if loop is None:
             loop = Loop()
             stack.callback(loop.close)
-        self._connections = Connections(Dispatcher(self.services, gates), config, loop)
+        dispatcher = Dispatcher(self.services, self._gates(), forward)
+        security.when_quotas_change(lambda: dispatcher.set_gates(self._gates()))
+        self._connections = Connections(dispatcher, config, loop, self.services)
+
+    def _open_security(self, cluster: Cluster) -> Security:
+        """Raises ConfigError where a security config cannot be obeyed."""
+        config = self.config
+        security = Security(config, lambda: cluster.image)
+        cluster.subscribe(security.changed)
+        for listener in self.listeners:
+            security.listener(listener.node_id, listener.name, listener.config.security_protocol)
+        if credentials := config.string("kafkalite.scram.credentials"):
+            cluster.write(scram_records(credentials.split("\n")))
+        return security
+
+    def _gates(self) -> Gates:
+        """What is asked of requests now; a matter that there is not has no gate."""
+        security = self.services.security
+        authorize = throttle = None
+        if security.authorizer is not None:
+            from kafkalite.server.authorize_gate import authorize_gate
+
+            authorize = authorize_gate(security.authorizer)
+        if security.has_quotas:
+            from kafkalite.server.quota_gate import quota_gate
+
+            throttle = quota_gate(security.quotas)
+        return Gates(
+            authorize=authorize,
+            count=None if self.metrics is None else self.metrics.requests.count,
+            throttle=throttle,
+        )
 
     def _open_metrics(self, stack: ExitStack) -> None:
         port = self.config["kafkalite.metrics.port"]
@@ -206,7 +253,7 @@ class Broker:
             endpoints.setdefault(listener.node_id, {})[listener.name] = Endpoint(
                 listener.advertised_host,
                 listener.advertised_port,
-                _SECURITY_PROTOCOLS[listener.config.security_protocol],
+                SECURITY_PROTOCOLS[listener.config.security_protocol],
             )
         return endpoints
 
@@ -219,6 +266,9 @@ class Broker:
                 nursery.start_soon(services.replica_moves.run)
                 await nursery.start(services.group_coordinator.run)
                 await nursery.start(services.transaction_coordinator.run)
+                services.security.run_keys(lambda keys: nursery.start_soon(keys.run))
+                if services.security.has_tokens:
+                    nursery.start_soon(self._expire_tokens)
                 nursery.start_soon(services.share.run)
                 nursery.start_soon(self._connections.serve)
                 nursery.start_soon(self._connections.close_idle)
@@ -235,6 +285,14 @@ class Broker:
         finally:
             self._connections.close()
             self.stopped.set()
+
+    async def _expire_tokens(self) -> None:
+        """Remove delegation tokens that have ended, for ever."""
+        services = self.services
+        while True:
+            pause_ms = self.config.integer("delegation.token.expiry.check.interval.ms")
+            await trio.sleep(pause_ms / 1000)
+            services.cluster.write(services.security.tokens.expired(self.now_ms()))
 
     async def _accept(
         self,

@@ -16,12 +16,24 @@ if TYPE_CHECKING:
     from kafkalite.testing import broker
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the marker known."""
+    config.addinivalue_line(
+        "markers",
+        "kafkalite(**arguments): how kafkalite_broker is made, as kafkalite.testing.broker",
+    )
+
+
 @pytest.fixture
-def kafkalite_broker() -> Iterator[broker]:
-    """A broker of this test's own, in a thread, on a free port, in a temporary directory."""
+def kafkalite_broker(request: pytest.FixtureRequest) -> Iterator[broker]:
+    """A broker of this test's own, in a thread, on a free port, in a temporary directory.
+
+    `@pytest.mark.kafkalite(sasl="plain:alice:secret", tls="auto", acls=True)` secures it.
+    """
     from kafkalite.testing import broker
 
-    with broker() as running:
+    marker = request.node.get_closest_marker("kafkalite")
+    with broker(**({} if marker is None else marker.kwargs)) as running:
         yield running
 
 

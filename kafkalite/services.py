@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from kafkalite.replica.partition_logs import PartitionLogs
     from kafkalite.replica.replica_moves import ReplicaMoves
     from kafkalite.replica.topics import Topics
+    from kafkalite.security.security import Security
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,4 +40,5 @@ class Services:
     share: ShareServices
     fetch_sessions: Mapping[int, FetchSessionCache]
     replica_moves: ReplicaMoves
+    security: Security
     now_ms: Callable[[], int]

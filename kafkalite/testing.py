@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import tempfile
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from types import TracebackType
@@ -39,7 +39,8 @@ class broker:
     """A running broker; `with` starts it in a thread, `async with` in the caller's trio.
 
     `config` takes Kafka's property names; `data_dir` keeps the data there. Entering raises
-    ConfigError or StartError.
+    ConfigError or StartError. `client_settings` has what clients need where it is secured: for "java",
+    "librdkafka" and "kafka_python".
     """
 
     def __init__(
@@ -50,8 +51,16 @@ class broker:
         host: str = "127.0.0.1",
         port: int = 0,
         data_dir: str | Path | None = None,
+        sasl: str | Sequence[str] = (),
+        tls: str | None = None,
+        acls: bool = False,
     ) -> None:
+        """`sasl`, `tls` and `acls` are as the flags of the command: docs/security.md."""
         self._properties = {name: _text(value) for name, value in (config or {}).items()}
+        self._certificates: tempfile.TemporaryDirectory[str] | None = None
+        self.client_settings: Mapping[str, Mapping[str, str]] = {}
+        if sasl or tls or acls:
+            self._secure(sasl, tls, host, port, acls=acls)
         self._properties.setdefault("listeners", f"PLAINTEXT://{host}:{port}")
         self._properties.setdefault("kafkalite.nodes", str(nodes))
         self._data_dir = data_dir
@@ -61,6 +70,24 @@ class broker:
         self._loop: Loop | None = None
         self._failure: list[BaseException] = []
         self._stack = AsyncExitStack()
+
+    def _secure(
+        self, sasl: str | Sequence[str], tls: str | None, host: str, port: int, *, acls: bool
+    ) -> None:
+        from kafkalite.security.quick_start import (
+            client_settings,
+            make_files,
+            wanted,
+            with_listener,
+        )
+
+        asked = wanted(sasl, tls, acls=acls)
+        files = None
+        if asked.tls:
+            self._certificates = tempfile.TemporaryDirectory(prefix="kafkalite-tls-")
+            files = make_files(Path(self._certificates.name), host)
+        self._properties = with_listener(self._properties, asked, files, host, port)
+        self.client_settings = client_settings(asked, files)
 
     @property
     def bootstrap(self) -> str:
@@ -73,12 +100,12 @@ class broker:
 
     @property
     def data_dir(self) -> Path:
-        """Where the (first) directory of the logs is."""
+        """The (first) directory of the logs."""
         return Path(self._properties["log.dirs"].partition(",")[0])
 
     @property
     def metrics_url(self) -> str | None:
-        """Where Prometheus finds the metrics; None unless kafkalite.metrics.port is set."""
+        """The URL of the metrics for Prometheus. None unless kafkalite.metrics.port is set."""
         metrics = self._running.metrics
         return None if metrics is None else metrics.url
 

@@ -1,4 +1,4 @@
-"""Whether a client's batch may go into a log as it came: one look at its header, one expression.
+"""Whether a client's batch may go into a log as it came: one look at its header, a walk over its records.
 
 Nearly every batch is acceptable. For every other one validation.py says why not, or rewrites it.
 """
@@ -11,15 +11,16 @@ from typing import NamedTuple
 from crc32c import crc32c
 
 from kafkalite.log.config import LogConfig
-from kafkalite.wire.compression import Compression
+from kafkalite.log.record_walk import REFUSED, walk
+from kafkalite.wire.compression import Compression, DecompressionError, decompress
 from kafkalite.wire.record_batch import (
     ATTRIBUTES_POSITION,
     COMPRESSION_MASK,
     CONTROL_FLAG,
     HEADER_BYTES,
+    LOG_APPEND_TIME_FLAG,
     LOG_OVERHEAD,
     MAGIC,
-    MIN_RECORD_BYTES,
     NO_PRODUCER_ID,
     NO_SEQUENCE,
     NO_TIMESTAMP,
@@ -27,12 +28,13 @@ from kafkalite.wire.record_batch import (
     RecordBatch,
     increment_sequence,
 )
+from kafkalite.wire.stream_decompression import is_lz4_frame
 
 # What an append may change without touching the checksum lies before the magic: offset, length, epoch.
 UNCHANGED_POSITION = 16
 
-# The header (wire/record_batch.py) without leader epoch and first timestamp.
-_unpack_header = Struct(">qi4xBIhi8xqqhii").unpack_from
+# The header (wire/record_batch.py) without the leader epoch.
+_unpack_header = Struct(">qi4xBIhiqqqhii").unpack_from
 _CODEC_AND_TRANSACTIONAL = COMPRESSION_MASK | TRANSACTIONAL_FLAG
 
 
@@ -70,11 +72,7 @@ def accept(
 ) -> AcceptedBatch | None:
     """A client's batch as it may be appended, None if something about it needs validation.py."""
     size = len(records)
-    if (
-        not HEADER_BYTES <= size <= config.max_batch_bytes
-        or not config.keeps_batches
-        or config.checks_records
-    ):
+    if not HEADER_BYTES <= size <= config.max_batch_bytes or not config.keeps_batches:
         return None
     (
         base_offset,
@@ -83,6 +81,7 @@ def accept(
         crc,
         attributes,
         last_offset_delta,
+        base_timestamp,
         max_timestamp,
         producer_id,
         producer_epoch,
@@ -95,12 +94,19 @@ def accept(
         and magic == MAGIC
         and length + LOG_OVERHEAD == size
         and attributes & _CODEC_AND_TRANSACTIONAL == attributes
-        and attributes & COMPRESSION_MASK <= Compression.ZSTD
         and 0 < count == last_offset_delta + 1
-        and (attributes & COMPRESSION_MASK or count * MIN_RECORD_BYTES <= size - HEADER_BYTES)
-        and max_timestamp <= now_ms + config.message_timestamp_after_max_ms
+        and max_timestamp >= NO_TIMESTAMP
         and (producer_id <= NO_PRODUCER_ID or base_sequence >= 0)
         and crc == crc32c(view[ATTRIBUTES_POSITION:])
+        and (data := _unpacked(attributes & COMPRESSION_MASK, view[HEADER_BYTES:])) is not None
+        and walk(
+            data,
+            count,
+            now_ms - config.message_timestamp_before_max_ms - base_timestamp,
+            now_ms + config.message_timestamp_after_max_ms - base_timestamp,
+            needs_keys=config.compact,
+        )
+        == max_timestamp - base_timestamp
     ):
         return None
     return AcceptedBatch(
@@ -115,6 +121,46 @@ def accept(
         count,
         NO_TIMESTAMP,
     )
+
+
+def _unpacked(codec: int, data: memoryview) -> bytes | None:
+    """The records without their codec; None if they are not as producers compress them."""
+    if not codec:
+        return bytes(data)
+    if codec > Compression.ZSTD or (codec == Compression.LZ4 and not is_lz4_frame(data)):
+        return None
+    try:
+        return decompress(Compression(codec), data)
+    except DecompressionError:
+        return None
+
+
+def unpacked(batch: RecordBatch) -> bytes | None:
+    """The records of a batch without their codec; None if they are not as producers compress them."""
+    return _unpacked(batch.attributes & COMPRESSION_MASK, batch.buffer[HEADER_BYTES:])
+
+
+def largest_timestamp(
+    batch: RecordBatch, config: LogConfig, now_ms: int, lowest: int
+) -> int | None:
+    """The largest timestamp of a batch's records, -1 if none has one; None if anything is odd.
+
+    The timestamps may be any from `lowest` on, and keep to the topic's limits unless that stamps them.
+    """
+    if batch.attributes & LOG_APPEND_TIME_FLAG or batch.record_count <= 0:
+        return None
+    data = unpacked(batch)
+    if data is None:
+        return None
+    highest = 2**63 - 1
+    if not config.log_append_time:
+        lowest = max(lowest, now_ms - config.message_timestamp_before_max_ms)
+        highest = now_ms + config.message_timestamp_after_max_ms
+    base = batch.base_timestamp
+    largest = walk(
+        data, batch.record_count, lowest - base, highest - base, needs_keys=config.compact
+    )
+    return None if largest == REFUSED else max(base + largest, NO_TIMESTAMP)
 
 
 def as_accepted(batch: RecordBatch) -> AcceptedBatch:

@@ -53,8 +53,6 @@ class LogConfig:
     max_segment_ms: int = field(init=False, compare=False)
     # Whether batches go into the log as they come, neither stamped nor compressed anew.
     keeps_batches: bool = field(init=False, compare=False)
-    # Whether single records may be refused for what the batch's header does not tell.
-    checks_records: bool = field(init=False, compare=False)
     # No batch may be larger.
     max_batch_bytes: int = field(init=False, compare=False)
 
@@ -74,7 +72,6 @@ class LogConfig:
                 "keeps_batches",
                 self.compression_type == "producer" and not log_append_time,
             ),
-            ("checks_records", compact or self.message_timestamp_before_max_ms != FOREVER),
             ("max_batch_bytes", min(self.max_message_bytes, self.segment_bytes)),
         ):
             object.__setattr__(self, name, value)

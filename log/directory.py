@@ -14,6 +14,7 @@ import logging
 import os
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
@@ -40,6 +41,7 @@ from kafkalite.log.files import (
     deleted_directory,
     future_directory,
     parse_partition_directory,
+    stray_directory,
     without_future,
 )
 from kafkalite.log.log import Log
@@ -98,6 +100,10 @@ class LogDirectory:
         self._lock_descriptor = lock_descriptor
         self._on_failure = on_failure
         self._deleted: list[tuple[int, Path]] = []
+        # Of the broker that closed the directory last; -1 if it had none, or did not close it.
+        self.previous_broker_epoch = -1
+        # What is said when it is closed: controllers know a clean shutdown by it (KIP-966).
+        self.broker_epoch = -1
         self.was_clean_shutdown = self._take_clean_shutdown()
         self._recovery_points = self._read_checkpoint(RECOVERY_POINT_CHECKPOINT)
         self._log_start_offsets = self._read_checkpoint(LOG_START_OFFSET_CHECKPOINT)
@@ -165,6 +171,8 @@ class LogDirectory:
         path = self.path / CLEAN_SHUTDOWN
         if not self.files.exists(path):
             return False
+        with suppress(OSError, ValueError, TypeError):  # an older broker's is empty
+            self.previous_broker_epoch = int(json.loads(self.files.read(path))["brokerEpoch"])
         self.files.unlink(path)
         self.files.sync_directory(self.path)
         return True
@@ -302,6 +310,12 @@ class LogDirectory:
         self.files.rename(path, target)
         self._deleted.append((0, target))
 
+    def set_aside(self, path: Path) -> Path:
+        """Rename a directory that is no log's, never to be looked at again. Raises OSError."""
+        target = path.with_name(stray_directory(without_future(path.name)))
+        self.files.rename(path, target)
+        return target
+
     @property
     def all_logs(self) -> Iterator[tuple[TopicPartition, Log]]:
         """Every log whose files are here; a partition has one at most."""
@@ -382,7 +396,9 @@ class LogDirectory:
         try:
             self.checkpoint()
             if is_clean:
-                content = json.dumps({"version": 0, "brokerEpoch": -1}, separators=(",", ":"))
+                content = json.dumps(
+                    {"version": 0, "brokerEpoch": self.broker_epoch}, separators=(",", ":")
+                )
                 self.files.write_atomically(self.path / CLEAN_SHUTDOWN, content.encode())
         except (KafkaError, OSError) as error:
             _logger.error("%s: not closed cleanly: %s", self.path, error)

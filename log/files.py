@@ -42,6 +42,7 @@ CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 LOCK = ".lock"
 
 DELETED_DIRECTORY_SUFFIX = "-delete"
+STRAY_DIRECTORY_SUFFIX = "-stray"
 FUTURE_DIRECTORY_SUFFIX = "-future"
 
 # Of a file or directory, in bytes.
@@ -82,8 +83,17 @@ def deleted_directory(name: str) -> str:
 
     As by Kafka, a long topic's is cut so that the file system takes it.
     """
+    return _marked_directory(name, DELETED_DIRECTORY_SUFFIX)
+
+
+def stray_directory(name: str) -> str:
+    """A name for the directory of a log that belongs to nothing: `topic-partition.<unique>-stray`."""
+    return _marked_directory(name, STRAY_DIRECTORY_SUFFIX)
+
+
+def _marked_directory(name: str, suffix: str) -> str:
     topic, _, partition = name.rpartition("-")
-    end = f"-{partition}.{uuid.uuid4().hex}{DELETED_DIRECTORY_SUFFIX}"
+    end = f"-{partition}.{uuid.uuid4().hex}{suffix}"
     return topic[: LONGEST_NAME - len(end)] + end
 
 

@@ -68,14 +68,25 @@ class LogManager:
 
     def discard(self, stored: StoredPartition) -> None:
         """Remove what was found and belongs to nothing. Raises OSError."""
-        key = (stored.topic, stored.partition)
         for directory in self.directories:
             if directory.path == stored.path.parent:
                 directory.discard(stored.path)
-                if stored.is_future:
-                    self._stored_futures.pop(key, None)
-                else:
-                    self._stored[key].remove(directory)
+                self._forget(stored, directory)
+
+    def set_aside(self, stored: StoredPartition) -> Path:
+        """Rename what was found and belongs to nothing, for good; its new path. Raises OSError."""
+        for directory in self.directories:
+            if directory.path == stored.path.parent:
+                self._forget(stored, directory)
+                return directory.set_aside(stored.path)
+        return stored.path
+
+    def _forget(self, stored: StoredPartition, directory: LogDirectory) -> None:
+        key = (stored.topic, stored.partition)
+        if stored.is_future:
+            self._stored_futures.pop(key, None)
+        else:
+            self._stored[key].remove(directory)
 
     @property
     def logs(self) -> Iterator[Log]:

@@ -1,21 +1,11 @@
-"""What a leader checks before it appends a batch, in Kafka's order, and the bytes it then writes.
+"""Why a leader refuses a batch, or how it rewrites it: for the batches that acceptance.py does not take.
 
-Kafka looks at every record of every batch. We look at the header, and inside only where the header cannot
-tell, because a look inside costs more than all the rest:
+The order of the checks is Kafka's: base offset, size, checksum, codec, the header's counts, then every
+record. An error in single records (KIP-467) is told after all of them were read; a record that cannot be
+read ends everything at once.
 
-=============================================  ==========================================================
-one batch, magic 2, base offset 0, size, CRC   header
-count, offsets, control flag, sequence         header (a client whose records are not what its header says
-                                               spoils its own topic, and every consumer tells it so)
-timestamp too far ahead (CreateTime)           header: the largest is in it; inside only to name the records
-timestamp too old (before.max, if limited)     inside: the smallest is not in the header
-LogAppendTime                                  header: flag and largest timestamp are stamped, CRC redone
-key on a compacted topic                       inside
-compression.type other than the producer's     inside: the records are packed anew
-=============================================  ==========================================================
-
-The bytes are never changed in place: what is written is a new head (offset and leader epoch, 17 bytes; with
-the timestamp, 43) and the client's own tail.
+The client's bytes are never changed in place: what is written is a new head and the client's own tail, or
+a new batch where the topic asks for another codec.
 Source: Kafka's ProduceRequest.validateRecords, UnifiedLog.analyzeAndValidateRecords, LogValidator.
 """
 
@@ -25,31 +15,41 @@ import struct
 
 from crc32c import crc32c
 
-from kafkalite.log.acceptance import UNCHANGED_POSITION, AcceptedBatch
-from kafkalite.log.config import FOREVER, LogConfig
+from kafkalite.log.acceptance import (
+    UNCHANGED_POSITION,
+    AcceptedBatch,
+    largest_timestamp,
+    unpacked,
+)
+from kafkalite.log.config import LogConfig
 from kafkalite.log.errors import InvalidRecordsError, RecordError
 from kafkalite.log.producer_state import AppendOrigin
+from kafkalite.log.record_reader import ReadRecord, read_records
 from kafkalite.wire.compression import Compression, compress
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.record_batch import (
     COMPRESSION_MASK,
+    CONTROL_FLAG,
     HEADER_BYTES,
     LOG_APPEND_TIME_FLAG,
     LOG_OVERHEAD,
     MAGIC,
     MAGIC_POSITION,
-    MIN_RECORD_BYTES,
     NO_TIMESTAMP,
+    TRANSACTIONAL_FLAG,
+    Record,
     RecordBatch,
-    iterate_records,
+    build_batch,
     pack_batch,
-    records_data,
+    read_varint,
 )
 
 _MAGIC_AND_CRC = struct.Struct(">bI")
 _STAMPED = struct.Struct(">hiqq")
 _STAMPED_END = 43
 _LENGTH = struct.Struct(">i")
+# The attributes' bits that mean something.
+_KNOWN_ATTRIBUTES = 0x7F
 
 _CODECS = {
     "uncompressed": Compression.NONE,
@@ -75,7 +75,8 @@ def validate(
             InvalidRecordsError where single records are at fault.
     """
     batch = only_batch(records)
-    if origin is AppendOrigin.CLIENT and batch.base_offset:
+    is_client = origin is AppendOrigin.CLIENT
+    if is_client and batch.base_offset:
         raise _invalid(
             f"The baseOffset of the record batch in the append to {name} should be 0, but it is "
             f"{batch.base_offset}"
@@ -86,14 +87,27 @@ def validate(
             ErrorCode.CORRUPT_MESSAGE,
             f"Record is corrupt (stored crc = {batch.crc}) in topic partition {name}.",
         )
-    if origin is AppendOrigin.CLIENT:
+    codec = _codec(batch)
+    target = _CODECS.get(config.compression_type, codec)
+    is_rewritten = target is not codec and not (batch.is_control and not codec)
+    max_timestamp = batch.max_timestamp
+    records_read: list[ReadRecord] | None = None
+    if is_client:
         _check_header(batch, name)
-        if config.compact or config.message_timestamp_before_max_ms != FOREVER:
-            _check_records(batch, config, name, now_ms)
-        else:
-            _check_largest_timestamp(batch, config, name, now_ms)
-    if config.compression_type != "producer" and not batch.is_control:
-        batch = _recompress(batch, config)
+        # MemoryRecordsBuilder takes no negative timestamp but -1.
+        smallest = NO_TIMESTAMP if is_rewritten else -(2**63)
+        largest = largest_timestamp(batch, config, now_ms, smallest)
+        if largest is None:
+            records_read = _checked_records(batch, config, name, now_ms, not is_rewritten)
+            timestamps = [_timestamp(batch, each) for each in records_read]
+            largest = max(NO_TIMESTAMP, *timestamps)
+            if min(timestamps) < smallest:
+                raise _unexpected("Invalid negative timestamp")
+            if codec and not is_rewritten and not _is_consecutive(records_read):
+                raise _unexpected("key is skipped in PartialDefaultRecord")
+        max_timestamp = largest
+    if is_rewritten:
+        batch = _rewritten(batch, target, config, records_read)
         _check_size(batch, config, name)
     if batch.size_bytes > config.segment_bytes:
         raise KafkaError(
@@ -101,7 +115,7 @@ def validate(
             f"Message batch size is {batch.size_bytes} bytes in append to partition {name}, which "
             f"exceeds the maximum configured segment size of {config.segment_bytes}.",
         )
-    return _stamp(batch, config, now_ms)
+    return _stamp(batch, config, max_timestamp, now_ms)
 
 
 def only_batch(records: bytes | bytearray | memoryview) -> RecordBatch:
@@ -141,6 +155,11 @@ def _invalid(message: str) -> KafkaError:
     return KafkaError(ErrorCode.INVALID_RECORD, message)
 
 
+def _unexpected(message: str) -> KafkaError:
+    """What Kafka has no error code for."""
+    return KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, message)
+
+
 def _check_size(batch: RecordBatch, config: LogConfig, name: str) -> None:
     if batch.size_bytes > config.max_message_bytes:
         raise KafkaError(
@@ -176,58 +195,81 @@ def _check_header(batch: RecordBatch, name: str) -> None:
             f"Invalid sequence number {batch.base_sequence} in record batch with producerId "
             f"{batch.producer_id} in topic partition {name}"
         )
-    codec = batch.attributes & COMPRESSION_MASK
-    if codec > Compression.ZSTD:
-        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"Unknown compression type id: {codec}")
-    if not codec and count * MIN_RECORD_BYTES > batch.size_bytes - HEADER_BYTES:
-        raise _invalid("Incorrect declared batch size, premature EOF reached")
 
 
-def _check_largest_timestamp(batch: RecordBatch, config: LogConfig, name: str, now_ms: int) -> None:
-    """The header has the largest timestamp; only when that is out of range the records are looked at."""
-    stamped = batch.attributes & LOG_APPEND_TIME_FLAG
-    if config.log_append_time:
-        if stamped:
-            _check_records(batch, config, name, now_ms)
-    elif batch.max_timestamp > now_ms + config.message_timestamp_after_max_ms or stamped:
-        _check_records(batch, config, name, now_ms)
+def _codec(batch: RecordBatch) -> Compression:
+    """The batch's codec. Kafka has no error code for one that it does not know."""
+    number = batch.attributes & COMPRESSION_MASK
+    if number > Compression.ZSTD:
+        raise _unexpected(f"Unknown compression type id: {number}")
+    return Compression(number)
 
 
-def _check_records(batch: RecordBatch, config: LogConfig, name: str, now_ms: int) -> None:
+def _timestamp(batch: RecordBatch, record: ReadRecord) -> int:
+    """A record's timestamp: the batch's if the client claims that the broker stamped it."""
+    if batch.attributes & LOG_APPEND_TIME_FLAG:
+        return batch.max_timestamp
+    return _as_int64(batch.base_timestamp + record.timestamp_delta)
+
+
+def _as_int64(value: int) -> int:
+    """What Java's arithmetic makes of it."""
+    return (value + 2**63) % 2**64 - 2**63
+
+
+def _is_consecutive(records: list[ReadRecord]) -> bool:
+    return all(record.offset_delta == i for i, record in enumerate(records))
+
+
+def _checked_records(
+    batch: RecordBatch, config: LogConfig, name: str, now_ms: int, is_kept: bool
+) -> list[ReadRecord]:
+    """The records of a batch, read one by one. Raises KafkaError, InvalidRecordsError."""
+    records: list[ReadRecord] = []
     errors: list[RecordError] = []
     code = ErrorCode.INVALID_RECORD
-    earliest = now_ms - config.message_timestamp_before_max_ms
-    latest = now_ms + config.message_timestamp_after_max_ms
-    stamped = bool(batch.attributes & LOG_APPEND_TIME_FLAG)
-    for i, record in enumerate(iterate_records(batch)):
-        if config.compact and record.key is None:
+    earliest = _as_int64(now_ms - config.message_timestamp_before_max_ms)
+    latest = _as_int64(now_ms + config.message_timestamp_after_max_ms)
+    is_stamped = bool(batch.attributes & LOG_APPEND_TIME_FLAG)
+    for i, record in enumerate(read_records(batch, skips_contents=is_kept)):
+        records.append(record)
+        timestamp = _timestamp(batch, record)
+        if config.compact and record.key_size < 0:
             errors.append(
                 RecordError(
                     i,
                     "Compacted topic cannot accept message without key in topic partition " + name,
                 )
             )
-        elif not config.log_append_time and record.timestamp != NO_TIMESTAMP:
-            if not earliest <= record.timestamp <= latest:
+        elif not config.log_append_time and timestamp != NO_TIMESTAMP:
+            age_ms = now_ms - timestamp
+            if (
+                age_ms > config.message_timestamp_before_max_ms
+                or -age_ms > config.message_timestamp_after_max_ms
+            ):
                 code = ErrorCode.INVALID_TIMESTAMP
                 errors.append(
                     RecordError(
                         i,
-                        f"Timestamp {record.timestamp} of message with offset {record.offset} is out of "
-                        f"range. The timestamp should be within [{earliest}, {latest}]",
+                        f"Timestamp {timestamp} of message with offset {record.offset_delta} is out "
+                        f"of range. The timestamp should be within [{earliest}, {latest}]",
                     )
                 )
-        elif stamped:
+        elif is_stamped:
             code = ErrorCode.INVALID_TIMESTAMP
+            kind = "PartialDefaultRecord" if record.is_partial else "DefaultRecord"
             errors.append(
                 RecordError(
                     i,
-                    f"Invalid timestamp type in message {i}. Producer should not set timestamp type to "
+                    f"Invalid timestamp type in message {kind}(offset={record.offset_delta}, "
+                    f"timestamp={timestamp}, key={record.key_size} bytes, "
+                    f"value={record.value_size} bytes). Producer should not set timestamp type to "
                     "LogAppendTime.",
                 )
             )
     if errors:
         raise InvalidRecordsError(code, _summary(code, errors), tuple(errors))
+    return records
 
 
 def _summary(code: ErrorCode, errors: list[RecordError]) -> str:
@@ -243,28 +285,53 @@ def _summary(code: ErrorCode, errors: list[RecordError]) -> str:
     )
 
 
-def _recompress(batch: RecordBatch, config: LogConfig) -> RecordBatch:
-    """The batch with the topic's codec. Deltas, and so the records' bytes, stay as they are."""
-    codec = _CODECS[config.compression_type]
-    if codec is batch.compression:
-        return batch
-    for _ in iterate_records(batch):  # what is packed anew should be sound
-        continue
-    data = compress(codec, records_data(batch), _level(codec, config))
+def _rewritten(
+    batch: RecordBatch, codec: Compression, config: LogConfig, records: list[ReadRecord] | None
+) -> RecordBatch:
+    """The batch with another codec, as Kafka's MemoryRecordsBuilder makes it.
+
+    Records that are numbered from 0 and timed from the first one keep their bytes.
+    """
+    level = _level(codec, config)
+    if records is None:
+        data = unpacked(batch)
+        if data is not None and _begins_at_base_timestamp(data):
+            attributes = batch.attributes & (TRANSACTIONAL_FLAG | CONTROL_FLAG)
+            return RecordBatch(
+                pack_batch(
+                    compress(codec, data, level),
+                    base_offset=0,
+                    last_offset_delta=batch.last_offset_delta,
+                    record_count=batch.record_count,
+                    base_timestamp=batch.base_timestamp,
+                    max_timestamp=batch.max_timestamp,
+                    attributes=attributes | codec,
+                    producer_id=batch.producer_id,
+                    producer_epoch=batch.producer_epoch,
+                    base_sequence=batch.base_sequence,
+                )
+            )
+        records = list(read_records(batch, skips_contents=False))
     return RecordBatch(
-        pack_batch(
-            data,
-            base_offset=batch.base_offset,
-            last_offset_delta=batch.last_offset_delta,
-            record_count=batch.record_count,
-            base_timestamp=batch.base_timestamp,
-            max_timestamp=batch.max_timestamp,
-            attributes=batch.attributes & ~COMPRESSION_MASK | codec,
+        build_batch(
+            [
+                Record(0, _timestamp(batch, each), each.key, each.value, each.headers)
+                for each in records
+            ],
+            compression=codec,
+            compression_level=level,
             producer_id=batch.producer_id,
             producer_epoch=batch.producer_epoch,
             base_sequence=batch.base_sequence,
+            is_transactional=batch.is_transactional,
+            is_control=batch.is_control,
         )
     )
+
+
+def _begins_at_base_timestamp(data: bytes) -> bool:
+    _, position = read_varint(data, 0)
+    return data[position + 1] == 0
 
 
 def _level(codec: Compression, config: LogConfig) -> int | None:
@@ -276,18 +343,19 @@ def _level(codec: Compression, config: LogConfig) -> int | None:
     return levels.get(codec)
 
 
-def _stamp(batch: RecordBatch, config: LogConfig, now_ms: int) -> AcceptedBatch:
-    """The batch with the flag and the timestamp that the topic asks for."""
-    max_timestamp = batch.max_timestamp
-    attributes = batch.attributes & ~LOG_APPEND_TIME_FLAG
+def _stamp(batch: RecordBatch, config: LogConfig, max_timestamp: int, now_ms: int) -> AcceptedBatch:
+    """The batch with the flag and the timestamp that the topic asks for, and its true largest one."""
+    attributes = batch.attributes
+    wanted = 0
     log_append_time_ms = NO_TIMESTAMP
     if config.log_append_time:
-        attributes |= LOG_APPEND_TIME_FLAG
+        wanted = LOG_APPEND_TIME_FLAG
         max_timestamp = log_append_time_ms = now_ms
-    if attributes == batch.attributes and max_timestamp == batch.max_timestamp:
+    if attributes & LOG_APPEND_TIME_FLAG == wanted and max_timestamp == batch.max_timestamp:
         buffers: tuple[bytes | memoryview, ...] = (batch.buffer[UNCHANGED_POSITION:],)
     else:
         # Both are under the checksum.
+        attributes = attributes & _KNOWN_ATTRIBUTES & ~LOG_APPEND_TIME_FLAG | wanted
         stamped = _STAMPED.pack(
             attributes, batch.last_offset_delta, batch.base_timestamp, max_timestamp
         )

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import sys
 
+# Modules that have no test of their own name yet.
+MISSING_TESTS = 170
+
 # These rooms are being built: they are counted when they stand.
 BEING_BUILT = {
     "openings": 90,
@@ -28,7 +31,7 @@ UNCLEAN: dict[str, dict[str, int]] = {
     "kafkalite/replica": BEING_BUILT,
     "kafkalite/requests": BEING_BUILT,
     "kafkalite/spark": {"openings": 70, "columns": 136, "semicolons": 1, "words": 13, "lines": 1},
-    "conformance": {"openings": 130, "columns": 220, "semicolons": 10, "lines": 3, "stale": 4},
+    "conformance": {"openings": 40, "columns": 80, "semicolons": 6, "lines": 5, "stale": 4},
     "docs": {"openings": 3, "columns": 10},
     "examples": {"openings": 2},
     "group_coordinator": BEING_BUILT,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.house_unclean import UNCLEAN
+from tests.house_unclean import MISSING_TESTS, UNCLEAN
 from tests.house_voice import BANS
 
 ROOT = Path(__file__).parent.parent
@@ -32,47 +32,6 @@ TESTED_TOGETHER = {
     "kafkalite/spark/pipelines": "tests/kafkalite/spark/test_pipelines.py",
     "kafkalite/spark/proof": "tests/kafkalite/spark/test_proof.py",
 }
-# Rooms that do not have a test for every module yet.
-UNFINISHED = (
-    "wire",
-    "log",
-    "kafkalite/cluster/observed_cluster.py",
-    "kafkalite/control",
-    "kafkalite/peers",
-    "kafkalite/quorum",
-    "kafkalite/replication",
-    "kafkalite/requests/principal.py",
-    "kafkalite/security",
-    "kafkalite/server",
-    "kafkalite/share",
-    "kafkalite/coordinators/share_coordinator",
-    "kafkalite/coordinators/share_adapter.py",
-    "kafkalite/coordinators/share_settings.py",
-    "kafkalite/replica/produced_batches.py",
-    "kafkalite/replica/share",
-    "group_coordinator/admin_api.py",
-    "group_coordinator/offset_router.py",
-    "group_coordinator/share_api.py",
-    "group_coordinator/share_protocol.py",
-    "group_coordinator/share_records.py",
-    *(
-        f"kafkalite/apis/{name}.py"
-        for name in (
-            "alter_share_group_offsets",
-            "delete_share_group_offsets",
-            "delete_share_group_state",
-            "describe_share_group_offsets",
-            "initialize_share_group_state",
-            "read_share_group_state",
-            "read_share_group_state_summary",
-            "share_acknowledge",
-            "share_group_describe",
-            "share_group_heartbeat",
-            "write_share_group_state",
-        )
-    ),
-    "kafkalite/spark",
-)
 
 
 def package_folders() -> dict[str, str]:
@@ -181,11 +140,11 @@ def test_a_module_has_its_tests_where_one_looks_for_them() -> None:
     missing = [
         str(twin_of(module))
         for module in modules()
-        if not any(module.is_relative_to(folder) for folder in (*TESTED_TOGETHER, *UNFINISHED))
+        if not any(module.is_relative_to(folder) for folder in TESTED_TOGETHER)
         and str(module) not in UNTESTED
         and not (ROOT / twin_of(module)).is_file()
     ]
-    assert missing == []
+    assert len(missing) <= MISSING_TESTS, "\n".join(missing)
 
 
 def test_what_needs_no_tests_is_there() -> None:
@@ -200,7 +159,9 @@ ROOT_MODULES = {
     "background",
     "broker",
     "pytest_plugin",
+    "quorum_broker",
     "services",
+    "storage_format",
     "testing",
 }
 KAFKALITE_ROOMS = {

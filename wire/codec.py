@@ -8,31 +8,45 @@ builders are made, when an API and version is first met.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from struct import Struct
-from typing import Any
+from typing import Any, Final, TypeVar, cast
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.compile_build import BUILD_ODDITIES, Builder
-from kafkalite.wire.compile_parse import Parser, compile_parser
+from kafkalite.wire.compile_build import BUILD_ODDITIES, Builder, compile_builder
+from kafkalite.wire.compile_parse import Mode, Parser, compile_parser
 from kafkalite.wire.compile_rows import compile_row_builder, compile_row_parser
 from kafkalite.wire.errors import (
     InvalidMessage,
+    Malformed,
     ProtocolViolation,
     UnsupportedVersion,
     too_many_elements,
 )
-from kafkalite.wire.fields import MAX_ELEMENTS, InMemory, Records
+from kafkalite.wire.fields import InMemory, Records
 from kafkalite.wire.headers import RequestHeader, ResponseHeader, response_header_version
-from kafkalite.wire.message_codec import build_body, builder_of, parse_body
-from kafkalite.wire.parse_support import PARSE_ODDITIES, TooManyElements
-from kafkalite.wire.rows import SharedResponse, message_of_row, rows_of
+from kafkalite.wire.message_codec import build_body, parse_body
+from kafkalite.wire.parse_support import (
+    PARSE_ODDITIES,
+    ManyElements,
+    Odd,
+    TooManyElements,
+    skip_tags,
+)
+from kafkalite.wire.rows import SharedResponse, message_of_row
 from kafkalite.wire.schema import Message, message_of
 
 _unpack_header = Struct(">hhih").unpack_from  # key, version, correlation id, length of client id
+# Frames up to here are parsed in one go, whatever they are made of: an element takes a byte at least.
+_MOST_BYTES_OF_FEW_ELEMENTS: Final = 4096
+# Larger ones are not worth explaining: it takes 50 microseconds for every element.
+_MOST_BYTES_TO_EXPLAIN: Final = 65536
+
+T = TypeVar("T")
+
 _pack_header_0 = Struct(">ii").pack
 _pack_header_1 = Struct(">iix").pack
 
@@ -89,8 +103,9 @@ class ApiCodec:
 
     __slots__ = (
         "_build",
+        "_build_slowly",
         "_parse_bytes",
-        "_parse_large",
+        "_parse_slowly",
         "_parse_view",
         "_response_has_tags",
         "api_key",
@@ -108,55 +123,48 @@ class ApiCodec:
         self.api_version = api_version
         self.flexible = message.is_flexible(api_version)
         self.rows = rows
-        # Made at the first use: views are large frames, the third is for those that have room for too
-        # many elements.
+        # Made at the first use. Views are large frames; the slow parser is for odd and huge ones.
         self._parse_bytes: Parser | None = None
         self._parse_view: Parser | None = None
-        self._parse_large: Parser | None = None
+        self._parse_slowly: Parser | None = None
         self._build: Builder | None = None
+        self._build_slowly: Builder | None = None
         self._response_has_tags = False
 
     def parse(self, frame: InMemory, client_id_size: int) -> tuple[str | None, Any]:
         """Client id and body of a request of this API and version.
 
-        Records are views into the frame, all else is copied. Raises ProtocolViolation.
+        Records are views into the frame, all else is copied. Raises Malformed; ManyElements where
+        `parse_in_slices` is to be asked.
         """
         end = len(frame)
         try:
             if client_id_size >= 0:
                 position = 10 + client_id_size
                 client_id = str(frame[10:position], "utf-8")
-            elif client_id_size == -1:
+            else:
                 position = 10
                 client_id = None
-            else:
-                raise _bad_header(frame)
             if self.flexible:
-                if frame[position]:
-                    return self._parse_declared(frame)
+                if client_id_size < -1 or frame[position]:
+                    raise Odd
                 position += 1
-            parse = self._parse_bytes if type(frame) is bytes else None
-            body = (parse or self._parser(frame))(frame, position, end)
+            parse = self._parse_bytes if type(frame) is bytes else self._parse_view
+            body = (parse or self._make_parser(frame))(frame, position, end)
         except PARSE_ODDITIES:
             pass  # not here: the exception would keep what was parsed so far
-        except TooManyElements:
-            raise too_many_elements(request_class(self.api_key).__name__) from None
         else:
             return client_id, body
-        return self._parse_declared(frame)
+        return drained(self.parse_in_slices(frame))
 
-    def _parser(self, frame: InMemory) -> Parser:
-        if type(frame) is bytes and len(frame) <= MAX_ELEMENTS:
-            found = self._parse_bytes = self._make_parser(in_memoryview=False, counted=False)
-        elif len(frame) <= MAX_ELEMENTS:
-            found = self._parse_view or self._make_parser(in_memoryview=True, counted=False)
-            self._parse_view = found
+    def _make_parser(self, frame: InMemory) -> Parser:
+        if type(frame) is bytes:
+            found = self._parse_bytes = self._compile(in_memoryview=False, mode=Mode.FAST)
         else:
-            found = self._parse_large or self._make_parser(in_memoryview=True, counted=True)
-            self._parse_large = found
+            found = self._parse_view = self._compile(in_memoryview=True, mode=Mode.COUNTED)
         return found
 
-    def _make_parser(self, *, in_memoryview: bool, counted: bool) -> Parser:
+    def _compile(self, *, in_memoryview: bool, mode: Mode) -> Parser:
         # Not whole, as Kafka passes over bytes after a request: librdkafka's Metadata request for all
         # topics ends in three too many.
         return (compile_row_parser if self.rows else compile_parser)(
@@ -165,18 +173,52 @@ class ApiCodec:
             flexible=self.flexible,
             in_memoryview=in_memoryview,
             whole=False,
-            counted=counted,
+            mode=mode,
         )
 
-    def _parse_declared(self, frame: InMemory) -> tuple[str | None, Any]:
-        """The whole request by construct."""
+    def parse_in_slices(self, frame: InMemory) -> Generator[None, None, tuple[str | None, Any]]:
+        """As `parse`, for any frame, yielding after a few hundred elements."""
+        view = memoryview(frame)
+        slowly = self._parse_slowly
+        if slowly is None:
+            slowly = self._parse_slowly = self._compile(in_memoryview=True, mode=Mode.SLOW)
+        try:
+            client_id, position = self._odd_header(view)
+            body = yield from slowly(view, position, len(view))
+        except PARSE_ODDITIES:
+            pass
+        except TooManyElements:
+            raise too_many_elements(request_class(self.api_key).__name__) from None
+        else:
+            return client_id, body
+        raise Malformed(f"{request_class(self.api_key).__name__} is malformed")
+
+    def _odd_header(self, view: memoryview) -> tuple[str | None, int]:
+        """Client id, malformed text or not, and the position after the header with its tags."""
+        size = _unpack_header(view)[3]
+        position = 10 + max(size, 0)
+        if size < -1 or position > len(view):
+            raise Odd
+        client_id = str(view[10:position], "utf-8", "replace") if size >= 0 else None
+        if self.flexible:
+            count = view[position]
+            position = skip_tags(view, count, position + 1, len(view))
+        return client_id, position
+
+    def explain(self, frame: InMemory) -> ProtocolViolation:
+        """What is wrong with a malformed frame, and where. It may take its time: in a thread."""
+        if len(frame) > _MOST_BYTES_TO_EXPLAIN:
+            return Malformed(f"{request_class(self.api_key).__name__} is malformed")
         from kafkalite.wire.reference_codec import parse_declared
 
-        header, position = _decode_header(frame, flexible=self.flexible)
-        body, _ = parse_declared(
-            request_class(self.api_key), self.api_version, frame, position, whole=False
-        )
-        return header.client_id, rows_of(body) if self.rows else body
+        try:
+            _, position = _decode_header(frame, flexible=self.flexible)
+            parse_declared(
+                request_class(self.api_key), self.api_version, frame, position, whole=False
+            )
+        except ProtocolViolation as error:
+            return error
+        return Malformed(f"{request_class(self.api_key).__name__} is malformed")
 
     def build(self, correlation_id: int, response: object) -> list[Records]:
         """The chunks of a response; the first begins with the length of all of them.
@@ -186,7 +228,9 @@ class ApiCodec:
         """
         if type(response) is SharedResponse:
             return self._build_shared(correlation_id, response)
-        build = self._build or self._make_builder()
+        build = self._build
+        if build is None:
+            build = self._build = self._make_builder(in_slices=False)
         parts: list[bytes] = []
         chunks: list[Records] = []
         try:
@@ -195,6 +239,29 @@ class ApiCodec:
         except BUILD_ODDITIES:
             chunks = self._build_declared(response)
             last = b""
+        return self._framed(correlation_id, chunks, last)
+
+    def build_in_slices(
+        self, correlation_id: int, response: object
+    ) -> Generator[None, None, list[Records]]:
+        """As `build`, yielding after a few hundred elements."""
+        if type(response) is SharedResponse:
+            response = response.row
+        build = self._build_slowly
+        if build is None:
+            build = self._build_slowly = self._make_builder(in_slices=True)
+        parts: list[bytes] = []
+        chunks: list[Records] = []
+        try:
+            yield from build(response, parts, chunks)
+            last = b"".join(parts)
+        except BUILD_ODDITIES:
+            chunks = self._build_declared(response)
+            last = b""
+        return self._framed(correlation_id, chunks, last)
+
+    def _framed(self, correlation_id: int, chunks: list[Records], last: bytes) -> list[Records]:
+        """The chunks with the length of all of them, and the header, before the first."""
         has_tags = self._response_has_tags
         pack = _pack_header_1 if has_tags else _pack_header_0
         if not chunks:
@@ -215,19 +282,15 @@ class ApiCodec:
             response.body = whole[8:]
         return [_pack_header_0(len(response.body) + 4, correlation_id) + response.body]
 
-    def _make_builder(self) -> Builder:
+    def _make_builder(self, *, in_slices: bool) -> Builder:
         message = _message_in(self.api_key, self.api_version, response_class)
         if message is None:
             raise InvalidMessage(f"API {self.api_key} has no version {self.api_version} here")
         flexible = message.is_flexible(self.api_version)
         self._response_has_tags = response_header_version(self.api_key, flexible) == 1
-        class_ = response_class(self.api_key)
-        if self.rows:
-            build = compile_row_builder(class_, self.api_version, flexible=flexible)
-        else:
-            build = builder_of(class_, self.api_version)
-        self._build = build
-        return build
+        return (compile_row_builder if self.rows else compile_builder)(
+            response_class(self.api_key), self.api_version, flexible=flexible, in_slices=in_slices
+        )
 
     def _build_declared(self, response: Any) -> list[Records]:
         if self.rows:
@@ -255,12 +318,12 @@ def _codec_of(api_key: int, api_version: int) -> ApiCodec:
 def read_header(frame: InMemory) -> tuple[int, int, int, int]:
     """API key, API version, correlation id and the length of the client id, -1 for null.
 
-    Raises ProtocolViolation.
+    Raises Malformed.
     """
     try:
         return _unpack_header(frame)
     except struct.error:
-        raise _bad_header(frame) from None
+        raise Malformed(f"a header of 10 bytes expected, {len(frame)} left") from None
 
 
 def decode_request(frame: bytes | bytearray | memoryview) -> Request:
@@ -269,15 +332,35 @@ def decode_request(frame: bytes | bytearray | memoryview) -> Request:
     Raises UnsupportedVersion for an API or version that we do not
     have, ProtocolViolation for anything that is not as it should be.
     """
-    buffer: InMemory = frame if isinstance(frame, bytes) else memoryview(frame)
-    api_key, version, correlation_id, client_id_size = read_header(buffer)
+    is_small = isinstance(frame, bytes) and len(frame) <= _MOST_BYTES_OF_FEW_ELEMENTS
+    buffer: InMemory = cast(bytes, frame) if is_small else memoryview(frame)
+    try:
+        api_key, version, correlation_id, client_id_size = read_header(buffer)
+    except Malformed:
+        raise _bad_header(buffer) from None
     try:
         codec = _codec_of(api_key, version)
     except KeyError:
         header, _ = _decode_header(buffer, flexible=False)
         raise UnsupportedVersion(api_key, version, correlation_id, header.client_id) from None
-    client_id, body = codec.parse(buffer, client_id_size)
+    try:
+        try:
+            client_id, body = codec.parse(buffer, client_id_size)
+        except ManyElements:
+            client_id, body = drained(codec.parse_in_slices(buffer))
+    except Malformed:
+        raise codec.explain(buffer) from None
     return Request(codec.api_key, version, correlation_id, client_id, body)
+
+
+def drained(steps: Generator[None, None, T]) -> T:
+    """What a generator returns in the end."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as done:
+            value: T = done.value
+            return value
 
 
 def _decode_header(buffer: InMemory, *, flexible: bool) -> tuple[RequestHeader, int]:

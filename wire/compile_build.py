@@ -13,7 +13,7 @@ from struct import Struct, pack
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
-from kafkalite.wire.compile_parse import FEW, FORMATS, PLAIN_LENGTHS
+from kafkalite.wire.compile_parse import FEW, FORMATS, PLAIN_LENGTHS, STEP
 from kafkalite.wire.fields import (
     MAX_STRING_BYTES,
     FieldType,
@@ -27,7 +27,9 @@ from kafkalite.wire.schema import UNKNOWN, Field, Shape, fields_of
 # What a generated builder may end in, given values that are not for it.
 BUILD_ODDITIES: Final = (Odd, AttributeError, TypeError, ValueError, struct.error)
 
-Builder: TypeAlias = Callable[[Any, list[bytes], list[Records]], None]
+BYTES: Final = [bytes([value]) for value in range(128)]  # quicker than to pack one
+
+Builder: TypeAlias = Callable[[Any, list[bytes], list[Records]], Any]
 
 
 def string_length(length: int) -> bytes:
@@ -39,14 +41,18 @@ def string_length(length: int) -> bytes:
 class BuilderWriter:
     """Writes the source of one builder, and collects the names it uses."""
 
-    def __init__(self, version: int, *, flexible: bool) -> None:
+    def __init__(self, version: int, *, flexible: bool, in_slices: bool = False) -> None:
+        """`in_slices`: the builder is a generator that yields now and then."""
         self.version = version
         self.flexible = flexible
+        self.in_slices = in_slices
+        self.in_function = False
         self.lines: list[str] = []
         self.functions: list[str] = []
         self.indent = 1
         self.run: list[tuple[str, str]] = []
         self.names: dict[str, Any] = {
+            "BYTES": BYTES,
             "Odd": Odd,
             "pack": pack,
             "string_length": string_length,
@@ -85,7 +91,7 @@ class BuilderWriter:
             self.end_run()
             return
         run, self.run = self.run, []
-        short = self.packing([*run, ("B", "n")])
+        short = self.packing([*run, ("B", "n")]) if run else "BYTES[n]"
         long = f"{'string_length' if type_name == 'string' else 'unsigned_varint'}(n)"
         if run:
             long = f"{self.packing(run)} + {long}"
@@ -127,6 +133,8 @@ class BuilderWriter:
             "    add = parts.append",
             f"    {self.instance(class_, 0)} = value",
         ]
+        if self.in_slices:
+            head += ["    count = 0", "    if count:", "        yield"]  # always a generator
         return "\n".join([*self.functions, *head, *self.lines, ""])
 
     def compile(self, class_: type[Any]) -> Builder:
@@ -173,6 +181,9 @@ class BuilderWriter:
         self.write("else:")
         self.write('    add(b"\\0")')
 
+    def usual_struct(self, class_: type[Any], depth: int) -> None:
+        """Writes the short form, if there is one, for an element in which nothing unusual stands."""
+
     def field(self, field: Field, value: str, depth: int) -> None:
         nullable = field.nullable_in(self.version)
         if field.shape is Shape.ARRAY:
@@ -207,18 +218,18 @@ class BuilderWriter:
 
     def sized(self, type_: FieldType[Any], value: str, nullable: bool) -> None:
         compact = self.flexible and type_ is not plain_nullable_string
-        one = " + 1" if compact else ""
-        self.write(f"s = {value}")
         if nullable:
-            self.write("if s is None:")
-            self.write(f"    n = {0 if compact else -1}")
-            self.write('    s = b""')
+            before = self.run.copy()
+            self.write(f"if {value} is None:")
+            self.indent += 1
+            self.run.append(self.null_length(type_.name, compact))
+            self.end_run()
+            self.indent -= 1
+            self.run = before
             self.write("else:")
             self.indent += 1
-        if type_.name == "string":
-            self.write("s = s.encode()")
-        self.write(f"n = len(s){one}")
-        self.indent -= nullable
+        self.write(f"s = {value}{'.encode()' if type_.name == 'string' else ''}")
+        self.write(f"n = len(s){' + 1' if compact else ''}")
         self.end_run_with_length(type_.name, compact)
         if type_.name == "records":
             self.write("if len(s):")
@@ -227,6 +238,11 @@ class BuilderWriter:
             self.write("    chunks.append(s)")
         else:
             self.write("add(s)")
+        self.indent -= nullable
+
+    def null_length(self, type_name: str, compact: bool) -> tuple[str, str]:
+        """Format and value of a length that says null."""
+        return ("x", "") if compact else (PLAIN_LENGTHS.get(type_name, ("i", 4))[0], "-1")
 
     def array(
         self, element: FieldType[Any] | type[Any], value: str, nullable: bool, depth: int
@@ -258,6 +274,11 @@ class BuilderWriter:
         else:
             self.write(f"for {self.instance(element, depth + 1)} in {items}:")
             self.indent += 1
+            if self.in_slices and not self.in_function:
+                self.write("count += 1")
+                self.write(f"if not count & {STEP}:")
+                self.write("    yield")
+            self.usual_struct(element, depth + 1)
             self.struct(element, depth + 1)
         self.end_run()
         self.indent -= 1
@@ -273,6 +294,7 @@ class BuilderWriter:
         name = f"tags_of_{class_.__name__}"
         lines, indent = self.lines, self.indent
         self.lines, self.indent = [f"def {name}({parameters}):"], 1
+        self.in_function = True
         for line in begin:
             self.write(line)
         self.write("tags = []")
@@ -286,6 +308,7 @@ class BuilderWriter:
         self.write('put(b"".join(tags))')
         self.functions.append("\n".join(self.lines))
         self.lines, self.indent = lines, indent
+        self.in_function = False
         return name
 
 
@@ -305,6 +328,8 @@ def differs(field: Field, value: str) -> str:
     return f"{value} != {default!r}"
 
 
-def compile_builder(class_: type[Any], version: int, *, flexible: bool) -> Builder:
+def compile_builder(
+    class_: type[Any], version: int, *, flexible: bool, in_slices: bool = False
+) -> Builder:
     """A function that appends to (parts of the last chunk, chunks before it)."""
-    return BuilderWriter(version, flexible=flexible).compile(class_)
+    return BuilderWriter(version, flexible=flexible, in_slices=in_slices).compile(class_)

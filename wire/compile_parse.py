@@ -17,13 +17,15 @@ A parser knows only what is well-formed and usual. Anything else, it answers wit
 exception comes of it; the declared construct then takes over (codec.py). Cut slices need no check of
 their own, as positions only grow, and the last one must be the end.
 
-A parser for large frames is `counted`: it also keeps an account of what it makes, and a frame may have
-MAX_ELEMENTS (fields.py). A frame of fewer bytes cannot have more.
+There are three modes of a parser. A COUNTED one is for frames that have room for many elements: it gives
+up with ManyElements, as what it makes would hold the loop for too long. A SLOW one is a generator that
+yields now and then, counts up to MAX_ELEMENTS (fields.py), and reads malformed text as Kafka does.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import Enum
 from struct import Struct, unpack_from
 from typing import Any, Final, TypeAlias
 from uuid import UUID
@@ -32,6 +34,7 @@ from kafkalite.wire.fields import FieldType, plain_nullable_string
 from kafkalite.wire.parse_support import (
     Odd,
     counting,
+    counting_few,
     long_string,
     long_varint,
     unknown_tags,
@@ -41,6 +44,17 @@ from kafkalite.wire.parse_support import (
 from kafkalite.wire.schema import UNKNOWN, Field, Shape, fields_of
 
 Parser: TypeAlias = Callable[[Any, int, int], Any]
+
+
+class Mode(Enum):
+    FAST = "fast"
+    COUNTED = "counted"
+    SLOW = "slow"
+
+
+# Elements between two yields of a slow parser, less one; of numbers, so many at once.
+STEP: Final = 255
+NUMBERS_AT_ONCE: Final = 8192
 
 FORMATS: Final = {
     "bool": ("?", 1),
@@ -62,12 +76,14 @@ class ParserWriter:
     """Writes the source of one parser, and collects the names it uses."""
 
     def __init__(
-        self, version: int, *, flexible: bool, in_memoryview: bool, counted: bool = False
+        self, version: int, *, flexible: bool, in_memoryview: bool, mode: Mode = Mode.FAST
     ) -> None:
         self.version = version
         self.flexible = flexible
         self.in_memoryview = in_memoryview
-        self.counted = counted
+        self.mode = mode
+        self.counted = mode is not Mode.FAST
+        self.in_function = False
         self.lines: list[str] = []
         self.functions: list[str] = []
         self.indent = 1
@@ -77,7 +93,7 @@ class ParserWriter:
         self.names: dict[str, Any] = {
             "Odd": Odd,
             "TIMES": TIMES,
-            "counting": counting,
+            "counting": counting_few if mode is Mode.COUNTED else counting,
             "long_string": long_string,
             "long_varint": long_varint,
             "new": object.__new__,
@@ -275,6 +291,8 @@ class ParserWriter:
             self.write(f"{target} = view{cut[3:]}")
         elif type_.name == "bytes":
             self.write(f"{target} = {f'bytes({cut})' if self.in_memoryview else cut}")
+        elif self.mode is Mode.SLOW:
+            self.write(f'{target} = str({cut}, "utf-8", "replace")')
         elif self.in_memoryview:
             self.write(f'{target} = str({cut}, "utf-8")')
         else:
@@ -288,20 +306,13 @@ class ParserWriter:
         self.null_or(target, nullable, self.flexible)
         if self.flexible:
             self.write("n -= 1")
-        if self.counted:
-            self.write("take(n)")
         if isinstance(element, FieldType) and element.name in FORMATS and element.name != "uuid":
-            format_, size = FORMATS[element.name]
-            self.write(f"stop = pos + n * {size}")
-            self.write("if stop > end:")
-            self.write("    raise Odd")
-            several = self.use_few(format_)
-            other = f'unpack_from(f">{{n}}{format_}", buf, pos)'
-            self.write(f"{target} = list({several}[n](buf, pos) if n < {FEW} else {other})")
-            self.write("pos = stop")
+            self.numbers(*FORMATS[element.name], target)
         else:
             self.write("if n > end - pos:")
             self.write("    raise Odd")
+            if self.counted:
+                self.write("take(n)")
             items = f"l{depth}"
             self.write(f"{target} = {items} = []")
             self.write(f"for _ in TIMES[n] if n < {FEW} else range(n):")
@@ -314,8 +325,33 @@ class ParserWriter:
                 value = self.struct(element, depth + 1)
                 self.end_run()
                 self.write(f"{items}.append({value})")
+            if self.mode is Mode.SLOW and not self.in_function:
+                self.write("count += 1")
+                self.write(f"if not count & {STEP}:")
+                self.write("    yield")
             self.indent -= 1
         self.indent -= nullable
+
+    def numbers(self, format_: str, size: int, target: str) -> None:
+        """An array of numbers of one size."""
+        self.write(f"stop = pos + n * {size}")
+        self.write("if stop > end:")
+        self.write("    raise Odd")
+        if self.counted:
+            self.write("take(n)")
+        if self.mode is Mode.SLOW and not self.in_function:
+            self.write(f"{target} = []")
+            self.write("while n:")
+            self.write(f"    some = min(n, {NUMBERS_AT_ONCE})")
+            self.write(f'    {target} += unpack_from(f">{{some}}{format_}", buf, pos)')
+            self.write(f"    pos += some * {size}")
+            self.write("    n -= some")
+            self.write("    yield")
+            return
+        several = self.use_few(format_)
+        other = f'unpack_from(f">{{n}}{format_}", buf, pos)'
+        self.write(f"{target} = list({several}[n](buf, pos) if n < {FEW} else {other})")
+        self.write("pos = stop")
 
     def tag_parser(self, class_: type[Any]) -> str:
         """A function of its own for a tag section that has declared fields."""
@@ -340,8 +376,9 @@ class ParserWriter:
         lines, indent = self.lines, self.indent
         take = ", take" if self.counted else ""
         self.lines, self.indent = [f"def {name}({parameters}buf, count, pos, end{take}):"], 1
+        self.in_function = True
         self.write("if count > 127:")
-        self.write("    raise Odd")
+        self.write("    count, pos = long_varint(buf, pos)")
         if self.counted:
             self.write("take(count)")
         self.write_all(begin)
@@ -366,6 +403,7 @@ class ParserWriter:
         self.write_all(end)
         self.functions.append("\n".join(self.lines))
         self.lines, self.indent = lines, indent
+        self.in_function = False
         return name
 
     def source(self, class_: type[Any], *, whole: bool) -> str:
@@ -377,6 +415,8 @@ class ParserWriter:
             head.append("    take = counting()")
         if self.uses_view:
             head.append("    view = memoryview(buf)")
+        if self.mode is Mode.SLOW:
+            head += ["    count = 0", "    if count:", "        yield"]  # always a generator
         check = "    if pos != end:" if whole else "    if pos > end:"
         tail = [check, "        raise Odd", f"    return {value}", ""]
         return "\n".join([*self.functions, *head, *self.lines, *tail])
@@ -399,11 +439,11 @@ def compile_parser(
     flexible: bool,
     in_memoryview: bool,
     whole: bool = True,
-    counted: bool = False,
+    mode: Mode = Mode.FAST,
 ) -> Parser:
     """A function from (buffer, position, end of buffer) to an instance of `class_`.
 
-    Not `whole`: bytes after the message are passed over. `counted`: it raises TooManyElements.
+    Not `whole`: bytes after the message are passed over.
     """
-    writer = ParserWriter(version, flexible=flexible, in_memoryview=in_memoryview, counted=counted)
+    writer = ParserWriter(version, flexible=flexible, in_memoryview=in_memoryview, mode=mode)
     return writer.compile(class_, whole=whole)

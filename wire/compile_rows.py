@@ -20,11 +20,11 @@ from typing import Any, cast
 from uuid import UUID
 
 from kafkalite.wire.compile_build import Builder, BuilderWriter
-from kafkalite.wire.compile_parse import Parser, ParserWriter
-from kafkalite.wire.fields import NO_UUID
+from kafkalite.wire.compile_parse import FORMATS, Mode, Parser, ParserWriter
+from kafkalite.wire.fields import NO_UUID, FieldType
 from kafkalite.wire.parse_support import skip_tags
 from kafkalite.wire.rows import default_row, default_value
-from kafkalite.wire.schema import Field, fields_of
+from kafkalite.wire.schema import Field, Shape, fields_of
 
 
 def _expression(value: object) -> str:
@@ -39,9 +39,9 @@ class RowParserWriter(ParserWriter):
     """Writes a parser whose structs are tuples of local variables."""
 
     def __init__(
-        self, version: int, *, flexible: bool, in_memoryview: bool, counted: bool = False
+        self, version: int, *, flexible: bool, in_memoryview: bool, mode: Mode = Mode.FAST
     ) -> None:
-        super().__init__(version, flexible=flexible, in_memoryview=in_memoryview, counted=counted)
+        super().__init__(version, flexible=flexible, in_memoryview=in_memoryview, mode=mode)
         self.names["NO_UUID"] = NO_UUID
         self.names["skip_tags"] = skip_tags
 
@@ -111,6 +111,43 @@ class RowBuilderWriter(BuilderWriter):
             return value if field.nullable_since is None else f"({value} is None or {value})"
         return super().differs(field, value)
 
+    def usual_struct(self, class_: type[Any], depth: int) -> None:
+        """All at once where texts are null, arrays of structs empty, and tagged fields at their defaults.
+
+        Such is a partition without an error. For structs that have nothing else of variable size.
+        """
+        unusual: list[str] = []
+        run: list[tuple[str, str]] = []
+        for field in fields_of(class_):
+            value = self.value_of(field, depth)
+            if not field.is_in(self.version) or field.tag is not None:
+                if field.is_in(self.version) or not field.ignorable:
+                    unusual.append(self.differs(field, value))
+                continue
+            nullable = field.nullable_in(self.version)
+            element = field.element
+            if field.shape is Shape.ARRAY:
+                if nullable or isinstance(element, FieldType):
+                    return
+                unusual.append(value)
+                run.append(("B", "1") if self.flexible else ("i", "0"))
+            elif not isinstance(element, FieldType):
+                return
+            elif element.name == "uuid":
+                run.append(("16s", f"{value}.bytes"))
+            elif element.name in FORMATS:
+                run.append((FORMATS[element.name][0], value))
+            elif nullable and element.name != "records":
+                unusual.append(f"{value} is not None")
+                run.append(self.null_length(element.name, self.flexible))
+            else:
+                return
+        if len(unusual) < 2:
+            return  # it is not worth a question
+        self.write(f"if not ({' or '.join(unusual)}):")
+        self.write(f"    add({self.packing(run + [('x', '')] * self.flexible)})")
+        self.write("    continue")
+
     def tags(self, class_: type[Any], tagged: list[Field], depth: int) -> None:
         if not tagged:
             self.run.append(("x", ""))
@@ -137,15 +174,15 @@ def compile_row_parser(
     flexible: bool,
     in_memoryview: bool,
     whole: bool = True,
-    counted: bool = False,
+    mode: Mode = Mode.FAST,
 ) -> Parser:
     """A function from (buffer, position, end of buffer) to a row, otherwise like `compile_parser`."""
-    writer = RowParserWriter(
-        version, flexible=flexible, in_memoryview=in_memoryview, counted=counted
-    )
+    writer = RowParserWriter(version, flexible=flexible, in_memoryview=in_memoryview, mode=mode)
     return writer.compile(class_, whole=whole)
 
 
-def compile_row_builder(class_: type[Any], version: int, *, flexible: bool) -> Builder:
+def compile_row_builder(
+    class_: type[Any], version: int, *, flexible: bool, in_slices: bool = False
+) -> Builder:
     """A function that appends a row to (parts of the last chunk, chunks before it)."""
-    return RowBuilderWriter(version, flexible=flexible).compile(class_)
+    return RowBuilderWriter(version, flexible=flexible, in_slices=in_slices).compile(class_)

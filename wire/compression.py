@@ -27,6 +27,13 @@ _XERIAL_HEADER = _XERIAL_MAGIC + struct.pack(">ii", 1, 1)  # version, oldest com
 _XERIAL_BLOCK_BYTES = 32 * 1024
 _INT32 = struct.Struct(">i")
 
+# cramjam's words for an output that is too small.
+_OUTPUT_IS_FULL = "failed to write whole buffer"
+
+# One for each thread that decompresses at a time.
+_SCRATCH_BYTES = 1 << 20
+_scratches: list[bytearray] = []
+
 GZIP_DEFAULT_LEVEL = -1
 LZ4_DEFAULT_LEVEL = 9
 ZSTD_DEFAULT_LEVEL = 3
@@ -44,6 +51,10 @@ class Compression(IntEnum):
 
 class DecompressionError(ValueError):
     """The bytes are no stream of that codec, or unfold to more than the limit."""
+
+
+class UnfoldsTooLarge(DecompressionError):
+    """The bytes unfold to more than the limit."""
 
 
 def compress(codec: Compression, data: bytes, level: int | None = None) -> bytes:
@@ -75,7 +86,8 @@ def decompress(
     """Decompress `data` to at most `limit` bytes.
 
     Raises:
-        DecompressionError: not that codec's format, cut short, or longer than `limit`.
+        DecompressionError: not that codec's format, or cut short.
+        UnfoldsTooLarge: longer than `limit`.
     """
     try:
         match codec:
@@ -94,14 +106,29 @@ def decompress(
 
 
 def _decompress_bounded(
-    decompress_into: Callable[[bytes | memoryview, mmap.mmap], int],
+    decompress_into: Callable[[bytes | memoryview, bytearray | mmap.mmap], int],
     data: bytes | memoryview,
     limit: int,
 ) -> bytes:
-    # Neither frame need tell its size. An anonymous mapping as large as the limit costs nothing but
-    # the pages that are really written to, so one pass does, and the codec stops at its end.
+    # Neither frame need tell its size. Nearly every one fits into a buffer that is used again and again.
+    if limit >= _SCRATCH_BYTES:
+        scratch = _scratches.pop() if _scratches else bytearray(_SCRATCH_BYTES)
+        try:
+            size = decompress_into(data, scratch)
+            return bytes(memoryview(scratch)[:size])
+        except cramjam.DecompressionError:
+            pass  # perhaps it is only longer than that
+        finally:
+            _scratches.append(scratch)
+    # An anonymous mapping as large as the limit costs nothing but the pages that are really written to,
+    # so one pass does, and the codec stops at its end.
     with mmap.mmap(-1, max(limit, 1)) as output:
-        size = decompress_into(data, output)
+        try:
+            size = decompress_into(data, output)
+        except cramjam.DecompressionError as error:
+            if _OUTPUT_IS_FULL in str(error):
+                raise UnfoldsTooLarge(f"unfolds to more than {limit} bytes") from error
+            raise
         return output[:size]
 
 
@@ -134,7 +161,7 @@ def _decompress_snappy(data: memoryview, limit: int) -> bytes:
 def _decompress_snappy_block(block: memoryview, limit: int) -> bytes:
     size = cramjam.snappy.decompress_raw_len(block)
     if size > limit:
-        raise DecompressionError(f"snappy: block unfolds to {size} bytes, more than allowed")
+        raise UnfoldsTooLarge(f"snappy: block unfolds to {size} bytes, more than allowed")
     return bytes(cramjam.snappy.decompress_raw(block))
 
 
@@ -146,7 +173,7 @@ def _decompress_gzip(data: bytes | memoryview, limit: int) -> bytes:
         chunk = member.decompress(rest, limit + 1)
         limit -= len(chunk)
         if limit < 0:
-            raise DecompressionError("gzip: unfolds to more bytes than allowed")
+            raise UnfoldsTooLarge("gzip: unfolds to more bytes than allowed")
         if not member.eof:
             raise DecompressionError("gzip: cut short")
         chunks.append(chunk)

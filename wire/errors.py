@@ -239,6 +239,10 @@ class ProtocolViolation(WireError):
     """The peer sent what the protocol does not allow; the connection is to be closed."""
 
 
+class Malformed(ProtocolViolation):
+    """A request that cannot be parsed; `ApiCodec.explain` says what is wrong, at its leisure."""
+
+
 def too_many_elements(name: str = "", position: int = 0) -> ProtocolViolation:
     """A request that would take too much memory, at the byte where that was found out, if it is known."""
     reason = "more than 1,000,000 array elements and tagged fields in one request"

@@ -28,6 +28,20 @@ class SharedResponse:
         self.body: bytes | None = None
 
 
+class LargeResponse:
+    """The row of a response that is to be built in slices."""
+
+    __slots__ = ("row",)
+
+    def __init__(self, row: tuple[Any, ...]) -> None:
+        self.row = row
+
+
+def row_of(response: Any) -> Any:
+    """The row, or the message, of what a handler returned."""
+    return response.row if type(response) in (SharedResponse, LargeResponse) else response
+
+
 def default_row(class_: type[Any]) -> tuple[Any, ...]:
     """A struct whose fields are all at their defaults."""
     return tuple(default_value(field) for field in fields_of(class_))

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from crc32c import crc32c
 
 from conformance.differential.broker_side import Side
 from conformance.differential.comparison import Pair
@@ -47,10 +48,14 @@ def producing(
     return make
 
 
-def patched(records: bytes, position: int, code: str, value: int) -> bytes:
-    """The batch with one field overwritten, the checksum as it was."""
+def patched(
+    records: bytes, position: int, code: str, value: int, *, is_crc_good: bool = True
+) -> bytes:
+    """The batch with one field overwritten, and its checksum made good unless told."""
     data = bytearray(records)
     struct.pack_into(f">{code}", data, position, value)
+    if is_crc_good:
+        struct.pack_into(">I", data, 17, crc32c(data[21:]))
     return bytes(data)
 
 
@@ -82,7 +87,7 @@ BATCHES: dict[str, bytes | None] = {
     "a batch and a half": batch() + batch()[:40],
     "no records": build_batch([]),
     "not from 0": batch(base_offset=5),
-    "checksum wrong": patched(batch(), 17, "I", 12345),
+    "checksum wrong": patched(batch(), 17, "I", 12345, is_crc_good=False),
     "magic 1": patched(batch(), 16, "b", 1),
     "magic 0": patched(batch(), 16, "b", 0),
     "magic 3": patched(batch(), 16, "b", 3),

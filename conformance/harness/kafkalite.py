@@ -39,17 +39,25 @@ class Kafkalite:
     def start(self) -> None:
         ready_file = self.directory / "ready.json"
         ready_file.unlink(missing_ok=True)
-        first_port = self.bootstrap.split(",")[0].rpartition(":")[2]
-        command = [
-            *(sys.executable, *self.program, "--host", "127.0.0.1", "--port", first_port),
-            *("--ready-file", str(ready_file), "--nodes", str(self.node_count)),
-            *(() if "log.dirs" in self.properties else ("--data-dir", str(self.data_dir))),
-            *(f"--set={name}={value}" for name, value in self.properties.items()),
-        ]
+        command = self.command(ready_file)
         self.process = Process(command, self.directory / "output", directory=ROOT)
         self.process.wait_until(ready_file.exists, START_SECONDS)
         self.ready = json.loads(ready_file.read_text())
         self.bootstrap = str(self.ready["bootstrap"])
+
+    def command(self, ready_file: Path) -> list[str]:
+        """The command that starts it."""
+        return [
+            *(sys.executable, *self.program, *self.listener_flags()),
+            *("--ready-file", str(ready_file), "--nodes", str(self.node_count)),
+            *(() if "log.dirs" in self.properties else ("--data-dir", str(self.data_dir))),
+            *(f"--set={name}={value}" for name, value in self.properties.items()),
+        ]
+
+    def listener_flags(self) -> list[str]:
+        """The flags for host and port: the port it has had, if any."""
+        first_port = self.bootstrap.split(",")[0].rpartition(":")[2]
+        return ["--host", "127.0.0.1", "--port", first_port]
 
     @property
     def pid(self) -> int:

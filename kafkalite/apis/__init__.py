@@ -33,6 +33,7 @@ class Api:
     it likes. All others await `ClientConnection.move_to_task` before they await anything else.
     `answers_any_version`: a request in an unknown version is answered, not refused (KIP-511); the
     handler's module has `unsupported_version()`.
+    `forwarded`: only a controller decides; where that is another process, it is asked (KIP-590).
     """
 
     key: ApiKey
@@ -42,6 +43,7 @@ class Api:
     rows: bool = False
     waits: bool = False
     answers_any_version: bool = False
+    forwarded: bool = False
 
     @property
     def advertised_min_version(self) -> int:
@@ -75,9 +77,10 @@ _TABLE: Final = (
     Api(ApiKey.SYNC_GROUP, 0, 5, waits=True),
     Api(ApiKey.DESCRIBE_GROUPS, 0, 6),
     Api(ApiKey.LIST_GROUPS, 0, 5),
+    Api(ApiKey.SASL_HANDSHAKE, 0, 1),
     Api(ApiKey.API_VERSIONS, 0, 4, answers_any_version=True),
-    Api(ApiKey.CREATE_TOPICS, 2, 7),
-    Api(ApiKey.DELETE_TOPICS, 1, 6),
+    Api(ApiKey.CREATE_TOPICS, 2, 7, forwarded=True),
+    Api(ApiKey.DELETE_TOPICS, 1, 6, forwarded=True),
     Api(ApiKey.DELETE_RECORDS, 0, 2),
     Api(ApiKey.INIT_PRODUCER_ID, 0, 5),
     Api(ApiKey.OFFSET_FOR_LEADER_EPOCH, 2, 4),
@@ -86,25 +89,33 @@ _TABLE: Final = (
     Api(ApiKey.END_TXN, 0, 5),
     Api(ApiKey.WRITE_TXN_MARKERS, 1, 2),
     Api(ApiKey.TXN_OFFSET_COMMIT, 0, 5, rows=True),
+    Api(ApiKey.DESCRIBE_ACLS, 1, 3),
+    Api(ApiKey.CREATE_ACLS, 1, 3),
+    Api(ApiKey.DELETE_ACLS, 1, 3),
     Api(ApiKey.DESCRIBE_CONFIGS, 1, 4),
-    Api(ApiKey.ALTER_CONFIGS, 0, 2),
+    Api(ApiKey.ALTER_CONFIGS, 0, 2, forwarded=True),
     Api(ApiKey.ALTER_REPLICA_LOG_DIRS, 1, 2),
     Api(ApiKey.DESCRIBE_LOG_DIRS, 1, 5),
-    Api(ApiKey.CREATE_PARTITIONS, 0, 3),
+    Api(ApiKey.SASL_AUTHENTICATE, 0, 2),
+    Api(ApiKey.CREATE_PARTITIONS, 0, 3, forwarded=True),
+    Api(ApiKey.CREATE_DELEGATION_TOKEN, 1, 3),
+    Api(ApiKey.RENEW_DELEGATION_TOKEN, 1, 2),
+    Api(ApiKey.EXPIRE_DELEGATION_TOKEN, 1, 2),
+    Api(ApiKey.DESCRIBE_DELEGATION_TOKEN, 1, 3),
     Api(ApiKey.DELETE_GROUPS, 0, 2),
-    Api(ApiKey.ELECT_LEADERS, 0, 2),
-    Api(ApiKey.INCREMENTAL_ALTER_CONFIGS, 0, 1),
-    Api(ApiKey.ALTER_PARTITION_REASSIGNMENTS, 0, 1),
-    Api(ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, 0),
+    Api(ApiKey.ELECT_LEADERS, 0, 2, forwarded=True),
+    Api(ApiKey.INCREMENTAL_ALTER_CONFIGS, 0, 1, forwarded=True),
+    Api(ApiKey.ALTER_PARTITION_REASSIGNMENTS, 0, 1, forwarded=True),
+    Api(ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, 0, forwarded=True),
     Api(ApiKey.OFFSET_DELETE, 0, 0),
     Api(ApiKey.DESCRIBE_CLIENT_QUOTAS, 0, 1),
-    Api(ApiKey.ALTER_CLIENT_QUOTAS, 0, 1),
+    Api(ApiKey.ALTER_CLIENT_QUOTAS, 0, 1, forwarded=True),
     Api(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, 0, 0),
-    Api(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, 0, 0),
-    Api(ApiKey.DESCRIBE_QUORUM, 0, 2),
-    Api(ApiKey.UPDATE_FEATURES, 0, 2),
+    Api(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, 0, 0, forwarded=True),
+    Api(ApiKey.DESCRIBE_QUORUM, 0, 2, forwarded=True),
+    Api(ApiKey.UPDATE_FEATURES, 0, 2, forwarded=True),
     Api(ApiKey.DESCRIBE_CLUSTER, 0, 2),
-    Api(ApiKey.UNREGISTER_BROKER, 0, 0),
+    Api(ApiKey.UNREGISTER_BROKER, 0, 0, forwarded=True),
     Api(ApiKey.LIST_CONFIG_RESOURCES, 0, 1),
     Api(ApiKey.DESCRIBE_PRODUCERS, 0, 0),
     Api(ApiKey.DESCRIBE_TRANSACTIONS, 0, 0),

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 _FIRST_DIVERGENCE_VERSION: Final = 12
+_REPLICA_STATE_SINCE: Final = 15
 _FIRST_LEADER_HINT_VERSION: Final = 16
 _LEADER_CHANGED: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
@@ -46,9 +47,7 @@ def handle(
 ) -> FetchResponseRow | Coroutine[Any, Any, FetchResponseRow]:
     try:
         fetch = services.fetch_sessions[context.node_id].begin(request, context.api_version)
-        reader = FetchReader(
-            services.config, services.cluster, services.topics, context, request, fetch.targets
-        )
+        reader = _reader(services, context, request, fetch)
         try:
             with cached_only:
                 responses = reader.read()
@@ -60,6 +59,25 @@ def handle(
         return _refused(error)
     close_records(responses)
     return _read_more(services, context, request, fetch, reader)
+
+
+def _reader(
+    services: Services, context: RequestContext, request: FetchRequestRow, fetch: FetchContext
+) -> FetchReader:
+    _, replica_id, (id_in_state, broker_epoch), *_ = request
+    if context.api_version >= _REPLICA_STATE_SINCE:
+        replica_id = id_in_state
+    reader_class = FetchReader
+    if replica_id >= 0 and services.cluster.is_observed:
+        # Only brokers ask so, and only where there are several of them.
+        from kafkalite.replica.follower_reader import FollowerReader
+
+        reader_class = FollowerReader
+    reader = reader_class(
+        services.config, services.cluster, services.topics, context, request, fetch.targets
+    )
+    reader.asked_by(replica_id, broker_epoch)
+    return reader
 
 
 async def _read_later(

@@ -30,11 +30,11 @@ def handle(
     if (request.producer_id == -1) != (request.producer_epoch == -1):
         return _failed(ErrorCode.INVALID_REQUEST)
     if request.transactional_id is None:
-        return InitProducerIdResponse(
-            error_code=ErrorCode.NONE,
-            producer_id=services.cluster.allocate_producer_id(context.node_id),
-            producer_epoch=0,
-        )
+        try:
+            producer_id = services.cluster.allocate_producer_id(context.node_id)
+        except KafkaError as error:
+            return _failed(error.code)
+        return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
     expected = None
     if request.producer_id != -1:
         expected = request.producer_id, request.producer_epoch

@@ -51,6 +51,7 @@ _SINCE_VERSION: Final = {
     LATEST_TIERED: 9,
     EARLIEST_PENDING_UPLOAD: 11,
 }
+_OFFSET_NOT_AVAILABLE_SINCE: Final = 5
 _LEADER_EPOCH_SINCE: Final = 4
 _READ_COMMITTED: Final = 1
 _DEBUGGING_REPLICA_ID: Final = -2
@@ -136,10 +137,16 @@ def _look_up(
         partition = topic.partitions[index]
         leader_only = replica_id != _DEBUGGING_REPLICA_ID
         partition.check_leader(context.node_id, current_leader_epoch, leader_only=leader_only)
-        timestamp, offset, leader_epoch = _find(
-            partition, asked_timestamp, isolation_level == _READ_COMMITTED
-        )
+        if replica_id >= 0 and asked_timestamp == LATEST:
+            # A follower asks how far the log goes, not how far clients may see.
+            found = -1, partition.log.log_end_offset, partition.leader_epoch
+        else:
+            found = _find(partition, asked_timestamp, isolation_level == _READ_COMMITTED)
+        timestamp, offset, leader_epoch = found
     except KafkaError as error:
+        is_old = context.api_version < _OFFSET_NOT_AVAILABLE_SINCE
+        if error.code is ErrorCode.OFFSET_NOT_AVAILABLE and is_old:
+            return _failed(index, ErrorCode.LEADER_NOT_AVAILABLE)
         return _failed(index, error.code)
     if context.api_version < _LEADER_EPOCH_SINCE:
         leader_epoch = -1
@@ -149,6 +156,7 @@ def _look_up(
 def _find(partition: Partition, timestamp: int, committed_only: bool) -> Found:
     log = partition.log
     if timestamp == LATEST:
+        _check_latest(partition)
         return -1, partition.read_limit(committed_only=committed_only), partition.leader_epoch
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
         return -1, log.log_start_offset, partition.epoch_of(log.log_start_offset)
@@ -160,5 +168,15 @@ def _find(partition: Partition, timestamp: int, committed_only: bool) -> Found:
         found = log.offset_for_timestamp(timestamp)
     limit = partition.read_limit(committed_only=committed_only)
     if found is None or found.offset >= limit:
+        _check_latest(partition)
         return _NONE
     return found.timestamp, found.offset, partition.epoch_of(found.offset)
+
+
+def _check_latest(partition: Partition) -> None:
+    """A new leader does not know yet how far its predecessor let clients see.
+
+    Raises KafkaError(OFFSET_NOT_AVAILABLE). Source: Partition.fetchOffsetForTimestamp.
+    """
+    if partition.is_latest_unknown:
+        raise KafkaError(ErrorCode.OFFSET_NOT_AVAILABLE)

@@ -17,13 +17,14 @@ together once per change of the metadata.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Coroutine, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 from kafkalite.cluster.internal_topics import INTERNAL_TOPICS
 from kafkalite.cluster.topic_creation import NewTopic, validate_topic_name
 from kafkalite.replica.topics import Topic
 from kafkalite.requests.context import RequestContext
+from kafkalite.requests.slices import Steps, at_once, in_slices
 from kafkalite.security.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.fields import NO_UUID
@@ -35,7 +36,7 @@ from kafkalite.wire.messages.metadata import (
     MetadataResponseRow,
     MetadataResponseTopicRow,
 )
-from kafkalite.wire.rows import SharedResponse
+from kafkalite.wire.rows import LargeResponse, SharedResponse
 
 if TYPE_CHECKING:
     from kafkalite.cluster.image import PartitionState
@@ -50,25 +51,33 @@ _NOT_ASKED: Final = -0x80000000
 _MOST_KEPT: Final = 128
 _MOST_TOPICS: Final = 16
 _MOST_PARTITIONS: Final = 256
+# A response about so many topics is made in slices.
+_MANY_TOPICS: Final = 1000
 
 
 def handle(
     services: Services, context: RequestContext, request: MetadataRequestRow
-) -> MetadataResponseRow | SharedResponse:
+) -> MetadataResponseRow | SharedResponse | Coroutine[Any, Any, LargeResponse]:
     asked, *flags = request
     if asked is None or len(asked) > _MOST_TOPICS:
-        return _response(services, context, request)
+        steps = _response(services, context, request)
+        count = len(services.topics) if asked is None else len(asked)
+        return at_once(steps) if count < _MANY_TOPICS else _in_slices(steps, context)
     kept: dict[object, SharedResponse]
     kept = services.cluster.cache.setdefault(("metadata responses", context.listener_name), {})
     question = (context.api_version, *flags, *asked)
     known = kept.get(question)
     if known is not None:
         return known
-    row = _response(services, context, request)
+    row = at_once(_response(services, context, request))
     if len(kept) >= _MOST_KEPT or not _is_lasting(row):
         return row
     shared = kept[question] = SharedResponse(row)
     return shared
+
+
+async def _in_slices(steps: Steps[MetadataResponseRow], context: RequestContext) -> LargeResponse:
+    return LargeResponse(await in_slices(steps, context))
 
 
 def _is_lasting(row: MetadataResponseRow) -> bool:
@@ -84,7 +93,7 @@ def _is_lasting(row: MetadataResponseRow) -> bool:
 
 def _response(
     services: Services, context: RequestContext, request: MetadataRequestRow
-) -> MetadataResponseRow:
+) -> Steps[MetadataResponseRow]:
     version = context.api_version
     asked, creates, with_cluster_operations, with_topic_operations = request
     if version < 12 and any(name is None or topic_id.int for topic_id, name in asked or ()):
@@ -94,11 +103,11 @@ def _response(
         # Neither name nor id: Kafka has no words for it either. Where one has an id, it looks at no name.
         return _failed(asked or (), version, ErrorCode.UNKNOWN_SERVER_ERROR)
     if asked is None or (version == 0 and not asked):
-        topics = [_describe(services, context, topic) for topic in services.topics.all()]
+        topics = yield from _describe_all(services, context)
     elif by_id:
-        topics = _describe_by_id(services, context, asked)
+        topics = yield from _describe_by_id(services, context, asked)
     else:
-        topics = _describe_by_name(services, context, asked, creates=creates)
+        topics = yield from _describe_by_name(services, context, asked, creates=creates)
     if with_topic_operations:
         topics = [topic if topic[1] is None else (*topic[:5], TOPIC_OPERATIONS) for topic in topics]
     cluster = services.cluster
@@ -113,12 +122,23 @@ def _response(
     )
 
 
+def _describe_all(
+    services: Services, context: RequestContext
+) -> Steps[list[MetadataResponseTopicRow]]:
+    found: list[MetadataResponseTopicRow] = []
+    for topic in list(services.topics.all()):
+        yield
+        found.append(_describe(services, context, topic))
+    return found
+
+
 def _describe_by_id(
     services: Services, context: RequestContext, asked: Sequence[MetadataRequestTopicRow]
-) -> list[MetadataResponseTopicRow]:
+) -> Steps[list[MetadataResponseTopicRow]]:
     """Each topic once. Where one is asked for by id, no name counts."""
     found: list[MetadataResponseTopicRow] = []
     for topic_id in dict.fromkeys(topic_id for topic_id, _ in asked if topic_id.int):
+        yield
         topic = services.topics.by_id(topic_id)
         if topic is None:
             code = ErrorCode.UNKNOWN_TOPIC_ID
@@ -134,10 +154,11 @@ def _describe_by_name(
     asked: Sequence[MetadataRequestTopicRow],
     *,
     creates: bool,
-) -> list[MetadataResponseTopicRow]:
+) -> Steps[list[MetadataResponseTopicRow]]:
     """Each topic once."""
     found: list[MetadataResponseTopicRow] = []
     for name in dict.fromkeys(name for _, name in asked if name is not None):
+        yield
         topic = services.topics.get(name)
         if topic is not None:
             found.append(_describe(services, context, topic))

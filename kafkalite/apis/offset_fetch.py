@@ -7,9 +7,10 @@ same answer in another form.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any, Final
 
+from kafkalite.requests.slices import Steps, at_once, in_slices
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.fields import NO_UUID
 from kafkalite.wire.messages.offset_fetch import (
@@ -17,9 +18,11 @@ from kafkalite.wire.messages.offset_fetch import (
     OffsetFetchRequestRow,
     OffsetFetchRequestTopicsRow,
     OffsetFetchResponseGroupRow,
+    OffsetFetchResponsePartitionsRow,
     OffsetFetchResponseRow,
     OffsetFetchResponseTopicsRow,
 )
+from kafkalite.wire.rows import LargeResponse
 
 if TYPE_CHECKING:
     from kafkalite.requests.context import RequestContext
@@ -33,19 +36,50 @@ _NO_OFFSET: Final = -1
 _NO_EPOCH: Final = -1
 
 
+# What is asked for more partitions, or topics, is looked up in slices: this many at a time.
+_AT_ONCE: Final = 1000
+
+
 def handle(
     services: Services, context: RequestContext, request: OffsetFetchRequestRow
-) -> OffsetFetchResponseRow:
+) -> OffsetFetchResponseRow | Coroutine[Any, Any, LargeResponse]:
     """Answer for each group."""
+    steps = _response(services, context, request)
+    return at_once(steps) if _size(request) <= _AT_ONCE else _in_slices(steps, context)
+
+
+async def _in_slices(
+    steps: Steps[OffsetFetchResponseRow], context: RequestContext
+) -> LargeResponse:
+    return LargeResponse(await in_slices(steps, context))
+
+
+def _size(request: OffsetFetchRequestRow) -> int:
+    """Groups, topics and partitions that are asked for, or more than are looked up at once."""
+    _, topics, groups, _ = request
+    size = len(groups) + len(topics or ())
+    for _, _, _, wanted in groups:
+        size += len(wanted or ())
+        if size > _AT_ONCE:
+            return size
+        size += sum(len(partitions) for _, _, partitions in wanted or ())
+    return size + sum(len(partitions) for _, partitions in topics or ())
+
+
+def _response(
+    services: Services, context: RequestContext, request: OffsetFetchRequestRow
+) -> Steps[OffsetFetchResponseRow]:
     group_id, topics, groups, require_stable = request
     if context.api_version >= SEVERAL_GROUPS_SINCE:
-        answers = [_fetch(services, context, group, require_stable) for group in groups]
+        answers: list[OffsetFetchResponseGroupRow] = []
+        for group in groups:
+            answers.append((yield from _fetch(services, context, group, require_stable)))
         return 0, (), 0, answers
     wanted: list[OffsetFetchRequestTopicsRow] | None = None
     if topics is not None:
         wanted = [(name, NO_UUID, partitions) for name, partitions in topics]
     group = (group_id, None, _NO_EPOCH, wanted)
-    _, found, code = _fetch(services, context, group, require_stable)
+    _, found, code = yield from _fetch(services, context, group, require_stable)
     if code and context.api_version < GROUP_ERROR_SINCE:
         # No place for the group's error but each partition.
         found = [_failed(topic, code) for topic in wanted or ()]
@@ -57,30 +91,43 @@ def _fetch(
     context: RequestContext,
     group: OffsetFetchRequestGroupRow,
     require_stable: bool,
-) -> OffsetFetchResponseGroupRow:
+) -> Steps[OffsetFetchResponseGroupRow]:
     router = services.group_coordinator.offset_router
-    if context.api_version < TOPIC_IDS_SINCE:
-        return router.fetch(context, group, require_stable=require_stable)
     group_id, member_id, member_epoch, wanted = group
-    unknown: list[OffsetFetchRequestTopicsRow] = []
-    known: list[OffsetFetchRequestTopicsRow] | None = None
-    if wanted is not None:
-        known = []
-        for topic in wanted:
-            _, topic_id, partitions = topic
+    uses_topic_ids = context.api_version >= TOPIC_IDS_SINCE
+    _, topics, code = router.fetch(
+        context,
+        (group_id, member_id, member_epoch, None if wanted is None else []),
+        require_stable=require_stable,
+    )
+    answers: list[OffsetFetchResponseTopicsRow] = []
+    if wanted is None:
+        # Topics that are gone cannot be spoken of by id.
+        answers = [topic for topic in topics if topic[1].int or not uses_topic_ids]
+    unknown: list[OffsetFetchResponseTopicsRow] = []
+    for name, topic_id, partitions in wanted or ():
+        yield
+        if code:
+            break
+        if uses_topic_ids:
             found = services.topics.by_id(topic_id)
             if found is None:
-                unknown.append(topic)
-            else:
-                known.append((found.name, topic_id, partitions))
-    _, topics, code = router.fetch(
-        context, (group_id, member_id, member_epoch, known), require_stable=require_stable
-    )
-    # Of all there are offsets for, topics that are gone cannot be spoken of by id.
-    answers: Sequence[OffsetFetchResponseTopicsRow] = [topic for topic in topics if topic[1].int]
-    if not code:
-        answers = [*answers, *(_failed(topic, ErrorCode.UNKNOWN_TOPIC_ID) for topic in unknown)]
-    return group_id, answers, code
+                failed = (name, topic_id, partitions)
+                unknown.append(_failed(failed, ErrorCode.UNKNOWN_TOPIC_ID))
+                continue
+            name = found.name
+        rows: list[OffsetFetchResponsePartitionsRow] = []
+        for start in range(0, len(partitions), _AT_ONCE):
+            yield
+            some = [(name, topic_id, partitions[start : start + _AT_ONCE])]
+            _, topics, code = router.fetch(
+                context,
+                (group_id, member_id, member_epoch, some),
+                require_stable=require_stable,
+            )
+            rows += [row for topic in topics for row in topic[2]]
+        answers.append((name, topic_id, rows))
+    return group_id, () if code else (*answers, *unknown), code
 
 
 def _failed(topic: OffsetFetchRequestTopicsRow, code: int) -> OffsetFetchResponseTopicsRow:

@@ -145,7 +145,8 @@ def _append(
             else:
                 last_offset = info.last_offset
                 if last_offset >= partition.log.high_watermark:
-                    pending.append(PendingAppend(partition, last_offset, rows, len(rows)))
+                    epoch = partition.leader_epoch
+                    pending.append(PendingAppend(partition, epoch, last_offset, rows, len(rows)))
                 rows.append(
                     (
                         index,
@@ -225,6 +226,7 @@ class PendingAppend(NamedTuple):
     """An append above the high watermark, and the place of its response."""
 
     partition: Partition
+    leader_epoch: int
     last_offset: int
     rows: list[PartitionProduceResponseRow]
     position: int
@@ -236,9 +238,14 @@ class PendingAppend(NamedTuple):
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if partition.log.offline_reason is not None:
             return ErrorCode.KAFKA_STORAGE_ERROR
-        if partition.leader_id != node_id:
+        # Leader once more is another leader: the records may have gone meanwhile.
+        if partition.leader_id != node_id or partition.leader_epoch != self.leader_epoch:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
-        return ErrorCode.NONE if partition.high_watermark > self.last_offset else None
+        if partition.high_watermark <= self.last_offset:
+            return None
+        if not partition.has_enough_in_sync:
+            return ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+        return ErrorCode.NONE
 
 
 async def _await_acks(

@@ -50,6 +50,7 @@ async def handle(
         request.topics,
         api_version=context.api_version,
         is_renewal=request.is_renew_ack,
+        may_read=context.may_read,
     )
     if epoch == FINAL_EPOCH:
         partitions.release_session(context.node_id, member)

@@ -70,6 +70,7 @@ async def handle(
             request.topics,
             api_version=context.api_version,
             is_renewal=is_renewal,
+            may_read=context.may_read,
         )
     answers: _Answers = {}
     if session is not None and not is_renewal:
@@ -149,6 +150,8 @@ async def _fetch(
     for where, known in session.partitions.items():
         if known.name is None:
             answers[where] = Fetched(error=KafkaError(ErrorCode.UNKNOWN_TOPIC_ID))
+        elif context.may_read is not None and not context.may_read(known.name):
+            answers[where] = Fetched(error=KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED))
         elif not partitions.is_known(where):
             answers[where] = Fetched(error=KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
         else:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 from uuid import UUID
 
 from kafkalite.cluster.features import SUPPORTED_FEATURES
@@ -184,6 +184,9 @@ class Cluster:
             properties = configs.get((BROKER_RESOURCE, str(node_id)), {})
             if properties or node_id in self.config.dynamic_by_node:
                 self.config.set_dynamic(node_id, properties)
+
+    # Whether others decide, in processes of their own.
+    is_observed: ClassVar[bool] = False
 
     # What only who decides can do
 

@@ -7,6 +7,7 @@ so that one way of taking in changes does for both. Source: MetadataDelta, finis
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import ClassVar
 from uuid import UUID
 
 from kafkalite.cluster.cluster import Cluster
@@ -17,6 +18,8 @@ from kafkalite.config import BrokerConfig
 
 class ObservedCluster(Cluster):
     """Takes in what is committed. `quorum_epoch` and `new_producer_id` are the quorum client's."""
+
+    is_observed: ClassVar[bool] = True
 
     def __init__(
         self,

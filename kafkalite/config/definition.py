@@ -237,6 +237,25 @@ TOPIC_CONFIGS: Final[Mapping[str, ConfigDef]] = _read_table("topic")
 GROUP_CONFIGS: Final[Mapping[str, ConfigDef]] = _read_table("group")
 CLIENT_METRICS_CONFIGS: Final[Mapping[str, ConfigDef]] = _read_table("client_metrics")
 
+# Those of the authorizer, which Kafka takes for a plugin's: it tells their names, not their values.
+AUTHORIZER_CONFIGS: Final[Mapping[str, ConfigDef]] = {
+    name: ConfigDef(name, kind, default, "", "", Support.ENFORCED, False, documentation)
+    for name, kind, default, documentation in (
+        (
+            "super.users",
+            ConfigType.STRING,
+            None,
+            "Principals that may do everything, separated by semicolons: User:admin;User:broker.",
+        ),
+        (
+            "allow.everyone.if.no.acl.found",
+            ConfigType.BOOLEAN,
+            "false",
+            "Whether everybody may do everything with a resource for which there is no ACL.",
+        ),
+    )
+}
+
 _MINUTE_MS: Final = 60_000
 _HOUR_MS: Final = 3_600_000
 

@@ -13,6 +13,7 @@ from typing import Final
 
 from kafkalite.config.broker_config import BrokerConfig
 from kafkalite.config.definition import (
+    AUTHORIZER_CONFIGS,
     BROKER_CONFIGS,
     CLIENT_METRICS_CONFIGS,
     GROUP_CONFIGS,
@@ -113,7 +114,7 @@ def describe_node(config: BrokerConfig, node_id: int) -> Iterator[DescribedConfi
     for name in names + extra:
         definition = BROKER_CONFIGS.get(name) or find(name)
         synonyms = _broker_synonyms(layers, name)
-        if definition is None:
+        if definition is None or name in AUTHORIZER_CONFIGS:
             yield _unknown(name, synonyms)
             continue
         text = synonyms[0].value if synonyms else definition.default
@@ -211,7 +212,8 @@ def _broker_synonyms(layers: Layers, name: str) -> list[Synonym]:
 
 def _shown(name: str, text: str) -> str | None:
     definition = find(name)
-    return None if definition is None or definition.sensitive else text
+    is_secret = definition is None or definition.sensitive or name in AUTHORIZER_CONFIGS
+    return None if is_secret else text
 
 
 def _described(

@@ -13,7 +13,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from kafkalite.config.definition import BROKER_CONFIGS, ConfigDef, ConfigError, Support
+from kafkalite.config.definition import (
+    AUTHORIZER_CONFIGS,
+    BROKER_CONFIGS,
+    ConfigDef,
+    ConfigError,
+    Support,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -38,6 +44,9 @@ _NOT_CONFIGS: Final = frozenset(
         "KAFKA_VERSION",
     }
 )
+
+# The system property of Java that names a JAAS file.
+_JAAS_FILE: Final = re.compile(r'-Djava\.security\.auth\.login\.config==?(?:"([^"]+)"|(\S+))')
 
 # The lowest layer, as the server.properties and the image of Kafka itself come with one. The delays
 # are zero because a test should not wait seconds for an assignment.
@@ -67,8 +76,11 @@ _KAFKA_REPLICATION_FACTOR: Final = 3
 def built_in(properties: Mapping[str, str]) -> dict[str, str]:
     """The lowest layer of configs for a broker with these properties.
 
-    Internal topics get as many replicas as there are nodes, at most Kafka's three.
+    Internal topics get as many replicas as there are nodes, at most Kafka's three. How many nodes a
+    cluster of several processes has is not known here, and Kafka's defaults hold.
     """
+    if properties.get("process.roles", "").strip() == "broker":
+        return dict(BUILT_IN)
     nodes = properties.get("kafkalite.nodes", "1").strip()
     # Anything but a number is refused where configs are checked.
     count = int(nodes) if nodes.isdecimal() else 1
@@ -111,6 +123,8 @@ def variables(environment: Mapping[str, str]) -> dict[str, str]:
 def read_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """The configs among environment variables."""
     configs = {name: environment[variable] for name, variable in variables(environment).items()}
+    if jaas := _JAAS_FILE.search(environment.get("KAFKA_OPTS", "")):
+        configs.setdefault("kafkalite.jaas.file", jaas[1] or jaas[2])
     if "advertised.listeners" in configs and "KAFKA_LISTENERS" not in environment:
         # As the image: listen on every interface, at the ports that are advertised.
         configs["listeners"] = re.sub(r"://[^:]*:", "://0.0.0.0:", configs["advertised.listeners"])
@@ -156,7 +170,7 @@ def find(name: str) -> ConfigDef | None:
         while rest and rest not in BROKER_CONFIGS:
             rest = rest.partition(".")[2]  # the SASL mechanism in between
         name = rest
-    return BROKER_CONFIGS.get(name)
+    return BROKER_CONFIGS.get(name) or AUTHORIZER_CONFIGS.get(name)
 
 
 def check(

@@ -8,7 +8,7 @@ happens in one event loop.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import repeat
 from operator import attrgetter, itemgetter
 from struct import Struct
@@ -23,7 +23,7 @@ from kafkalite.requests.context import CloseConnection, RequestContext
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.codec import response_class
 from kafkalite.wire.errors import ErrorCode
-from kafkalite.wire.rows import SharedResponse
+from kafkalite.wire.rows import row_of
 from kafkalite.wire.schema import Shape, fields_of
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 _unpack_record_count: Final = Struct(">i").unpack_from
 # What a connection was closed for that could be told nothing: a Produce with acks=0 that failed.
 _NO_ANSWER: Final = "CONNECTION_CLOSED"
+# The beginning of a partition's row: index and error code.
+_NO_ERROR: Final = (0, 0)
 
 # By error code, or by another word where there is none.
 Errors = Counter[int | str]
@@ -112,18 +114,25 @@ class RequestMetrics:
         response: ProduceResponseRow | None,
         errors: Errors,
     ) -> None:
-        # As in the response, topics of which no partition is named do not count.
-        asked = (data for data in request[3] if data[2])
-        answered = repeat(None) if response is None else response[0]
-        for (name, topic_id, partitions), answer in zip(asked, answered, strict=False):
-            traffic = self._traffic_of(topics, name, topic_id)
-            codes = repeat(0) if answer is None else (row[1] for row in answer[2])
-            for (_, records), code in zip(partitions, codes, strict=False):
+        answered = None if response is None else iter(response[0])
+        for name, topic_id, partitions in request[3]:
+            if not partitions:
+                continue  # the response does not name the topic
+            size = count = 0
+            # Without a response all went well.
+            rows: Iterable[Any] = repeat(_NO_ERROR) if answered is None else next(answered)[2]
+            for (_, records), row in zip(partitions, rows, strict=False):
+                code: int = row[1]
                 if code:
                     errors[code] += 1
-                elif traffic is not None and records is not None:
-                    traffic.received_bytes += len(records)
-                    traffic.received_records += _unpack_record_count(records, 57)[0]
+                elif records is not None:
+                    size += len(records)
+                    count += _unpack_record_count(records, 57)[0]
+            if size:
+                traffic = self._traffic_of(topics, name, topic_id)
+                if traffic is not None:
+                    traffic.received_bytes += size
+                    traffic.received_records += count
 
     def _count_fetched(
         self,
@@ -208,7 +217,7 @@ def _row_errors_of(key: ApiKey) -> Callable[[Topics, Any, Any, Errors], None]:
 
     def count(topics: Topics, request: Any, response: Any, errors: Errors) -> None:
         if response is not None:
-            count_errors(response.row if type(response) is SharedResponse else response, errors)
+            count_errors(row_of(response), errors)
 
     return count
 

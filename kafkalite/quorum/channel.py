@@ -68,6 +68,7 @@ class ControllerChannel:
                 self._complaint = str(error)
                 logger.info("controller: %s", error)
             return None
-        if answer.error_code == ErrorCode.NOT_CONTROLLER:
+        # CreateTopics has errors of topics only, and is asked for again by who needs the topic.
+        if getattr(answer, "error_code", ErrorCode.NONE) == ErrorCode.NOT_CONTROLLER:
             return None
         return answer

@@ -10,21 +10,13 @@ from ipaddress import IPv6Address, ip_address
 from typing import Final
 
 from kafkalite.quorum.channel import ControllerChannel, NoController
-from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.envelope import EnvelopeRequest
 from kafkalite.wire.messages.stored import encode
 from kafkalite.wire.messages.stored.default_principal_data import DefaultPrincipalData
 
 # ForwardingManager gives up after request.timeout.ms of the client's channel.
 _TIMEOUT_SECONDS: Final = 60.0
-
-
-class NotForwarded(Exception):
-    """The controllers gave no answer that can be passed on. `code` is what the client is told."""
-
-    def __init__(self, code: ErrorCode) -> None:
-        super().__init__(code.name)
-        self.code = code
 
 
 class Forwarding:
@@ -42,9 +34,10 @@ class Forwarding:
         principal_name: str = "ANONYMOUS",
         token_authenticated: bool = False,
     ) -> bytes:
-        """The answer's frame, without its length, as the controller made it. Raises NotForwarded.
+        """The answer's frame, without its length, as the controller made it.
 
-        UNSUPPORTED_VERSION there means that the client's connection is to be closed.
+        Raises KafkaError: UNSUPPORTED_VERSION (the client's connection is to be closed),
+        REQUEST_TIMED_OUT, UNKNOWN_SERVER_ERROR.
         """
         principal = DefaultPrincipalData(
             type=principal_type, name=principal_name, token_authenticated=token_authenticated
@@ -57,12 +50,12 @@ class Forwarding:
         try:
             answer = await self._channel.ask(envelope, timeout_seconds=_TIMEOUT_SECONDS)
         except NoController:
-            raise NotForwarded(ErrorCode.REQUEST_TIMED_OUT) from None
+            raise KafkaError(ErrorCode.REQUEST_TIMED_OUT) from None
         code = ErrorCode(answer.error_code)
         if code is ErrorCode.UNSUPPORTED_VERSION:
-            raise NotForwarded(code)
+            raise KafkaError(code)
         if code is not ErrorCode.NONE or answer.response_data is None:
-            raise NotForwarded(ErrorCode.UNKNOWN_SERVER_ERROR)
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
         data: bytes = answer.response_data
         return data
 

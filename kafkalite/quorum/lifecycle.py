@@ -77,7 +77,7 @@ class Lifecycle:
         initial.broker.registration.timeout.ms.
         """
         self.state = LifeState.NOT_RUNNING
-        self.broker_epoch = NO_BROKER_EPOCH
+        self.broker_epoch: int = NO_BROKER_EPOCH
         self.caught_up = trio.Event()
         self.unfenced = trio.Event()
         self.may_go = trio.Event()
@@ -132,7 +132,11 @@ class Lifecycle:
                 f"no controller registered this broker in {self._registration_seconds:g} s"
             ) from None
         while not self.may_go.is_set():
-            wait_seconds = await self._beat()
+            try:
+                wait_seconds = await self._beat()
+            except Exception:  # whatever it is, the session must not end with it
+                logger.exception("a heartbeat failed")
+                wait_seconds = self._heartbeat_seconds
             if self.may_go.is_set():
                 return
             with trio.move_on_after(wait_seconds):

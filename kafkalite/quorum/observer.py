@@ -11,13 +11,15 @@ clock and no socket. Source: KafkaRaftClient, MetadataBatchLoader.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from enum import Enum
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 from uuid import UUID
 
+from kafkalite.peers.in_memory import in_memory
 from kafkalite.peers.link import Address
-from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.quorum.metadata_transactions import MetadataTransactions
+from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.fetch import (
     EpochEndOffset,
     FetchPartition,
@@ -36,9 +38,6 @@ from kafkalite.wire.messages.fetch_snapshot import (
 )
 from kafkalite.wire.messages.fetch_snapshot import SnapshotId as WantedSnapshotId
 from kafkalite.wire.messages.stored import decode_metadata_record
-from kafkalite.wire.messages.stored.abort_transaction_record import AbortTransactionRecord
-from kafkalite.wire.messages.stored.begin_transaction_record import BeginTransactionRecord
-from kafkalite.wire.messages.stored.end_transaction_record import EndTransactionRecord
 from kafkalite.wire.record_batch import RecordBatch, iterate_batches, iterate_records
 
 METADATA_TOPIC: Final = "__cluster_metadata"
@@ -75,8 +74,8 @@ class Observer:
     """What is known of the quorum and its log."""
 
     def __init__(self, node_id: int, cluster_id: str, directory_id: UUID) -> None:
-        self.leader_id = NO_LEADER
-        self.leader_epoch = 0
+        self.leader_id: int = NO_LEADER
+        self.leader_epoch: int = 0
         self.controllers: dict[int, Address] = {}
         self.end_offset = 0
         self.high_watermark = -1
@@ -91,7 +90,7 @@ class Observer:
         self._committed_epoch = 0
         self._batches: deque[RecordBatch] = deque()
         self._snapshot = bytearray()
-        self._transaction: list[object] | None = None
+        self._transactions = MetadataTransactions()
 
     @property
     def leader_address(self) -> Address | None:
@@ -188,15 +187,13 @@ class Observer:
 
     def _start_again(self) -> None:
         self._batches.clear()
-        self._transaction = None
+        self._transactions.clear()
         self.end_offset = self._committed_end = 0
         self._last_epoch = self._committed_epoch = 0
         self.high_watermark = -1
 
     def _append(self, data: PartitionData) -> None:
-        records = data.records or b""
-        assert isinstance(records, (bytes, memoryview))
-        for batch in iterate_batches(bytes(records)):
+        for batch in iterate_batches(bytes(in_memory(data.records))):
             batch.ensure_valid()
             self._batches.append(batch)
             self.end_offset = batch.next_offset
@@ -233,8 +230,7 @@ class Observer:
             # Gone, or another controller leads now: back to Fetch, which says what is there.
             self.wanted_snapshot = None
             return Step.ELSEWHERE if is_other else Step.LATER
-        records = part.unaligned_records
-        assert isinstance(records, (bytes, memoryview))
+        records = in_memory(part.unaligned_records)
         self._snapshot += records
         if len(self._snapshot) >= part.size:
             return Step.AGAIN
@@ -258,8 +254,8 @@ class Observer:
             batch = self._batches.popleft()
             self._committed_end = batch.next_offset
             self._committed_epoch = batch.partition_leader_epoch
-            records = self._outside_transactions(_records_in([batch]))
-            if self._transaction is None:
+            records = self._transactions.take(_records_in([batch]))
+            if not self._transactions.is_open:
                 yield Committed(records, batch.last_offset)
 
     def _taken_snapshot(self, wanted: SnapshotId) -> Committed:
@@ -267,47 +263,11 @@ class Observer:
         self.wanted_snapshot = None
         self._snapshot = bytearray()
         self._batches.clear()
-        self._transaction = None
+        self._transactions.clear()
         self.end_offset = self._committed_end = wanted.end_offset
         self._last_epoch = self._committed_epoch = wanted.epoch
         self.high_watermark = max(self.high_watermark, wanted.end_offset)
         return Committed(records, wanted.end_offset - 1, is_snapshot=True)
-
-    def _outside_transactions(self, records: Iterable[object]) -> list[object]:
-        """The records that count now: those in no transaction, and those of one that ended."""
-        free: list[object] = []
-        for record in records:
-            change = _TRANSACTION_RECORDS.get(type(record))
-            if change is not None:
-                free += change(self)
-            elif self._transaction is not None:
-                self._transaction.append(record)
-            else:
-                free.append(record)
-        return free
-
-    def _begin(self) -> list[object]:
-        if self._transaction is not None:
-            raise KafkaError(ErrorCode.CORRUPT_MESSAGE, "a metadata transaction within another")
-        self._transaction = []
-        return []
-
-    def _end(self) -> list[object]:
-        ended, self._transaction = self._transaction, None
-        if ended is None:
-            raise KafkaError(ErrorCode.CORRUPT_MESSAGE, "a metadata transaction ends unbegun")
-        return ended
-
-    def _abort(self) -> list[object]:
-        self._end()
-        return []
-
-
-_TRANSACTION_RECORDS: Final[Mapping[type[Any], Callable[[Observer], list[object]]]] = {
-    BeginTransactionRecord: Observer._begin,
-    EndTransactionRecord: Observer._end,
-    AbortTransactionRecord: Observer._abort,
-}
 
 
 def _records_in(batches: Iterable[RecordBatch]) -> Iterator[object]:

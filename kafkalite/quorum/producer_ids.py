@@ -31,9 +31,9 @@ class ProducerIds:
         self._node_id = node_id
         self._broker_epoch = broker_epoch
         self._channel = channel
-        self._current = range(0)
+        self._current: range = range(0)
         self._position = 0
-        self._following = range(0)
+        self._following: range = range(0)
         self._wanted = trio.Event()
 
     def take(self) -> int:
@@ -47,6 +47,10 @@ class ProducerIds:
         if not self._following and self._position >= _PREFETCH_SHARE * len(self._current):
             self._wanted.set()
         return self._current[self._position - 1]
+
+    def prefetch(self) -> None:
+        """The broker is registered: ask for the first block."""
+        self._wanted.set()
 
     async def run(self) -> None:
         """Ask for blocks as they are needed. Ends only when it is cancelled."""
@@ -69,6 +73,7 @@ class ProducerIds:
         if answer.error_code:
             logger.info("no producer ids: %s", ErrorCode(answer.error_code).name)
             return False
-        first = answer.producer_id_start
-        self._following = range(first, first + answer.producer_id_len)
+        first: int = answer.producer_id_start
+        count: int = answer.producer_id_len
+        self._following = range(first, first + count)
         return True

@@ -43,6 +43,7 @@ class FetchReader:
         "_committed_only",
         "_leader_only",
         "_max_bytes",
+        "_may_read",
         "_min_bytes",
         "_node_id",
         "_partitions",
@@ -67,6 +68,7 @@ class FetchReader:
         self._cluster = cluster
         self._topics = topics
         self._node_id = context.node_id
+        self._may_read = context.may_read
         self._uses_topic_ids = context.api_version >= _FIRST_TOPIC_ID_VERSION
         self._leader_only = context.api_version < _FIRST_FOLLOWER_VERSION
         self._committed_only = isolation_level == _READ_COMMITTED
@@ -80,6 +82,9 @@ class FetchReader:
         # rather than after more came in.
         self.has_errors = False
         self.must_respond = False
+
+    def asked_by(self, replica_id: int, broker_epoch: int) -> None:
+        """Which broker asks, if one does: what matters only where another reader takes over."""
 
     def read(self, *, waited: bool = False, empty: bool = False) -> PartitionResponses:
         """One response for each target, in their order; with `empty`, all without records.
@@ -145,16 +150,23 @@ class FetchReader:
         if self._uses_topic_ids:
             topic = topics.by_id(target.topic_id)
             if topic is not None:
+                self._check_may_read(topic.name)
                 target.known_as = topic.name
             elif not target.known_as:
                 raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
             elif topics.get(target.known_as) is not None:
                 raise KafkaError(ErrorCode.INCONSISTENT_TOPIC_ID)
         else:
+            self._check_may_read(target.topic)
             topic = topics.get(target.topic)
         if topic is None or not 0 <= target.index < len(topic.partitions):
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         return topic.partitions[target.index]
+
+    def _check_may_read(self, topic: str) -> None:
+        # Before it is said whether the topic exists.
+        if self._may_read is not None and not self._may_read(topic):
+            raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
     def _read_target(
         self, target: FetchTarget, max_bytes: int, minimum_one_batch: bool, waited: bool

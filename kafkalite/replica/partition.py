@@ -92,6 +92,23 @@ class Partition:
         return self.leader_id if self.log.offline_reason is None else -1
 
     @property
+    def coordinated_here(self) -> int:
+        """The node of this process that coordinates what is kept here; -1 if none does."""
+        return self.coordinator_id
+
+    @property
+    def has_enough_in_sync(self) -> bool:
+        """Whether as many replicas are in sync as a write with acks=all needs."""
+        return len(self.in_sync_replicas) >= min(
+            self.log.config.min_insync_replicas, len(self.replicas)
+        )
+
+    @property
+    def is_latest_unknown(self) -> bool:
+        """Whether the high watermark may be below what the last leader showed: never in one process."""
+        return False
+
+    @property
     def high_watermark(self) -> int:
         """Up to where consumers may read."""
         return self.log.high_watermark
@@ -157,7 +174,7 @@ class Partition:
             verification_guard=verification_guard,
             transaction_version=transaction_version,
         )
-        log.advance_high_watermark(log.visible_end_offset)
+        self._advance_high_watermark()
         self.watchers.check_and_complete()
         return info
 
@@ -169,7 +186,7 @@ class Partition:
         self._check_in_sync()
         log = self.log
         base_offset = log.append_trusted(pairs, timestamp, self.leader_epoch)
-        log.advance_high_watermark(log.visible_end_offset)
+        self._advance_high_watermark()
         self.watchers.check_and_complete()
         return base_offset
 

@@ -69,6 +69,16 @@ class PartitionLogs:
         self.cluster_id = directories[0].cluster_id
         self.directory_ids = [_as_uuid(directory.directory_id) for directory in directories]
 
+    @property
+    def previous_broker_epoch(self) -> int:
+        """The broker epoch of the last clean shutdown; -1 if a directory was not closed cleanly."""
+        return min(each.previous_broker_epoch for each in self.manager.directories)
+
+    def closed_by(self, broker_epoch: int) -> None:
+        """The epoch that the next start finds, if the directories are closed cleanly."""
+        for directory in self.manager.directories:
+            directory.broker_epoch = broker_epoch
+
     def open_metadata(self) -> Log:
         """The log of the cluster's metadata, beside the partitions. Raises KafkaError.
 
@@ -104,6 +114,49 @@ class PartitionLogs:
                 logger.warning("%s: belongs to no topic, removed", stored.path)
                 self.manager.discard(stored)
         self.manager.unlink_deleted()
+
+    def set_strays_aside(self, image: MetadataImage, node_id: int) -> None:
+        """Rename the logs of partitions that have no replica here. They are never removed.
+
+        The first start of a data directory in a cluster may meet what was the topics of a broker
+        of its own. Raises OSError. Source: LogManager.isStrayReplica, asyncDelete.
+        """
+        for stored in self.manager.stored_partitions():
+            if stored.topic == METADATA_TOPIC:
+                continue
+            topic = image.topics.get(stored.topic)
+            if (
+                topic is None
+                or stored.partition >= len(topic.partitions)
+                or stored.topic_id not in (None, topic.topic_id)
+                or node_id not in topic.partitions[stored.partition].replicas
+            ):
+                aside = self.manager.set_aside(stored)
+                logger.warning("%s has no replica here: renamed to %s", stored.path, aside.name)
+
+    def directory_id(self, topic: str, index: int) -> UUID | None:
+        """The id of the data directory that holds a partition's log; None if none does."""
+        path = self.manager.directory_of(topic, index)
+        for directory in self.manager.directories:
+            if directory.path == path:
+                return _as_uuid(directory.directory_id)
+        return None
+
+    def offline_directory_ids(self) -> list[UUID]:
+        """The ids of the data directories that failed while they were in use."""
+        return [
+            _as_uuid(directory.directory_id)
+            for directory in self.manager.directories
+            if directory.failure is not None
+        ]
+
+    def cordoned_directory_ids(self) -> list[UUID]:
+        """The ids of the data directories that get no new partitions (cordoned.log.dirs)."""
+        return [
+            _as_uuid(directory.directory_id)
+            for directory in self.manager.directories
+            if self._config.is_cordoned(directory.path)
+        ]
 
     def place(self, topic: str, index: int) -> UUID:
         """The id of the directory in which a new partition's log will lie. Raises KafkaError."""

@@ -174,9 +174,13 @@ class Topics:
                     self._add(state)
             elif isinstance(record, PartitionRecord):
                 changed = True
-                self._open_partitions(self._by_id[record.topic_id])
+                topic = self._by_id[record.topic_id]
+                is_known = record.partition_id < len(topic.partitions)
+                self._open_partitions(topic)
+                if is_known:
+                    self._change_partition(topic, record.partition_id)
             elif isinstance(record, PartitionChangeRecord):
-                self._change_partition(record)
+                self._change_partition(self._by_id[record.topic_id], record.partition_id)
             elif isinstance(record, RemoveTopicRecord):
                 changed = True
                 self._remove(record.topic_id)
@@ -203,24 +207,21 @@ class Topics:
         """Open what the image has and this has not."""
         if len(topic.partitions) == len(topic.states):
             return
-        config_on = self._log_configs(topic)
         for index in range(len(topic.partitions), len(topic.states)):
-            state = topic.states[index]
-            config = config_on(state.leader_id)
-            topic.partitions.append(
-                Partition(
-                    topic.name,
-                    topic.topic_id,
-                    index,
-                    self._logs.open(
-                        topic.name, topic.topic_id, index, config, self._assigned(state)
-                    ),
-                    leader_id=state.leader_id,
-                    leader_epoch=state.leader_epoch,
-                    replicas=state.replicas,
-                    in_sync_replicas=state.in_sync_replicas,
-                )
-            )
+            topic.partitions.append(self._open_partition(topic, index, topic.states[index]))
+
+    def _open_partition(self, topic: Topic, index: int, state: PartitionState) -> Partition:
+        config = self._log_configs(topic)(state.leader_id)
+        return Partition(
+            topic.name,
+            topic.topic_id,
+            index,
+            self._logs.open(topic.name, topic.topic_id, index, config, self._assigned(state)),
+            leader_id=state.leader_id,
+            leader_epoch=state.leader_epoch,
+            replicas=state.replicas,
+            in_sync_replicas=state.in_sync_replicas,
+        )
 
     def _log_configs(self, topic: Topic) -> Callable[[int], LogConfig]:
         """From a leader to the configs of the logs it leads: they are those of its node.
@@ -247,9 +248,8 @@ class Topics:
             if node_id in here
         ]
 
-    def _change_partition(self, record: PartitionChangeRecord) -> None:
-        topic = self._by_id[record.topic_id]
-        state, partition = topic.states[record.partition_id], topic.partitions[record.partition_id]
+    def _change_partition(self, topic: Topic, index: int) -> None:
+        state, partition = topic.states[index], topic.partitions[index]
         if partition.leader_id != state.leader_id and any(
             self._cluster.config.dynamic_by_node.values()
         ):

@@ -102,7 +102,7 @@ def cut_offset(leader: tuple[int, int], own: tuple[int, int], log_end_offset: in
     return min(leader_end, own_end, log_end_offset)
 
 
-def usable_size(records: bytes, leader_epoch: int) -> int:
+def usable_size(records: bytes | memoryview, leader_epoch: int) -> int:
     """How many bytes of an answer may be appended by who asked in this leader epoch.
 
     Batches of a later epoch are left out: where that leader's log begins is not known here yet

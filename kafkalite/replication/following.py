@@ -10,6 +10,7 @@ import logging
 from typing import Final, NamedTuple
 
 from kafkalite.log.log import Log
+from kafkalite.peers.in_memory import in_memory
 from kafkalite.replication.fetch_state import (
     UNKNOWN_EPOCH,
     OutOfRange,
@@ -19,6 +20,7 @@ from kafkalite.replication.fetch_state import (
 )
 from kafkalite.replication.replica import Replica
 from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.fields import InMemory
 from kafkalite.wire.messages.fetch import EpochEndOffset, FetchPartition, PartitionData
 from kafkalite.wire.record_batch import iterate_batches
 
@@ -101,10 +103,9 @@ def failed(replica: Replica, error: KafkaError, now: float) -> None:
 def _append(replica: Replica, leader_epoch: int, answer: PartitionData) -> None:
     log = replica.log
     before = log.high_watermark, log.log_start_offset
-    records = answer.records or b""
-    assert isinstance(records, (bytes, memoryview))
+    records = in_memory(answer.records)
     if records:
-        usable = usable_size(bytes(records), leader_epoch)
+        usable = usable_size(records, leader_epoch)
         if usable:
             _begin_where_they_begin(log, records)
             log.append_as_follower(records[:usable])
@@ -116,7 +117,7 @@ def _append(replica: Replica, leader_epoch: int, answer: PartitionData) -> None:
         replica.on_change()
 
 
-def _begin_where_they_begin(log: Log, records: bytes | memoryview) -> None:
+def _begin_where_they_begin(log: Log, records: InMemory) -> None:
     """The leader's log may start within a batch: an empty log here starts with the whole of it."""
     first = next(iter(iterate_batches(records)))
     is_empty = log.log_start_offset == log.log_end_offset

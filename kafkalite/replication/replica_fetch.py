@@ -6,9 +6,11 @@ got yet, what lies before it has. Source: Partition.fetchRecords, ReplicaManager
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from kafkalite.replication.replica import Replica
 from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.messages.fetch import EpochEndOffset, FetchPartition, PartitionData
+from kafkalite.wire.fields import Records
 
 _FENCED_BELOW = -1
 
@@ -26,75 +28,72 @@ def check_epoch(replica: Replica, current_leader_epoch: int) -> None:
         raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
 
+class FollowerRead(NamedTuple):
+    """What a follower gets: records, or (epoch, end offset) where its history parts from ours."""
+
+    high_watermark: int
+    diverging: tuple[int, int] | None = None
+    records: Records = b""
+
+
+class Wanted(NamedTuple):
+    """What a follower asks of one partition."""
+
+    leader_epoch: int
+    offset: int
+    last_fetched_epoch: int
+    log_start_offset: int
+    max_bytes: int
+
+
 def read(
     replica: Replica,
-    wanted: FetchPartition,
+    wanted: Wanted,
     *,
     replica_id: int,
     broker_epoch: int,
-    max_bytes: int,
     minimum_one_batch: bool,
     is_first: bool,
-) -> PartitionData:
+) -> FollowerRead:
     """What a follower gets. `is_first`: the request has just come in, and was not parked.
 
     Raises KafkaError: as `check_epoch`, OFFSET_OUT_OF_RANGE, KAFKA_STORAGE_ERROR.
     """
-    check_epoch(replica, wanted.current_leader_epoch)
+    check_epoch(replica, wanted.leader_epoch)
     leading = replica.leading
     assert leading is not None
-    leading.check_follower(replica_id, wanted.current_leader_epoch, broker_epoch)
+    leading.check_follower(replica_id, wanted.leader_epoch, broker_epoch)
     log = replica.log
     high_watermark = log.high_watermark
-    diverging = divergence(replica, wanted)
+    diverging = divergence(replica, wanted.offset, wanted.last_fetched_epoch)
     if diverging is not None:
-        return _answer(replica, wanted, high_watermark, diverging=diverging)
+        return FollowerRead(high_watermark, diverging)
     result = log.read(
-        wanted.fetch_offset,
-        min(max_bytes, wanted.partition_max_bytes),
+        wanted.offset,
+        wanted.max_bytes,
         upper_bound=log.log_end_offset,
         minimum_one_batch=minimum_one_batch,
     )
     if is_first and leading.fetched(
-        replica_id, wanted.fetch_offset, wanted.log_start_offset, broker_epoch
+        replica_id, wanted.offset, wanted.log_start_offset, broker_epoch
     ):
         replica.on_change()
-    answer = _answer(replica, wanted, high_watermark)
-    answer.records = result.records
-    return answer
+    return FollowerRead(high_watermark, None, result.records)
 
 
-def divergence(replica: Replica, wanted: FetchPartition) -> EpochEndOffset | None:
+def divergence(
+    replica: Replica, fetch_offset: int, last_fetched_epoch: int
+) -> tuple[int, int] | None:
     """Where the follower's history parts from ours; None where it does not (KIP-595).
 
     Raises KafkaError(OFFSET_OUT_OF_RANGE).
     """
-    if wanted.last_fetched_epoch < 0:
+    if last_fetched_epoch < 0:
         return None
     log = replica.log
-    epoch, end_offset = log.end_offset_for_epoch(wanted.last_fetched_epoch)
-    if epoch == -1 or wanted.fetch_offset < log.log_start_offset:
+    epoch, end_offset = log.end_offset_for_epoch(last_fetched_epoch)
+    if epoch == -1 or fetch_offset < log.log_start_offset:
         raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
-    if epoch == wanted.last_fetched_epoch and end_offset >= wanted.fetch_offset:
+    if epoch == last_fetched_epoch and end_offset >= fetch_offset:
         return None
-    return EpochEndOffset(epoch=epoch, end_offset=end_offset)
-
-
-def _answer(
-    replica: Replica,
-    wanted: FetchPartition,
-    high_watermark: int,
-    *,
-    diverging: EpochEndOffset | None = None,
-) -> PartitionData:
-    log = replica.log
-    return PartitionData(
-        partition_index=wanted.partition,
-        error_code=ErrorCode.NONE,
-        high_watermark=high_watermark,
-        last_stable_offset=log.last_stable_offset,
-        log_start_offset=log.log_start_offset,
-        diverging_epoch=diverging or EpochEndOffset(),
-        aborted_transactions=None,
-        records=b"",
-    )
+    return epoch, end_offset

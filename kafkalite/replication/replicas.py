@@ -12,6 +12,7 @@ from uuid import UUID
 
 import trio
 
+from kafkalite.peers.lasting import lasting
 from kafkalite.peers.link import Address, Connect, connect_tcp
 from kafkalite.replication.fetcher import Fetcher
 from kafkalite.replication.isr_proposals import AskController, IsrProposals
@@ -99,8 +100,8 @@ class Replicas:
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Copy, propose, and look who falls behind. Ends only when it is cancelled."""
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self.proposals.run)
-            nursery.start_soon(self._shrink)
+            nursery.start_soon(lasting, self.proposals.run, "proposals of in-sync replicas")
+            nursery.start_soon(lasting, self._shrink, "looking who falls behind")
             task_status.started()
             while True:
                 for fetcher in self._unstarted:
@@ -111,7 +112,7 @@ class Replicas:
 
     async def _fetch(self, fetcher: Fetcher) -> None:
         while True:
-            await fetcher.run()
+            await lasting(fetcher.run, f"copying from broker {fetcher.leader_id}")
             if not fetcher.replicas:
                 # What follows this leader again gets a fetcher of its own.
                 if self._fetchers.get(fetcher.leader_id) is fetcher:

@@ -1,10 +1,12 @@
-"""What a handler may know about the request it answers, beside the message itself."""
+"""The facts about a request that a handler may use, beside the message itself."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
+
+from kafkalite.requests.principal import ANONYMOUS, Principal
 
 if TYPE_CHECKING:
     from kafkalite.requests.purgatory import WakeReason, Watchers
@@ -15,13 +17,17 @@ if TYPE_CHECKING:
 class CloseConnection(Exception):
     """Raised by a handler whose only answer is to hang up; its text says why.
 
-    `last_words` are sent before. With `reset` the client sees a connection reset (RST).
+    `last_words` are sent before. With `reset` the client sees a connection reset (RST). It is logged
+    unless `is_told`: somebody has logged it already.
     """
 
-    def __init__(self, reason: str, last_words: bytes = b"", *, reset: bool = False) -> None:
+    def __init__(
+        self, reason: str, last_words: bytes = b"", *, reset: bool = False, is_told: bool = False
+    ) -> None:
         super().__init__(reason)
         self.last_words = last_words
         self.reset = reset
+        self.is_told = is_told
 
 
 class ClientConnection(Protocol):
@@ -65,13 +71,14 @@ class ClientConnection(Protocol):
 
 @dataclass(slots=True)
 class RequestContext:
-    """Who asks what, over which listener.
+    """The asker of a request, its API, and the listener it came by.
 
-    There is one per connection, as a connection's requests are handled one after the other. Dispatch
-    sets what differs between requests: API key and version, client id, `received_at`.
+    There is one per connection, as a connection's requests are handled one after the other.
+    Dispatch sets what differs between requests: API key and version, client id, `received_at`.
 
-    `node_id` is the node whose listener received the request; `client_id` is never None (Kafka
-    treats a null client id as ""); `received_at` is in seconds of trio's clock.
+    `node_id` is the node whose listener received the request. `client_id` is never None (Kafka
+    treats a null client id as ""). `received_at` is in seconds of trio's clock. `may_read` says of a
+    topic whether the client may fetch from it, None if it may fetch from all.
     """
 
     node_id: int
@@ -82,3 +89,7 @@ class RequestContext:
     listener_name: str
     received_at: float
     connection: ClientConnection
+    security_protocol: str = "PLAINTEXT"
+    principal: Principal = ANONYMOUS
+    request_bytes: int = 0
+    may_read: Callable[[str], bool] | None = None

@@ -1,7 +1,7 @@
 """Threads that wait for a disk, so that the loop does not.
 
-They have a limit of their own: many clients that read what is not in memory must not keep flushes and
-other threads' work waiting, and more threads make no disk faster.
+They have a limit of their own: many clients that read what is not in memory must not keep flushes
+and other threads' work waiting, and more threads make no disk faster.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ async def in_disk_thread(work: Callable[[], None]) -> None:
 
 
 async def read_off_loop(read: Callable[[], T], move_to_task: Callable[[], Awaitable[None]]) -> T:
-    """`read()`, and again once a thread has waited for what was on the disk only. Raises what it raises.
+    """Call `read`, and again once a thread has waited for what was on the disk only.
 
-    `move_to_task` is awaited before anything is waited for.
+    `move_to_task` is awaited before anything is waited for. Raises what `read` raises.
     """
     for _ in range(_TRIES):
         try:

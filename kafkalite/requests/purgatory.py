@@ -1,4 +1,4 @@
-"""Where requests wait for something to become true: Kafka's DelayedOperationPurgatory, small.
+"""Requests that wait for a condition: Kafka's DelayedOperationPurgatory, small.
 
 A request that cannot be answered yet puts itself among the watchers of everything that can make its
 condition true. Each change of such a thing ends in `check_and_complete`: the condition is evaluated

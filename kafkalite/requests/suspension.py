@@ -1,4 +1,4 @@
-"""How a request waits while its coroutine is stepped without a task.
+"""Waits of a request whose coroutine is stepped without a task.
 
 The loop steps a response coroutine itself, up to the first thing that it has to wait for. The
 coroutine yields one of three to the loop, by the functions of this module:
@@ -22,7 +22,7 @@ ResponseCoroutine = Coroutine[Any, Any, list[Records]]
 
 
 class Step(Enum):
-    """What a coroutine asks of the loop."""
+    """Requests of a coroutine to the loop."""
 
     NEEDS_TASK = "go on in a task"
     YIELDS_TURN = "go on after the others"

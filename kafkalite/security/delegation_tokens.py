@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import base64
 import hmac
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 from uuid import uuid4
 
-from kafkalite.requests.principal import USER_TYPE, Principal, parse_principal
+from kafkalite.requests.principal import ANONYMOUS, USER_TYPE, Principal, parse_principal
 from kafkalite.security.sasl.scram import (
     MIN_ITERATIONS,
     ScramMechanism,
@@ -34,6 +34,8 @@ _MAX_LONG: Final = 2**63 - 1
 _DIGEST: Final = "sha512"
 # Records written in one go for tokens that have ended.
 MAX_EXPIRED_AT_ONCE: Final = 1000
+# A time that there is not.
+NO_TIME: Final = -1
 
 Tokens = Mapping[str, DelegationTokenRecord]
 
@@ -143,22 +145,6 @@ class DelegationTokens:
         for mechanism in ScramMechanism:
             self._credentials.pop((token_id, mechanism), None)
 
-    def described(
-        self,
-        requester: Principal,
-        owners: Sequence[Principal] | None,
-        is_allowed: Callable[[DelegationTokenRecord], bool],
-    ) -> Iterator[DelegationTokenRecord]:
-        """The tokens of these owners, or of all, that the requester may see.
-
-        Owners and renewers see their own; `is_allowed` decides about all others.
-        """
-        for token in self._tokens().values():
-            if owners is not None and not any(is_owner_or_renewer(token, each) for each in owners):
-                continue
-            if is_owner_or_renewer(token, requester) or is_allowed(token):
-                yield token
-
     def credential(self, mechanism: ScramMechanism, token_id: str) -> TokenCredential | None:
         """A token seen as a user with a password; takes milliseconds the first time."""
         token = self._tokens().get(token_id) if self.is_enabled else None
@@ -188,6 +174,13 @@ class DelegationTokens:
         if found is None:
             raise KafkaError(ErrorCode.DELEGATION_TOKEN_NOT_FOUND)
         return found
+
+
+def are_token_requests_allowed(principal: Principal, security_protocol: str) -> bool:
+    """Whether a client may ask for tokens at all: it says who it is, and not by a token."""
+    if principal.token_authenticated or security_protocol == "PLAINTEXT":
+        return False
+    return security_protocol != "SSL" or principal != ANONYMOUS
 
 
 def owner_of(request: CreateDelegationTokenRequest, requester: Principal) -> Principal:

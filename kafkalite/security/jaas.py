@@ -61,6 +61,33 @@ def parse_jaas(line: str) -> JaasEntry:
     return entries[0]
 
 
+def parse_jaas_file(text: str) -> dict[str, list[JaasEntry]]:
+    """A JAAS file (java.security.auth.login.config): the login modules of each context by name.
+
+    Raises JaasError.
+    """
+    contexts: dict[str, list[JaasEntry]] = {}
+    tokens = _tokens(text)
+    for name in tokens:
+        opening = next(tokens, None)
+        if name.text is None or opening is None or opening.kind != "{":
+            raise JaasError("a JAAS file has contexts: name { login modules };")
+        entries: list[JaasEntry] = []
+        for first in tokens:
+            if first.kind == "}":
+                break
+            entries.append(_parse_entry(first, tokens))
+        else:
+            raise JaasError(f"the context {name.text} of the JAAS file is not closed")
+        closing = next(tokens, None)
+        if closing is None or closing.kind != ";":
+            raise JaasError(
+                f"the context {name.text} of the JAAS file does not end in a semi-colon"
+            )
+        contexts[name.text] = entries
+    return contexts
+
+
 def _parse_entries(line: str) -> list[JaasEntry]:
     tokens = _tokens(line)
     entries = [_parse_entry(first, tokens) for first in tokens]

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.codec import response_class
+from kafkalite.wire.error_messages import default_message
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.schema import Field, fields_of
 
@@ -159,6 +160,7 @@ MIRRORS: Final[Mapping[ApiKey, Sequence[Mirror]]] = {
 # These say the error for the whole only, though their elements could say it, too.
 _ERROR_AT_THE_TOP: Final = frozenset(
     {
+        ApiKey.OFFSET_FETCH,
         ApiKey.OFFSET_DELETE,
         ApiKey.ALTER_SHARE_GROUP_OFFSETS,
         ApiKey.DELETE_SHARE_GROUP_OFFSETS,
@@ -254,23 +256,10 @@ def _fields(class_: type[Any]) -> dict[str, Field]:
 
 
 def _top_message(api_key: ApiKey, code: ErrorCode, message: str | None) -> str | None:
-    # Old versions of this one always say something.
-    if api_key is ApiKey.FIND_COORDINATOR:
-        return words(code)
+    # Old versions of the first always say something, the second says nothing else.
+    if api_key in (ApiKey.FIND_COORDINATOR, ApiKey.DESCRIBE_QUORUM):
+        return default_message(code)
     return message
-
-
-_WORDS: Final = {
-    ErrorCode.TOPIC_AUTHORIZATION_FAILED: "Topic authorization failed.",
-    ErrorCode.GROUP_AUTHORIZATION_FAILED: "Group authorization failed.",
-    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "Cluster authorization failed.",
-    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "Transactional Id authorization failed.",
-}
-
-
-def words(code: ErrorCode) -> str:
-    """Kafka's own words for a code, where they are sent along."""
-    return _WORDS.get(code, code.name)
 
 
 # What does not follow from the mirror.
@@ -329,14 +318,21 @@ def _alter_client_quotas(
             EntityData(entity_type=each.entity_type, entity_name=each.entity_name)
             for each in entry.entity
         ]
-        entry.error_message = words(code)
+        entry.error_message = default_message(code)
+
+
+def _describe_scram(
+    response: Any, version: int, request: Any, code: ErrorCode, message: str | None
+) -> None:
+    for result in response.results:
+        result.error_message = message
 
 
 def _describe_configs(
     response: Any, version: int, request: Any, code: ErrorCode, message: str | None
 ) -> None:
     for result in response.results:
-        result.error_message = words(code)
+        result.error_message = default_message(code)
 
 
 def _alter_replica_log_dirs(
@@ -368,5 +364,6 @@ _SPECIAL: Final = {
     ApiKey.ALTER_CLIENT_QUOTAS: _alter_client_quotas,
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: _alter_scram,
     ApiKey.DESCRIBE_CONFIGS: _describe_configs,
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: _describe_scram,
     ApiKey.ALTER_REPLICA_LOG_DIRS: _alter_replica_log_dirs,
 }

@@ -4,14 +4,14 @@ Frames are answered one at a time and in order, as Kafka does: nothing on a conn
 anything. A response is made at once, or by a coroutine that is stepped here up to the first thing
 that it has to wait for (requests/suspension.py).
 
-    READING       between requests; input is answered as it comes
-    WRITING       the client does not take the responses yet; no input is read
-    PARKED        a request waits in the loop; more input ends its wait
-    HELD          a request waits in the loop; input waits, too
-    MUTED         no request waits; input does: the client is throttled, or others have their turn
+    READING       between requests, input is answered as it comes
+    WRITING       the client does not take the responses yet, no input is read
+    PARKED        a request waits in the loop, more input ends its wait
+    HELD          a request waits in the loop, input waits, too
+    MUTED         no request waits, input does: the client is throttled, or others have their turn
     IN_TASK       a task makes and sends the response, and may await anything
-    TASK_PARKED   a request waits in a task; more input ends its wait
-    CLOSING       no more requests; the responses are sent, then the connection is closed
+    TASK_PARKED   a request waits in a task, more input ends its wait
+    CLOSING       no more requests, the responses are sent, then the connection is closed
     CLOSED        the end
 """
 
@@ -41,7 +41,7 @@ Respond = Callable[[InMemory], list[Records] | ResponseCoroutine]
 
 # Integers, as their hashes are computed in C.
 class ChannelState(IntEnum):
-    """What a connection is doing; the module's text says what each means."""
+    """The states that the module's text explains."""
 
     READING = 0
     WRITING = 1
@@ -55,7 +55,7 @@ class ChannelState(IntEnum):
 
 
 class ChannelEvent(IntEnum):
-    """What happens to a connection."""
+    """The events in a connection's life."""
 
     BLOCK = 0  # the socket takes no more
     SENT = 1  # all responses are sent
@@ -71,7 +71,7 @@ class ChannelEvent(IntEnum):
 
 _S, _E = ChannelState, ChannelEvent
 
-# What is not here does not happen: it is a mistake of ours, and raises KeyError.
+# Any other event is a mistake of ours, and raises KeyError.
 TRANSITIONS: Final[Mapping[ChannelState, Mapping[ChannelEvent, ChannelState]]] = {
     _S.READING: {
         _E.BLOCK: _S.WRITING,
@@ -169,7 +169,7 @@ class Channel:
         self.is_ending = False
         # The API key of the last request, for the log.
         self.last_key = -1
-        self.respond: Respond | None = respond
+        self.respond = respond
         self._now = now
         self._steps_coroutines = steps_coroutines
 
@@ -183,14 +183,13 @@ class Channel:
         `turn_ends` is when others are to have their turn, in seconds of `perf_counter`. Raises
         ProtocolViolation, and anything that a handler raises.
         """
-        next_frame, respond, output = self.reader.next_frame, self.respond, self.output
-        assert respond is not None
+        next_frame, output = self.reader.next_frame, self.output
         size = 0
         if self._is_throttled():
             return False
         while (frame := next_frame()) is not None:
             self.last_key = frame[1] if len(frame) > 1 else -1
-            response = respond(frame)
+            response = self.respond(frame)
             if not isinstance(response, list):
                 stepped = self._begin(response)
                 if stepped is None:
@@ -251,13 +250,13 @@ class Channel:
         """Let everything go: files, memory, the request that waits."""
         self.happened(ChannelEvent.CLOSE)
         close_slices(self.take_output())
-        self.respond = None
+        del self.respond  # which refers to the connection
         coroutine = self.take_coroutine()
         if coroutine is not None:
             coroutine.close()
 
     def _is_throttled(self) -> bool:
-        """Whether no request is to be answered now; the state says so then."""
+        """True if no request is to be answered now. The state is MUTED then."""
         if not self.muted_until:
             return False
         if self._now() < self.muted_until:

@@ -72,7 +72,8 @@ def log_end(name: str, error: Exception) -> None:
         reason = error if error.position else error.reason
         logger.warning("%s: connection closed: %s", name, reason)
     elif isinstance(error, CloseConnection):
-        logger.info("%s: connection closed: %s", name, error)
+        if not error.is_told:
+            logger.info("%s: connection closed: %s", name, error)
     elif isinstance(error, OSError):
         logger.debug("%s: connection lost: %s", name, error)
     else:

@@ -3,7 +3,6 @@
 The loop calls `ready` when there is input, or room for output, and `resume` when a request need not
 wait any longer. Both only note responses; `send_responses` sends them, after others were answered.
 What the loop tells a connection is a function of its channel's state: INTEREST.
-
 A request that needs a task gets one (connection_task.py).
 
 Two things go beyond the plain way of requests:
@@ -19,23 +18,25 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from functools import partial
+from time import perf_counter
 from typing import TYPE_CHECKING, Final, Protocol
 
 import trio
 
-from kafkalite.group_coordinator.timers import Timer
 from kafkalite.requests import suspension
 from kafkalite.requests.context import CloseConnection, RequestContext
 from kafkalite.requests.purgatory import WakeReason, Watchers
-from kafkalite.requests.suspension import ResponseCoroutine, SuspendedRequest
+from kafkalite.requests.suspension import SuspendedRequest
 from kafkalite.server.channel import Channel, ChannelEvent, ChannelState
 from kafkalite.server.channel_io import flush, log_end, receive
 from kafkalite.server.connection_task import ConnectionTask
-from kafkalite.server.loop import Interest
+from kafkalite.server.interest import INTEREST, Interest
+from kafkalite.server.request_handler import RequestHandler
 from kafkalite.server.sendfile import send_at_once
+from kafkalite.server.waits import Waits
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ProtocolViolation
-from kafkalite.wire.fields import InMemory, Records
+from kafkalite.wire.fields import Records
 
 if TYPE_CHECKING:
     from kafkalite.server.listener import Listener
@@ -45,34 +46,22 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _READING: Final = ChannelState.READING
+_WAITING: Final = frozenset((ChannelState.PARKED, ChannelState.HELD, ChannelState.MUTED))
 
-# What the loop is asked to tell, in each state.
-INTEREST: Final = {
-    ChannelState.READING: Interest.INPUT,
-    ChannelState.WRITING: Interest.ROOM,
-    ChannelState.PARKED: Interest.INPUT,
-    ChannelState.HELD: Interest.NOTHING,
-    ChannelState.MUTED: Interest.NOTHING,
-    ChannelState.IN_TASK: Interest.NOTHING,
-    ChannelState.TASK_PARKED: Interest.INPUT,
-    ChannelState.CLOSING: Interest.ROOM,
-    ChannelState.CLOSED: Interest.NOTHING,
-}
+Spawn = Callable[[Callable[[], Awaitable[object]], str], object]
 
 
-class RequestHandler(Protocol):
-    """Answers frames: the dispatcher, or what stands in for it."""
+class Login(RequestHandler, Protocol):
+    """Answers frames until the client is known, and lets `requests` answer then."""
 
-    def respond(self, connection: Connection, frame: InMemory) -> list[Records] | ResponseCoroutine:
-        """The response to one frame, or a coroutine that makes it."""
-        ...
+    requests: RequestHandler
 
 
 class Connection:
     """A client's connection over `transport`, which this closes.
 
-    `spawn` starts a task; `closed` is called at the end. `last_active` is when the request being
-    answered, or the last one, came in, in seconds of trio's clock.
+    `spawn` starts a task, with a name. `closed` is called at the end. `last_active` is when the
+    last request came in, in seconds of trio's clock.
     """
 
     __slots__ = (
@@ -80,11 +69,13 @@ class Connection:
         "_channel",
         "_closed",
         "_interest",
+        "_login",
         "_loop",
+        "_max_frame_bytes",
         "_spawn",
         "_task",
-        "_timer",
         "_transport",
+        "_waits",
         "_when_closed",
         "client_host",
         "client_port",
@@ -102,7 +93,7 @@ class Connection:
         handler: RequestHandler,
         *,
         max_frame_bytes: int,
-        spawn: Callable[[Callable[[], Awaitable[object]]], object],
+        spawn: Spawn,
         closed: Callable[[Connection], None],
     ) -> None:
         self._when_closed: list[Callable[[], None]] = []
@@ -117,10 +108,13 @@ class Connection:
             listener_name=listener.name,
             received_at=0.0,
             connection=self,
+            security_protocol=listener.config.security_protocol,
         )
         self.last_active = trio.current_time()
         self._transport = transport
         self._loop = loop
+        self._max_frame_bytes = max_frame_bytes
+        self._login: Login | None = None
         self._channel = Channel(
             max_frame_bytes,
             partial(handler.respond, self),
@@ -128,10 +122,9 @@ class Connection:
             steps_coroutines=loop.is_hosted,
         )
         self._interest = Interest.NOTHING
-        self._spawn: Callable[[Callable[[], Awaitable[object]]], object] | None = spawn
+        self._spawn: Spawn | None = spawn
         self._closed: Callable[[Connection], None] | None = closed
-        # The deadline of a request that waits, or of a throttled client.
-        self._timer: Timer | None = None
+        self._waits = Waits(self._channel, loop, self)
         self._task: ConnectionTask | None = None
         self._settle()
 
@@ -144,7 +137,7 @@ class Connection:
 
     @property
     def last_key(self) -> int:
-        """The API key of the request being answered, or of the last one; -1: there was none."""
+        """The API key of the last request, -1 before the first."""
         return self._channel.last_key
 
     def when_closed(self, callback: Callable[[], None]) -> None:
@@ -152,9 +145,21 @@ class Connection:
         self._when_closed.append(callback)
 
     def answer_with(self, handler: RequestHandler) -> None:
-        """Let another handler answer from the next request on."""
-        if self._channel.state is not ChannelState.CLOSED:
+        """Let another handler answer from the next request on; behind the login if there is one."""
+        if self._login is not None:
+            self._login.requests = handler
+        elif self._channel.state is not ChannelState.CLOSED:
             self._channel.respond = partial(handler.respond, self)
+
+    def log_in_by(self, login: Login, max_frame_bytes: int) -> None:
+        """Let `login` answer all requests, with frames of at most this size until `logged_in`."""
+        self._login = login
+        self._channel.respond = partial(login.respond, self)
+        self._channel.reader.max_frame_bytes = max_frame_bytes
+
+    def logged_in(self) -> None:
+        """The client is known, and its frames may be as large as any."""
+        self._channel.reader.max_frame_bytes = self._max_frame_bytes
 
     def stop(self) -> None:
         """Answer what is in flight, then close."""
@@ -165,7 +170,7 @@ class Connection:
                 receive(self._transport, self._channel)
                 self._answer()
             elif channel.state in (ChannelState.PARKED, ChannelState.HELD):
-                self._interrupt()
+                self._waits.interrupt()
                 self._answer()
             elif channel.state in (ChannelState.WRITING, ChannelState.MUTED):
                 channel.end()
@@ -186,19 +191,16 @@ class Connection:
     # Called by the loop
 
     def ready(self, now: float) -> bool:
-        """There is input, or room for output. True: `send_responses` is to be called.
-
-        `now` is on trio's clock.
-        """
+        """There is input, or room for output. True: call `send_responses`. `now` is trio's."""
         channel = self._channel
         try:
             state = channel.state
             if state is _READING:
                 self.last_active = now
-                receive(self._transport, self._channel)
+                receive(self._transport, channel)
             elif state is ChannelState.PARKED:
                 self.last_active = now
-                self._interrupt()
+                self._waits.interrupt()
                 if channel.state is _READING:
                     receive(self._transport, self._channel)
             elif state is ChannelState.WRITING or state is ChannelState.CLOSING:
@@ -215,14 +217,14 @@ class Connection:
         except Exception as error:  # noqa: BLE001 - said, and closed
             self._fail(error)
             return False
-        if channel.state is not _READING:
+        if state is not _READING or channel.state is not _READING:
             self._settle()
         return bool(channel.output)
 
     def resume(self, suspended: SuspendedRequest | None) -> bool:
         """The wait of `suspended`, or a pause (None), is over. As `ready`."""
         channel = self._channel
-        if suspended is not channel.suspended or channel.state not in _RESUMABLE:
+        if not self._waits.is_over(suspended) or channel.state not in _WAITING:
             return False  # it has been resumed already
         try:
             channel.resume()
@@ -240,7 +242,7 @@ class Connection:
         except Exception as error:  # noqa: BLE001 - said, and closed
             self._fail(error)
         else:
-            if self._channel.state is not _READING:
+            if self._interest is not Interest.INPUT or self._channel.state is not _READING:
                 self._settle()
 
     # Input and output
@@ -252,10 +254,12 @@ class Connection:
             if channel.answer(self._loop.turn_ends):
                 if not flush(self._transport, self._channel):
                     return
-            elif self._transport.has_input and channel.state is _READING:
-                receive(self._transport, self._channel)
-            else:
+            elif channel.state is not _READING or not self._transport.has_input:
                 return
+            elif perf_counter() > self._loop.turn_ends:
+                channel.happened(ChannelEvent.MUTE)
+            else:
+                receive(self._transport, self._channel)
 
     def _settle(self) -> None:
         """Do what the state asks for: start the task, the timer, close, or wait."""
@@ -270,34 +274,8 @@ class Connection:
             self._loop.watch(self._transport.fileno(), self, interest)
         if state is ChannelState.IN_TASK:
             self._start_task()
-        elif state is ChannelState.PARKED or state is ChannelState.HELD:
-            if channel.suspended is not None:
-                self._wake_at(channel.suspended.deadline)
-            else:
-                self._loop.resume(self, None)
-        elif state is ChannelState.MUTED:
-            if channel.muted_until:
-                self._wake_at(channel.muted_until)
-            else:
-                self._loop.resume(self, None)
-
-    def _interrupt(self) -> None:
-        """Go on with the request that waits, although its condition does not hold."""
-        channel = self._channel
-        if channel.suspended is not None:
-            channel.suspended.wake = WakeReason.INTERRUPTED
-        channel.resume()
-
-    def _wake_at(self, deadline: float) -> None:
-        if self._timer is None:
-            self._timer = Timer(self._deadline_passed)
-        self._loop.set_timer(self._timer, deadline)
-
-    def _deadline_passed(self) -> None:
-        suspended = self._channel.suspended
-        if suspended is not None:
-            suspended.wake = WakeReason.DEADLINE
-        self._loop.resume(self, suspended)
+        elif state in _WAITING:
+            self._waits.begin()
 
     # The end
 
@@ -330,25 +308,21 @@ class Connection:
             return
         self._spawn = None
         del self.context  # which refers to this connection
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer.expire = _nothing
-            self._timer = None
+        self._waits.close()
         if self._interest is not Interest.NOTHING:
             self._loop.watch(self._transport.fileno(), self, Interest.NOTHING)
             self._interest = Interest.NOTHING
-        try:
-            self._channel.close()
-        except Exception:
-            logger.exception("%s: a request could not be given up", self)
         if reset:
             self._transport.reset()
         else:
             self._transport.close()
         closed(self)
-        callbacks, self._when_closed = self._when_closed, []
-        for callback in callbacks:
-            callback()
+        for callback in (self._channel.close, *self._when_closed):
+            try:
+                callback()
+            except Exception:
+                logger.exception("%s: not everything could be given up", self)
+        self._when_closed.clear()
 
     # The task
 
@@ -356,16 +330,14 @@ class Connection:
         if self._task is None and self._spawn is not None:
             self._task = ConnectionTask(self._channel, self._transport, self._settle)
             try:
-                self._spawn(self._run_task)
+                self._spawn(self._run_task, f"kafkalite.{self.context.api_key.name}")
             except RuntimeError:  # the broker has stopped
                 self._task = None
                 self._close()
 
     async def _run_task(self) -> None:
-        task = self._task
-        assert task is not None
         try:
-            is_done = await task.run()
+            is_done = self._task is not None and await self._task.run()
         except Exception as error:  # noqa: BLE001 - said, and closed
             self._task = None
             self._end_task(error)
@@ -423,7 +395,7 @@ class Connection:
             return WakeReason.DONE if done() else WakeReason.INTERRUPTED
         watched = tuple(watched)
         if self._task is None:
-            resume = partial(self._loop.resume, self)
+            resume = self._waits.resume
             suspended = SuspendedRequest(done, deadline, resume, answer_early=answer_early)
             wake = await suspended.wait(watched)
             if wake is not None:
@@ -449,10 +421,3 @@ class Connection:
     def mute(self, until: float) -> None:
         """Read no further request before `until` (trio's clock), once this one is answered."""
         self._channel.muted_until = max(self._channel.muted_until, until)
-
-
-_RESUMABLE: Final = frozenset((ChannelState.PARKED, ChannelState.HELD, ChannelState.MUTED))
-
-
-def _nothing() -> None:
-    """Expire without a trace."""

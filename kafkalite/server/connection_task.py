@@ -70,7 +70,7 @@ class ConnectionTask:
         *,
         answer_early: bool,
     ) -> WakeReason:
-        """As Connection.wait_until."""
+        """Wait as Connection.wait_until says."""
         channel = self._channel
         if done():
             return WakeReason.DONE

@@ -8,16 +8,22 @@ out what it may ask (KIP-511).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Protocol
 
+import trio
+
 from kafkalite.apis import APIS, Api, Handler
 from kafkalite.requests.context import RequestContext
+from kafkalite.requests.slices import in_slices
 from kafkalite.requests.suspension import ResponseCoroutine
 from kafkalite.server.gates import Gates
 from kafkalite.wire.codec import codec_of, encode_response, read_header
-from kafkalite.wire.errors import ProtocolViolation
+from kafkalite.wire.errors import Malformed, ProtocolViolation
 from kafkalite.wire.fields import InMemory, Records
+from kafkalite.wire.parse_support import ManyElements
+from kafkalite.wire.rows import LargeResponse, row_of
 
 if TYPE_CHECKING:
     from kafkalite.services import Services
@@ -46,8 +52,15 @@ class Route:
 class Dispatcher:
     """Responds to the frames of all connections of one broker."""
 
-    def __init__(self, services: Services, gates: Gates | None = None) -> None:
+    def __init__(
+        self,
+        services: Services,
+        gates: Gates | None = None,
+        forward: Callable[[Api], Handler] | None = None,
+    ) -> None:
+        """`forward` makes the handler of what controllers in other processes decide."""
         self._services = services
+        self._forward = forward
         self._gates = gates or Gates()
         # Filled by the first request: handlers behind their gates by API key, routes by
         # (API key << 16) + version.
@@ -73,17 +86,21 @@ class Dispatcher:
             if api is None or not api.min_version <= version <= api.max_version:
                 return _not_served(api, api_key, version, correlation_id)
             route = self._add_route(api, version)
-        client_id, request = route.codec.parse(frame, client_id_size)
         context = connection.context
         context.api_key = route.api.key
         context.api_version = version
-        context.client_id = client_id or ""
         context.received_at = connection.last_active
+        context.request_bytes = len(frame)
+        try:
+            client_id, request = route.codec.parse(frame, client_id_size)
+        except (ManyElements, Malformed):
+            return self._respond_in_slices(route, context, correlation_id, frame)
+        context.client_id = client_id or ""
         if route.api.waits:
             return self._respond_in_task(route, context, correlation_id, request)
         response = route.handle(self._services, context, request)
         if type(response) is CoroutineType:
-            return self._respond_later(route, correlation_id, response)
+            return self._respond_later(route, context, correlation_id, response)
         return [] if response is None else route.codec.build(correlation_id, response)
 
     async def _respond_in_task(
@@ -94,18 +111,43 @@ class Dispatcher:
         return [] if response is None else route.codec.build(correlation_id, response)
 
     async def _respond_later(
-        self, route: Route, correlation_id: int, handling: Any
+        self, route: Route, context: RequestContext, correlation_id: int, handling: Any
     ) -> list[Records]:
         response = await handling
+        if type(response) is LargeResponse:
+            steps = route.codec.build_in_slices(correlation_id, response.row)
+            return await in_slices(steps, context)
         return [] if response is None else route.codec.build(correlation_id, response)
+
+    async def _respond_in_slices(
+        self, route: Route, context: RequestContext, correlation_id: int, frame: InMemory
+    ) -> list[Records]:
+        """Respond to a huge request while others have their turns, or say what is wrong with it."""
+        try:
+            client_id, request = await in_slices(route.codec.parse_in_slices(frame), context)
+        except Malformed:
+            raise await trio.to_thread.run_sync(route.codec.explain, bytes(frame)) from None
+        context.client_id = client_id or ""
+        response = route.handle(self._services, context, request)
+        if type(response) is CoroutineType:
+            response = await response
+        if response is None:
+            return []
+        steps = route.codec.build_in_slices(correlation_id, row_of(response))
+        return await in_slices(steps, context)
 
     def _add_route(self, api: Api, version: int) -> Route:
         handle = self._handlers.get(api.key)
         if handle is None:
-            handle = self._handlers[api.key] = self._gates.around(api, api.load())
+            handle = self._handlers[api.key] = self._gates.around(api, self._load(api))
         route = Route(api, version, handle)
         self._routes[(api.key << 16) + version] = route
         return route
+
+    def _load(self, api: Api) -> Handler:
+        if api.forwarded and self._forward is not None:
+            return self._forward(api)
+        return api.load()
 
 
 def _not_served(api: Api | None, api_key: int, version: int, correlation_id: int) -> list[Records]:

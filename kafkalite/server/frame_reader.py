@@ -43,10 +43,10 @@ _OTHER_PROTOCOLS: Final = (
 class FrameReader:
     """Cuts one connection's input into frames of at most `max_frame_bytes`."""
 
-    __slots__ = ("_data", "_filled", "_large", "_large_size", "_max_frame_bytes", "_position")
+    __slots__ = ("_data", "_filled", "_large", "_large_size", "_position", "max_frame_bytes")
 
     def __init__(self, max_frame_bytes: int) -> None:
-        self._max_frame_bytes = max_frame_bytes
+        self.max_frame_bytes = max_frame_bytes
         self._data = b""
         self._position = 0
         self._large = bytearray()
@@ -55,7 +55,7 @@ class FrameReader:
 
     @property
     def has_input(self) -> bool:
-        """Whether anything beyond the frames handed out was received."""
+        """True if anything beyond the frames handed out was received."""
         return self._position < len(self._data) or self._large_size > 0
 
     def feed(self, data: bytes) -> None:
@@ -66,7 +66,7 @@ class FrameReader:
         self._position = 0
 
     def room(self) -> memoryview | None:
-        """Where the rest of a large frame belongs; None when `feed` is to be used."""
+        """The buffer for the rest of a large frame. None when `feed` is to be used."""
         if not self._large_size:
             return None
         if self._filled == len(self._large):
@@ -90,7 +90,7 @@ class FrameReader:
         if len(data) - position < 4:
             return None
         size: int = _SIZE.unpack_from(data, position)[0]
-        if not 0 <= size <= self._max_frame_bytes:
+        if not 0 <= size <= self.max_frame_bytes:
             raise ProtocolViolation(self._not_a_size(data[position : position + 4], size))
         start = position + 4
         if start + size <= len(data):
@@ -112,7 +112,7 @@ class FrameReader:
         for first, protocol in _OTHER_PROTOCOLS:
             if received.startswith(first):
                 return f"{protocol} was spoken to a plaintext port"
-        return f"a frame of {size} bytes (socket.request.max.bytes is {self._max_frame_bytes})"
+        return f"a frame of {size} bytes (socket.request.max.bytes is {self.max_frame_bytes})"
 
     def _start_large(self, size: int, received: memoryview) -> None:
         if len(self._large) < min(size, _FIRST_ROOM_BYTES) or len(self._large) > _KEEP_BELOW_BYTES:

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple
 
 import trio
 
-from kafkalite.server.loop import Interest, Loop
+from kafkalite.server.interest import Interest
+from kafkalite.server.loop import Loop
 
 if TYPE_CHECKING:
     from outcome import Outcome
@@ -49,7 +50,7 @@ class Host:
         clock: trio.abc.Clock | None = None,
         instruments: Sequence[trio.abc.Instrument] = (),
     ) -> T:
-        """As trio.run. Raises what the function raises."""
+        """Run the function as trio.run does. Raises what it raises."""
         loop, wanted = self.loop, self._wanted
         loop.watch(self._waker.fileno, self._waker, Interest.INPUT)
         trio.lowlevel.start_guest_run(

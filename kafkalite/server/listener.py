@@ -1,7 +1,7 @@
 """Listeners: a bound socket for each name a node listens under, and the connections it accepted.
 
 A listener is bound before the broker opens its data, so that a port in use is found at once, and
-accepts only when everything behind it is there: whoever connects earlier waits in the kernel.
+accepts only when everything behind it is there: earlier clients wait in the kernel.
 """
 
 from __future__ import annotations
@@ -19,14 +19,18 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
-from kafkalite.server.connection import Connection, RequestHandler
+from kafkalite.server.connection import Connection
+from kafkalite.server.failed_logins import FailedLogins
 from kafkalite.server.host import drive
 from kafkalite.server.loop import Loop
-from kafkalite.server.transport import PlainTransport
+from kafkalite.server.request_handler import RequestHandler
+from kafkalite.server.transport import PlainTransport, Transport
 
 if TYPE_CHECKING:
     from kafkalite.config import BrokerConfig
     from kafkalite.config import Listener as ListenerConfig
+    from kafkalite.requests.principal import Principal
+    from kafkalite.services import Services
 
 logger = logging.getLogger(__name__)
 
@@ -70,9 +74,9 @@ class Listener:
         return joined(self.advertised_host, self.advertised_port)
 
     def close(self) -> None:
-        """Stop listening; whoever waits to accept is told. Closing twice does nothing."""
+        """Stop listening, and end the task that accepts. Closing twice does nothing."""
         if self.socket.fileno() >= 0:
-            with suppress(RuntimeError):  # outside of trio nobody waits
+            with suppress(RuntimeError):  # outside of trio no task accepts
                 trio.lowlevel.notify_closing(self.socket)
             self.socket.close()
 
@@ -201,11 +205,23 @@ def joined(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
+async def _close_later(sock: socket.socket, seconds: float) -> None:
+    """Hold the connection of a client that connects too often (KIP-612), then close it."""
+    try:
+        await trio.sleep(seconds)
+    finally:
+        sock.close()
+
+
 class Connections:
     """All connections of a broker: accepted, served, counted, closed when idle or at the end."""
 
-    def __init__(self, handler: RequestHandler, config: BrokerConfig, loop: Loop) -> None:
+    def __init__(
+        self, handler: RequestHandler, config: BrokerConfig, loop: Loop, services: Services
+    ) -> None:
         self._handler = handler
+        self._services = services
+        self.failed_logins = FailedLogins()
         self._config = config
         self.loop = loop
         self._max_frame_bytes = config.integer("socket.request.max.bytes")
@@ -316,21 +332,60 @@ class Connections:
             )
             sock.close()
             return
+        if self._services.security.has_quotas:
+            quotas = self._services.security.quotas(listener.node_id)
+            wait_ms = quotas.connections.throttle_ms(host, int(trio.current_time() * 1000))
+            if wait_ms:
+                nursery.start_soon(_close_later, sock, wait_ms / 1000)
+                return
         self._count_by_host[listener.node_id, host] += 1
         self._count_by_node[listener.node_id] += 1
-        connection = Connection(
-            PlainTransport.over(sock),
-            (host, port),
-            listener,
-            self.loop,
-            self._handler,
-            max_frame_bytes=self._max_frame_bytes,
-            spawn=nursery.start_soon,
-            closed=self._closed,
-        )
+        connection = self._connect(sock, (host, port), listener, nursery)
         self._open.add(connection)
         if self._stopping:
             connection.stop()
+
+    def _connect(
+        self,
+        sock: socket.socket,
+        address: tuple[str, int],
+        listener: Listener,
+        nursery: trio.Nursery,
+    ) -> Connection:
+        """A connection, behind what its listener asks of clients first."""
+        protocol = listener.config.security_protocol
+
+        def connect(transport: Transport) -> Connection:
+            return Connection(
+                transport,
+                address,
+                listener,
+                self.loop,
+                self._handler,
+                max_frame_bytes=self._max_frame_bytes,
+                spawn=lambda function, name: nursery.start_soon(function, name=name),
+                closed=self._closed,
+            )
+
+        if protocol == "PLAINTEXT":
+            return connect(PlainTransport.over(sock))
+        from kafkalite.server.secured import require_login, tls_transport
+
+        security = self._services.security.listener(listener.node_id, listener.name, protocol)
+        if security.context is None:
+            connection = connect(PlainTransport.over(sock))
+        else:
+
+            def identified(principal: Principal) -> None:
+                connection.context.principal = principal
+
+            def failed(reason: str) -> None:
+                self.failed_logins.add(address[0], reason)
+
+            connection = connect(tls_transport(sock, security, identified, failed))
+        if security.mechanisms is not None:
+            require_login(connection, self._services, self._handler, security, self.failed_logins)
+        return connection
 
     def _look_again(self) -> None:
         """max.connections may be another now."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import select
 from collections import deque
 from collections.abc import Callable, Sequence
-from enum import IntEnum
 from math import inf
 from time import perf_counter
 from typing import Final, Protocol
@@ -18,11 +17,9 @@ import trio
 
 from kafkalite.group_coordinator.timers import Timer, Timers
 from kafkalite.requests.suspension import SuspendedRequest
+from kafkalite.server.interest import Interest
 from kafkalite.server.watchdog import Watchdog
 from kafkalite.wire.api_keys import ApiKey
-
-if not hasattr(select, "epoll"):  # pragma: no cover
-    raise ImportError("kafkalite's broker needs Linux: this system has no epoll")
 
 # Connections that are asked for at once.
 _READY_AT_ONCE: Final = 64
@@ -30,14 +27,6 @@ _READY_AT_ONCE: Final = 64
 _SENT_AT_ONCE: Final = 16
 # How long connections are served before trio's tasks and deadlines have their turn.
 _TURN_SECONDS: Final = 0.002
-
-
-class Interest(IntEnum):
-    """What is to be told about a socket: epoll's masks. A hang-up is told with any but NOTHING."""
-
-    NOTHING = 0
-    INPUT = select.EPOLLIN
-    ROOM = select.EPOLLOUT
 
 
 class Watched(Protocol):
@@ -85,7 +74,7 @@ class Loop:
 
     @property
     def is_busy(self) -> bool:
-        """Whether there is something to do now, whatever the sockets say."""
+        """True if there is something to do now, whatever the sockets say."""
         return bool(self._resumed or self._unserved)
 
     @property
@@ -112,6 +101,11 @@ class Loop:
     def set_timer(self, timer: Timer, deadline: float) -> None:
         """Let a timer expire at `deadline`, on trio's clock, and at no other time."""
         self._timers.set(timer, deadline - trio.current_time())
+
+    def forget_timer(self, timer: Timer) -> None:
+        """Let a timer never expire, nor keep anything alive until it would have."""
+        timer.cancel()
+        timer.expire = _nothing
 
     def poll(self, seconds: float) -> Sequence[tuple[int, int]]:
         """Wait for sockets that are ready, for a `turn`; no longer than `seconds`."""
@@ -174,4 +168,4 @@ def _name(connection: Watched | None) -> str:
 
 
 def _nothing() -> None:
-    """There is no need to wake anything."""
+    """Nothing is to be done."""

@@ -46,7 +46,7 @@ class Watchdog(trio.abc.Instrument):
             self._worked = thread_time()
 
     def end(self, name: Callable[[], str]) -> None:
-        """What began is over; `name` names it, and is asked only if it was long."""
+        """Note that it is over. `name` names it, and is asked only if it was long."""
         seconds = perf_counter() - self._began
         if seconds > LONG_SECONDS:
             self._was_long(seconds, name())

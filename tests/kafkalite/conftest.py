@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any
 
 import pytest
@@ -12,11 +12,22 @@ from kafkalite.testing import broker as test_broker
 from kafkalite.wire.codec import decode_response, encode_request, message_of_api
 from kafkalite.wire.record_batch import Record, build_batch
 from kafkalite.wire.schema import message_of
+from tests.kafkalite.held_loop import watched
 from tests.kafkalite.transactional import (
     NONE,
     TOPIC,
     Transactional,
 )
+
+
+@pytest.fixture(autouse=True)
+def loop_is_not_held(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    """Nothing holds the loop of a broker for too long; `holds_the_loop` marks tests that do."""
+    with watched(monkeypatch) as held:
+        yield
+    assert held == [] or request.node.get_closest_marker("holds_the_loop"), held
 
 
 def batch(*values: bytes, timestamp: int = 1_600_000_000_000, **settings: Any) -> bytes:

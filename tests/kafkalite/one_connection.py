@@ -71,7 +71,7 @@ async def connected(
                 loop,
                 Handler(answer),
                 max_frame_bytes=1 << 20,
-                spawn=nursery.start_soon,
+                spawn=lambda function, name: nursery.start_soon(function, name=name),
                 closed=lambda _: None,
             )
         ]

@@ -316,7 +316,7 @@ class TransactionCoordinator:
     # Inside
 
     def _find(self, transactional_id: str, node_id: int) -> Transaction | None:
-        if self._log.partition_of(transactional_id).coordinator_id != node_id:
+        if self._log.partition_of(transactional_id).coordinated_here != node_id:
             raise KafkaError(ErrorCode.NOT_COORDINATOR)
         return self._transactions.get(transactional_id)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Protocol
 from uuid import UUID
 
@@ -52,8 +52,9 @@ def acknowledge_all(
     *,
     api_version: int,
     is_renewal: bool,
+    may_read: Callable[[str], bool] | None = None,
 ) -> Outcomes:
-    """Do as the member says, each partition on its own."""
+    """Do as the member says, each partition on its own, of topics that it may read."""
     outcomes: dict[TopicPartitionId, KafkaError | None] = {}
     asked: dict[TopicPartitionId, Sequence[_Batch]] = {}
     for topic in topics:
@@ -67,6 +68,8 @@ def acknowledge_all(
     for where, batches in list(asked.items()):
         if not _are_sound(batches, most, is_renewal=is_renewal):
             outcomes[where] = KafkaError(ErrorCode.INVALID_REQUEST)
+        elif may_read is not None and not may_read(partitions.topic_name(where.topic_id) or ""):
+            outcomes[where] = KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         elif not partitions.is_known(where):
             outcomes[where] = KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         else:

@@ -8,6 +8,7 @@ from kafkalite.security.acls import Operation, ResourceType
 from kafkalite.security.authorization.rules import (
     Asked,
     Each,
+    Place,
     Verdict,
     cluster,
     handled,
@@ -35,7 +36,9 @@ def produce(asked: Asked) -> Verdict:
     return _PRODUCE_TOPICS(asked)
 
 
-_PRODUCE_TOPICS: Final = Each(need(Operation.WRITE, ResourceType.TOPIC), topic_by_name_or_id)
+_PRODUCE_TOPICS: Final = Each(
+    need(Operation.WRITE, ResourceType.TOPIC), topic_by_name_or_id, Place.AS_ASKED
+)
 # Where the attributes of a record batch are, and the bit that says it belongs to a transaction.
 _ATTRIBUTES: Final = slice(21, 23)
 _TRANSACTIONAL_BIT: Final = 0x10

@@ -6,10 +6,11 @@ response, or respond without handling it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 from uuid import UUID
 
 from kafkalite.security.access import Access
@@ -22,7 +23,10 @@ from kafkalite.wire.errors import ErrorCode
 class Topics(Protocol):
     """The topics there are, as far as rules need them."""
 
-    creates_topics: bool
+    @property
+    def creates_topics(self) -> bool:
+        """Whether asking for a topic may create it."""
+        ...
 
     def name_of(self, topic_id: UUID) -> str | None:
         """The name of a topic, None if there is no such topic."""
@@ -157,6 +161,15 @@ def named(attribute: str) -> NameOf:
         return value
 
     return name
+
+
+_TOPIC_NAME: Final = re.compile(r"(?!\.\.?$)[a-zA-Z0-9._-]{1,249}")
+
+
+def valid_topic_name(asked: Asked, element: Any) -> str | None:
+    """The name of a topic; None for one that no topic may have."""
+    name: str = element.name
+    return name if _TOPIC_NAME.fullmatch(name) else None
 
 
 def topic_by_name_or_id(asked: Asked, element: Any) -> str | None:

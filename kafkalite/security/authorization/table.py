@@ -6,8 +6,8 @@
     Each(need(OP, TYPE), ...)   OP on each element, or that element is refused
     shown_if(list, ...)         elements of the response are left out in silence
 
-An API that is not in the table asks nothing. Fetch and ShareFetch keep sessions: what is asked of
-each of their partitions is FETCH_NEED, and their handlers ask for it through the request's context.
+An API that is not in the table asks nothing. Fetch and share groups keep sessions: what is asked of
+each of their partitions is FETCH_NEED, and the handlers ask for it through the request's context.
 
 Source: Kafka's KafkaApis, ControllerApis, ConfigHelper, AclApis and DescribeTopicPartitionsRequestHandler.
 """
@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from kafkalite.security.acls import Operation, ResourceType
+from kafkalite.security.authorization import share
 from kafkalite.security.authorization.groups import (
     describe_transactions,
     described_groups,
@@ -50,12 +51,13 @@ from kafkalite.security.authorization.rules import (
     need,
     shown_if,
     topic_by_name_or_id,
+    valid_topic_name,
     whole,
 )
 from kafkalite.security.authorization.tokens import create_delegation_token, sees_token
 from kafkalite.security.authorization.topics import configs, create_topics, delete_topics
-from kafkalite.security.refusals import words
 from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.error_messages import default_message
 from kafkalite.wire.errors import ErrorCode
 
 _READ_GROUP: Final = whole(need(Operation.READ, ResourceType.GROUP), "group_id")
@@ -125,9 +127,9 @@ AUTHORIZATION: Final[Mapping[ApiKey, Rule]] = {
     ApiKey.DESCRIBE_CLUSTER: describe_cluster,
     ApiKey.DESCRIBE_PRODUCERS: Each(
         need(Operation.READ, ResourceType.TOPIC),
-        named("name"),
+        valid_topic_name,
         Place.AS_ASKED,
-        words(ErrorCode.TOPIC_AUTHORIZATION_FAILED),
+        default_message(ErrorCode.TOPIC_AUTHORIZATION_FAILED),
     ),
     ApiKey.UNREGISTER_BROKER: cluster(Operation.ALTER),
     ApiKey.DESCRIBE_TRANSACTIONS: describe_transactions,
@@ -147,8 +149,11 @@ AUTHORIZATION: Final[Mapping[ApiKey, Rule]] = {
     ApiKey.SHARE_GROUP_DESCRIBE: group_with_topics(
         "The group has described topic(s) that the client is not authorized to describe."
     ),
-    ApiKey.SHARE_FETCH: _READ_GROUP,
-    ApiKey.SHARE_ACKNOWLEDGE: _READ_GROUP,
+    ApiKey.SHARE_FETCH: share.session,
+    ApiKey.SHARE_ACKNOWLEDGE: share.session,
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: share.describe_offsets,
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: share.alter_offsets,
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: share.delete_offsets,
     ApiKey.ADD_RAFT_VOTER: cluster(Operation.ALTER),
     ApiKey.REMOVE_RAFT_VOTER: cluster(Operation.ALTER),
     ApiKey.INITIALIZE_SHARE_GROUP_STATE: cluster(Operation.CLUSTER_ACTION),

@@ -16,7 +16,8 @@ from kafkalite.security.authorization.rules import (
     named,
     need,
 )
-from kafkalite.security.refusals import mirror_of, refused, words
+from kafkalite.security.refusals import mirror_of, refused
+from kafkalite.wire.error_messages import default_message
 from kafkalite.wire.errors import ErrorCode
 
 
@@ -80,7 +81,7 @@ def delete_topics(asked: Asked) -> Verdict:
             mirror,
             topic,
             ErrorCode.TOPIC_AUTHORIZATION_FAILED,
-            words(ErrorCode.TOPIC_AUTHORIZATION_FAILED),
+            default_message(ErrorCode.TOPIC_AUTHORIZATION_FAILED),
         )
         refusal.name = name if may_see or not by_id else None
         denied.append(refusal)
@@ -115,7 +116,7 @@ def configs(operation: Operation, place: Place) -> Rule:
             if wanted is None or _may_configure(asked, wanted, resource.resource_name):
                 kept.append(resource)
                 continue
-            message = words(wanted.error)
+            message = default_message(wanted.error)
             denied[index] = refused(asked.api_key, mirror, resource, wanted.error, message)
         if not denied:
             return handled(asked)

@@ -95,6 +95,10 @@ class UrlKeys:
     """Keys behind an HTTP or HTTPS URL. `run` keeps them fresh; until then there are none."""
 
     def __init__(self, url: str, times: RefreshTimes, trust: ssl.SSLContext | None = None) -> None:
+        """Raises ValueError for a URL of something else."""
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.netloc:
+            raise ValueError(f"{url} is no URL of a file, nor one of http or https")
         self._url = url
         self._times = times
         self._trust = trust
@@ -140,11 +144,9 @@ class UrlKeys:
                 await trio.sleep_until(soonest)
 
 
-def open_keys(url: str, times: RefreshTimes) -> FileKeys | UrlKeys:
-    """Keys by `sasl.oauthbearer.jwks.endpoint.url`. Raises KeysUnavailable, ValueError."""
+def file_of(url: str) -> Path:
+    """The path in a `file:` URL. Raises ValueError."""
     parts = urlsplit(url)
-    if parts.scheme == "file":
-        return FileKeys(Path(unquote(parts.path)))
-    if parts.scheme in ("http", "https") and parts.netloc:
-        return UrlKeys(url, times)
-    raise ValueError(f"{url} is no URL of a file, nor one of http or https")
+    if parts.netloc not in ("", "localhost") or not parts.path:
+        raise ValueError(f"{url} is no URL of a file")
+    return Path(unquote(parts.path))

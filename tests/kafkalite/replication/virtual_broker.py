@@ -287,12 +287,17 @@ class VirtualBroker:
         try:
             if replica is None:
                 raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
-            answer = replica_fetch.read(
+            found = replica_fetch.read(
                 replica,
-                wanted,
+                replica_fetch.Wanted(
+                    wanted.current_leader_epoch,
+                    wanted.fetch_offset,
+                    wanted.last_fetched_epoch,
+                    wanted.log_start_offset,
+                    2000,
+                ),
                 replica_id=request.replica_state.replica_id,
                 broker_epoch=request.replica_state.replica_epoch,
-                max_bytes=2000,
                 minimum_one_batch=True,
                 is_first=is_first,
             )
@@ -304,11 +309,21 @@ class VirtualBroker:
                 aborted_transactions=None,
                 records=b"",
             )
-        if answer.records:
-            chunk: Any = answer.records
-            answer.records = chunk.read()
-            chunk.close()
-        return answer
+        records: Any = found.records
+        if records:
+            data = records.read()
+            records.close()
+            records = data
+        epoch, end = found.diverging or (-1, -1)
+        return fetch.PartitionData(
+            partition_index=wanted.partition,
+            error_code=0,
+            high_watermark=found.high_watermark,
+            log_start_offset=replica.log.log_start_offset,
+            diverging_epoch=fetch.EpochEndOffset(epoch=epoch, end_offset=end),
+            aborted_transactions=None,
+            records=records,
+        )
 
     def list_offsets(
         self, request: list_offsets.ListOffsetsRequest

@@ -6,8 +6,13 @@ import hmac
 
 import pytest
 
-from kafkalite.requests.principal import Principal
-from kafkalite.security.delegation_tokens import DelegationTokens, TokenRules
+from kafkalite.requests.principal import ANONYMOUS, Principal
+from kafkalite.security.delegation_tokens import (
+    DelegationTokens,
+    TokenRules,
+    are_token_requests_allowed,
+    is_owner_or_renewer,
+)
 from kafkalite.security.sasl.scram import ScramMechanism
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored.delegation_token_record import DelegationTokenRecord
@@ -118,19 +123,26 @@ def test_an_end_may_be_set() -> None:
     assert ended.expiration_timestamp == 2_007
 
 
-def test_who_sees_a_token() -> None:
-    store = Store()
-    record = store.create()
+def test_owner_requester_and_renewers() -> None:
+    record = Store().create()
     dave = Principal("User", "dave")
+    assert all(is_owner_or_renewer(record, each) for each in (ALICE, BOB, CAROL))
+    assert not is_owner_or_renewer(record, dave)
 
-    def seen(by: Principal, owners: list[Principal] | None, allowed: bool = False) -> bool:
-        return list(store.tokens.described(by, owners, lambda token: allowed)) == [record]
 
-    assert all(seen(each, None) for each in (ALICE, BOB, CAROL))
-    assert not seen(dave, None)
-    assert seen(dave, None, allowed=True)
-    assert seen(dave, [BOB], allowed=True)
-    assert not seen(dave, [dave], allowed=True)
+@pytest.mark.parametrize(
+    ("principal", "protocol", "allowed"),
+    [
+        (ALICE, "SASL_PLAINTEXT", True),
+        (ALICE, "SASL_SSL", True),
+        (ALICE, "SSL", True),
+        (ANONYMOUS, "SSL", False),
+        (ANONYMOUS, "PLAINTEXT", False),
+        (Principal("User", "alice", token_authenticated=True), "SASL_SSL", False),
+    ],
+)
+def test_who_may_ask_for_tokens(principal: Principal, protocol: str, allowed: bool) -> None:
+    assert are_token_requests_allowed(principal, protocol) is allowed
 
 
 def test_a_token_is_a_password() -> None:

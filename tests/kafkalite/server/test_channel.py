@@ -13,7 +13,7 @@ from kafkalite.requests import suspension
 from kafkalite.requests.purgatory import Watchers
 from kafkalite.requests.suspension import ResponseCoroutine, SuspendedRequest
 from kafkalite.server.channel import TRANSITIONS, Channel, ChannelEvent, ChannelState
-from kafkalite.server.connection import INTEREST
+from kafkalite.server.interest import INTEREST
 from kafkalite.wire.errors import ProtocolViolation
 from kafkalite.wire.fields import InMemory, Records
 from tests.kafkalite.one_connection import PRODUCE, framed
@@ -248,5 +248,6 @@ def test_closing_lets_go_of_files_and_of_the_request_that_waits(tmp_path: Path) 
     channel.close()
     assert not file.in_use
     assert left
-    assert (channel.state, channel.respond, channel.coroutine) == (S.CLOSED, None, None)
+    assert (channel.state, channel.coroutine) == (S.CLOSED, None)
+    assert not hasattr(channel, "respond")
     file.close()

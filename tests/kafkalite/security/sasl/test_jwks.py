@@ -12,7 +12,7 @@ import pytest
 import trio
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from kafkalite.security.sasl.jwks import FileKeys, KeysUnavailable, RefreshTimes, UrlKeys, open_keys
+from kafkalite.security.sasl.jwks import FileKeys, KeysUnavailable, RefreshTimes, UrlKeys, file_of
 
 
 def jwks(*ids: str) -> str:
@@ -26,7 +26,7 @@ def jwks(*ids: str) -> str:
 def test_keys_of_a_file(tmp_path: Path) -> None:
     file = tmp_path / "jwks.json"
     file.write_text(jwks("a"))
-    keys = open_keys(f"file://{file}", RefreshTimes())
+    keys = FileKeys(file_of(f"file://{file}"))
     assert keys.find("a") is not None
     assert keys.find("b") is None
     assert keys.find(None) is not None
@@ -64,7 +64,13 @@ def test_a_missing_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("url", ["ftp://x/y", "nothing", "http://"])
 def test_other_urls_are_refused(url: str) -> None:
     with pytest.raises(ValueError, match="is no URL"):
-        open_keys(url, RefreshTimes())
+        UrlKeys(url, RefreshTimes())
+
+
+@pytest.mark.parametrize("url", ["file://elsewhere/path", "file://"])
+def test_files_of_other_hosts_are_refused(url: str) -> None:
+    with pytest.raises(ValueError, match="is no URL of a file"):
+        file_of(url)
 
 
 async def until(done: Callable[[], bool]) -> None:

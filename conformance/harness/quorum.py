@@ -1,0 +1,186 @@
+"""A cluster of several processes: Apache Kafka's controllers, and brokers of either kind.
+
+Controllers have ids from 3000, Apache Kafka's brokers from 1, kafkalite's from 11. Each node keeps its
+ports and its directory over kill, stop and start.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import signal
+import subprocess
+import sys
+import uuid
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+from conformance.harness.apache_kafka import JVM_FLAGS, START_SECONDS, java_command
+from conformance.harness.broker import SMALL, free_ports
+from conformance.harness.kafkalite import ROOT
+from conformance.harness.process import DidNotStart, Process
+from conformance.harness.raw import living_broker_count
+
+FIRST_CONTROLLER, FIRST_KAFKA, FIRST_KAFKALITE = 3000, 1, 11
+# kafkalite serves neither share groups nor streams groups here.
+FEATURES = ("share.version=0", "streams.version=0")
+JVM = (*JVM_FLAGS[:2], "-Xmx192m")
+
+
+class QuorumCluster:
+    """`controllers`, `kafka` and `kafkalite`: how many of each. Started and formed when made."""
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        controllers: int = 1,
+        kafka: int = 0,
+        kafkalite: int = 3,
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
+        self.directory = directory
+        # the first byte keeps it from beginning with "-", which the storage tool takes for a flag
+        random = b"k" + uuid.uuid4().bytes[1:]
+        self.cluster_id = base64.urlsafe_b64encode(random).decode().rstrip("=")
+        ports = iter(free_ports(controllers + kafka + kafkalite))
+        self.controllers = {FIRST_CONTROLLER + i: next(ports) for i in range(controllers)}
+        self.kafka = {FIRST_KAFKA + i: next(ports) for i in range(kafka)}
+        self.kafkalite = {FIRST_KAFKALITE + i: next(ports) for i in range(kafkalite)}
+        self.properties = {**SMALL, **(properties or {})}
+        self.processes: dict[int, Process] = {}
+        for node_id in self.nodes:
+            self.write_properties(node_id)
+        try:
+            with ThreadPoolExecutor(2) as pool:  # a JVM each
+                list(pool.map(self.format, self.nodes))
+            for node_id in self.nodes:
+                self.start(node_id)
+            self.wait()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def brokers(self) -> dict[int, int]:
+        """Ports by node id, of both kinds."""
+        return {**self.kafka, **self.kafkalite}
+
+    @property
+    def nodes(self) -> dict[int, int]:
+        """Ports by node id, of all."""
+        return {**self.controllers, **self.brokers}
+
+    @property
+    def bootstrap(self) -> str:
+        """All brokers, for clients."""
+        return ",".join(f"127.0.0.1:{port}" for port in self.brokers.values())
+
+    def home(self, node_id: int) -> Path:
+        return self.directory / f"node-{node_id}"
+
+    def file(self, node_id: int) -> Path:
+        return self.home(node_id) / "server.properties"
+
+    def write_properties(self, node_id: int) -> None:
+        port = self.nodes[node_id]
+        is_controller = node_id in self.controllers
+        name = "CONTROLLER" if is_controller else "PLAINTEXT"
+        voters = ",".join(f"{i}@127.0.0.1:{port}" for i, port in self.controllers.items())
+        everything = {
+            "process.roles": "controller" if is_controller else "broker",
+            "node.id": str(node_id),
+            "controller.quorum.voters": voters,
+            "controller.listener.names": "CONTROLLER",
+            "listeners": f"{name}://127.0.0.1:{port}",
+            "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+            "log.dirs": str(self.home(node_id) / "data"),
+            "log.cleaner.dedupe.buffer.size": "8388608",
+            "broker.session.timeout.ms": "3000",
+            "broker.heartbeat.interval.ms": "500",
+            **self.properties,
+        }
+        if not is_controller:
+            everything["inter.broker.listener.name"] = "PLAINTEXT"
+        self.home(node_id).mkdir(parents=True, exist_ok=True)
+        self.file(node_id).write_text("".join(f"{k}={v}\n" for k, v in everything.items()))
+
+    def format(self, node_id: int) -> None:
+        file = str(self.file(node_id))
+        if node_id in self.kafkalite:
+            command = [
+                sys.executable,
+                "-m",
+                "kafkalite",
+                "format",
+                "-t",
+                self.cluster_id,
+                "-c",
+                file,
+            ]
+        else:
+            features = (
+                [f"--feature={each}" for each in FEATURES] if node_id in self.controllers else []
+            )
+            command = java_command(
+                *("kafka.tools.StorageTool", "format", "-t", self.cluster_id, "-c", file), *features
+            )
+        answer = subprocess.run(
+            command, check=False, capture_output=True, text=True, timeout=START_SECONDS, cwd=ROOT
+        )
+        if answer.returncode != 0:
+            raise DidNotStart(f"format failed:\n{answer.stdout}{answer.stderr}")
+
+    def start(self, node_id: int) -> None:
+        """Start it, or start it again; nothing is waited for."""
+        file = str(self.file(node_id))
+        command = (
+            [sys.executable, "-m", "kafkalite", "--config", file]
+            if node_id in self.kafkalite
+            else java_command("kafka.Kafka", file, log_level="info", jvm_flags=JVM)
+        )
+        environment = {**os.environ, "LC_ALL": "C.UTF-8"}
+        output = self.home(node_id) / "output"
+        self.processes[node_id] = Process(command, output, environment=environment, directory=ROOT)
+
+    def wait(self, nodes: Sequence[int] | None = None) -> None:
+        """Until each broker says that as many as are meant to be there are."""
+        for node_id in self.brokers if nodes is None else nodes:
+            address = f"127.0.0.1:{self.brokers[node_id]}"
+            self.processes[node_id].wait_until(partial(self.sees_all, address), START_SECONDS)
+
+    def sees_all(self, address: str) -> bool:
+        """Whether the broker at the address knows all others."""
+        running = [
+            node_id
+            for node_id in self.brokers
+            if node_id in self.processes and self.processes[node_id].popen.poll() is None
+        ]
+        return living_broker_count(address) >= len(running)
+
+    def kill(self, node_id: int) -> None:
+        """SIGKILL."""
+        self.processes[node_id].kill()
+
+    def stop(self, node_id: int) -> int:
+        """SIGTERM: others lead first. Its exit status."""
+        return self.processes[node_id].stop()
+
+    def pause(self, node_id: int) -> None:
+        self.processes[node_id].popen.send_signal(signal.SIGSTOP)
+
+    def resume(self, node_id: int) -> None:
+        self.processes[node_id].popen.send_signal(signal.SIGCONT)
+
+    def tail(self, node_id: int) -> str:
+        return self.processes[node_id].tail()
+
+    def close(self) -> None:
+        """End all at once."""
+        for process in self.processes.values():
+            process.popen.send_signal(signal.SIGCONT)
+            process.popen.kill()
+        for process in self.processes.values():
+            process.popen.wait()

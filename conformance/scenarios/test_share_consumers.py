@@ -1,0 +1,164 @@
+"""Share consumers of Apache Kafka's Java client, and its tools for share groups (KIP-932)."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.conftest import NewBroker
+from conformance.harness.broker import Broker
+from conformance.harness.jars import kafka_jars
+from conformance.harness.java import find_java
+from conformance.harness.tools import run_tool
+from conformance.scenarios.test_java_tools import ran
+
+PROGRAM = Path(__file__).parent.parent / "harness" / "ShareScenario.java"
+# A heartbeat tells a member that its partitions are ready; it should not take five seconds here.
+QUICK = {
+    "group.share.heartbeat.interval.ms": "500",
+    "group.share.min.heartbeat.interval.ms": "500",
+    "group.share.assignment.interval.ms": "0",
+    "group.share.delivery.count.limit": "3",
+}
+
+
+@pytest.fixture
+def quick(new_broker: NewBroker) -> Broker:
+    return new_broker(QUICK)
+
+
+def from_the_start(broker: Broker, group: str) -> None:
+    which = ("--entity-type", "groups", "--entity-name", group)
+    ran(
+        "kafka-configs",
+        broker,
+        "--alter",
+        *which,
+        "--add-config",
+        "share.auto.offset.reset=earliest",
+    )
+
+
+def topic_of(broker: Broker, name: str, *values: str) -> str:
+    ran("kafka-topics", broker, "--create", "--topic", name, "--partitions", "1")
+    ran("kafka-console-producer", broker, "--topic", name, given="\n".join(values) + "\n")
+    return name
+
+
+def member(broker: Broker, topic: str, group: str, scenario: str, wanted: int) -> dict[str, str]:
+    """What a member saw that went on until it had accepted so many records."""
+    answer = subprocess.run(
+        [
+            *(str(find_java()), "-XX:TieredStopAtLevel=1", "-cp", f"{kafka_jars()}/*"),
+            *("-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", str(PROGRAM)),
+            *(broker.bootstrap, topic, group, scenario, str(wanted)),
+        ],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    lines = (line.partition(" ") for line in answer.stdout.splitlines())
+    return {name: rest for name, _, rest in lines}
+
+
+def numbers(count: int) -> list[str]:
+    return [f"v{number}" for number in range(count)]
+
+
+@pytest.mark.parametrize("scenario", ["implicit", "explicit", "release", "renew"])
+def test_every_record_is_accepted_once(quick: Broker, unique: Any, scenario: str) -> None:
+    topic, group = topic_of(quick, unique("topic"), *numbers(20)), unique("group")
+    from_the_start(quick, group)
+    seen = member(quick, topic, group, scenario, 20)
+    assert sorted(seen["accepted"].split(",")) == sorted(numbers(20))
+    assert "error" not in seen
+    if scenario == "release":
+        assert "1=2" in seen["deliveries"]
+        assert "2=1" in seen["deliveries"]
+
+
+def test_rejected_records_do_not_come_back(quick: Broker, unique: Any) -> None:
+    topic, group = topic_of(quick, unique("topic"), *numbers(10)), unique("group")
+    from_the_start(quick, group)
+    seen = member(quick, topic, group, "reject", 5)
+    assert sorted(seen["accepted"].split(",")) == ["v0", "v2", "v4", "v6", "v8"]
+    ran("kafka-console-producer", quick, "--topic", topic, given="last\n")
+    again = member(quick, topic, group, "explicit", 1)
+    assert again["accepted"] == "last"
+
+
+def test_a_poison_record_is_given_up(quick: Broker, unique: Any) -> None:
+    topic, group = topic_of(quick, unique("topic"), "poison"), unique("group")
+    from_the_start(quick, group)
+    ran("kafka-console-producer", quick, "--topic", topic, given="good\n")
+    seen = member(quick, topic, group, "poison", 1)
+    assert seen["accepted"] == "good"
+    last = member(quick, topic, group, "poison", 0)
+    assert last["accepted"] == ""
+
+
+def test_no_more_than_asked_for(quick: Broker, unique: Any) -> None:
+    topic, group = topic_of(quick, unique("topic"), *numbers(50)), unique("group")
+    from_the_start(quick, group)
+    seen = member(quick, topic, group, "limited", 50)
+    assert sorted(seen["accepted"].split(",")) == sorted(numbers(50))
+    assert int(seen["largest"]) <= 10
+
+
+def test_accepted_records_stay_away_after_a_kill(quick: Broker, unique: Any) -> None:
+    topic, group = topic_of(quick, unique("topic"), *numbers(20)), unique("group")
+    from_the_start(quick, group)
+    member(quick, topic, group, "explicit", 20)
+    quick.kill()
+    quick.start()
+    ran("kafka-console-producer", quick, "--topic", topic, given="after\n")
+    assert member(quick, topic, group, "explicit", 1)["accepted"] == "after"
+
+
+def test_the_consoles_consumer(quick: Broker, unique: Any) -> None:
+    topic, group = topic_of(quick, unique("topic"), *numbers(20)), unique("group")
+    from_the_start(quick, group)
+    printed = ran(
+        *("kafka-console-share-consumer", quick, "--topic", topic, "--group", group),
+        *("--max-messages", "20", "--timeout-ms", "20000"),
+    )
+    assert sorted(printed.lines) == sorted(numbers(20))
+    groups = ("kafka-share-groups", quick)
+    assert ran(*groups, "--list").lines == [group]
+    described = ran(*groups, "--describe", "--group", group).output
+    assert topic in described
+    members = ran(*groups, "--describe", "--group", group, "--members")
+    assert "no active members" in members.output + members.errors
+    state = ran(*groups, "--describe", "--group", group, "--state").output
+    assert "Empty" in state
+    to_start = ("--reset-offsets", "--topic", topic, "--to-earliest", "--execute")
+    ran(*groups, "--group", group, *to_start)
+    again = ran(
+        *("kafka-console-share-consumer", quick, "--topic", topic, "--group", group),
+        *("--max-messages", "20", "--timeout-ms", "20000"),
+    )
+    assert sorted(again.lines) == sorted(numbers(20))
+    ran(*groups, "--delete-offsets", "--topic", topic, "--group", group)
+    ran(*groups, "--delete", "--group", group)
+    assert ran(*groups, "--list").lines == []
+
+
+@pytest.mark.parametrize("mode", ["auto", "sync", "async"])
+def test_the_verifiable_consumer(quick: Broker, unique: Any, mode: str) -> None:
+    topic, group = topic_of(quick, unique("topic"), *numbers(100)), unique("group")
+    answer = run_tool(
+        *("kafka-verifiable-share-consumer", "--bootstrap-server", quick.bootstrap),
+        *("--topic", topic, "--group-id", group, "--acknowledgement-mode", mode),
+        *("--max-messages", "100", "--offset-reset-strategy", "earliest"),
+    )
+    events = [json.loads(line) for line in answer.lines if line.startswith("{")]
+    acknowledged = sum(
+        event["count"] for event in events if event["name"] == "offsets_acknowledged"
+    )
+    consumed = sum(event["count"] for event in events if event["name"] == "records_consumed")
+    assert (consumed, acknowledged) == (100, 100), answer

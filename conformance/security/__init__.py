@@ -1,0 +1,1 @@
+"""Secured listeners on both brokers: the same logins, the same refusals."""

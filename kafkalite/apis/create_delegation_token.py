@@ -1,0 +1,54 @@
+"""CreateDelegationToken (key 38), versions 1-3: a token in place of a password (KIP-48, KIP-373).
+
+Kafka: KafkaApis.handleCreateTokenRequest, DelegationTokenControlManager.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkalite.requests.principal import Principal
+from kafkalite.security.delegation_tokens import NO_TIME, are_token_requests_allowed, owner_of
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.messages.create_delegation_token import (
+    CreateDelegationTokenRequest,
+    CreateDelegationTokenResponse,
+)
+
+if TYPE_CHECKING:
+    from kafkalite.requests.context import RequestContext
+    from kafkalite.services import Services
+
+
+def handle(
+    services: Services, context: RequestContext, request: CreateDelegationTokenRequest
+) -> CreateDelegationTokenResponse:
+    requester = context.principal
+    owner = owner_of(request, requester)
+    response = CreateDelegationTokenResponse(
+        principal_type=owner.type,
+        principal_name=owner.name,
+        token_requester_principal_type=requester.type,
+        token_requester_principal_name=requester.name,
+    )
+    renewers = [Principal(each.principal_type, each.principal_name) for each in request.renewers]
+    tokens = services.security.tokens
+    try:
+        if not are_token_requests_allowed(context.principal, context.security_protocol):
+            raise KafkaError(ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)
+        record = tokens.create(
+            owner, requester, renewers, request.max_lifetime_ms, services.now_ms()
+        )
+    except KafkaError as error:
+        response.error_code = error.code
+        if error.code is not ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED:
+            response.issue_timestamp_ms = response.expiry_timestamp_ms = NO_TIME
+            response.max_timestamp_ms = NO_TIME
+        return response
+    services.cluster.write([record])
+    response.issue_timestamp_ms = record.issue_timestamp
+    response.expiry_timestamp_ms = record.expiration_timestamp
+    response.max_timestamp_ms = record.max_timestamp
+    response.token_id = record.token_id
+    response.hmac = tokens.hmac_of(record.token_id)
+    return response

@@ -1,0 +1,105 @@
+"""DeleteAcls (key 31), versions 1-3: removes the ACLs that match filters (KIP-140, KIP-290).
+
+Kafka: AclApis, AclControlManager.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from kafkalite.requests.context import CloseConnection
+from kafkalite.security.acls import Acl, AclFilter, Operation, PatternType, Permission, ResourceType
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.messages.delete_acls import (
+    DeleteAclsFilter,
+    DeleteAclsFilterResult,
+    DeleteAclsMatchingAcl,
+    DeleteAclsRequest,
+    DeleteAclsResponse,
+)
+from kafkalite.wire.messages.stored.remove_access_control_entry_record import (
+    RemoveAccessControlEntryRecord,
+)
+
+if TYPE_CHECKING:
+    from kafkalite.requests.context import RequestContext
+    from kafkalite.security.authorizer import Authorizer
+    from kafkalite.services import Services
+
+
+def handle(
+    services: Services, context: RequestContext, request: DeleteAclsRequest
+) -> DeleteAclsResponse:
+    authorizer = services.security.authorizer
+    if authorizer is None:
+        disabled = KafkaError(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
+        return DeleteAclsResponse(filter_results=[_refused(disabled) for _ in request.filters])
+    if any(map(_is_unknown, request.filters)):
+        raise CloseConnection("DeleteAcls with an unknown type, operation or permission")
+    gone: dict[UUID, None] = {}
+    results: list[DeleteAclsFilterResult] = []
+    for each in request.filters:
+        try:
+            found = _matching(authorizer, _filter(each))
+        except KafkaError as error:
+            results.append(_refused(error))
+            continue
+        gone.update(dict.fromkeys(found))
+        results.append(
+            DeleteAclsFilterResult(
+                error_code=ErrorCode.NONE,
+                error_message=None,
+                matching_acls=[_described(acl) for acl in found.values()],
+            )
+        )
+    services.cluster.write([RemoveAccessControlEntryRecord(id=key) for key in gone])
+    return DeleteAclsResponse(filter_results=results)
+
+
+def _is_unknown(each: DeleteAclsFilter) -> bool:
+    """Whether it says UNKNOWN itself: Kafka does not even parse the request."""
+    return 0 in (
+        each.resource_type_filter,
+        each.pattern_type_filter,
+        each.operation,
+        each.permission_type,
+    )
+
+
+def _matching(authorizer: Authorizer, wanted: AclFilter) -> dict[UUID, Acl]:
+    if wanted.has_unknown_pattern:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "Unknown patternFilter.")
+    if wanted.has_unknown_entry:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "Unknown entryFilter.")
+    return dict(authorizer.matching(wanted))
+
+
+def _filter(each: DeleteAclsFilter) -> AclFilter:
+    return AclFilter(
+        resource_type=ResourceType.of(each.resource_type_filter),
+        resource_name=each.resource_name_filter,
+        pattern_type=PatternType.of(each.pattern_type_filter),
+        principal=each.principal_filter,
+        host=each.host_filter,
+        operation=Operation.of(each.operation),
+        permission=Permission.of(each.permission_type),
+    )
+
+
+def _refused(error: KafkaError) -> DeleteAclsFilterResult:
+    return DeleteAclsFilterResult(error_code=error.code, error_message=error.message)
+
+
+def _described(acl: Acl) -> DeleteAclsMatchingAcl:
+    return DeleteAclsMatchingAcl(
+        error_code=ErrorCode.NONE,
+        error_message=None,
+        resource_type=acl.resource_type,
+        resource_name=acl.resource_name,
+        pattern_type=acl.pattern_type,
+        principal=acl.principal,
+        host=acl.host,
+        operation=acl.operation,
+        permission_type=acl.permission,
+    )

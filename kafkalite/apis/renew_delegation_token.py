@@ -1,0 +1,38 @@
+"""RenewDelegationToken (key 39), versions 1-2: a longer life for a token (KIP-48).
+
+Kafka: KafkaApis.handleRenewTokenRequest, DelegationTokenControlManager.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkalite.security.delegation_tokens import NO_TIME, are_token_requests_allowed
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.messages.renew_delegation_token import (
+    RenewDelegationTokenRequest,
+    RenewDelegationTokenResponse,
+)
+
+if TYPE_CHECKING:
+    from kafkalite.requests.context import RequestContext
+    from kafkalite.services import Services
+
+
+def handle(
+    services: Services, context: RequestContext, request: RenewDelegationTokenRequest
+) -> RenewDelegationTokenResponse:
+    if not are_token_requests_allowed(context.principal, context.security_protocol):
+        return RenewDelegationTokenResponse(
+            error_code=ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, expiry_timestamp_ms=NO_TIME
+        )
+    try:
+        record = services.security.tokens.renew(
+            request.hmac, context.principal, request.renew_period_ms, services.now_ms()
+        )
+    except KafkaError as error:
+        return RenewDelegationTokenResponse(error_code=error.code)
+    services.cluster.write([record])
+    return RenewDelegationTokenResponse(
+        error_code=ErrorCode.NONE, expiry_timestamp_ms=record.expiration_timestamp
+    )

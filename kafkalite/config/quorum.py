@@ -1,0 +1,99 @@
+"""What a broker under controllers of their own is told of them, in Kafka's words.
+
+    process.roles=broker
+    node.id=1
+    controller.quorum.bootstrap.servers=host:9093,...      or controller.quorum.voters=id@host:port,...
+    controller.listener.names=CONTROLLER
+    inter.broker.listener.name=PLAINTEXT                   unset: that of security.inter.broker.protocol
+
+A wrong or missing one is one sentence. Source: KafkaConfig, QuorumConfig.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from kafkalite.config.definition import ConfigError
+from kafkalite.peers.link import Address
+
+if TYPE_CHECKING:
+    from kafkalite.config.broker_config import BrokerConfig
+
+_VOTER = re.compile(r"(?P<id>\d+)@(?P<host>.+):(?P<port>\d+)")
+_SERVER = re.compile(r"(?P<host>.+):(?P<port>\d+)")
+_LAST_PORT: Final = 65535
+
+
+@dataclass(frozen=True, slots=True)
+class QuorumConfig:
+    """Where the controllers are, and by which listener brokers reach each other."""
+
+    controllers: Sequence[Address]
+    inter_broker_listener: str
+
+
+def is_broker_only(config: BrokerConfig) -> bool:
+    """Whether process.roles asks for a broker under controllers of their own. Raises ConfigError."""
+    roles = config.items("process.roles")
+    if not config.is_given("process.roles") or not roles:
+        return False
+    is_one_process = "broker" in roles and len(config.items("controller.quorum.voters")) <= 1
+    if "controller" in roles and not is_one_process:
+        raise ConfigError(
+            f"process.roles={','.join(roles)}: kafkalite is no controller of a quorum; take Apache "
+            "Kafka's, for instance the container image apache/kafka with process.roles=controller"
+        )
+    return "controller" not in roles
+
+
+def quorum_config(config: BrokerConfig) -> QuorumConfig:
+    """Read and check it. Raises ConfigError."""
+    if not config.is_given("node.id") and not config.is_given("broker.id"):
+        raise ConfigError("node.id: process.roles=broker needs it, and it is not set")
+    if len(config.node_ids) > 1:
+        raise ConfigError("kafkalite.nodes: process.roles=broker is one node")
+    if not config.is_given("controller.listener.names"):
+        raise ConfigError(
+            "controller.listener.names: process.roles=broker needs it, and it is not set"
+        )
+    controllers = _controllers(config)
+    if not controllers:
+        raise ConfigError(
+            "controller.quorum.bootstrap.servers: process.roles=broker needs it (or "
+            "controller.quorum.voters), and it is not set"
+        )
+    return QuorumConfig(controllers, _inter_broker_listener(config))
+
+
+def _controllers(config: BrokerConfig) -> list[Address]:
+    found: list[Address] = []
+    for name, form in (
+        ("controller.quorum.bootstrap.servers", _SERVER),
+        ("controller.quorum.voters", _VOTER),
+    ):
+        for item in config.items(name):
+            match = form.fullmatch(item.strip())
+            if match is None or not 0 < int(match["port"]) <= _LAST_PORT:
+                wanted = "id@host:port" if form is _VOTER else "host:port"
+                raise ConfigError(f"{name}: {item!r} is not {wanted}")
+            found.append(Address(match["host"].strip("[]"), int(match["port"])))
+        if found:
+            break
+    return found
+
+
+def _inter_broker_listener(config: BrokerConfig) -> str:
+    listeners = config.listeners()
+    named = config.string("inter.broker.listener.name")
+    if named is None:
+        protocol = config.string("security.inter.broker.protocol")
+        for listener in listeners:
+            if listener.security_protocol == protocol:
+                return listener.name
+        raise ConfigError(f"inter.broker.listener.name: no listener speaks {protocol}")
+    if named.upper() not in {listener.name for listener in listeners}:
+        raise ConfigError(f"inter.broker.listener.name: {named} is not one of listeners")
+    return named.upper()

@@ -1,0 +1,255 @@
+"""A broker under controllers of their own: it registers, obeys, replicates and forwards.
+
+    NOT one process' cluster:   who decides is Apache Kafka's quorum (process.roles=broker)
+
+The start goes on where a Broker's is done with what needs no one else: the metadata are followed,
+the broker is registered, its partitions opened as the metadata have them, and only then it serves.
+Source: BrokerServer.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+import trio
+
+from kafkalite.broker import SECURITY_PROTOCOLS, Broker, wall_clock_ms
+from kafkalite.cluster.features import SUPPORTED_FEATURES
+from kafkalite.cluster.observed_cluster import ObservedCluster
+from kafkalite.cluster.topic_creation import NewTopic
+from kafkalite.config import BrokerConfig
+from kafkalite.config.quorum import quorum_config
+from kafkalite.log.files import FILES
+from kafkalite.log.meta_properties import read_meta_properties
+from kafkalite.peers.link import Address
+from kafkalite.quorum.membership import Membership, MembershipConfig
+from kafkalite.quorum.observer import Committed
+from kafkalite.quorum.registration import Registration, RegistrationRefused
+from kafkalite.replica.partition_logs import PartitionLogs
+from kafkalite.replica.replica_moves import ReplicaMoves
+from kafkalite.replica.replicated_topics import ReplicatedTopics
+from kafkalite.replication.replica import ReplicationConfig
+from kafkalite.replication.replicas import Replicas
+from kafkalite.server.forwarded import forwarded
+from kafkalite.server.listener import StartError, open_listeners
+from kafkalite.server.loop import Loop
+from kafkalite.wire.messages.broker_registration import Listener as RegisteredListener
+from kafkalite.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig
+
+logger = logging.getLogger(__name__)
+
+
+class QuorumBroker(Broker):
+    """One node of a cluster; `config` has process.roles=broker."""
+
+    cluster: ObservedCluster
+    membership: Membership
+    replicas: Replicas
+    topics: ReplicatedTopics
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        *,
+        now_ms: Callable[[], int] = wall_clock_ms,
+        loop: Loop | None = None,
+    ) -> None:
+        super().__init__(config, now_ms=now_ms, loop=loop)
+        self._served = trio.Event()
+
+    def _open(self, stack: ExitStack) -> None:
+        """What needs nobody else: directories, listeners, an empty image."""
+        config = self.config
+        self._quorum = quorum_config(config)
+        self._check_formatted()
+        self._logs = logs = PartitionLogs(config, self.now_ms)
+        stack.callback(logs.close)
+        self.listeners = open_listeners(config)
+        stack.callback(self._close_listeners)
+        self._open_metrics(stack)
+        self.cluster = ObservedCluster(
+            config,
+            cluster_id=logs.cluster_id,
+            directory_ids=logs.directory_ids,
+            place_log=logs.place,
+            quorum_epoch=lambda: self.membership.observer.leader_epoch,
+            new_producer_id=lambda: self.membership.producer_ids.take(),
+        )
+        registration = Registration(
+            config.node_id,
+            logs.cluster_id,
+            listeners=[
+                RegisteredListener(
+                    name=listener.name,
+                    host=listener.advertised_host,
+                    port=listener.advertised_port,
+                    security_protocol=SECURITY_PROTOCOLS[listener.config.security_protocol],
+                )
+                for listener in self.listeners
+            ],
+            features=SUPPORTED_FEATURES,
+            directory_ids=logs.directory_ids,
+            rack=config.string("broker.rack"),
+            previous_broker_epoch=logs.previous_broker_epoch,
+        )
+        self.membership = Membership(
+            registration,
+            MembershipConfig(
+                self._quorum.controllers,
+                config.integer("broker.heartbeat.interval.ms") / 1000,
+                config.integer("initial.broker.registration.timeout.ms") / 1000,
+            ),
+            cluster_id=logs.cluster_id,
+            directory_id=logs.directory_ids[0],
+            publish=self._publish,
+            metadata_offset=lambda: self.cluster.image.offset,
+            offline_directories=logs.offline_directory_ids,
+            cordoned_directories=logs.cordoned_directory_ids,
+        )
+
+    def _check_formatted(self) -> None:
+        """Whose cluster it is must be said before the controllers are asked. Raises StartError."""
+        for directory in self.config.log_dirs:
+            path = Path(directory)
+            known = read_meta_properties(path, FILES)
+            if known is None and self.config["kafkalite.cluster.id"] is None:
+                raise StartError(
+                    f"{path} is not formatted; kafkalite format --cluster-id ID, with the id of the "
+                    "controllers' cluster, does it"
+                )
+
+    def _publish(self, committed: Committed) -> None:
+        if committed.is_snapshot:
+            self.cluster.replace(committed.records, committed.offset)
+        else:
+            self.cluster.apply(committed.records, committed.offset)
+
+    async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Join, serve, and leave when `stop` is called. Has started when it is unfenced.
+
+        Raises StartError: the controllers do not let this broker in, or it was stopped before.
+        """
+        refused: list[str] = []
+        membership = self.membership
+        try:
+            async with trio.open_nursery() as nursery:
+                await nursery.start(membership.run)
+                if membership.refusal is not None:
+                    refused.append(membership.refusal)
+                else:
+                    nursery.start_soon(self._live, refused, nursery.cancel_scope)
+                    await self._unless_ended(membership.lifecycle.caught_up)
+                    await self._serve_registered(nursery, task_status)
+                nursery.cancel_scope.cancel()
+        finally:
+            self.stopped.set()
+        if not self._served.is_set():
+            raise StartError(refused[0] if refused else "stopped before the controllers let it in")
+
+    async def _live(self, refused: list[str], scope: trio.CancelScope) -> None:
+        try:
+            await self.membership.lifecycle.run()
+        except RegistrationRefused as error:
+            refused.append(str(error))
+            scope.cancel()
+
+    async def _unless_ended(self, event: trio.Event) -> None:
+        """Wait for an event of the lifecycle, or for its end."""
+        async with trio.open_nursery() as nursery:
+
+            async def wait_for(either: trio.Event) -> None:
+                await either.wait()
+                nursery.cancel_scope.cancel()
+
+            nursery.start_soon(wait_for, event)
+            nursery.start_soon(wait_for, self.membership.lifecycle.may_go)
+
+    async def _serve_registered(
+        self, nursery: trio.Nursery, task_status: trio.TaskStatus[None]
+    ) -> None:
+        if self.membership.lifecycle.may_go.is_set():
+            return
+        self._open_partitions()
+        self.membership.producer_ids.prefetch()
+        await nursery.start(self.replicas.run)
+        await nursery.start(self._serve_clients)
+        lifecycle = self.membership.lifecycle
+        lifecycle.ready()
+        await self._unless_ended(lifecycle.unfenced)
+        logger.info("node %d is a broker of cluster %s", self.config.node_id, self._logs.cluster_id)
+        task_status.started()
+        await lifecycle.may_go.wait()
+        self._logs.closed_by(lifecycle.broker_epoch)
+        super().stop()
+        await self._served.wait()
+
+    async def _serve_clients(
+        self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+    ) -> None:
+        try:
+            await super().serve(task_status=task_status)
+        finally:
+            self._served.set()
+
+    def _open_partitions(self) -> None:
+        """The metadata are as of now: open what they say is here."""
+        config, cluster, logs = self.config, self.cluster, self._logs
+        logs.set_strays_aside(cluster.image, config.node_id)
+        self.replicas = Replicas(
+            config.node_id,
+            brokers=cluster,
+            broker_epoch=self.membership.broker_epoch,
+            address_of=self._address_of,
+            ask_controller=self.membership.alter_partition,
+            config=_replication_config(self),
+        )
+        self.topics = ReplicatedTopics(
+            cluster,
+            logs,
+            self.replicas,
+            node_id=config.node_id,
+            ask_for=self._ask_for,
+            tell_directory=self.membership.assignments.tell,
+        )
+        moves = ReplicaMoves(config, cluster, self.topics, logs)
+        forward = forwarded(self.membership.forwarding.forward)
+        self._put_together(self._stack, cluster, self.topics, logs, moves, forward)
+
+    def _ask_for(self, new: NewTopic) -> None:
+        self.membership.topic_requests.ask_for(
+            CreatableTopic(
+                name=new.name,
+                num_partitions=new.partition_count,
+                replication_factor=new.replication_factor,
+                configs=[
+                    CreatableTopicConfig(name=name, value=value)
+                    for name, value in new.configs.items()
+                ],
+            )
+        )
+
+    def _address_of(self, node_id: int) -> Address | None:
+        """Where another broker is reached by brokers; None for one that is not there."""
+        node = self.cluster.nodes.get(node_id)
+        endpoint = None if node is None else node.endpoints.get(self._quorum.inter_broker_listener)
+        return None if endpoint is None else Address(endpoint.host, endpoint.port)
+
+    def stop(self) -> None:
+        """Let others lead what this broker leads, then let `serve` end."""
+        self.membership.lifecycle.begin_shutdown()
+
+
+def _replication_config(broker: QuorumBroker) -> ReplicationConfig:
+    integer = broker.config.integer
+    return ReplicationConfig(
+        max_lag_seconds=integer("replica.lag.time.max.ms") / 1000,
+        fetch_backoff_seconds=integer("replica.fetch.backoff.ms") / 1000,
+        fetch_max_wait_seconds=integer("replica.fetch.wait.max.ms") / 1000,
+        fetch_min_bytes=integer("replica.fetch.min.bytes"),
+        fetch_max_bytes=integer("replica.fetch.max.bytes"),
+        fetch_response_max_bytes=integer("replica.fetch.response.max.bytes"),
+        socket_timeout_seconds=integer("replica.socket.timeout.ms") / 1000,
+    )

@@ -1,0 +1,94 @@
+"""Reads what a follower's Fetch asks for, and lets it move high watermarks (replication/)."""
+
+from __future__ import annotations
+
+from kafkalite.log.open_files import close_slices
+from kafkalite.replica.fetch_reader import NOT_TOLD, FetchReader
+from kafkalite.replica.fetch_sessions import FetchTarget, PartitionResponses
+from kafkalite.replica.partition import Partition
+from kafkalite.replica.replicated_partition import ReplicatedPartition
+from kafkalite.replication import replica_fetch
+from kafkalite.replication.replica import Replica
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.messages.fetch import PartitionDataRow
+
+_NO_REPLICA = -1
+
+
+class FollowerReader(FetchReader):
+    """A FetchReader for a broker that copies what this one leads."""
+
+    __slots__ = ("_broker_epoch", "_is_first", "_replica_id")
+
+    def asked_by(self, replica_id: int, broker_epoch: int) -> None:
+        """Which broker asks, before anything is read."""
+        self._replica_id = replica_id
+        self._broker_epoch = broker_epoch
+        self._is_first = True
+
+    def read(self, *, waited: bool = False, empty: bool = False) -> PartitionResponses:
+        """As a consumer's, but for the end of what is read."""
+        self._is_first = not waited
+        return super().read(waited=waited, empty=empty)
+
+    def _read_partition(
+        self, partition: Partition, target: FetchTarget, max_bytes: int, minimum_one_batch: bool
+    ) -> PartitionDataRow:
+        _, leader_epoch, offset, last_epoch, log_start_offset, most, _, _ = target.wanted
+        log = partition.log
+        found = replica_fetch.read(
+            _replica(partition),
+            replica_fetch.Wanted(
+                leader_epoch, offset, last_epoch, log_start_offset, min(max_bytes, most)
+            ),
+            replica_id=self._replica_id,
+            broker_epoch=self._broker_epoch,
+            minimum_one_batch=minimum_one_batch,
+            is_first=self._is_first,
+        )
+        if found.diverging is None:
+            self._partitions.append((target, partition))
+        else:
+            self.must_respond = True
+        return (
+            target.index,
+            0,
+            found.high_watermark,
+            log.last_stable_offset,
+            log.log_start_offset,
+            found.diverging or NOT_TOLD,
+            NOT_TOLD,
+            NOT_TOLD,
+            None,
+            _NO_REPLICA,
+            found.records,
+        )
+
+    def has_enough(self) -> bool:
+        """Whether there are min_bytes by now, or something that must be said at once."""
+        size = 0
+        for target, partition in self._partitions:
+            _, leader_epoch, offset, _, _, max_bytes, _, _ = target.wanted
+            try:
+                replica = _replica(partition)
+                replica_fetch.check_epoch(replica, leader_epoch)
+                end = replica.log.log_end_offset
+                if end <= offset:
+                    continue
+                result = replica.log.read(offset, max_bytes, upper_bound=end)
+            except KafkaError:
+                return True
+            size += len(result.records)
+            close_slices((result.records,))
+            if size >= self._min_bytes:
+                return True
+        return False
+
+
+def _replica(partition: Partition) -> Replica:
+    """Raises KafkaError: UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER."""
+    if partition.is_deleted:
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    if not isinstance(partition, ReplicatedPartition) or partition.replica is None:
+        raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    return partition.replica

@@ -1,0 +1,122 @@
+"""A partition of a cluster of several processes: led here, followed here, or elsewhere.
+
+What a partition is for clients is the same as in one process. What differs is who moves the high
+watermark: its replica does, by what the followers have. A partition without a replica here has a
+log that refuses everything, and is known only for telling clients where to go.
+"""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from kafkalite.cluster.image import PartitionState
+from kafkalite.cluster.internal_topics import OFFSETS_TOPIC
+from kafkalite.log.log import Log
+from kafkalite.replica.partition import Partition
+from kafkalite.replication.replica import Replica
+from kafkalite.wire.errors import ErrorCode, KafkaError
+
+
+class ReplicatedPartition(Partition):
+    """`replica` is None where there is none on this broker."""
+
+    __slots__ = ("has_said_refused", "replica")
+
+    def __init__(
+        self, topic: str, topic_id: UUID, index: int, log: Log, state: PartitionState
+    ) -> None:
+        self.replica: Replica | None = None
+        self.has_said_refused = False
+        super().__init__(
+            topic,
+            topic_id,
+            index,
+            log,
+            leader_id=state.leader_id,
+            leader_epoch=state.leader_epoch,
+            replicas=state.replicas,
+            in_sync_replicas=state.in_sync_replicas,
+        )
+
+    def hold(self, replica: Replica) -> None:
+        """There is a replica here from now on."""
+        self.log, self.replica = replica.log, replica
+        self._watch_flushes()
+
+    def let_go(self, elsewhere: Log) -> None:
+        """There is none any more; `elsewhere` refuses everything."""
+        self.log, self.replica = elsewhere, None
+
+    def take(self, state: PartitionState) -> None:
+        """The metadata as they are now, once the replica has taken them in."""
+        self.leader_id, self.leader_epoch = state.leader_id, state.leader_epoch
+        self.replicas = state.replicas
+        self.in_sync_replicas = state.in_sync_replicas
+        self.changed()
+        self.metadata_changed()
+
+    def changed(self) -> None:
+        """The replica moved its high watermark, its end, or its in-sync replicas."""
+        leading = None if self.replica is None else self.replica.leading
+        if leading is not None:
+            self.in_sync_replicas = leading.in_sync.committed
+        self.watchers.check_and_complete()
+
+    def check_leader(self, node_id: int, current_leader_epoch: int, *, leader_only: bool) -> None:
+        """As in one process; a leader that could not begin to lead is none."""
+        super().check_leader(node_id, current_leader_epoch, leader_only=leader_only)
+        if self.replica is None:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        if self.leader_id == node_id and self.replica.leading is None:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR)
+
+    @property
+    def coordinator_id(self) -> int:
+        """The leader, wherever it is; -1 where that is this broker, and it refuses."""
+        if self.replica is None or self.replica.leading is None:
+            return self.leader_id
+        return -1 if self._refuses_to_coordinate else super().coordinator_id
+
+    @property
+    def coordinated_here(self) -> int:
+        """The leader if that is this broker, and may coordinate; else -1."""
+        if self.replica is None or self.replica.leading is None:
+            return -1
+        return self.coordinator_id
+
+    @property
+    def is_coordinating_refused(self) -> bool:
+        """Whether this broker leads the partition, and does not coordinate what is kept in it."""
+        is_led = self.replica is not None and self.replica.leading is not None
+        return is_led and self._refuses_to_coordinate
+
+    @property
+    def _refuses_to_coordinate(self) -> bool:
+        """An answer before the followers have what it rests on could be lost with this broker."""
+        return len(self.replicas) > 1 or self.topic != OFFSETS_TOPIC
+
+    @property
+    def has_enough_in_sync(self) -> bool:
+        """Whether as many replicas as min.insync.replicas asks for may be in sync."""
+        leading = None if self.replica is None else self.replica.leading
+        if leading is None:
+            return super().has_enough_in_sync
+        return len(leading.in_sync.maximal) >= leading.needed_count
+
+    def _advance_high_watermark(self) -> None:
+        if self.replica is not None:
+            self.replica.appended()
+
+    def _find_epoch_start(self) -> int:
+        leading = None if self.replica is None else self.replica.leading
+        return self.log.log_end_offset if leading is None else leading.epoch_start_offset
+
+    def end_offset_for_epoch(self, leader_epoch: int) -> tuple[int, int]:
+        """(epoch, its end offset): every epoch led or followed here is noted in the log."""
+        return self.log.end_offset_for_epoch(leader_epoch)
+
+    @property
+    def is_latest_unknown(self) -> bool:
+        """Whether the end for clients is below what they may have seen of the last leader."""
+        leading = None if self.replica is None else self.replica.leading
+        return leading is not None and self.log.high_watermark < leading.epoch_start_offset

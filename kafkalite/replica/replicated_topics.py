@@ -1,0 +1,174 @@
+"""The topics of a broker under controllers: partitions led, followed, or only known of.
+
+Nothing is decided here. What a client asks to be created is asked of the controllers, and the client
+asks again. Source: ReplicaManager.applyDelta, DefaultAutoTopicCreationManager.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from uuid import UUID
+
+from kafkalite.cluster.image import PartitionState
+from kafkalite.cluster.internal_topics import INTERNAL_TOPICS
+from kafkalite.cluster.observed_cluster import ObservedCluster
+from kafkalite.cluster.topic_creation import CreatedTopic, NewTopic, internal_topic
+from kafkalite.log.log import Log
+from kafkalite.log.open_files import OpenFiles
+from kafkalite.log.opening import offline_log
+from kafkalite.replica.partition import Partition
+from kafkalite.replica.partition_logs import PartitionLogs
+from kafkalite.replica.replicated_partition import ReplicatedPartition
+from kafkalite.replica.topics import Topic, Topics
+from kafkalite.replication.replica import Replica
+from kafkalite.replication.replicas import Replicas
+from kafkalite.replication.roles import Action
+from kafkalite.wire.errors import ErrorCode, KafkaError
+
+logger = logging.getLogger(__name__)
+
+
+class ReplicatedTopics(Topics):
+    """All topics of the cluster; open are the partitions with a replica here."""
+
+    def __init__(
+        self,
+        cluster: ObservedCluster,
+        logs: PartitionLogs,
+        replicas: Replicas,
+        *,
+        node_id: int,
+        ask_for: Callable[[NewTopic], None],
+        tell_directory: Callable[[UUID, int, UUID], None],
+    ) -> None:
+        """`ask_for` a topic at the controllers; `tell_directory` where a replica lies."""
+        self._node_id = node_id
+        self._replicas = replicas
+        self._partition_logs = logs
+        self._ask_for = ask_for
+        self._tell_directory = tell_directory
+        config = cluster.config.log_config({}, node_id)
+        self._elsewhere = offline_log(
+            Path("elsewhere"), config, "no replica here", now_ms=lambda: 0, open_files=OpenFiles()
+        )
+        super().__init__(cluster, logs)
+
+    # -- what clients ask for
+
+    def create(self, new: NewTopic, *, validate_only: bool = False) -> CreatedTopic:
+        """Ask the controllers for a topic. Raises KafkaError(UNKNOWN_TOPIC_OR_PARTITION): not yet."""
+        self._ask_for(new)
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+    def create_internal(self, name: str) -> Topic:
+        """An internal topic, asked for at its first need.
+
+        Raises KafkaError(COORDINATOR_NOT_AVAILABLE): not yet.
+        """
+        topic = self.get(name)
+        if topic is None:
+            self._ask_for(internal_topic(self._cluster.config, name))
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        return topic
+
+    # -- what follows from a change
+
+    def _open_partition(self, topic: Topic, index: int, state: PartitionState) -> Partition:
+        partition = ReplicatedPartition(topic.name, topic.topic_id, index, self._elsewhere, state)
+        self._take(topic, partition, state)
+        return partition
+
+    def _change_partition(self, topic: Topic, index: int) -> None:
+        partition = topic.partitions[index]
+        assert isinstance(partition, ReplicatedPartition)
+        self._take(topic, partition, topic.states[index])
+
+    def _take(self, topic: Topic, partition: ReplicatedPartition, state: PartitionState) -> None:
+        if partition.replica is None and self._node_id in state.replicas:
+            log = self._open_log(topic, partition.index, state)
+            replica = Replica(
+                self._replicas, topic.name, topic.topic_id, partition.index, log, partition.changed
+            )
+            partition.hold(replica)
+            self._replicas.add(replica)
+        if partition.replica is not None:
+            self._change_replica(topic, partition, partition.replica, state)
+        else:
+            partition.take(state)
+
+    def _change_replica(
+        self,
+        topic: Topic,
+        partition: ReplicatedPartition,
+        replica: Replica,
+        state: PartitionState,
+    ) -> None:
+        try:
+            action = replica.change(state)
+        except KafkaError as error:
+            logger.error("%r: cannot lead: %s", replica, error)
+            action = Action.LEAD
+        if action is Action.NOTHING:
+            return
+        if action is Action.DELETE:
+            logger.info("%s-%d: no replica here any more", topic.name, partition.index)
+            self._close(partition, replica)
+        partition.take(state)
+        if topic.name in INTERNAL_TOPICS:
+            self._say_refused(topic, partition)
+
+    def _say_refused(self, topic: Topic, partition: ReplicatedPartition) -> None:
+        if partition.is_coordinating_refused and not partition.has_said_refused:
+            partition.has_said_refused = True
+            logger.error(
+                "%s-%d is led here and has %d replicas: this broker does not coordinate what is kept "
+                "in it, as it would answer before the other replicas have it; let a broker of "
+                "Apache Kafka lead it",
+                topic.name,
+                partition.index,
+                len(partition.replicas),
+            )
+
+    def _open_log(self, topic: Topic, index: int, state: PartitionState) -> Log:
+        config = self._cluster.config.log_config(topic.configs, self._node_id)
+        assigned = self._assigned(state)
+        log = self._logs.open(topic.name, topic.topic_id, index, config, assigned)
+        directory_id = self._partition_logs.directory_id(topic.name, index)
+        if directory_id is not None and [directory_id] != assigned:
+            self._tell_directory(topic.topic_id, index, directory_id)
+        return log
+
+    def _close(self, partition: ReplicatedPartition, replica: Replica) -> None:
+        self._replicas.remove(replica)
+        log = partition.log
+        partition.let_go(self._elsewhere)
+        self._logs.delete(partition.topic, partition.index, log)
+
+    def _remove(self, topic_id: UUID) -> None:
+        topic = self._by_id.pop(topic_id)
+        del self._by_name[topic.name]
+        for partition in topic.partitions:
+            assert isinstance(partition, ReplicatedPartition)
+            partition.deleted()
+            if partition.replica is not None:
+                self._close(partition, partition.replica)
+
+    def _configure(self, topic: Topic | None) -> None:
+        if topic is None:
+            return
+        topic.configs = self._cluster.image.topic_configs(topic.name)
+        config = self._cluster.config.log_config(topic.configs, self._node_id)
+        for partition in topic.partitions:
+            if partition.log is not self._elsewhere:
+                partition.log.config = config
+
+    def here(self) -> Sequence[ReplicatedPartition]:
+        """The partitions that have a replica on this broker."""
+        return [
+            partition
+            for topic in self.all()
+            for partition in topic.partitions
+            if isinstance(partition, ReplicatedPartition) and partition.replica is not None
+        ]

@@ -1,0 +1,141 @@
+"""What requests that change topics cost: tokens, one per partition (KIP-599).
+
+A strict request is refused topic by topic once the tokens are spent; a permissive one, of a version
+whose clients do not know the error, overdraws, and its client waits. Source: Kafka's
+StrictControllerMutationQuota, PermissiveControllerMutationQuota, ReplicationControlManager.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, Protocol
+
+from kafkalite.config import BrokerConfig
+from kafkalite.security.quotas import ClientQuota
+from kafkalite.security.refusals import mirror_of, refused
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.errors import ErrorCode
+
+_SPENT: Final = "The throttling quota has been exceeded."
+_NO_COUNT: Final = -1
+
+
+class TopicState(Protocol):
+    """A topic in the metadata."""
+
+    @property
+    def topic_id(self) -> Any: ...
+    @property
+    def partitions(self) -> list[Any]: ...
+
+
+TopicStates = Mapping[str, TopicState]
+
+
+class MutationQuota:
+    """The quota of one request; `wait_ms` is what the client has to wait in the end."""
+
+    def __init__(
+        self,
+        quota: ClientQuota,
+        user: str,
+        client_id: str,
+        now_ms: Callable[[], int],
+        *,
+        is_strict: bool,
+    ) -> None:
+        self._quota = quota
+        self._user = user
+        self._client_id = client_id
+        self._now_ms = now_ms
+        self._is_strict = is_strict
+        self.wait_ms = 0
+
+    def take(self, partitions: int) -> bool:
+        """Take tokens; False: there are none, and this is not to be done."""
+        now_ms = self._now_ms()
+        if self._is_strict:
+            self.wait_ms = self._quota.tokens_short_ms(self._user, self._client_id, now_ms)
+            if self.wait_ms:
+                return False
+            self._quota.take_tokens(self._user, self._client_id, partitions, now_ms)
+        else:
+            self._quota.take_tokens(self._user, self._client_id, partitions, now_ms)
+            self.wait_ms = self._quota.tokens_short_ms(self._user, self._client_id, now_ms)
+        return True
+
+
+# The partitions that an element of a request is about; None: it fails before it costs anything.
+Cost = Callable[[TopicStates, BrokerConfig, Any], int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """One API: since when it is strict, and the cost of each topic."""
+
+    api_key: ApiKey
+    strict_since: int
+    cost: Cost
+
+    def admit(
+        self, topics: TopicStates, config: BrokerConfig, request: Any, quota: MutationQuota
+    ) -> tuple[Any, list[Any]]:
+        """The request without what there are no tokens for, and the answers to that."""
+        mirror = mirror_of(self.api_key, request)
+        assert mirror is not None
+        kept: list[Any] = []
+        denied: list[Any] = []
+        for element in getattr(request, mirror.asked):
+            cost = self.cost(topics, config, element)
+            if cost is None or quota.take(cost):
+                kept.append(element)
+            else:
+                code = ErrorCode.THROTTLING_QUOTA_EXCEEDED
+                denied.append(refused(self.api_key, mirror, element, code, _SPENT))
+        return (replace(request, **{mirror.asked: kept}) if denied else request), denied
+
+    def merge(self, response: Any, denied: list[Any]) -> Any:
+        """The response with the answers to what was refused."""
+        if not denied:
+            return response
+        answered = "topics" if self.api_key is ApiKey.CREATE_TOPICS else None
+        if answered is None:
+            answered = "responses" if self.api_key is ApiKey.DELETE_TOPICS else "results"
+        return replace(response, **{answered: [*getattr(response, answered), *denied]})
+
+
+def _created(topics: TopicStates, config: BrokerConfig, topic: Any) -> int | None:
+    if topic.name in topics:
+        return None
+    if topic.assignments:
+        return len(topic.assignments)
+    if topic.num_partitions == _NO_COUNT:
+        return config.integer("num.partitions")
+    return topic.num_partitions if topic.num_partitions > 0 else None
+
+
+def _deleted(topics: TopicStates, config: BrokerConfig, topic: Any) -> int | None:
+    if isinstance(topic, str):
+        found = topics.get(topic)
+    elif topic.name is not None:
+        found = topics.get(topic.name)
+    else:
+        found = next((each for each in topics.values() if each.topic_id == topic.topic_id), None)
+    return None if found is None else len(found.partitions)
+
+
+def _added(topics: TopicStates, config: BrokerConfig, topic: Any) -> int | None:
+    found = topics.get(topic.name)
+    more = 0 if found is None else topic.count - len(found.partitions)
+    return more if more > 0 else None
+
+
+MUTATIONS: Final[Mapping[ApiKey, Mutation]] = {
+    each.api_key: each
+    for each in (
+        Mutation(ApiKey.CREATE_TOPICS, 6, _created),
+        Mutation(ApiKey.DELETE_TOPICS, 5, _deleted),
+        Mutation(ApiKey.CREATE_PARTITIONS, 3, _added),
+    )
+}

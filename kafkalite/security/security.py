@@ -1,0 +1,336 @@
+"""The security of one broker: who may do what, the tokens, the quotas, and each listener's own.
+
+Everything is made of configs and of the metadata, and follows both while they change. Configs that
+cannot be obeyed raise ConfigError, at the start or when they are changed.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Protocol
+from uuid import UUID
+
+from kafkalite.config import BrokerConfig, ConfigError
+from kafkalite.config.listener_configs import PREFIX, ListenerConfigs
+from kafkalite.wire.messages.stored.access_control_entry_record import AccessControlEntryRecord
+from kafkalite.wire.messages.stored.client_quota_record import ClientQuotaRecord
+from kafkalite.wire.messages.stored.delegation_token_record import DelegationTokenRecord
+from kafkalite.wire.messages.stored.remove_access_control_entry_record import (
+    RemoveAccessControlEntryRecord,
+)
+from kafkalite.wire.messages.stored.remove_delegation_token_record import (
+    RemoveDelegationTokenRecord,
+)
+from kafkalite.wire.messages.stored.user_scram_credential_record import UserScramCredentialRecord
+
+# What most brokers do not need is imported where it is used first.
+if TYPE_CHECKING:
+    import ssl
+
+    from kafkalite.security.authentication import Mechanism
+    from kafkalite.security.authorizer import Authorizer
+    from kafkalite.security.delegation_tokens import DelegationTokens
+    from kafkalite.security.jaas import JaasEntry
+    from kafkalite.security.node_quotas import NodeQuotas
+    from kafkalite.security.principal_mapping import PrincipalMapper
+    from kafkalite.security.sasl.jwks import RefreshTimes, UrlKeys
+    from kafkalite.security.sasl.scram import ScramCredential, ScramMechanism, TokenCredential
+
+logger = logging.getLogger(__name__)
+
+SASL: Final = frozenset({"SASL_PLAINTEXT", "SASL_SSL"})
+TLS: Final = frozenset({"SSL", "SASL_SSL"})
+_DEFAULT_PRINCIPAL_BUILDERS: Final = (
+    None,
+    "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder",
+)
+_NEEDS_AUTHORIZER: Final = ("super.users", "allow.everyone.if.no.acl.found")
+_ACL_RECORDS: Final = (AccessControlEntryRecord, RemoveAccessControlEntryRecord)
+_TOKEN_RECORDS: Final = (DelegationTokenRecord, RemoveDelegationTokenRecord)
+
+
+class Metadata(Protocol):
+    """The part of the metadata image that security is made of."""
+
+    access_control_entries: dict[UUID, AccessControlEntryRecord]
+    delegation_tokens: dict[str, DelegationTokenRecord]
+    scram_credentials: dict[tuple[str, int], UserScramCredentialRecord]
+    quotas: dict[tuple[tuple[str, str | None], ...], dict[str, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class ListenerSecurity:
+    """What one listener asks of its clients. Times in seconds, sizes in bytes."""
+
+    protocol: str
+    context: ssl.SSLContext | None = None
+    mechanisms: Mapping[str, Mechanism] | None = None
+    principals: PrincipalMapper | None = None
+    max_receive_bytes: int = 0
+    failure_delay: float = 0.0
+
+
+class Security:
+    """All of it, for all nodes of a broker."""
+
+    def __init__(self, config: BrokerConfig, metadata: Callable[[], Metadata]) -> None:
+        """`metadata` gives the image of the moment. Raises ConfigError."""
+        self._config = config
+        self._metadata = metadata
+        self._listeners: dict[tuple[int, str], tuple[object, ListenerSecurity]] = {}
+        self._jaas_file = _read_jaas_file(config.string("kafkalite.jaas.file"))
+        self._tokens: DelegationTokens | None = None
+        self._quotas: dict[int, NodeQuotas] = {}
+        self._quotas_changed: Callable[[], None] | None = None
+        self._keys: dict[tuple[str, RefreshTimes], UrlKeys] = {}
+        self._run_keys: Callable[[UrlKeys], None] | None = None
+        self.authorizer = _authorizer(config)
+        _check_unused(config)
+        self._take_acls()
+
+    @property
+    def tokens(self) -> DelegationTokens:
+        """The delegation tokens."""
+        if self._tokens is None:
+            from kafkalite.security.delegation_tokens import DelegationTokens, TokenRules
+
+            config = self._config
+            rules = TokenRules(
+                config.string("delegation.token.secret.key") or None,
+                config.integer("delegation.token.max.lifetime.ms"),
+                config.integer("delegation.token.expiry.time.ms"),
+            )
+            self._tokens = DelegationTokens(rules, lambda: self._metadata().delegation_tokens)
+        return self._tokens
+
+    @property
+    def has_tokens(self) -> bool:
+        """Whether there may be delegation tokens."""
+        return bool(self._config.string("delegation.token.secret.key"))
+
+    # From the metadata
+
+    def changed(self, records: Sequence[object]) -> None:
+        """Follow a change of the metadata."""
+        if any(isinstance(record, _ACL_RECORDS) for record in records):
+            self._take_acls()
+        if any(isinstance(record, ClientQuotaRecord) for record in records):
+            for quotas in self._quotas.values():
+                quotas.replace(self._metadata().quotas)
+            if self._quotas_changed is not None:
+                self._quotas_changed()
+        for record in records:
+            if isinstance(record, _TOKEN_RECORDS):
+                self.tokens.forget(record.token_id)
+
+    def when_quotas_change(self, callback: Callable[[], None]) -> None:
+        """Call `callback` after each change of the quotas."""
+        self._quotas_changed = callback
+
+    def _take_acls(self) -> None:
+        if self.authorizer is not None:
+            from kafkalite.security.acls import Acl
+
+            entries = self._metadata().access_control_entries
+            self.authorizer.replace({key: Acl.from_record(entries[key]) for key in entries})
+
+    @property
+    def has_quotas(self) -> bool:
+        """Whether anybody has a quota."""
+        return bool(self._metadata().quotas)
+
+    def quotas(self, node_id: int) -> NodeQuotas:
+        """The quotas of a node, which measures its own clients."""
+        found = self._quotas.get(node_id)
+        if found is None:
+            from kafkalite.security.node_quotas import NodeQuotas
+
+            found = self._quotas[node_id] = NodeQuotas(self._config)
+            found.replace(self._metadata().quotas)
+        return found
+
+    # Credentials, as SCRAM asks for them
+
+    def scram(self, mechanism: ScramMechanism, user: str) -> ScramCredential | None:
+        """A user's credential."""
+        from kafkalite.security.sasl.scram import ScramCredential
+
+        record = self._metadata().scram_credentials.get((user, mechanism.number))
+        if record is None:
+            return None
+        return ScramCredential(record.salt, record.stored_key, record.server_key, record.iterations)
+
+    def token(self, mechanism: ScramMechanism, token_id: str) -> TokenCredential | None:
+        """A delegation token as a credential."""
+        return self.tokens.credential(mechanism, token_id)
+
+    # Listeners
+
+    def listener(self, node_id: int, name: str, protocol: str) -> ListenerSecurity:
+        """What a listener asks now. Raises ConfigError.
+
+        It is made anew when the configs of the node have changed, so that a key store that was
+        changed while running is used for new connections (KIP-226).
+        """
+        stamp = self._config.dynamic_by_node.get(node_id)
+        found = self._listeners.get((node_id, name))
+        if found is not None and found[0] is stamp:
+            return found[1]
+        try:
+            made = self.make_listener(self._config, node_id, name, protocol)
+        except ConfigError as error:
+            if found is None:
+                raise
+            # Checked when it was set; files may have changed since.
+            logger.error("listener %s goes on with its earlier security: %s", name, error)
+            made = found[1]
+        self._listeners[node_id, name] = (stamp, made)
+        return made
+
+    def make_listener(
+        self, config: BrokerConfig, node_id: int, name: str, protocol: str
+    ) -> ListenerSecurity:
+        """What a listener would ask with these configs. Raises ConfigError."""
+        if protocol == "PLAINTEXT":
+            return ListenerSecurity(protocol)
+        configs = ListenerConfigs(config, name, node_id)
+        builder = configs.string("principal.builder.class")
+        if builder not in _DEFAULT_PRINCIPAL_BUILDERS:
+            raise ConfigError(
+                f"config principal.builder.class={builder}: kafkalite runs no Java classes"
+            )
+        try:
+            return ListenerSecurity(
+                protocol,
+                _context(configs, protocol) if protocol in TLS else None,
+                self._mechanisms(configs, name) if protocol in SASL else None,
+                _principals(configs) if protocol == "SSL" else None,
+                configs.integer("sasl.server.max.receive.size"),
+                configs.integer("connection.failed.authentication.delay.ms") / 1000,
+            )
+        except ConfigError as error:
+            raise ConfigError(f"listener {name}: {error}") from None
+
+    def _mechanisms(self, configs: ListenerConfigs, listener: str) -> Mapping[str, Mechanism]:
+        from kafkalite.security.listener_sasl import listener_sasl
+
+        return listener_sasl(configs, self, self._jaas_of(listener), self._keys_of)
+
+    def _keys_of(self, url: str, times: RefreshTimes) -> UrlKeys:
+        """The keys behind a URL, fetched; one for all listeners. Raises KeysUnavailable."""
+        found = self._keys.get((url, times))
+        if found is None:
+            from kafkalite.security.sasl.jwks import UrlKeys
+
+            found = UrlKeys(url, times)
+            found.fetch()
+            self._keys[url, times] = found
+            if self._run_keys is not None:
+                self._run_keys(found)
+        return found
+
+    def run_keys(self, run: Callable[[UrlKeys], None]) -> None:
+        """Let `run` keep keys behind URLs fresh: those there are, and those to come."""
+        self._run_keys = run
+        for keys in self._keys.values():
+            run(keys)
+
+    def _jaas_of(self, listener: str) -> Mapping[str, JaasEntry]:
+        for context in (f"{listener.lower()}.KafkaServer", "KafkaServer"):
+            if context in self._jaas_file:
+                return {entry.login_module: entry for entry in self._jaas_file[context]}
+        return {}
+
+
+def _context(configs: ListenerConfigs, protocol: str) -> ssl.SSLContext:
+    from kafkalite.security.listener_tls import listener_context
+
+    return listener_context(configs, with_sasl=protocol in SASL)
+
+
+def _principals(configs: ListenerConfigs) -> PrincipalMapper:
+    from kafkalite.security.principal_mapping import PrincipalMapper
+
+    try:
+        return PrincipalMapper(configs.string("ssl.principal.mapping.rules") or "DEFAULT")
+    except ValueError as error:
+        raise ConfigError(f"ssl.principal.mapping.rules: {error}") from None
+
+
+def _authorizer(config: BrokerConfig) -> Authorizer | None:
+    name = config.string("authorizer.class.name") or ""
+    texts = {key: config.static.get(key) for key in _NEEDS_AUTHORIZER}
+    if not name:
+        for key, text in texts.items():
+            if text is not None:
+                raise ConfigError(f"{key} is set, but authorizer.class.name is not")
+        return None
+    from kafkalite.security.authorizer import STANDARD_AUTHORIZER, Authorizer, parse_super_users
+
+    if name != STANDARD_AUTHORIZER:
+        raise ConfigError(
+            f"config authorizer.class.name={name}: kafkalite has {STANDARD_AUTHORIZER} only"
+        )
+    try:
+        super_users = parse_super_users(texts["super.users"])
+    except ValueError as error:
+        raise ConfigError(f"super.users: {error}") from None
+    allow = (texts["allow.everyone.if.no.acl.found"] or "").strip().lower() == "true"
+    return Authorizer(super_users, allow_if_no_acl=allow)
+
+
+def _check_unused(config: BrokerConfig) -> None:
+    """Security that Kafka itself would pass over. Raises ConfigError."""
+    for key in config.static:
+        if key.startswith(PREFIX) or not key.endswith("sasl.jaas.config"):
+            continue
+        raise ConfigError(
+            f"{key} is used by no listener; write it as "
+            "listener.name.<listener>.<mechanism>.sasl.jaas.config, in small letters"
+        )
+    if config.string("security.providers"):
+        raise ConfigError("config security.providers: kafkalite runs no Java classes")
+
+
+def _read_jaas_file(path: str | None) -> dict[str, list[JaasEntry]]:
+    if not path:
+        return {}
+    from kafkalite.security.jaas import JaasError, parse_jaas_file
+
+    try:
+        return parse_jaas_file(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"cannot read the JAAS file {path}: {error.strerror}") from None
+    except (JaasError, UnicodeDecodeError) as error:
+        raise ConfigError(f"the JAAS file {path}: {error}") from None
+
+
+def scram_records(texts: Iterable[str]) -> list[UserScramCredentialRecord]:
+    """Credentials to begin with, each `mechanism:user:password`. Raises ConfigError."""
+    from kafkalite.security.sasl.scram import MECHANISMS, make_credential
+
+    records: list[UserScramCredentialRecord] = []
+    for text in texts:
+        name, _, rest = text.partition(":")
+        user, colon, password = rest.partition(":")
+        mechanism = MECHANISMS.get(name.strip().upper())
+        if mechanism is None or not user or not colon or not password:
+            raise ConfigError(
+                "kafkalite.scram.credentials: each line is mechanism:user:password, with one of "
+                + ", ".join(MECHANISMS)
+            )
+        made = make_credential(mechanism, password)
+        records.append(
+            UserScramCredentialRecord(
+                name=user,
+                mechanism=mechanism.number,
+                salt=made.salt,
+                stored_key=made.stored_key,
+                server_key=made.server_key,
+                iterations=made.iterations,
+            )
+        )
+    return records

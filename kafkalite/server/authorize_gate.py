@@ -1,0 +1,177 @@
+"""The gate that authorizes: what the table of authorization says is asked before a handler is.
+
+There is no such gate without an authorizer. Requests that come as rows are turned into messages only if
+their rule has more to say than yes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+from kafkalite.apis import Api, Handler
+from kafkalite.requests.context import RequestContext
+from kafkalite.security.access import Access
+from kafkalite.security.acls import Operation, ResourceType
+from kafkalite.security.authorization.rules import Asked, Rule
+from kafkalite.security.authorization.table import AUTHORIZATION, FETCH_NEED
+from kafkalite.security.authorizer import Authorizer
+from kafkalite.server.gates import Gate, when_done
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.codec import request_class, response_class
+from kafkalite.wire.messages.fetch import FetchRequestRow
+from kafkalite.wire.messages.produce import ProduceRequestRow
+from kafkalite.wire.rows import message_of_row, rows_of
+
+if TYPE_CHECKING:
+    from kafkalite.services import Services
+
+_MayRead = Callable[[str], bool]
+_CONSUMER: Final = -1
+_SHARING: Final = (ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE)
+
+
+class _Topics:
+    """The topics of a broker, as rules ask for them."""
+
+    __slots__ = ("_services",)
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    @property
+    def creates_topics(self) -> bool:
+        return self._services.config.boolean("auto.create.topics.enable")
+
+    def name_of(self, topic_id: UUID) -> str | None:
+        topic = self._services.topics.by_id(topic_id)
+        return None if topic is None else topic.name
+
+    def id_of(self, name: str) -> UUID | None:
+        topic = self._services.topics.get(name)
+        return None if topic is None else topic.topic_id
+
+    def has_partition(self, name: str, index: int) -> bool:
+        topic = self._services.topics.get(name)
+        return topic is not None and 0 <= index < len(topic.partitions)
+
+
+def authorize_gate(authorizer: Authorizer) -> Gate:
+    """The gate for one broker."""
+
+    def gate(api: Api, handle: Handler) -> Handler:
+        if api.key is ApiKey.FETCH:
+            return _fetching(authorizer, handle)
+        rule = AUTHORIZATION.get(api.key)
+        if rule is None:
+            return handle
+        authorized = _authorized(authorizer, api, rule, handle)
+        if api.key is ApiKey.PRODUCE:
+            return _producing(authorizer, handle, authorized)
+        if api.key in _SHARING:
+            return _sharing(authorizer, authorized)
+        return authorized
+
+    return gate
+
+
+def _access(authorizer: Authorizer, context: RequestContext) -> Access:
+    return Access(authorizer, context.principal, context.client_host, context.api_key)
+
+
+def _authorized(authorizer: Authorizer, api: Api, rule: Rule, handle: Handler) -> Handler:
+    """The handler behind its rule."""
+
+    def authorized(services: Services, context: RequestContext, request: Any) -> Any:
+        message = message_of_row(request_class(api.key), request) if api.rows else request
+        access = _access(authorizer, context)
+        verdict = rule(Asked(api.key, context.api_version, message, access, _Topics(services)))
+        if verdict.is_final:
+            response = verdict.response
+            if api.rows and response is not None:
+                response = rows_of(response)
+            return _later(response) if api.waits else response
+        finish = verdict.finish
+        if finish is None:
+            return handle(services, context, request)
+        rest = rows_of(verdict.request) if api.rows else verdict.request
+        if api.rows:
+            finish = _on_rows(api, finish)
+        return when_done(handle(services, context, rest), finish)
+
+    return authorized
+
+
+def _on_rows(api: Api, finish: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """`finish` for a response that is a row."""
+
+    def finish_row(response: Any) -> Any:
+        if response is None:
+            return None
+        return rows_of(finish(message_of_row(response_class(api.key), response)))
+
+    return finish_row
+
+
+async def _later(response: Any) -> Any:
+    return response
+
+
+def _producing(authorizer: Authorizer, handle: Handler, authorized: Handler) -> Handler:
+    """Produce: a request that needs no transactional id, to topics that may be written."""
+
+    def produce(services: Services, context: RequestContext, request: ProduceRequestRow) -> Any:
+        transactional_id, _, _, topics = request
+        if transactional_id is not None:
+            return authorized(services, context, request)
+        may, principal, host = authorizer.is_allowed, context.principal, context.client_host
+        for name, topic_id, _ in topics:
+            if not name:
+                topic = services.topics.by_id(topic_id)
+                if topic is None:
+                    continue
+                name = topic.name
+            if not may(
+                principal,
+                host,
+                Operation.WRITE,
+                ResourceType.TOPIC,
+                name,
+                api=ApiKey.PRODUCE.name,
+                log_if_denied=False,
+            ):
+                return authorized(services, context, request)
+        return handle(services, context, request)
+
+    return produce
+
+
+def _fetching(authorizer: Authorizer, handle: Handler) -> Handler:
+    """Fetch: each partition of its session is asked about when it is read."""
+
+    def fetch(services: Services, context: RequestContext, request: FetchRequestRow) -> Any:
+        access = _access(authorizer, context)
+        replica_id = request[1] if request[2][0] == _CONSUMER else request[2][0]
+        context.may_read = _may_replicate(access) if replica_id >= 0 else _may_consume(access)
+        return handle(services, context, request)
+
+    return fetch
+
+
+def _sharing(authorizer: Authorizer, authorized: Handler) -> Handler:
+    """Share groups: as Fetch, for those who may read the group."""
+
+    def share(services: Services, context: RequestContext, request: Any) -> Any:
+        context.may_read = _may_consume(_access(authorizer, context))
+        return authorized(services, context, request)
+
+    return share
+
+
+def _may_consume(access: Access) -> _MayRead:
+    return lambda name: access.may(FETCH_NEED.operation, FETCH_NEED.resource_type, name)
+
+
+def _may_replicate(access: Access) -> _MayRead:
+    return lambda name: access.may(Operation.CLUSTER_ACTION, ResourceType.CLUSTER)

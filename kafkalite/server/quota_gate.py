@@ -1,0 +1,206 @@
+"""The gate that throttles: what a client used is measured, and the answer says how long it has to wait.
+
+The answer goes out at once, and the connection is not read until the time is over (KIP-219). What is
+measured, beside the time of the request itself, which all APIs but those of brokers pay for:
+
+    Produce                               the bytes of the request
+    Fetch                                 the bytes of the response; throttled, it comes empty
+    CreateTopics, CreatePartitions,       partitions created and deleted (KIP-599): newer versions are
+    DeleteTopics                          refused when the tokens are spent, older ones wait
+
+There is no such gate while nobody has a quota. Source: Kafka's KafkaApis, RequestHandlerHelper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Final
+
+import trio
+
+from kafkalite.apis import Api, Handler
+from kafkalite.log.open_files import close_slices
+from kafkalite.requests.context import RequestContext
+from kafkalite.security.mutations import MUTATIONS, MutationQuota
+from kafkalite.security.node_quotas import NodeQuotas
+from kafkalite.server.gates import Gate, when_done
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.codec import response_class
+from kafkalite.wire.schema import fields_of
+
+if TYPE_CHECKING:
+    from kafkalite.services import Services
+
+QuotasOf = Callable[[int], NodeQuotas]
+
+# Requests between brokers, and those that come before a client may be asked for anything.
+_EXEMPT: Final = frozenset(
+    {
+        ApiKey.WRITE_TXN_MARKERS,
+        ApiKey.SASL_HANDSHAKE,
+        ApiKey.SASL_AUTHENTICATE,
+    }
+)
+_FETCH_MAX_BYTES: Final = 5
+
+
+def quota_gate(quotas_of: QuotasOf) -> Gate:
+    """The gate for one broker; `quotas_of` gives the quotas of a node."""
+
+    def gate(api: Api, handle: Handler) -> Handler:
+        if api.key in _EXEMPT:
+            return handle
+        if api.key is ApiKey.PRODUCE:
+            return _producing(quotas_of, api, handle)
+        if api.key is ApiKey.FETCH:
+            return _fetching(quotas_of, api, handle)
+        if api.key in MUTATIONS:
+            return _mutating(quotas_of, api, handle)
+        return _timed(quotas_of, api, handle)
+
+    return gate
+
+
+def _now_ms() -> int:
+    return int(trio.current_time() * 1000)
+
+
+def _request_wait_ms(quotas: NodeQuotas, context: RequestContext, seconds: float) -> int:
+    """Measure the time of a request; the wait it costs."""
+    user = context.principal.name
+    return quotas.request.record(user, context.client_id, seconds * 100, _now_ms())
+
+
+def _mute(context: RequestContext, wait_ms: int) -> None:
+    if wait_ms > 0:
+        context.connection.mute(trio.current_time() + wait_ms / 1000)
+
+
+def _setter(api: Api) -> Callable[[Any, int], Any]:
+    """A function that says the throttle time in a response of the API."""
+    names = [each.name for each in fields_of(response_class(api.key))]
+    if "throttle_time_ms" not in names:
+        return lambda response, wait_ms: response
+    if api.rows:
+        at = names.index("throttle_time_ms")
+        return lambda row, wait_ms: (*row[:at], wait_ms, *row[at + 1 :])
+
+    def say(response: Any, wait_ms: int) -> Any:
+        response.throttle_time_ms = wait_ms
+        return response
+
+    return say
+
+
+def _timed(quotas_of: QuotasOf, api: Api, handle: Handler) -> Handler:
+    say = _setter(api)
+
+    def timed(services: Services, context: RequestContext, request: Any) -> Any:
+        quotas = quotas_of(context.node_id)
+        began = perf_counter()
+        response = handle(services, context, request)
+        took = perf_counter() - began
+
+        def finish(response: Any) -> Any:
+            wait_ms = _request_wait_ms(quotas, context, took)
+            _mute(context, wait_ms)
+            return response if response is None or not wait_ms else say(response, wait_ms)
+
+        return when_done(response, finish)
+
+    return timed
+
+
+def _producing(quotas_of: QuotasOf, api: Api, handle: Handler) -> Handler:
+    say = _setter(api)
+
+    def produce(services: Services, context: RequestContext, request: Any) -> Any:
+        quotas = quotas_of(context.node_id)
+        size = context.request_bytes
+        began = perf_counter()
+        response = handle(services, context, request)
+        took = perf_counter() - began
+
+        def finish(response: Any) -> Any:
+            user = context.principal.name
+            wait_ms = quotas.produce.record(user, context.client_id, size, _now_ms())
+            if response is not None:
+                wait_ms = max(wait_ms, _request_wait_ms(quotas, context, took))
+            _mute(context, wait_ms)
+            return response if response is None or not wait_ms else say(response, wait_ms)
+
+        return when_done(response, finish)
+
+    return produce
+
+
+def _fetching(quotas_of: QuotasOf, api: Api, handle: Handler) -> Handler:
+    def fetch(services: Services, context: RequestContext, request: Any) -> Any:
+        quotas = quotas_of(context.node_id)
+        user, client_id = context.principal.name, context.client_id
+        most = quotas.fetch.most_in_window(user, client_id)
+        if most != inf and most < request[_FETCH_MAX_BYTES]:
+            rest = request[_FETCH_MAX_BYTES + 1 :]
+            request = (*request[:_FETCH_MAX_BYTES], int(most), *rest)
+        began = perf_counter()
+        response = handle(services, context, request)
+        took = perf_counter() - began
+
+        def finish(response: Any) -> Any:
+            size = _fetched_bytes(response)
+            bytes_wait_ms = quotas.fetch.record(user, client_id, size, _now_ms())
+            request_wait_ms = _request_wait_ms(quotas, context, took)
+            wait_ms = max(bytes_wait_ms, request_wait_ms)
+            if not wait_ms:
+                return response
+            # What was read is not sent now, and does not count.
+            quotas.fetch.unrecord(user, client_id, size, _now_ms())
+            _mute(context, wait_ms)
+            _, error_code, session_id, topics, _ = response
+            close_slices([row[10] for _, _, rows in topics for row in rows])
+            return (wait_ms, error_code, session_id, [], [])
+
+        return when_done(response, finish)
+
+    return fetch
+
+
+def _fetched_bytes(response: Any) -> int:
+    """About the size of a Fetch response: its records, and what stands around them."""
+    return sum(
+        len(name) + 24 + sum(64 + len(row[10] or b"") for row in rows)
+        for name, _, rows in response[3]
+    )
+
+
+def _mutating(quotas_of: QuotasOf, api: Api, handle: Handler) -> Handler:
+    say = _setter(api)
+    mutation = MUTATIONS[api.key]
+
+    def mutate(services: Services, context: RequestContext, request: Any) -> Any:
+        quotas = quotas_of(context.node_id)
+        quota = MutationQuota(
+            quotas.mutation,
+            context.principal.name,
+            context.client_id,
+            _now_ms,
+            is_strict=context.api_version >= mutation.strict_since,
+        )
+        request, refused = mutation.admit(
+            services.cluster.image.topics, services.config, request, quota
+        )
+        began = perf_counter()
+        response = handle(services, context, request)
+        took = perf_counter() - began
+
+        def finish(response: Any) -> Any:
+            response = mutation.merge(response, refused)
+            wait_ms = max(quota.wait_ms, _request_wait_ms(quotas, context, took))
+            _mute(context, wait_ms)
+            return say(response, wait_ms) if wait_ms else response
+
+        return when_done(response, finish)
+
+    return mutate

@@ -1,0 +1,21 @@
+"""The seam between connections and what answers their frames: the dispatcher, or a stand-in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from kafkalite.requests.suspension import ResponseCoroutine
+    from kafkalite.server.connection import Connection
+    from kafkalite.wire.fields import InMemory, Records
+
+
+class RequestHandler(Protocol):
+    """Answers the frames of connections."""
+
+    def respond(self, connection: Connection, frame: InMemory) -> list[Records] | ResponseCoroutine:
+        """The response's chunks, none if there is none, or a coroutine that returns them.
+
+        Raises ProtocolViolation, or CloseConnection, to close the connection.
+        """
+        ...

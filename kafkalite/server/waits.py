@@ -1,0 +1,71 @@
+"""The waits of one connection in the loop: until a condition, a deadline, or the next turn."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkalite.group_coordinator.timers import Timer
+from kafkalite.requests.purgatory import WakeReason
+
+if TYPE_CHECKING:
+    from kafkalite.requests.suspension import SuspendedRequest
+    from kafkalite.server.channel import Channel
+    from kafkalite.server.loop import Loop, Watched
+
+
+class Waits:
+    """Lets the loop resume `watched`, whose channel waits."""
+
+    __slots__ = ("_channel", "_is_queued", "_loop", "_timer", "_watched")
+
+    def __init__(self, channel: Channel, loop: Loop, watched: Watched) -> None:
+        self._channel = channel
+        self._loop = loop
+        self._watched: Watched | None = watched
+        self._timer: Timer | None = None
+        self._is_queued = False
+
+    def begin(self) -> None:
+        """Wait for what the channel says: its request's deadline, its throttling, or a turn."""
+        channel = self._channel
+        deadline = channel.muted_until
+        if channel.suspended is not None:
+            deadline = channel.suspended.deadline
+        if deadline:
+            if self._timer is None:
+                self._timer = Timer(self._deadline_passed)
+            self._loop.set_timer(self._timer, deadline)
+        elif not self._is_queued:
+            self._is_queued = True
+            self.resume(None)
+
+    def resume(self, suspended: SuspendedRequest | None) -> None:
+        """Let the loop resume the connection soon: the wait of `suspended`, or a pause, is over."""
+        if self._watched is not None:
+            self._loop.resume(self._watched, suspended)
+
+    def is_over(self, suspended: SuspendedRequest | None) -> bool:
+        """True if the loop's call is for the wait that there is now, and not for an earlier one."""
+        if suspended is None:
+            self._is_queued = False
+        return suspended is self._channel.suspended
+
+    def interrupt(self) -> None:
+        """Go on with the request that waits, although its condition does not hold."""
+        channel = self._channel
+        if channel.suspended is not None:
+            channel.suspended.wake = WakeReason.INTERRUPTED
+        channel.resume()
+
+    def close(self) -> None:
+        """Wait no longer, nor keep anything alive until a deadline."""
+        self._watched = None
+        if self._timer is not None:
+            self._loop.forget_timer(self._timer)
+            self._timer = None
+
+    def _deadline_passed(self) -> None:
+        suspended = self._channel.suspended
+        if suspended is not None:
+            suspended.wake = WakeReason.DEADLINE
+        self.resume(suspended)

@@ -1,0 +1,162 @@
+"""One walk over the records of a batch: whether each is what a producer's record has to be.
+
+The walk says yes or no, for records as every producer writes them. What it refuses is read again, field by
+field, by record_reader.py, which knows what Apache Kafka says to it. The loop is this module's only business:
+it costs more than the rest of an append, it calls nothing but itself, and it can be compiled.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+REFUSED: Final = -(2**64)
+
+# A length or an offset in a record is an int32, a timestamp's delta an int64.
+_MOST_BYTES_OF_INT32 = 5
+_MOST_BYTES_OF_INT64 = 10
+
+
+def walk(data: bytes, count: int, lowest: int, highest: int, *, needs_keys: bool) -> int:
+    """The largest timestamp delta of `count` records that fill `data`; REFUSED if anything is odd.
+
+    Args:
+        data: the records, without the batch's header and not compressed.
+        lowest, highest: what timestamp deltas may be.
+        needs_keys: whether a record without a key is refused.
+    """
+    position = 0
+    largest = REFUSED
+    try:
+        for i in range(count):
+            value = data[position]
+            position += 1
+            if value > 127:
+                second = data[position]
+                position += 1
+                if 0 < second < 128:
+                    value = value & 127 | second << 7
+                else:
+                    value, position = _longer(data, position - 2, _MOST_BYTES_OF_INT32)
+            if value & 1:
+                return REFUSED
+            end = position + (value >> 1)
+
+            if data[position]:  # attributes, of which there are none yet
+                return REFUSED
+            delta = data[position + 1]
+            position += 2
+            if delta:
+                if delta > 127:
+                    second = data[position]
+                    position += 1
+                    if 0 < second < 128:
+                        delta = delta & 127 | second << 7
+                    else:
+                        delta, position = _longer(data, position - 2, _MOST_BYTES_OF_INT64)
+                delta = (delta >> 1) ^ -(delta & 1)
+            largest = max(largest, delta)
+            if delta > highest or delta < lowest:
+                return REFUSED
+
+            value = data[position]
+            position += 1
+            if value > 127:
+                second = data[position]
+                position += 1
+                if 0 < second < 128:
+                    value = value & 127 | second << 7
+                else:
+                    value, position = _longer(data, position - 2, _MOST_BYTES_OF_INT32)
+            if value != i + i:
+                return REFUSED
+
+            value = data[position]
+            position += 1
+            if value > 127:
+                second = data[position]
+                position += 1
+                if 0 < second < 128:
+                    value = value & 127 | second << 7
+                else:
+                    value, position = _longer(data, position - 2, _MOST_BYTES_OF_INT32)
+            if not value & 1:
+                position += value >> 1
+            elif value != 1 or needs_keys:
+                return REFUSED
+
+            value = data[position]
+            position += 1
+            if value > 127:
+                second = data[position]
+                position += 1
+                if 0 < second < 128:
+                    value = value & 127 | second << 7
+                else:
+                    value, position = _longer(data, position - 2, _MOST_BYTES_OF_INT32)
+            if not value & 1:
+                position += value >> 1
+            elif value != 1:
+                return REFUSED
+
+            value = data[position]
+            position += 1
+            if value:
+                position = _past_headers(data, position - 1)
+            if position != end:
+                return REFUSED
+    except IndexError:
+        return REFUSED
+    return largest if position == len(data) else REFUSED
+
+
+def _past_headers(data: bytes, position: int) -> int:
+    """The position behind a record's headers, which begin with their count; -1 if they are odd."""
+    count, position = _varint(data, position)
+    if count & 1:
+        return -1
+    for _ in range(count >> 1):
+        size, position = _varint(data, position)
+        if size & 1:  # a header has a key
+            return -1
+        key = data[position : position + (size >> 1)]
+        position += size >> 1
+        if not key.isascii() and not _is_text(key):
+            return -1
+        size, position = _varint(data, position)
+        if not size & 1:
+            position += size >> 1
+        elif size != 1:
+            return -1
+    return position
+
+
+def _is_text(key: bytes) -> bool:
+    try:
+        key.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _varint(data: bytes, position: int) -> tuple[int, int]:
+    """A varint of an int32, not yet unfolded from zigzag, and the position behind it."""
+    value = data[position]
+    if value < 128:
+        return value, position + 1
+    return _longer(data, position, _MOST_BYTES_OF_INT32)
+
+
+def _longer(data: bytes, position: int, most_bytes: int) -> tuple[int, int]:
+    """A varint of more than one byte; IndexError, as for data that ends, when it is longer than it need be."""
+    value = 0
+    shift = 0
+    for _ in range(most_bytes):
+        byte = data[position]
+        position += 1
+        value |= (byte & 127) << shift
+        if byte < 128:
+            if not byte:
+                break
+            return value, position
+        shift += 7
+    raise IndexError

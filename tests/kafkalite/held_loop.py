@@ -1,0 +1,80 @@
+"""A watchdog for every test of the broker: nothing may hold the loop for longer than 20 ms.
+
+Only the thread's own time counts, so that a busy machine changes little; it is allowed twice as
+long, as a core that is shared with another thread works more slowly.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+import trio
+from trio.lowlevel import Task
+
+from kafkalite.server import watchdog
+from kafkalite.server.listener import Connections
+from kafkalite.server.watchdog import LONG_SECONDS, Watchdog
+
+ALLOWED_SECONDS = 2 * LONG_SECONDS
+
+# Each entry is a fault that is known, and its reason.
+KNOWN = (
+    "FIND_COORDINATOR",  # creates the 50 partitions of __consumer_offsets in one step
+    "INIT_PRODUCER_ID",  # the same for __transaction_state
+    "METADATA",  # either, by its name
+    "CREATE_TOPICS",  # any number of partitions
+    "DELETE_TOPICS",
+    "API key -1",  # the first broken frame imports construct
+)
+
+
+class BrokerTasks(Watchdog):
+    """Measures the steps of the broker's tasks in a test's own trio, and leaves out the test's."""
+
+    def before_task_step(self, task: Task) -> None:
+        if task.name.startswith("kafkalite."):
+            self.begin()
+
+    def after_task_step(self, task: Task) -> None:
+        if task.name.startswith("kafkalite."):
+            self.end(lambda: task.name)
+
+
+class Held(logging.Filter):
+    """Collects what a watchdog has to say, and keeps it out of the log."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.by: list[str] = []
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        seconds, name = vars(record)["worked_seconds"], vars(record)["held_by"]
+        # Neither the test itself nor the opening of a broker, which comes before its loop.
+        is_known = name.endswith(KNOWN) or name.startswith(("tests.", "kafkalite.testing."))
+        if seconds > ALLOWED_SECONDS and not is_known:
+            self.by.append(f"{seconds * 1000:.0f} ms of work by {name}")
+        return False
+
+
+@contextmanager
+def watched(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """What held the loop of any broker that runs meanwhile."""
+    serve = Connections.serve
+
+    async def watched_serve(self: Connections) -> None:
+        if not self.loop.is_hosted:
+            trio.lowlevel.add_instrument(BrokerTasks())
+        await serve(self)
+
+    monkeypatch.setattr(Connections, "serve", watched_serve)
+    held, logger = Held(), watchdog.logger
+    logger.setLevel(logging.DEBUG)
+    logger.addFilter(held)
+    try:
+        yield held.by
+    finally:
+        logger.removeFilter(held)
+        logger.setLevel(logging.NOTSET)

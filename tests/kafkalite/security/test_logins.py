@@ -1,0 +1,156 @@
+"""Logging in over a real connection, and every way of not doing so."""
+
+import logging
+
+import pytest
+import trio
+
+from kafkalite.testing import broker
+from kafkalite.wire.codec import encode_request
+from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.messages.api_versions import ApiVersionsRequest
+from kafkalite.wire.messages.metadata import MetadataRequest
+from kafkalite.wire.messages.sasl_authenticate import SaslAuthenticateRequest
+from kafkalite.wire.messages.sasl_handshake import SaslHandshakeRequest
+from tests.kafkalite.security.secured import SASL_LISTENER, Users, log_in
+
+
+async def test_requests_are_answered_after_the_login() -> None:
+    async with broker(SASL_LISTENER) as running, Users(running) as users:
+        client = await users.user("alice")
+        assert (await client.ask(MetadataRequest(topics=None))).error_code == ErrorCode.NONE
+
+
+async def test_versions_may_be_asked_before() -> None:
+    async with broker(SASL_LISTENER) as running, Users(running) as users:
+        client = await users.connect()
+        versions = await client.ask(ApiVersionsRequest("a", "1"), 3)
+        assert {each.api_key for each in versions.api_keys} >= {17, 36, 29, 30, 31, 38, 39, 40, 41}
+        assert (await log_in(client, "alice", "a")).error_code == ErrorCode.NONE
+
+
+async def test_a_request_before_the_login_closes() -> None:
+    async with broker(SASL_LISTENER) as running, Users(running) as users:
+        client = await users.connect()
+        await client.send(MetadataRequest(topics=None))
+        assert await client.is_closed()
+
+
+async def test_a_request_instead_of_a_token_is_refused_and_closes() -> None:
+    async with broker(SASL_LISTENER) as running, Users(running) as users:
+        client = await users.connect()
+        await client.ask(SaslHandshakeRequest("PLAIN"), 1)
+        answer = await client.ask(MetadataRequest(topics=None))
+        assert answer.error_code == ErrorCode.ILLEGAL_SASL_STATE
+        assert not answer.brokers
+        assert await client.is_closed()
+
+
+async def test_a_wrong_password_is_answered_late_and_closes(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    configs = {**SASL_LISTENER, "connection.failed.authentication.delay.ms": "200"}
+    async with broker(configs) as running, Users(running) as users:
+        client = await users.connect()
+        began = trio.current_time()
+        with caplog.at_level(logging.INFO):
+            answer = await log_in(client, "alice", "secret-but-wrong")
+            assert trio.current_time() - began >= 0.2
+            assert answer.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
+            assert await client.is_closed()
+        assert "secret-but-wrong" not in caplog.text
+        assert [record.levelname for record in caplog.records].count("WARNING") == 1
+
+
+async def test_many_failures_are_said_once_a_second(caplog: pytest.LogCaptureFixture) -> None:
+    async with broker(SASL_LISTENER) as running, Users(running) as users:
+        with caplog.at_level(logging.INFO):
+            for _ in range(20):
+                client = await users.connect()
+                await log_in(client, "alice", "x")
+        said = [record for record in caplog.records if "failed authentication" in record.message]
+        assert 1 <= len(said) <= 3
+
+
+async def test_the_second_handshake_authenticates_again() -> None:
+    configs = {**SASL_LISTENER, "connections.max.reauth.ms": "60000"}
+    async with broker(configs) as running, Users(running) as users:
+        client = await users.connect()
+        assert (await log_in(client, "alice", "a")).session_lifetime_ms == 60_000
+        assert (await log_in(client, "alice", "a")).error_code == ErrorCode.NONE
+        # Within a second that is one too many.
+        answer = await client.ask(SaslHandshakeRequest("PLAIN"), 1)
+        assert answer.error_code == ErrorCode.ILLEGAL_SASL_STATE
+        assert (await client.ask(MetadataRequest(topics=None))).error_code == ErrorCode.NONE
+
+
+async def test_the_principal_may_not_change() -> None:
+    async with broker(SASL_LISTENER) as running, Users(running) as users:
+        client = await users.user("alice")
+        answer = await log_in(client, "bob", "b")
+        assert answer.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
+        assert "Cannot change principals" in answer.error_message
+        assert await client.is_closed()
+
+
+async def test_a_session_that_has_ended_closes() -> None:
+    configs = {**SASL_LISTENER, "connections.max.reauth.ms": "100"}
+    async with broker(configs) as running, Users(running) as users:
+        client = await users.user("alice")
+        assert (await client.ask(MetadataRequest(topics=None))).error_code == ErrorCode.NONE
+        await trio.sleep(0.15)
+        await client.send(MetadataRequest(topics=None))
+        assert await client.is_closed()
+
+
+async def test_an_oversized_token_closes() -> None:
+    configs = {**SASL_LISTENER, "sasl.server.max.receive.size": "1000"}
+    async with broker(configs) as running, Users(running) as users:
+        client = await users.connect()
+        await client.ask(SaslHandshakeRequest("PLAIN"), 1)
+        await client.send(SaslAuthenticateRequest(b"x" * 2000), 2)
+        assert await client.is_closed()
+        # After the login frames may be as large as any.
+        client = await users.user("alice")
+        wide = MetadataRequest(topics=[])
+        chunks = encode_request(3, 8, 1, "c" * 3000, wide)
+        await client.stream.send_all(b"".join(map(bytes, chunks)))
+        assert await client.frame()
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00",
+        b"\0\0\0\4abcd",
+        b"\xff" * 64,
+    ],
+)
+async def test_garbage_closes_and_nobody_else_notices(garbage: bytes) -> None:
+    async with broker(SASL_LISTENER) as running, Users(running) as users:
+        other = await users.user("alice")
+        client = await users.connect()
+        await client.stream.send_all(garbage)
+        await client.stream.send_eof()
+        assert await client.is_closed()
+        assert (await other.ask(MetadataRequest(topics=None))).error_code == ErrorCode.NONE
+
+
+async def test_without_sasl_a_handshake_is_one_too_many() -> None:
+    async with broker() as running, Users(running) as users:
+        client = await users.connect()
+        answer = await client.ask(SaslHandshakeRequest("PLAIN"), 1)
+        assert (answer.error_code, answer.mechanisms) == (ErrorCode.ILLEGAL_SASL_STATE, [])
+        answer = await client.ask(SaslAuthenticateRequest(b""), 2)
+        assert answer.error_code == ErrorCode.ILLEGAL_SASL_STATE
+
+
+async def test_tokens_without_headers() -> None:
+    async with broker(SASL_LISTENER) as running, Users(running) as users:
+        client = await users.connect()
+        await client.ask(SaslHandshakeRequest("PLAIN"), 0)
+        token = b"\0alice\0a"
+        await client.stream.send_all(len(token).to_bytes(4) + token)
+        assert await client.frame() == b""
+        assert (await client.ask(MetadataRequest(topics=None))).error_code == ErrorCode.NONE

@@ -1,0 +1,80 @@
+"""The quick walk takes what producers write, and nothing that the careful reader refuses."""
+
+import struct
+from typing import Any
+
+from crc32c import crc32c
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafkalite.log.record_reader import read_records
+from kafkalite.log.record_walk import REFUSED, walk
+from kafkalite.wire.record_batch import HEADER_BYTES, Record, RecordBatch, build_batch
+
+NOW_MS = 1_700_000_000_000
+EVER = 2**63
+
+RECORDS = st.lists(
+    st.builds(
+        Record,
+        timestamp=st.integers(NOW_MS - 10**7, NOW_MS + 10**7),
+        key=st.none() | st.binary(max_size=200),
+        value=st.none() | st.binary(max_size=20_000),
+        headers=st.lists(
+            st.tuples(st.text(max_size=70), st.none() | st.binary(max_size=70)), max_size=3
+        ),
+    ),
+    min_size=1,
+    max_size=5,
+)
+
+
+def largest_delta(data: bytes, count: int, **limits: Any) -> int:
+    limits = {"lowest": -EVER, "highest": EVER, "needs_keys": False, **limits}
+    return walk(data, count, limits.pop("lowest"), limits.pop("highest"), **limits)
+
+
+@given(RECORDS)
+def test_what_producers_write_is_taken(records: list[Record]) -> None:
+    data = build_batch(records)[HEADER_BYTES:]
+    deltas = [record.timestamp - records[0].timestamp for record in records]
+    assert largest_delta(data, len(records)) == max(deltas)
+    assert largest_delta(data, len(records), highest=max(deltas)) == max(deltas)
+    assert largest_delta(data, len(records), highest=max(deltas) - 1) == REFUSED
+    assert largest_delta(data, len(records), lowest=min(deltas)) == max(deltas)
+    assert largest_delta(data, len(records), lowest=min(deltas) + 1) == REFUSED
+    has_keys = all(record.key is not None for record in records)
+    assert (largest_delta(data, len(records), needs_keys=True) != REFUSED) is has_keys
+
+
+def test_offsets_of_two_and_three_bytes_are_taken() -> None:
+    data = build_batch([Record(timestamp=NOW_MS)] * 20_000)[HEADER_BYTES:]
+    assert largest_delta(data, 20_000) == 0
+    for count in (19_999, 20_001):
+        assert largest_delta(data, count) == REFUSED
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    RECORDS,
+    st.lists(st.tuples(st.integers(0, 300), st.integers(0, 255)), min_size=1, max_size=3),
+    st.integers(-3, 3),
+)
+def test_the_walk_takes_nothing_that_the_reader_refuses(
+    records: list[Record], changes: list[tuple[int, int]], longer: int
+) -> None:
+    batch = bytearray(build_batch(records))
+    for position, byte in changes:
+        if HEADER_BYTES + position < len(batch):
+            batch[HEADER_BYTES + position] = byte
+    if longer < 0:
+        del batch[longer:]
+    else:
+        batch += bytes(longer)
+    struct.pack_into(">i", batch, 8, len(batch) - 12)
+    struct.pack_into(">I", batch, 17, crc32c(batch[21:]))
+    largest = largest_delta(bytes(batch[HEADER_BYTES:]), len(records))
+    if largest != REFUSED:
+        read = list(read_records(RecordBatch(batch), skips_contents=False))
+        assert [record.offset_delta for record in read] == list(range(len(records)))
+        assert max(record.timestamp_delta for record in read) == largest

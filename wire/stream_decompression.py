@@ -1,0 +1,184 @@
+"""What Apache Kafka's broker reads from compressed records: as far as they go, and whether they end well.
+
+Kafka decompresses record by record and stops at the first fault it meets: a bad record before the
+damage is another error than the damage. Used where `decompress` has failed, to tell which of them it is.
+Source: Kafka's Lz4BlockInputStream; java.util.zip.GZIPInputStream; snappy-java's SnappyInputStream.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from typing import NamedTuple
+
+import cramjam
+
+from kafkalite.wire.compression import (
+    MAX_DECOMPRESSED_BYTES,
+    Compression,
+    DecompressionError,
+    UnfoldsTooLarge,
+    decompress,
+)
+
+_XERIAL_MAGIC = b"\x82SNAPPY\x00"
+_XERIAL_HEADER_BYTES = 16
+_XERIAL_VERSION = struct.Struct(">i")
+_INT32 = struct.Struct(">i")
+
+_LZ4_MAGIC = b"\x04\x22\x4d\x18"
+_LZ4_BLOCK_SIZE = struct.Struct("<I")
+_LZ4_UNCOMPRESSED = 0x80000000
+_LZ4_BLOCK_CHECKSUM, _LZ4_CONTENT_SIZE, _LZ4_CONTENT_CHECKSUM = 0x10, 0x08, 0x04
+
+_GZIP_MAGIC = b"\x1f\x8b\x08"
+_GZIP_CHUNK_BYTES = 512
+# Java looks for another member only behind more bytes than these.
+_GZIP_HEADER_BYTES = 18
+
+
+class Stream(NamedTuple):
+    """What could be decompressed; whether reading on is an error, not the end."""
+
+    data: bytes
+    is_broken: bool
+
+
+def decompress_stream(
+    codec: Compression, data: bytes, limit: int = MAX_DECOMPRESSED_BYTES
+) -> Stream:
+    """Decompress as far as `data` goes. Raises UnfoldsTooLarge: to more than `limit` bytes."""
+    match codec:
+        case Compression.NONE:
+            return Stream(data, False)
+        case Compression.GZIP:
+            return _gzip(data, limit)
+        case Compression.SNAPPY:
+            return _snappy(data, limit)
+        case Compression.LZ4:
+            return _lz4(data, limit)
+        case Compression.ZSTD:
+            return _zstd(data, limit)
+
+
+def is_lz4_frame(data: bytes | memoryview) -> bool:
+    """Whether Kafka's reader takes a frame with this header: independent blocks, no dictionary."""
+    return (
+        len(data) > 5
+        and bytes(data[:4]) == _LZ4_MAGIC
+        and data[4] & 0xE3 == 0x60
+        and data[5] & 0x8F == 0
+        and data[5] >= 0x40
+    )
+
+
+def _gzip(data: bytes, limit: int) -> Stream:
+    output = bytearray()
+    rest = data
+    while True:
+        member = zlib.decompressobj(wbits=31)
+        position = 0
+        try:
+            while not member.eof:
+                if position >= len(rest):
+                    return Stream(bytes(output), True)
+                chunk = rest[position : position + _GZIP_CHUNK_BYTES]
+                position += len(chunk)
+                output += member.decompress(chunk, limit + 1 - len(output))
+                _check(len(output), limit)
+        except zlib.error:
+            return Stream(bytes(output), True)
+        rest = member.unused_data + rest[position:]
+        if len(rest) <= _GZIP_HEADER_BYTES or not rest.startswith(_GZIP_MAGIC):
+            return Stream(bytes(output), False)
+
+
+def _snappy(data: bytes, limit: int) -> Stream:
+    if len(data) < _XERIAL_HEADER_BYTES or not data.startswith(_XERIAL_MAGIC):
+        return _whole(Compression.SNAPPY, data, limit)
+    output = bytearray()
+    position = 0
+    while position + 4 <= len(data):
+        if data.startswith(_XERIAL_MAGIC, position):  # of a stream behind another, too
+            header = data[position : position + _XERIAL_HEADER_BYTES]
+            if len(header) < _XERIAL_HEADER_BYTES or _XERIAL_VERSION.unpack_from(header, 8)[0] < 1:
+                return Stream(bytes(output), True)
+            position += _XERIAL_HEADER_BYTES
+            continue
+        (size,) = _INT32.unpack_from(data, position)
+        position += 4
+        block = data[position : position + size] if size >= 0 else b""
+        if size < 0 or len(block) < size:
+            return Stream(bytes(output), True)
+        try:
+            _check(len(output) + cramjam.snappy.decompress_raw_len(block), limit)
+            output += bytes(cramjam.snappy.decompress_raw(block))
+        except cramjam.DecompressionError:
+            return Stream(bytes(output), True)
+        position += size
+    return Stream(bytes(output), False)
+
+
+def _lz4(data: bytes, limit: int) -> Stream:
+    """One frame: what follows its end is not looked at, and its content's checksum is not checked."""
+    if not is_lz4_frame(data):
+        return Stream(b"", True)
+    flags = data[4]
+    position = 14 if flags & _LZ4_CONTENT_SIZE else 6
+    if len(data) <= position or data[position] != _xxh32(data[4:position]) >> 8 & 0xFF:
+        return Stream(b"", True)
+    position += 1
+    # Each block as a frame of its own: without what may be wrong with the frame around it.
+    has_checksum = flags & _LZ4_BLOCK_CHECKSUM
+    descriptor = bytes((0x60 | has_checksum, data[5]))
+    header = _LZ4_MAGIC + descriptor + bytes((_xxh32(descriptor) >> 8 & 0xFF,))
+    output = bytearray()
+    while position + 4 <= len(data):
+        (size,) = _LZ4_BLOCK_SIZE.unpack_from(data, position)
+        if not size:
+            is_cut = flags & _LZ4_CONTENT_CHECKSUM and position + 8 > len(data)
+            return Stream(bytes(output), bool(is_cut))
+        end = position + 4 + (size & ~_LZ4_UNCOMPRESSED) + (4 if has_checksum else 0)
+        if end > len(data):
+            break
+        block = _whole(Compression.LZ4, header + data[position:end] + bytes(4), limit)
+        if block.is_broken:
+            break
+        output += block.data
+        _check(len(output), limit)
+        position = end
+    return Stream(bytes(output), True)
+
+
+def _check(size: int, limit: int) -> None:
+    if size > limit:
+        raise UnfoldsTooLarge(f"unfolds to more than {limit} bytes")
+
+
+def _zstd(data: bytes, limit: int) -> Stream:
+    return _whole(Compression.ZSTD, data, limit) if data else Stream(b"", False)
+
+
+def _whole(codec: Compression, data: bytes, limit: int) -> Stream:
+    try:
+        return Stream(decompress(codec, data, limit), False)
+    except UnfoldsTooLarge:
+        raise
+    except DecompressionError:
+        return Stream(b"", True)
+
+
+def _xxh32(data: bytes) -> int:
+    """xxHash, 32 bits, of fewer than 16 bytes."""
+    mask = 0xFFFFFFFF
+    value = (374761393 + len(data)) & mask
+    whole = len(data) // 4 * 4
+    for i in range(0, whole, 4):
+        value = (value + int.from_bytes(data[i : i + 4], "little") * 3266489917) & mask
+        value = ((value << 17 | value >> 15) & mask) * 668265263 & mask
+    for byte in data[whole:]:
+        value = (value + byte * 374761393) & mask
+        value = ((value << 11 | value >> 21) & mask) * 2654435761 & mask
+    value = (value ^ value >> 15) * 2246822519 & mask
+    value = (value ^ value >> 13) * 3266489917 & mask
+    return value ^ value >> 16
