@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class GroupAdministration(ABC):
-    """What is asked of groups by those who are not in them."""
+    """Requests about groups from clients that are not in them."""
 
     config: GroupConfig
     log: OffsetLog

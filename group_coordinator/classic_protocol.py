@@ -1,4 +1,4 @@
-"""What JoinGroup, SyncGroup, Heartbeat, LeaveGroup and silence do to a classic group.
+"""The effects of JoinGroup, SyncGroup, Heartbeat, LeaveGroup and silence on a classic group.
 
 Plain functions of a group, a request and the time: a request that has to wait leaves its answer
 callback with the member, and whatever completes the phase calls it. Nothing awaits here.
@@ -7,7 +7,7 @@ callback with the member, and whatever completes the phase calls it. Nothing awa
     phase ends   when all known members have joined, or the longest rebalance timeout is over
                  (a group that was empty waits the initial delay instead, longer if more come)
     SyncGroup    parks until the leader has sent the assignment; that is stored, then handed out
-    sync late    whoever has not synced within the rebalance timeout is dropped: rebalance
+    sync late    members that have not synced within the rebalance timeout are dropped: rebalance
     Heartbeat    puts off the session's end; says whether a rebalance waits for the member
 
 Source of the rules: Kafka's GroupMetadataManager (classicGroup...), KIP-62, 345, 394, 559, 814.
@@ -45,18 +45,22 @@ class ClassicProtocol:
         self,
         config: GroupConfig,
         timers: Timers,
+        phases: Timers,
         now_ms: Callable[[], int],
         save: Callable[[str, Sequence[state_log.StateRecord]], None],
     ) -> None:
         self._config = config
         self._timers = timers
+        # Rebalances, which living members wait for: they take real time whatever the clock says.
+        self._phases = phases
         self._now_ms = now_ms
         self._save = save
 
     def new_group(
         self, group_id: str, tombstones: Sequence[state_log.StateRecord] = ()
     ) -> ClassicGroup:
-        """A new group, in the place of what `tombstones` end. KafkaError if it cannot be written."""
+        """A new group, in the place of what `tombstones` end. KafkaError if it cannot be
+        written."""
         group = self.simple_group(group_id)
         self._save(group_id, [*tombstones, state_log.group_metadata(group)])
         return group
@@ -211,7 +215,7 @@ class ClassicProtocol:
         group.update(member, self._member_from(caller, request, new_member_id, answer))
         self.put_off(member)
         if group.state is State.STABLE and group.select_protocol() == group.protocol_name:
-            # Its assignment stands: nobody else notices.
+            # Its assignment stands: no other member notices.
             try:
                 self._save(group.group_id, [state_log.group_metadata(group)])
             except KafkaError:
@@ -222,7 +226,8 @@ class ClassicProtocol:
             if caller.api_version >= SKIP_ASSIGNMENT_SINCE:
                 response.skip_assignment = group.leader_id == new_member_id
             else:
-                # It must not think it leads, or it would compute an assignment nobody waits for.
+                # It must not think it leads, or it would compute an assignment that no member waits
+                # for.
                 response.members = []
                 response.leader = old_leader_id or ""
             group.answer_join(member, response)
@@ -253,12 +258,12 @@ class ClassicProtocol:
             delay_ms = self._config.group_initial_rebalance_delay_ms
             group.initial_delay_left_ms = max(longest_ms - delay_ms, 0)
             group.new_member_added = False
-            self._timers.set(group.phase, delay_ms / 1000)
+            self._phases.set(group.phase, delay_ms / 1000)
         elif group.all_joined() or not group.members:
             # Who is only expected is not waited for. Apache Kafka sets a timer of no time then.
             self._complete_join(group)
         else:
-            self._timers.set(group.phase, longest_ms / 1000)
+            self._phases.set(group.phase, longest_ms / 1000)
 
     def _phase_over(self, group: ClassicGroup) -> None:
         """The group's timer has expired: what that means depends on the phase."""
@@ -266,7 +271,7 @@ class ClassicProtocol:
             if group.new_member_added and group.initial_delay_left_ms:
                 group.new_member_added = False
                 delay_ms = self._config.group_initial_rebalance_delay_ms
-                self._timers.set(group.phase, min(delay_ms, group.initial_delay_left_ms) / 1000)
+                self._phases.set(group.phase, min(delay_ms, group.initial_delay_left_ms) / 1000)
                 group.initial_delay_left_ms = max(group.initial_delay_left_ms - delay_ms, 0)
             else:
                 self._complete_join(group)
@@ -290,7 +295,7 @@ class ClassicProtocol:
                 group.remove(member.member_id)
         if group.members and not group.elect_joined_leader():
             group.initial_delay_left_ms = 0
-            self._timers.set(group.phase, group.rebalance_timeout_ms / 1000)
+            self._phases.set(group.phase, group.rebalance_timeout_ms / 1000)
             return
         group.phase.cancel()
         group.start_generation(self._now_ms())
@@ -303,7 +308,7 @@ class ClassicProtocol:
             self.put_off(member)
             member.is_new = False
             group.pending_sync.add(member.member_id)
-        self._timers.set(group.phase, group.rebalance_timeout_ms / 1000)
+        self._phases.set(group.phase, group.rebalance_timeout_ms / 1000)
 
     # SyncGroup
 
@@ -359,7 +364,7 @@ class ClassicProtocol:
     def heartbeat(
         self, group: ClassicGroup, member_id: str, instance_id: str | None, generation_id: int
     ) -> ErrorCode:
-        """NONE or REBALANCE_IN_PROGRESS; KafkaError for whoever does not belong."""
+        """NONE or REBALANCE_IN_PROGRESS. Raises KafkaError for a member that does not belong."""
         if group.state is State.DEAD:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         member = group.validate_member(member_id, instance_id)
@@ -412,7 +417,7 @@ class ClassicProtocol:
             self._complete_join_if_all_there(group)
 
     def _after_silence(self, group: ClassicGroup) -> None:
-        """As after a departure, except that an initial rebalance may end early."""
+        """Rebalance as after a departure, except that an initial rebalance may end early."""
         if group.state is State.PREPARING_REBALANCE and group.all_joined():
             self._complete_join(group)
         elif group.state is not State.PREPARING_REBALANCE:
@@ -423,11 +428,20 @@ class ClassicProtocol:
 
         def expire() -> None:
             if member.may_expire() and group.members.get(member.member_id) is member:
-                self._dismiss(group, member)
-                self._after_silence(group)
+                self.expel(group, member)
 
         member.session = Timer(expire)
         self.put_off(member)
+
+    def expel(self, group: ClassicGroup, member: ClassicMember) -> None:
+        """Let a member go that nothing is heard of."""
+        self._dismiss(group, member)
+        self._after_silence(group)
+
+    def rebalance(self, group: ClassicGroup) -> None:
+        """Have all members join again, unless they are at it."""
+        if group.can(Event.REBALANCE_NEEDED):
+            self.prepare_rebalance(group)
 
     def watch_phase(self, group: ClassicGroup) -> None:
         """Give a group its timer."""
@@ -444,7 +458,8 @@ class ClassicProtocol:
         self._timers.set(member.session, member.session_timeout_ms / 1000)
 
     def unload(self, group: ClassicGroup, error_code: ErrorCode) -> None:
-        """The group is deleted, or no longer coordinated here: tell whoever waits, and stop."""
+        """The group is deleted, or no longer coordinated here: tell the members that wait, and
+        stop."""
         group.phase.cancel()
         for member in tuple(group.members.values()):
             group.answer_join(

@@ -17,6 +17,7 @@ from uuid import UUID
 
 import trio
 
+from kafkalite.clock import Clock
 from kafkalite.group_coordinator.admin_api import GroupAdministration
 from kafkalite.group_coordinator.callers import Context, check_group_id
 from kafkalite.group_coordinator.classic_group import ClassicGroup
@@ -27,6 +28,7 @@ from kafkalite.group_coordinator.consumer_checks import check_request, group_not
 from kafkalite.group_coordinator.consumer_group import ConsumerGroup
 from kafkalite.group_coordinator.consumer_member import JOIN_EPOCH
 from kafkalite.group_coordinator.consumer_protocol import Changes, ConsumerProtocol
+from kafkalite.group_coordinator.interventions import Interventions
 from kafkalite.group_coordinator.java_hash import java_hash
 from kafkalite.group_coordinator.offset_api import OffsetRequests
 from kafkalite.group_coordinator.offset_router import OffsetRouter
@@ -59,9 +61,9 @@ if TYPE_CHECKING:
 class GroupCoordinator(GroupAdministration):
     """All groups coordinated by this process, for each of its nodes.
 
-    `now_ms` is the wall clock, for what is written; timeouts are measured by `clock` (seconds).
-    `configs_of(group_id)` returns what a group has configured for itself. `share_state` is called at the
-    first need of the share coordinator.
+    Sessions follow `clock`, and rebalances, which living members wait for, the time of trio.
+    `configs_of(group_id)` returns what a group has configured for itself. `share_state` is called
+    at the first need of the share coordinator.
     """
 
     def __init__(
@@ -70,21 +72,23 @@ class GroupCoordinator(GroupAdministration):
         log: OffsetLog,
         topics: TopicsView,
         *,
-        now_ms: Callable[[], int],
-        clock: Callable[[], float] = trio.current_time,
+        clock: Clock,
         configs_of: Callable[[str], Mapping[str, str]] = lambda group_id: {},
         share_state: Callable[[], ShareStateKeeper] | None = None,
     ) -> None:
         self.config = config
         self.log = log
         self.topics = topics
-        self.now_ms = now_ms
-        self._timers = Timers(clock, self._wake_earlier)
+        self.now_ms = now_ms = clock.now_ms
+        self._clock = clock
+        self._timers = Timers(clock.time, self._wake_earlier)
+        self._phases = Timers(trio.current_time, self._wake_earlier)
+        clock.subscribe(self._wake_earlier)
         self._nap: trio.CancelScope | None = None
         self._running = False
         self._leaders: dict[int, int | None] = {}
         self._shards: dict[int, Shard] = {}
-        self._classic = ClassicProtocol(config, self._timers, now_ms, self.save)
+        self._classic = ClassicProtocol(config, self._timers, self._phases, now_ms, self.save)
         self._overrides = GroupOverrides(config, configs_of)
         self._consumer = ConsumerProtocol(
             config, self._overrides, self._timers, topics, now_ms, self.save
@@ -101,6 +105,9 @@ class GroupCoordinator(GroupAdministration):
         self.offsets = OffsetRequests(config, log, topics, now_ms, self._classic)
         self.offset_router = OffsetRouter(self.offsets, topics, self.shard_of)
         self._sweep = Timer(self._expire_offsets)
+        self.interventions = Interventions(
+            self._shards, self._timers, self._classic, self._consumer
+        )
 
     @property
     def share(self) -> ShareGroupRequests:
@@ -131,12 +138,17 @@ class GroupCoordinator(GroupAdministration):
         task_status.started()
         while True:
             self._timers.expire_due()
-            with trio.CancelScope(deadline=self._timers.next_time()) as self._nap:
+            self._phases.expire_due()
+            with trio.CancelScope(deadline=self._next_time()) as self._nap:
                 await trio.sleep_forever()
+
+    def _next_time(self) -> float:
+        """When to look next, by trio's clock."""
+        return min(self._clock.trio_deadline(self._timers.next_time()), self._phases.next_time())
 
     def _wake_earlier(self) -> None:
         if self._nap is not None:
-            self._nap.deadline = self._timers.next_time()
+            self._nap.deadline = self._next_time()
 
     # Which groups are here
 
@@ -174,7 +186,7 @@ class GroupCoordinator(GroupAdministration):
                 self.share.protocol.watch(group)
 
     def resigned(self, partition: int) -> None:
-        """The partition is led elsewhere, or gone: whoever waits is told to look for the new
+        """The partition is led elsewhere, or gone: waiting members are told to look for the new
         coordinator."""
         shard = self._shards.pop(partition, None)
         if shard is not None:
@@ -199,7 +211,7 @@ class GroupCoordinator(GroupAdministration):
                     group.is_metadata_stale = True
 
     def stop(self) -> None:
-        """Send away whoever is parked, for good."""
+        """Send parked members away, for good."""
         self._running = False
         for partition in list(self._shards):
             self.resigned(partition)
@@ -215,7 +227,7 @@ class GroupCoordinator(GroupAdministration):
         return java_hash(group_id) % count
 
     def shard_of(self, group_id: str, node_id: int) -> Shard:
-        """Where the group is, or KafkaError(NOT_COORDINATOR) if it is not this node's."""
+        """The group's shard. Raises KafkaError(NOT_COORDINATOR) if it is not this node's."""
         count = self.log.partition_count
         shard = self._shards.get(java_hash(group_id) % count) if count else None
         if shard is not None and self.log.leader_id(shard.partition) == node_id:
@@ -228,8 +240,8 @@ class GroupCoordinator(GroupAdministration):
     def save(self, group_id: str, records: Sequence[StateRecord]) -> None:
         """Write records of a group; KafkaError with the code that the group's members get.
 
-        What could not be written must not stay: all there is of groups that are not classic is loaded
-        anew.
+        What could not be written must not stay: all there is of groups that are not classic is
+        loaded anew.
         """
         partition = self.partition_for(group_id)
         try:
@@ -415,7 +427,7 @@ class GroupCoordinator(GroupAdministration):
             return OffsetDeleteResponse(error_code=refused.code)
 
     def topic_deleted(self, topic: str, topic_id: UUID) -> None:
-        """Nobody needs the offsets of a topic that is gone."""
+        """Delete the offsets of a topic that is gone."""
         for shard in self._shards.values():
             self.offsets.forget_topic(shard, topic, topic_id)
             for group in shard.groups.values():

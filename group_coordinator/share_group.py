@@ -1,14 +1,15 @@
-"""A share group (KIP-932): its members, the partitions they fetch, and the topics whose state is kept.
+"""A share group (KIP-932): its members, the partitions they fetch, and the topics whose state is
+kept.
 
-Members need not give anything up before others get it, so a member has its target as soon as it hears of
-it. Before a partition can be fetched, its share state must be initialized by the share coordinator: the
-group remembers of which topics that is under way, done, or being undone.
+Members need not give anything up before others get it, so a member has its target as soon as it
+hears of it. Before a partition can be fetched, its share state must be initialized by the share
+coordinator: the group remembers of which topics that is under way, done, or being undone.
 
     Empty   no members
     Stable  some
 
-What a group is, is what its records in `__consumer_offsets` say: they are applied here when they are
-read back and likewise when they are written. Source: Kafka's ShareGroup, ShareGroupMember.
+What a group is, is what its records in `__consumer_offsets` say: they are applied here when they
+are read back and likewise when they are written. Source: Kafka's ShareGroup, ShareGroupMember.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ class ShareMember:
 
 
 class SessionTimer:
-    """What a member must do in time: be heard of."""
+    """The deadline of a member: to be heard of."""
 
     __slots__ = ("session",)
 
@@ -110,7 +111,8 @@ class ShareGroup:
         self.is_metadata_stale = True
         """Topics may have come, grown or gone since the hash was computed."""
         self.is_settled = False
-        """The last heartbeat found nothing to do for the group as a whole, and nothing has changed."""
+        """The last heartbeat found nothing to do for the group as a whole, and nothing has
+        changed."""
 
     @property
     def state(self) -> ShareGroupState:
@@ -134,7 +136,7 @@ class ShareGroup:
         return topic is not None and partition in topic.partitions
 
     def has_unassigned_state(self) -> bool:
-        """True if partitions that members subscribe to are initialized, but nobody's yet."""
+        """True if subscribed partitions are initialized, but not assigned yet."""
         subscribed = self.subscribed_topics
         given: dict[UUID, set[int]] = {}
         for target in self.targets.values():
@@ -246,7 +248,7 @@ class ShareGroup:
         return None
 
     def tombstones(self) -> list[state_log.StateRecord]:
-        """What ends the group in the log."""
+        """The records that end the group in the log."""
         changes = share_records.no_group(self.group_id, self.members)
         return [state_log.encoded(*change) for change in changes]
 

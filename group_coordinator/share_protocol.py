@@ -1,4 +1,4 @@
-"""What ShareGroupHeartbeat, silence, and administrators do to a share group (KIP-932).
+"""The effects of ShareGroupHeartbeat, silence and administrators on a share group (KIP-932).
 
 A heartbeat does in this order what there is to do, all of it written as one batch:
 
@@ -46,7 +46,8 @@ Offsets = Mapping[UUID, Mapping[int, int]]
 
 
 class ShareChanges:
-    """What a request changes in one group: applied at once, written in the end, all or nothing."""
+    """The changes of a request to one group: applied at once, written in the end, all or
+    nothing."""
 
     __slots__ = ("_now_ms", "group", "records")
 
@@ -78,12 +79,13 @@ class ShareStateKeeper(Protocol):
         ...
 
     def latest_offset(self, topic_id: UUID, partition: int) -> int:
-        """Where the next record of the partition will stand."""
+        """The offset of the partition's next record."""
         ...
 
 
 class ShareProtocol:
-    """The rules, for all share groups of a coordinator. `save(group_id, records)` makes records durable."""
+    """The rules, for all share groups of a coordinator. `save(group_id, records)` makes records
+    durable."""
 
     def __init__(
         self,
@@ -151,7 +153,7 @@ class ShareProtocol:
         )
 
     def _initialize_for_members(self, group: ShareGroup, offsets: Offsets) -> None:
-        """What comes of it the next heartbeats find out."""
+        """The next heartbeats find out what comes of it."""
         try:
             for (topic_id, partition), error in self.initialize(group, offsets).items():
                 _logger.warning(
@@ -282,8 +284,8 @@ class ShareProtocol:
         )
 
     def initialize(self, group: ShareGroup, offsets: Offsets) -> dict[tuple[UUID, int], KafkaError]:
-        """Have the share coordinator begin these partitions. They are ready if none is refused; those
-        that are, by topic and partition."""
+        """Have the share coordinator begin these partitions. They are ready if none is refused;
+        those that are, by topic and partition."""
         refused: dict[tuple[UUID, int], KafkaError] = {}
         for topic_id, partitions in offsets.items():
             for partition, start_offset in partitions.items():
@@ -316,7 +318,7 @@ class ShareProtocol:
         return refused
 
     def topics_deleted(self, group: ShareGroup, topic_ids: Collection[UUID]) -> None:
-        """Nobody needs the state of topics that are gone."""
+        """Delete the state of topics that are gone."""
         known = {*group.initializing, *group.initialized, *group.deleting}
         if known.isdisjoint(topic_ids):
             return

@@ -158,6 +158,8 @@ ROOT_MODULES = {
     "__main__",
     "background",
     "broker",
+    "clock",
+    "faults",
     "pytest_plugin",
     "quorum_broker",
     "services",
@@ -166,6 +168,7 @@ ROOT_MODULES = {
 }
 KAFKALITE_ROOMS = {
     "apis",
+    "client",
     "cluster",
     "config",
     "control",

@@ -46,19 +46,19 @@ _MAX_VALUE_BYTES: Final = 32767
 _ELR_FEATURE: Final = "eligible.leader.replicas.version"
 # Dynamic in Kafka, but a node here listens where it began to.
 _AT_START_ONLY: Final = ("listeners", "listener.security.protocol.map")
-# The reconfigurable configs of TLS (SslConfigs.RECONFIGURABLE_CONFIGS).
-_BY_LISTENER_ONLY: Final = frozenset(
+# A running broker takes new certificates for one listener only (SslConfigs.RECONFIGURABLE_CONFIGS).
+_PER_LISTENER: Final = frozenset(
     {
-        "ssl.keystore.type",
-        "ssl.keystore.location",
-        "ssl.keystore.password",
         "ssl.key.password",
-        "ssl.truststore.type",
-        "ssl.truststore.location",
-        "ssl.truststore.password",
         "ssl.keystore.certificate.chain",
         "ssl.keystore.key",
+        "ssl.keystore.location",
+        "ssl.keystore.password",
+        "ssl.keystore.type",
         "ssl.truststore.certificates",
+        "ssl.truststore.location",
+        "ssl.truststore.password",
+        "ssl.truststore.type",
     }
 )
 _CORDONED: Final = "cordoned.log.dirs"
@@ -66,7 +66,7 @@ _MIN_IN_SYNC: Final = "min.insync.replicas"
 
 
 class Operation(IntEnum):
-    """What to do with a config (AlterConfigOp.OpType)."""
+    """Operations on a config (AlterConfigOp.OpType)."""
 
     SET = 0
     DELETE = 1
@@ -79,7 +79,7 @@ _OPERATIONS: Final = frozenset(Operation)
 
 @dataclass(frozen=True, slots=True)
 class ConfigChange:
-    """One wish; `operation` is as on the wire, and may be no Operation."""
+    """One requested change. `operation` is the raw wire value and may be invalid."""
 
     name: str
     operation: int
@@ -205,7 +205,7 @@ class ConfigChanges:
                 )
 
     def _check_dynamic(self, name: str, configs: Configs, changed: Sequence[str]) -> None:
-        """Whether a running node takes these, at this level (DynamicBrokerConfig.validate)."""
+        """True if a running node takes these, at this level (DynamicBrokerConfig.validate)."""
         # Kafka keeps what it does not know: it may be a plugin's.
         changed = [key for key in changed if find(key) is not None]
         static = [key for key in changed if not _definition(key).dynamic]
@@ -219,7 +219,7 @@ class ConfigChanges:
                 "Cannot update these configs at default cluster level, broker id must be "
                 f"specified: {_listed(single)}"
             )
-        by_listener = [key for key in changed if key in _BY_LISTENER_ONLY]
+        by_listener = [key for key in changed if key in configs and key in _PER_LISTENER]
         if by_listener:
             raise _invalid(
                 "These security configs can be dynamically updated only per-listener using the "
@@ -282,7 +282,7 @@ _TABLES: Final[Mapping[int, Mapping[str, ConfigDef]]] = {
 
 
 class Resource(Protocol):
-    """What a request names."""
+    """A resource that a request names."""
 
     resource_type: int
     resource_name: str
@@ -311,7 +311,7 @@ def alter_each(
 
 
 def check_changes(changes: Sequence[ConfigChange]) -> None:
-    """What is wrong whatever the resource. Raises KafkaError(INVALID_REQUEST)."""
+    """Check changes of any resource. Raises KafkaError(INVALID_REQUEST)."""
     if any(count > 1 for count in Counter(change.name for change in changes).values()):
         raise _invalid("Error due to duplicate config keys")
     nulls = [
@@ -324,7 +324,7 @@ def check_changes(changes: Sequence[ConfigChange]) -> None:
 
 
 def check_operations(changes: Sequence[ConfigChange]) -> None:
-    """Raises KafkaError(INVALID_REQUEST) for one that is none."""
+    """Raises KafkaError(INVALID_REQUEST) for an unknown operation."""
     for change in changes:
         if change.operation not in _OPERATIONS:
             raise _invalid(f"Unknown operations type {change.operation}")

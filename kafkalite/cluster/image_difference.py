@@ -28,7 +28,7 @@ from kafkalite.wire.messages.stored.unregister_broker_record import UnregisterBr
 
 
 def difference(before: MetadataImage, after: MetadataImage) -> list[object]:
-    """What has gone first, then what is new or other. Topics that stay keep their objects."""
+    """Removals first, then what is new or different. Topics that stay keep their objects."""
     return [*_gone(before, after), *_new(before, after)]
 
 

@@ -1,4 +1,4 @@
-"""How the group coordinator is fitted into the broker: its config, its topics, its elections.
+"""The group coordinator's place in the broker: its config, its topics, its elections.
 
 The coordinator knows no broker (see group_coordinator/). It is told here what it may know: the
 configuration in its own terms, the topics there are, and, when the metadata changes, that leaders
@@ -7,7 +7,7 @@ of `__consumer_offsets` are others, that topics have come, grown or gone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -20,6 +20,7 @@ from kafkalite.wire.messages.stored.remove_topic_record import RemoveTopicRecord
 from kafkalite.wire.messages.stored.topic_record import TopicRecord
 
 if TYPE_CHECKING:
+    from kafkalite.clock import Clock
     from kafkalite.cluster.cluster import Cluster
     from kafkalite.config import BrokerConfig
     from kafkalite.coordinators.share_adapter import ShareServices
@@ -30,7 +31,7 @@ def open_group_coordinator(
     config: BrokerConfig,
     cluster: Cluster,
     topics: Topics,
-    now_ms: Callable[[], int],
+    clock: Clock,
     share: ShareServices,
 ) -> GroupCoordinator:
     """The coordinator of all groups of this process. It works once its `run` does."""
@@ -45,9 +46,9 @@ def open_group_coordinator(
     config.subscribe(dynamic_configs_changed)
     coordinator = GroupCoordinator(
         groups,
-        ConsumerOffsetsLog(topics, now_ms),
+        ConsumerOffsetsLog(topics, clock.now_ms),
         TopicNames(topics),
-        now_ms=now_ms,
+        clock=clock,
         configs_of=lambda group_id: cluster.image.configs.get((GROUP_RESOURCE, group_id), {}),
         share_state=lambda: share,
     )
@@ -57,7 +58,7 @@ def open_group_coordinator(
 
 
 def group_config(config: BrokerConfig) -> GroupConfig:
-    """What the broker's configuration says of groups."""
+    """The broker's configs about groups."""
     integer = config.integer
     return GroupConfig(
         group_min_session_timeout_ms=integer("group.min.session.timeout.ms"),

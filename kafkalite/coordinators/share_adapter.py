@@ -1,7 +1,9 @@
-"""How share groups are fitted into the broker: the share coordinator, the share partitions, their tasks.
+"""The place of share groups in the broker: the share coordinator, the share partitions, their
+tasks.
 
 Both are made, and imported, when the first request needs them. Here they meet: leaders of share
-partitions and the group coordinator ask the share coordinator, which in Kafka goes over the network.
+partitions and the group coordinator ask the share coordinator, which in Kafka goes over the
+network.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from uuid import UUID
 import trio
 
 from kafkalite.cluster.image import GROUP_RESOURCE
+from kafkalite.requests.supervision import every, supervised
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored.remove_topic_record import RemoveTopicRecord
 
@@ -33,7 +36,7 @@ EARLIEST: Final = -2
 
 
 class ShareServices:
-    """What share groups need, made at their first need."""
+    """The parts that share groups need, made at first use."""
 
     def __init__(
         self, config: BrokerConfig, cluster: Cluster, topics: Topics, now_ms: Callable[[], int]
@@ -53,15 +56,15 @@ class ShareServices:
         coordinator = self.coordinator
         config = coordinator.config
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self.partitions.run)
-            nursery.start_soon(
-                _every,
-                config.share_coordinator_cold_partition_snapshot_interval_ms,
-                coordinator.snapshot_cold_partitions,
-            )
-            nursery.start_soon(
-                _every, config.share_coordinator_state_topic_prune_interval_ms, coordinator.prune
-            )
+            nursery.start_soon(supervised, "share partitions", self.partitions.run)
+            for interval_ms, work in (
+                (
+                    config.share_coordinator_cold_partition_snapshot_interval_ms,
+                    coordinator.snapshot_cold_partitions,
+                ),
+                (config.share_coordinator_state_topic_prune_interval_ms, coordinator.prune),
+            ):
+                nursery.start_soon(every, "share state", partial(float, interval_ms / 1000), work)
 
     @property
     def coordinator(self) -> ShareCoordinator:
@@ -129,7 +132,7 @@ class ShareServices:
     # What leaders of share partitions ask
 
     def read_state(self, key: SharePartitionKey, leader_epoch: int) -> ShareState:
-        """What was stored. Raises KafkaError."""
+        """The stored state. Raises KafkaError."""
         self.coordinator.log.ensure()
         return self.coordinator.read(key, leader_epoch)
 
@@ -176,7 +179,7 @@ class ShareServices:
         return state.start_offset, state.delivery_complete_count, state.leader_epoch
 
     def latest_offset(self, topic_id: UUID, partition: int) -> int:
-        """Where the next record will stand that consumers see. Raises KafkaError."""
+        """The offset of the next record that consumers will see. Raises KafkaError."""
         topic = self._topics.by_id(topic_id)
         if topic is None or partition >= len(topic.partitions):
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -203,9 +206,3 @@ def find_offset(partition: Partition, timestamp_ms: int) -> int:
             f"{partition.topic}-{partition.index}",
         )
     return found.offset
-
-
-async def _every(interval_ms: int, work: Callable[[], None]) -> None:
-    while True:
-        await trio.sleep(interval_ms / 1000)
-        work()

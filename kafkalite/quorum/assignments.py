@@ -66,7 +66,7 @@ class Assignments:
                 self._wanted = trio.Event()
 
     async def _tell_some(self) -> bool:
-        """Whether the controllers took all of what was sent."""
+        """True if the controllers took all of what was sent."""
         told = dict(islice(self._untold.items(), _MAX_PER_REQUEST))
         request = AssignReplicasToDirsRequest(
             broker_id=self._node_id,

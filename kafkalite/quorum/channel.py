@@ -1,7 +1,8 @@
 """Requests that only the active controller answers, sent again until it does.
 
 A broker has several channels, so that nothing waits behind something slow: heartbeats, changes of
-in-sync replicas, directories, and what is forwarded for clients. Source: NodeToControllerChannelManager.
+in-sync replicas, directories, and what is forwarded for clients. Source:
+NodeToControllerChannelManager.
 """
 
 from __future__ import annotations

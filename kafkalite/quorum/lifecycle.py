@@ -1,6 +1,7 @@
 """A broker's life as the controllers see it: registered, fenced, unfenced, let go.
 
-    NOT_RUNNING --> STARTING --> RECOVERY --> RUNNING --> PENDING_CONTROLLED_SHUTDOWN --> SHUTTING_DOWN
+    NOT_RUNNING --> STARTING --> RECOVERY --> RUNNING --> PENDING_CONTROLLED_SHUTDOWN -->
+    SHUTTING_DOWN
                     registers    caught up    unfenced    leads nothing in the end
 
 Each state ends with what an answer to a heartbeat says. A stop is possible in every state.

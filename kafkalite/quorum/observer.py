@@ -99,7 +99,7 @@ class Observer:
 
     @property
     def has_caught_up(self) -> bool:
-        """Whether everything that was committed at the last answer has been handed out."""
+        """True if everything that was committed at the last answer has been handed out."""
         return 0 <= self.high_watermark <= self._committed_end
 
     # -- fetching

@@ -19,7 +19,7 @@ _LAST_EPOCH: Final = 0x7FFFFFFF
 
 
 class FetchSession:
-    """What the leader remembers of our last Fetch."""
+    """The leader's memory of our last Fetch."""
 
     def __init__(self) -> None:
         self.session_id = NO_SESSION
@@ -29,7 +29,7 @@ class FetchSession:
     def ask(
         self, wanted: dict[Key, FetchPartition]
     ) -> tuple[list[FetchTopic], list[ForgottenTopic]]:
-        """What to name in the next Fetch so that the leader reads all of `wanted`."""
+        """The partitions to name in the next Fetch so that the leader reads all of `wanted`."""
         named: dict[UUID, FetchTopic] = {}
         forgotten: dict[UUID, ForgottenTopic] = {}
         for (topic_id, index), partition in wanted.items():

@@ -25,7 +25,7 @@ _FIRST_BACKOFF_SECONDS: Final = 0.05
 
 
 class Progress(Enum):
-    """Whether a partition is asked for."""
+    """True if a partition is asked for."""
 
     FETCHING = "asked for with the next Fetch"
     BACKING_OFF = "left out for a time"
@@ -40,7 +40,7 @@ TRANSITIONS: Final[Mapping[Progress, frozenset[Progress]]] = {
 
 
 class FetchState:
-    """Where one followed partition stands. Times in seconds."""
+    """The state of one followed partition. Times in seconds."""
 
     def __init__(self, max_backoff_seconds: float) -> None:
         """`max_backoff_seconds` is replica.fetch.backoff.ms."""
@@ -50,7 +50,7 @@ class FetchState:
         self._backoff_seconds = _FIRST_BACKOFF_SECONDS
 
     def is_due(self, now: float) -> bool:
-        """Whether it belongs into a Fetch that is sent now."""
+        """True if it belongs into a Fetch that is sent now."""
         if self.progress is Progress.BACKING_OFF and self.retry_at <= now:
             self._become(Progress.FETCHING)
         return self.progress is Progress.FETCHING
@@ -86,12 +86,13 @@ class FetchState:
 
 
 def cut_offset(leader: tuple[int, int], own: tuple[int, int], log_end_offset: int) -> int:
-    """Where to cut a log that diverges. The next Fetch asks again, so that one cut need not do.
+    """The offset to cut a log that diverges. The next Fetch asks again, so that one cut need not
+    do.
 
     Args:
         leader: (epoch, end offset) of the leader's largest epoch that is not above our last.
-        own: (epoch, end offset) of our largest epoch that is not above the leader's; (-1, -1) if none.
-        log_end_offset: ours.
+        own: (epoch, end offset) of our largest epoch that is not above the leader's; (-1, -1) if
+        none. log_end_offset: ours.
     """
     leader_epoch, leader_end = leader
     own_epoch, own_end = own
@@ -103,7 +104,7 @@ def cut_offset(leader: tuple[int, int], own: tuple[int, int], log_end_offset: in
 
 
 def usable_size(records: bytes | memoryview, leader_epoch: int) -> int:
-    """How many bytes of an answer may be appended by who asked in this leader epoch.
+    """The number of bytes of an answer that a request of this leader epoch may append.
 
     Batches of a later epoch are left out: where that leader's log begins is not known here yet
     (KAFKA-18723).
@@ -117,7 +118,7 @@ def usable_size(records: bytes | memoryview, leader_epoch: int) -> int:
 
 
 class OutOfRange(Enum):
-    """What to do about an offset that the leader does not have."""
+    """The remedy for an offset that the leader does not have."""
 
     CUT = "cut to the leader's end"
     START_OVER = "drop everything, begin at the leader's start"
@@ -125,7 +126,8 @@ class OutOfRange(Enum):
 
 
 def out_of_range(leader_start: int, leader_end: int, log_end_offset: int) -> OutOfRange:
-    """Where the leader's log does not reach ours (AbstractFetcherThread.fetchOffsetAndTruncate)."""
+    """The remedy where the leader's log does not reach ours
+    (AbstractFetcherThread.fetchOffsetAndTruncate)."""
     if leader_end < log_end_offset:
         return OutOfRange.CUT
     if leader_start > log_end_offset:

@@ -1,7 +1,7 @@
-"""What a follower does with its leader's answers: append, cut, or begin again elsewhere.
+"""A follower takes its leader's answers: append, cut, or begin again elsewhere.
 
-Plain functions over a replica's log. What is asked for was decided before the answer came: an answer
-to a question of another leader epoch or offset is dropped. Source: ReplicaFetcherThread.
+Plain functions over a replica's log. What is asked for was decided before the answer came: an
+answer to a question of another leader epoch or offset is dropped. Source: ReplicaFetcherThread.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NOT_OURS: Final = (ErrorCode.KAFKA_STORAGE_ERROR,)
 
 
 class Question(NamedTuple):
-    """What was asked for, of one replica."""
+    """The request for one replica."""
 
     replica: Replica
     leader_epoch: int
@@ -38,7 +38,7 @@ class Question(NamedTuple):
 
     @property
     def is_current(self) -> bool:
-        """Whether an answer still fits."""
+        """True if an answer still fits."""
         replica = self.replica
         return (
             replica.is_following
@@ -48,7 +48,7 @@ class Question(NamedTuple):
 
 
 def ask(replica: Replica, max_bytes: int) -> tuple[Question, FetchPartition]:
-    """What to ask the leader of a replica for. Raises KafkaError(KAFKA_STORAGE_ERROR)."""
+    """The request to the leader of a replica. Raises KafkaError(KAFKA_STORAGE_ERROR)."""
     log = replica.log
     log.check_online()
     if log.leader_epochs.latest == UNKNOWN_EPOCH and log.log_end_offset > log.high_watermark:
@@ -67,7 +67,8 @@ def ask(replica: Replica, max_bytes: int) -> tuple[Question, FetchPartition]:
 
 
 def take(question: Question, answer: PartitionData, now: float) -> bool:
-    """Take in an answer that is current; False where the leader's range of offsets must be asked for.
+    """Take in an answer that is current; False where the leader's range of offsets must be asked
+    for.
 
     Whatever is wrong with one partition keeps only that one from being copied.
     """

@@ -1,7 +1,7 @@
 """A partition that this broker leads: its followers, its in-sync replicas, its high watermark.
 
-Plain functions over a log, atomic among the broker's tasks. A change of the in-sync replicas that is
-due is kept in `in_sync.proposed`, and `propose` is called to have it sent. Source: Partition.
+Plain functions over a log, atomic among the broker's tasks. A change of the in-sync replicas that
+is due is kept in `in_sync.proposed`, and `propose` is called to have it sent. Source: Partition.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NO_EPOCH: Final = -1
 
 
 class Brokers(Protocol):
-    """What the metadata know of the other brokers."""
+    """The metadata's view of the other brokers."""
 
     def registered_epoch(self, broker_id: int) -> int | None:
         """The broker epoch of a living one; None if it is fenced, shutting down or unknown."""
@@ -103,12 +103,12 @@ class Leading:
 
     @property
     def needed_count(self) -> int:
-        """How many in-sync replicas a write with acks=all needs."""
+        """The number of in-sync replicas that a write with acks=all needs."""
         return min(self.log.config.min_insync_replicas, len(self.replicas))
 
     @property
     def has_enough(self) -> bool:
-        """Whether there are that many."""
+        """True if there are that many."""
         return len(self.in_sync.committed) >= self.needed_count
 
     def advance(self) -> bool:
@@ -177,7 +177,7 @@ class Leading:
             self._propose(self)
 
     def _is_eligible(self, replica_id: int, follower: Follower) -> bool:
-        """Whether the controllers would take it in: alive, and the one that fetches."""
+        """True if the controllers would take it in: alive, and the one that fetches."""
         registered = self._brokers.registered_epoch(replica_id)
         return registered is not None and follower.broker_epoch in (ANY_BROKER_EPOCH, registered)
 

@@ -15,7 +15,7 @@ from kafkalite.replication.roles import ACTIONS, Action, PartitionView, Role, ro
 
 @dataclass(frozen=True, slots=True)
 class ReplicationConfig:
-    """What replication takes from the broker's configs; times in seconds, sizes in bytes."""
+    """The broker's configs for replication. Times in seconds, sizes in bytes."""
 
     max_lag_seconds: float = 30.0
     fetch_backoff_seconds: float = 1.0
@@ -27,7 +27,7 @@ class ReplicationConfig:
 
 
 class Surroundings(Protocol):
-    """What a replica needs of its broker."""
+    """The parts of its broker that a replica needs."""
 
     @property
     def node_id(self) -> int: ...
@@ -54,7 +54,8 @@ class Surroundings(Protocol):
 
 
 class Replica:
-    """A partition of which this broker holds a replica. `on_change` tells who waits to look again."""
+    """A partition of which this broker holds a replica. `on_change` tells who waits to look
+    again."""
 
     def __init__(
         self,
@@ -143,5 +144,5 @@ class Replica:
 
     @property
     def is_following(self) -> bool:
-        """Whether there is a leader to copy."""
+        """True if there is a leader to copy."""
         return self.role is Role.FOLLOWER and self.leader_id >= 0

@@ -1,9 +1,9 @@
 """TransactionCoordinator: all transactional ids of this process, for each of its nodes.
 
-Every request is decided, written and adopted in one plain function, and the markers of a transaction
-that ends are written in it too, since every partition is in this process: the next request finds the
-transaction complete. What hinders a marker (a partition without a leader) is tried again; until then
-the producer is told CONCURRENT_TRANSACTIONS, as by Kafka.
+Every request is decided, written and adopted in one plain function, and the markers of a
+transaction that ends are written in it too, since every partition is in this process: the next
+request finds the transaction complete. What hinders a marker (a partition without a leader) is
+tried again; until then the producer is told CONCURRENT_TRANSACTIONS, as by Kafka.
 
 A node coordinates the ids whose partition of `__transaction_state` it leads; when that changes, the
 state needs no loading, for the nodes share it. Source: Kafka's TransactionCoordinator,
@@ -15,6 +15,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import trio
@@ -36,6 +37,7 @@ from kafkalite.coordinators.transaction_coordinator.transaction import (
     with_partitions,
 )
 from kafkalite.requests.purgatory import Watchers
+from kafkalite.requests.supervision import every, supervised
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -45,13 +47,14 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# How long a marker that could not be written waits for the next try (Kafka's request retry backoff).
+# How long a marker that could not be written waits for the next try (Kafka's request retry
+# backoff).
 _RETRY_SECONDS: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class TransactionConfig:
-    """What the broker's configuration says of transactions; field names are the configs'."""
+    """The broker's configs about transactions, under their names."""
 
     transaction_max_timeout_ms: int
     transactional_id_expiration_ms: int
@@ -61,7 +64,7 @@ class TransactionConfig:
 
 @dataclass(frozen=True, slots=True)
 class Producer:
-    """Who a transactional request says it is."""
+    """The identity that a transactional request gives."""
 
     transactional_id: str
     producer_id: int
@@ -69,7 +72,8 @@ class Producer:
 
 
 class TransactionCoordinator:
-    """`server_version` gives the level of transaction.version; `new_producer_id` takes a node id."""
+    """`server_version` gives the level of transaction.version; `new_producer_id` takes a node
+    id."""
 
     def __init__(
         self,
@@ -114,17 +118,20 @@ class TransactionCoordinator:
         self.load()
         config = self.config
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(
-                _every,
-                config.transaction_abort_timed_out_transaction_cleanup_interval_ms,
-                self.abort_timed_out,
-            )
-            nursery.start_soon(
-                _every,
-                config.transaction_remove_expired_transaction_cleanup_interval_ms,
-                self.remove_expired,
-            )
-            nursery.start_soon(self._retry_markers)
+            for interval_ms, work in (
+                (
+                    config.transaction_abort_timed_out_transaction_cleanup_interval_ms,
+                    self.abort_timed_out,
+                ),
+                (
+                    config.transaction_remove_expired_transaction_cleanup_interval_ms,
+                    self.remove_expired,
+                ),
+            ):
+                nursery.start_soon(
+                    every, "transaction timeouts", partial(float, interval_ms / 1000), work
+                )
+            nursery.start_soon(supervised, "transaction markers", self._retry_markers)
             task_status.started()
 
     async def _retry_markers(self) -> None:
@@ -132,7 +139,11 @@ class TransactionCoordinator:
             await self._must_retry.wait()
             self._must_retry = trio.Event()
             await trio.sleep(_RETRY_SECONDS)
-            self.retry_markers()
+            try:
+                self.retry_markers()
+            finally:
+                if self._unmarked:
+                    self._must_retry.set()
 
     def retry_markers(self) -> None:
         """Try again to write the markers that are missing."""
@@ -149,7 +160,7 @@ class TransactionCoordinator:
         timeout_ms: int,
         expected: tuple[int, int] | None,
     ) -> tuple[int, int]:
-        """The producer id and epoch for a transactional id; whoever had it before is fenced.
+        """The producer id and epoch for a transactional id. Its earlier producer is fenced.
 
         Raises KafkaError: INVALID_TRANSACTION_TIMEOUT, PRODUCER_FENCED, CONCURRENT_TRANSACTIONS
         (ask again: the open transaction is being aborted), and what `find` and writing raise.
@@ -254,7 +265,7 @@ class TransactionCoordinator:
         return guard
 
     def join(self, producer: Producer, where: TopicPartition, *, adds: bool) -> None:
-        """The same without a batch: whoever leads a partition may ask any coordinator."""
+        """The same without a batch: the leader of a partition may ask any coordinator."""
         try:
             node_id = self._log.partition_of(producer.transactional_id).leader_id
             if adds:
@@ -284,6 +295,14 @@ class TransactionCoordinator:
             for transaction in self._transactions.values()
             if self._log.partition_of(transaction.transactional_id).leader_id == node_id
         )
+
+    def all(self) -> Iterator[Transaction]:
+        """All that this process coordinates, for any of its nodes."""
+        return iter(list(self._transactions.values()))
+
+    def node_of(self, transactional_id: str) -> int:
+        """The node that coordinates an id. Raises KafkaError(NOT_COORDINATOR)."""
+        return self._log.partition_of(transactional_id).leader_id
 
     # What time does
 
@@ -374,9 +393,3 @@ class TransactionCoordinator:
                 self.completions.check_and_complete()
                 return
         self._must_retry.set()
-
-
-async def _every(interval_ms: int, work: Callable[[], None]) -> None:
-    while True:
-        await trio.sleep(interval_ms / 1000)
-        work()

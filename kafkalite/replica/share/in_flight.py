@@ -5,8 +5,8 @@
     ACKNOWLEDGED  was accepted
     ARCHIVED      was rejected, delivered too often, aborted, or is no longer in the log
 
-A batch that was delivered as one stands as one, and is taken apart when its records begin to differ.
-Source: KIP-932, Kafka's RecordState, InFlightState, InFlightBatch.
+A batch that was delivered as one stands as one, and is taken apart when its records begin to
+differ. Source: KIP-932, Kafka's RecordState, InFlightState, InFlightBatch.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class RecordState(IntEnum):
 
 
 class RecordEvent(Enum):
-    """What can happen to a record in flight; the values label the diagram's arrows."""
+    """Events of a record in flight. The values label the diagram's arrows."""
 
     ACQUIRE = "delivered to a member"
     ACCEPT = "accepted"
@@ -67,10 +67,10 @@ TRANSITIONS: Final[dict[RecordState, dict[RecordEvent, RecordState]]] = {
 
 
 class Delivery:
-    """How a record stands, or a batch of records that stand alike.
+    """The state of a record, or of a batch of records with the same state.
 
-    `count` is how often it was delivered; `member_id` and `deadline` (seconds of the clock) say who has
-    it and until when, while it is acquired.
+    `count` is how often it was delivered; `member_id` and `deadline` (seconds of the clock) say who
+    has it and until when, while it is acquired.
     """
 
     __slots__ = ("count", "deadline", "member_id", "state")

@@ -49,12 +49,17 @@ def test_an_unknown_name_in_a_file_is_left_aside_and_an_idle_one_is_named(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     file = tmp_path / "server.properties"
-    file.write_text("num.io.threads=4\nsome.plugin.thing=1\nlistener.name.foo.sasl.kerberos.service.name=x\n")
+    file.write_text(
+        "num.io.threads=4\nsome.plugin.thing=1\nlistener.name.foo.sasl.kerberos.service.name=x\n"
+    )
     with caplog.at_level(logging.INFO):
         config = BrokerConfig.from_sources(file)
     assert config.integer("num.io.threads") == 4
     assert "config some.plugin.thing is not known" in caplog.text
-    assert "no effect here: listener.name.foo.sasl.kerberos.service.name, num.io.threads" in caplog.text
+    assert (
+        "no effect here: listener.name.foo.sasl.kerberos.service.name, num.io.threads"
+        in caplog.text
+    )
     assert BROKER_CONFIGS["num.io.threads"].support is Support.ACCEPTED
 
 
