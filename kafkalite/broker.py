@@ -1,6 +1,7 @@
 """Broker: what there is, put together; opening it, serving, closing.
 
-    with Broker(config) as broker:              # locks, binds, opens and recovers; raises StartError
+    with Broker(config) as broker:              # locks, binds, opens and recovers; raises
+    StartError
         await nursery.start(broker.serve)       # clients can connect
         broker.stop()                           # serve answers what is in flight, then returns
 
@@ -35,7 +36,6 @@ from kafkalite.replica.fetch_sessions import FetchSessionCache
 from kafkalite.replica.partition_logs import PartitionLogs
 from kafkalite.replica.replica_moves import ReplicaMoves
 from kafkalite.replica.topics import Topics
-from kafkalite.requests.supervision import supervised, supervised_service
 from kafkalite.security.security import Security, scram_records
 from kafkalite.server.dispatch import Dispatcher
 from kafkalite.server.gates import Gate, Gates
@@ -48,6 +48,7 @@ from kafkalite.server.listener import (
 )
 from kafkalite.server.loop import Loop
 from kafkalite.services import Services
+from kafkalite.supervision import supervised, supervised_service
 from kafkalite.wire.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -245,6 +246,7 @@ class Broker:
         self.metrics = MetricsEndpoint(
             lambda: self.services,
             lambda: len(self._connections),
+            lambda: self.loop.longest_turn_seconds,
             host,
             self.config.integer("kafkalite.metrics.port"),
         )

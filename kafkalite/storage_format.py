@@ -1,4 +1,5 @@
-"""`kafkalite format`: data directories for a broker of a cluster, as Kafka's kafka-storage makes them.
+"""`kafkalite format`: data directories for a broker of a cluster, as Kafka's kafka-storage makes
+them.
 
 kafkalite format --cluster-id ID --config server.properties
 """

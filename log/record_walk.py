@@ -1,8 +1,9 @@
 """One walk over the records of a batch: whether each is what a producer's record has to be.
 
-The walk says yes or no, for records as every producer writes them. What it refuses is read again, field by
-field, by record_reader.py, which knows what Apache Kafka says to it. The loop is this module's only business:
-it costs more than the rest of an append, it calls nothing but itself, and it can be compiled.
+The walk says yes or no, for records as every producer writes them. What it refuses is read again,
+field by field, by record_reader.py, which knows what Apache Kafka says to it. The loop is this
+module's only business: it costs more than the rest of an append, it calls nothing but itself, and
+it can be compiled.
 """
 
 from __future__ import annotations
@@ -19,20 +20,15 @@ _MOST_BYTES_OF_INT64 = 10
 def walk(data: bytes, count: int, lowest: int, highest: int, *, needs_keys: bool) -> int:
     """The largest timestamp delta of `count` records that fill `data`; REFUSED if anything is odd.
 
-    Args:
-        data: the records, without the batch's header and not compressed.
-        lowest, highest: what timestamp deltas may be.
-        needs_keys: whether a record without a key is refused.
+    The records are not compressed. Their timestamp deltas are between `lowest` and `highest`.
     """
     position = 0
     largest = REFUSED
     try:
         for i in range(count):
-            value = data[position]
-            position += 1
+            value, position = data[position], position + 1
             if value > 127:
-                second = data[position]
-                position += 1
+                second, position = data[position], position + 1
                 if 0 < second < 128:
                     value = value & 127 | second << 7
                 else:
@@ -47,8 +43,7 @@ def walk(data: bytes, count: int, lowest: int, highest: int, *, needs_keys: bool
             position += 2
             if delta:
                 if delta > 127:
-                    second = data[position]
-                    position += 1
+                    second, position = data[position], position + 1
                     if 0 < second < 128:
                         delta = delta & 127 | second << 7
                     else:
@@ -58,11 +53,9 @@ def walk(data: bytes, count: int, lowest: int, highest: int, *, needs_keys: bool
             if delta > highest or delta < lowest:
                 return REFUSED
 
-            value = data[position]
-            position += 1
+            value, position = data[position], position + 1
             if value > 127:
-                second = data[position]
-                position += 1
+                second, position = data[position], position + 1
                 if 0 < second < 128:
                     value = value & 127 | second << 7
                 else:
@@ -71,11 +64,9 @@ def walk(data: bytes, count: int, lowest: int, highest: int, *, needs_keys: bool
                 return REFUSED
 
             for is_needed in (needs_keys, False):  # the key, then the value
-                value = data[position]
-                position += 1
+                value, position = data[position], position + 1
                 if value > 127:
-                    second = data[position]
-                    position += 1
+                    second, position = data[position], position + 1
                     if 0 < second < 128:
                         value = value & 127 | second << 7
                     else:
@@ -85,8 +76,7 @@ def walk(data: bytes, count: int, lowest: int, highest: int, *, needs_keys: bool
                 elif value != 1 or is_needed:
                     return REFUSED
 
-            value = data[position]
-            position += 1
+            value, position = data[position], position + 1
             if value:
                 position = _past_headers(data, position - 1)
             if position != end:
@@ -134,7 +124,8 @@ def _varint(data: bytes, position: int) -> tuple[int, int]:
 
 
 def _longer(data: bytes, position: int, most_bytes: int) -> tuple[int, int]:
-    """A varint of more than one byte; IndexError, as for data that ends, when it is longer than it need be."""
+    """A varint of more than one byte; IndexError, as for data that ends, when it is longer than it
+    need be."""
     value = 0
     shift = 0
     for _ in range(most_bytes):

@@ -1,11 +1,12 @@
 """The forms that types have on the wire, each as a construct.
 
-Kafka writes strings, bytes and arrays in two forms. In the *plain* form a length is an int16 (strings)
-or int32 (bytes, arrays), and -1 says null. In *compact* form, that of flexible versions (KIP-482), the
-length is an unsigned varint one larger than the length, so that 0 says null.
+Kafka writes strings, bytes and arrays in two forms. In the *plain* form a length is an int16
+(strings) or int32 (bytes, arrays), and -1 says null. In *compact* form, that of flexible versions
+(KIP-482), the length is an unsigned varint one larger than the length, so that 0 says null.
 
-A construct that meets bytes it cannot take raises ProtocolViolation with the position; asked to build
-from a value it cannot take, InvalidMessage. The structs around it add the path (constructs.py).
+A construct that meets bytes it cannot take raises ProtocolViolation with the position; asked to
+build from a value it cannot take, InvalidMessage. The structs around it add the path
+(constructs.py).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The declared form of a message: one construct per struct and version.
 
-This is what the protocol *is*; the generated parsers and builders (compile_parse.py, compile_build.py)
-are only faster, must agree with it, and hand over to it whenever they meet anything odd, so that it can
-say precisely what and where.
+This is what the protocol *is*; the generated parsers and builders (compile_parse.py,
+compile_build.py) are only faster, must agree with it, and hand over to it whenever they meet
+anything odd, so that it can say precisely what and where.
 """
 
 from __future__ import annotations
@@ -73,7 +73,8 @@ class ArrayOf(Construct):
 
 
 class Nullable(Construct):
-    """A struct behind a byte that says whether there is one: not if it is -1, or 0 in a tagged field.
+    """A struct behind a byte that says whether there is one: not if it is -1, or 0 in a tagged
+    field.
 
     Kafka's code generator (MessageDataGenerator) differs so between the two.
     """

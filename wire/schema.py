@@ -7,12 +7,13 @@
         member_id: str = field(string)
         group_instance_id: str | None = field(nullable_string, since=3)
 
-The order of the fields is their order on the wire; `since` and `until` are the first and last message
-version that has the field, and in every other version it takes its default, which is the type's own
-zero unless given. A message whose field has another value is not sent in such a version, as the other
-side would never learn of it, unless the field is `ignorable`: then it is left out. (Both are Kafka's, and
-so are its reasons for which fields may be ignored.) `tag` makes it a tagged field (KIP-482). Everything else is derived from this: the
-constructs (constructs.py), and the generated parsers and builders (compile_parse.py, compile_build.py).
+The order of the fields is their order on the wire; `since` and `until` are the first and last
+message version that has the field, and in every other version it takes its default, which is the
+type's own zero unless given. A message whose field has another value is not sent in such a version,
+as the other side would never learn of it, unless the field is `ignorable`: then it is left out.
+(Both are Kafka's, and so are its reasons for which fields may be ignored.) `tag` makes it a tagged
+field (KIP-482). Everything else is derived from this: the constructs (constructs.py), and the
+generated parsers and builders (compile_parse.py, compile_build.py).
 
 Fields of the flexible versions' tag sections that are not declared are kept, and written back: see
 `unknown_tagged_fields`.

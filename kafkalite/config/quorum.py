@@ -2,9 +2,10 @@
 
     process.roles=broker
     node.id=1
-    controller.quorum.bootstrap.servers=host:9093,...      or controller.quorum.voters=id@host:port,...
-    controller.listener.names=CONTROLLER
-    inter.broker.listener.name=PLAINTEXT                   unset: that of security.inter.broker.protocol
+    controller.quorum.bootstrap.servers=host:9093,...      or
+    controller.quorum.voters=id@host:port,... controller.listener.names=CONTROLLER
+    inter.broker.listener.name=PLAINTEXT                   unset: that of
+    security.inter.broker.protocol
 
 A wrong or missing one is one sentence. Source: KafkaConfig, QuorumConfig.
 """
@@ -36,7 +37,8 @@ class QuorumConfig:
 
 
 def is_broker_only(config: BrokerConfig) -> bool:
-    """Whether process.roles asks for a broker under controllers of their own. Raises ConfigError."""
+    """True if process.roles asks for a broker under controllers of their own. Raises
+    ConfigError."""
     roles = config.items("process.roles")
     if not config.is_given("process.roles") or not roles:
         return False

@@ -16,7 +16,7 @@ from uuid import UUID
 import trio
 
 from kafkalite.cluster.image import GROUP_RESOURCE
-from kafkalite.requests.supervision import every, supervised
+from kafkalite.supervision import every, supervised
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored.remove_topic_record import RemoveTopicRecord
 

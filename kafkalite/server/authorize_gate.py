@@ -1,7 +1,7 @@
 """The gate that authorizes: what the table of authorization says is asked before a handler is.
 
-There is no such gate without an authorizer. Requests that come as rows are turned into messages only if
-their rule has more to say than yes.
+There is no such gate without an authorizer. Requests that come as rows are turned into messages
+only if their rule has more to say than yes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.codec import request_class, response_class
 from kafkalite.wire.messages.fetch import FetchRequestRow
 from kafkalite.wire.messages.produce import ProduceRequestRow
-from kafkalite.wire.rows import message_of_row, rows_of
+from kafkalite.wire.rows import LargeResponse, message_of_row, row_of, rows_of
 
 if TYPE_CHECKING:
     from kafkalite.services import Services
@@ -109,7 +109,8 @@ def _on_rows(api: Api, finish: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def finish_row(response: Any) -> Any:
         if response is None:
             return None
-        return rows_of(finish(message_of_row(response_class(api.key), response)))
+        row = rows_of(finish(message_of_row(response_class(api.key), row_of(response))))
+        return LargeResponse(row) if type(response) is LargeResponse else row
 
     return finish_row
 

@@ -1,12 +1,13 @@
-"""The gate that throttles: what a client used is measured, and the answer says how long it has to wait.
+"""The gate that throttles: what a client used is measured, and the answer says how long it has to
+wait.
 
-The answer goes out at once, and the connection is not read until the time is over (KIP-219). What is
-measured, beside the time of the request itself, which all APIs but those of brokers pay for:
+The answer goes out at once, and the connection is not read until the time is over (KIP-219). What
+is measured, beside the time of the request itself, which all APIs but those of brokers pay for:
 
     Produce                               the bytes of the request
     Fetch                                 the bytes of the response; throttled, it comes empty
-    CreateTopics, CreatePartitions,       partitions created and deleted (KIP-599): newer versions are
-    DeleteTopics                          refused when the tokens are spent, older ones wait
+    CreateTopics, CreatePartitions,       partitions created and deleted (KIP-599): newer versions
+    are DeleteTopics                          refused when the tokens are spent, older ones wait
 
 There is no such gate while nobody has a quota. Source: Kafka's KafkaApis, RequestHandlerHelper.
 """
@@ -28,6 +29,7 @@ from kafkalite.security.node_quotas import NodeQuotas
 from kafkalite.server.gates import Gate, when_done
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.codec import response_class
+from kafkalite.wire.rows import LargeResponse, row_of
 from kafkalite.wire.schema import fields_of
 
 if TYPE_CHECKING:
@@ -85,7 +87,13 @@ def _setter(api: Api) -> Callable[[Any, int], Any]:
         return lambda response, wait_ms: response
     if api.rows:
         at = names.index("throttle_time_ms")
-        return lambda row, wait_ms: (*row[:at], wait_ms, *row[at + 1 :])
+
+        def say_in_row(response: Any, wait_ms: int) -> Any:
+            row = row_of(response)
+            row = (*row[:at], wait_ms, *row[at + 1 :])
+            return LargeResponse(row) if type(response) is LargeResponse else row
+
+        return say_in_row
 
     def say(response: Any, wait_ms: int) -> Any:
         response.throttle_time_ms = wait_ms
