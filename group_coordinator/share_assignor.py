@@ -1,7 +1,7 @@
 """The simple assignor: which partitions each member of a share group fetches (KIP-932).
 
 Several members may have the same partition. Every partition gets as many members as there are
-members for each partition, rounded up. Every member as many partitions as that allows, one more or
+members for each partition, rounded up; every member as many partitions as that allows, one more or
 less than the others; and all keep what they can of what they had. Members that subscribe to
 different topics are assigned topic by topic.
 

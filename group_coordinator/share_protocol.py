@@ -1,4 +1,4 @@
-"""The effects of ShareGroupHeartbeat, silence and administrators on a share group (KIP-932).
+"""The rules of ShareGroupHeartbeat, silence, and administration of share groups (KIP-932).
 
 A heartbeat does in this order what there is to do, all of it written as one batch:
 
@@ -46,8 +46,7 @@ Offsets = Mapping[UUID, Mapping[int, int]]
 
 
 class ShareChanges:
-    """The changes of a request to one group: applied at once, written in the end, all or
-    nothing."""
+    """The changes of one request to one group: applied at once, written in the end."""
 
     __slots__ = ("_now_ms", "group", "records")
 
@@ -79,13 +78,15 @@ class ShareStateKeeper(Protocol):
         ...
 
     def latest_offset(self, topic_id: UUID, partition: int) -> int:
-        """The offset of the partition's next record."""
+        """The offset of the next record of the partition."""
         ...
 
 
 class ShareProtocol:
-    """The rules, for all share groups of a coordinator. `save(group_id, records)` makes records
-    durable."""
+    """The rules, for all share groups of a coordinator.
+
+    `save(group_id, records)` makes records durable.
+    """
 
     def __init__(
         self,
@@ -318,7 +319,7 @@ class ShareProtocol:
         return refused
 
     def topics_deleted(self, group: ShareGroup, topic_ids: Collection[UUID]) -> None:
-        """Delete the state of topics that are gone."""
+        """Nobody needs the state of topics that are gone."""
         known = {*group.initializing, *group.initialized, *group.deleting}
         if known.isdisjoint(topic_ids):
             return

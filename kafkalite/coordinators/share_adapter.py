@@ -1,5 +1,4 @@
-"""The place of share groups in the broker: the share coordinator, the share partitions, their
-tasks.
+"""Share groups in the broker: the share coordinator, the share partitions, their tasks.
 
 Both are made, and imported, when the first request needs them. Here they meet: leaders of share
 partitions and the group coordinator ask the share coordinator, which in Kafka goes over the
@@ -36,7 +35,7 @@ EARLIEST: Final = -2
 
 
 class ShareServices:
-    """The parts that share groups need, made at first use."""
+    """All that share groups need, made at their first need."""
 
     def __init__(
         self, config: BrokerConfig, cluster: Cluster, topics: Topics, now_ms: Callable[[], int]
@@ -179,7 +178,7 @@ class ShareServices:
         return state.start_offset, state.delivery_complete_count, state.leader_epoch
 
     def latest_offset(self, topic_id: UUID, partition: int) -> int:
-        """The offset of the next record that consumers will see. Raises KafkaError."""
+        """The offset of the next record that consumers see. Raises KafkaError."""
         topic = self._topics.by_id(topic_id)
         if topic is None or partition >= len(topic.partitions):
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)

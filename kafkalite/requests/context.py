@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 class CloseConnection(Exception):
     """Raised by a handler whose only answer is to hang up; its text says why.
 
-    `last_words` are sent before. With `reset` the client sees a connection reset (RST). It is
-    logged unless `is_told`: somebody has logged it already.
+    `last_words` are sent before. With `reset` the client sees a connection reset (RST). It is logged
+    unless `is_told`: somebody has logged it already.
     """
 
     def __init__(
@@ -73,13 +73,12 @@ class ClientConnection(Protocol):
 class RequestContext:
     """The asker of a request, its API, and the listener it came by.
 
-    There is one per connection, as a connection's requests are handled one after the other.
-    Dispatch sets what differs between requests: API key and version, client id, correlation id,
-    `received_at`.
+    There is one per connection, as a connection's requests are handled one after the other. Dispatch
+    sets what differs between requests: API key and version, client id, correlation id, `received_at`.
 
     `node_id` is the node whose listener received the request. `client_id` is never None (Kafka
-    treats a null client id as ""). `received_at` is in seconds of trio's clock. `may_read` says of
-    a topic whether the client may fetch from it, None if it may fetch from all.
+    treats a null client id as ""). `received_at` is in seconds of trio's clock. `may_read` says of a
+    topic whether the client may fetch from it, None if it may fetch from all; `may_create` likewise.
     """
 
     node_id: int
@@ -94,6 +93,7 @@ class RequestContext:
     principal: Principal = ANONYMOUS
     request_bytes: int = 0
     may_read: Callable[[str], bool] | None = None
+    may_create: Callable[[str], bool] | None = None
     correlation_id: int = 0
     # The members of groups, by group and member id, that were heard of over this connection.
     members: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])

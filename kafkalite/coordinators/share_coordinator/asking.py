@@ -28,8 +28,7 @@ class Answer(Generic[T]):
 def ask(
     share: ShareServices, node_id: int, key: SharePartitionKey, verb: str, work: Callable[[], T]
 ) -> Answer[T]:
-    """`work()`, if this node coordinates the share partition. `verb` says what could not be
-    done."""
+    """`work()`, if this node coordinates the share partition; `verb` is for the error."""
     try:
         share.coordinator.log.check_coordinator(key, node_id)
     except KafkaError as error:

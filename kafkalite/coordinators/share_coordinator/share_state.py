@@ -27,7 +27,7 @@ Record = tuple[bytes, bytes | None]
 
 @dataclass(frozen=True, slots=True)
 class ShareState:
-    """A share group's progress in a partition. `start_offset` is -1 until that was decided."""
+    """The position of a share group in a partition. `start_offset` is -1 until that was decided."""
 
     snapshot_epoch: int = 0
     state_epoch: int = 0
@@ -62,7 +62,7 @@ class Kept:
     highest_leader_epoch: int
     highest_state_epoch: int
     snapshot_offset: int = -1
-    """The offset of its last snapshot. Records before it say nothing of this state."""
+    """The offset of its last snapshot: what is before says nothing of this state."""
     update_count: int = field(default=0)
     """Updates since a snapshot was due."""
 

@@ -21,7 +21,7 @@ from kafkalite.wire.errors import ErrorCode, KafkaError
 
 
 class AcknowledgeType(IntEnum):
-    """The types of acknowledgement of a record."""
+    """A member's verdict on a record."""
 
     GAP = 0
     ACCEPT = 1
@@ -40,7 +40,7 @@ _EVENTS: Final[Mapping[int, RecordEvent]] = {
 
 @dataclass(frozen=True, slots=True)
 class Acknowledgement:
-    """Acknowledges the offsets from first to last: one type for all, or one for each."""
+    """Verdicts on the offsets from first to last: one for all, or one for each."""
 
     first_offset: int
     last_offset: int
@@ -196,8 +196,9 @@ def release_all(partition: SharePartition, member_id: str) -> None:
 
 
 def release_expired(partition: SharePartition) -> None:
-    """Release what was kept for too long. What cannot be written counts all the same: a lock that
-    has run out is none, and after a start no member has one. Raises KafkaError as writing does."""
+    """Release what was kept for too long. What cannot be written counts all the same: a lock
+    that has run out is none, and after a start there are none. Raises KafkaError as writing
+    does."""
     now = partition.clock()
     changes = _Changes(partition)
     _release(partition, lambda delivery: delivery.deadline <= now, changes)

@@ -36,7 +36,7 @@ class Acquired(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A member's request. `batch_size` is how many records may be acquired as one."""
+    """The wishes of a member. `batch_size` is how many records may be acquired as one."""
 
     member_id: str
     max_records: int
@@ -111,7 +111,7 @@ class _Acquisition:
         return self.acquired
 
     def _remove_what_compaction_took(self, base_offset: int) -> None:
-        """Forget records in flight between the offset asked for and the first there is."""
+        """Records in flight between the offset asked for and the first there is, are gone."""
         partition = self.partition
         if not partition.batches or self.fetch_offset >= base_offset:
             return

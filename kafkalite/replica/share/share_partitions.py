@@ -1,5 +1,4 @@
-"""All share partitions that this process leads, opened at their first fetch (Kafka's
-SharePartitionManager).
+"""Share partitions of this process, opened at their first fetch (SharePartitionManager).
 
 A share partition begins with what the share coordinator has stored; where that has no start offset
 yet, the group's share.auto.offset.reset says where. It is dropped, to be opened anew, when the
@@ -38,8 +37,7 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 _NO_START_OFFSET: Final = -1
-# What a failed read or write of the state means to who fetches or acknowledges (Kafka's
-# SharePartition).
+# The meaning of a failed read or write of the state (Kafka's SharePartition).
 _AS_ANSWERED: Final = {
     ErrorCode.NOT_COORDINATOR: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.COORDINATOR_NOT_AVAILABLE: ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -61,7 +59,7 @@ _FENCING: Final = frozenset(
 
 
 class StoredState(Protocol):
-    """The state of a share partition that the share coordinator has stored."""
+    """The state that the share coordinator has stored of a share partition."""
 
     @property
     def state_epoch(self) -> int: ...
@@ -272,8 +270,8 @@ class SharePartitions:
                 self.drop_if_fenced(share_key, error)
 
     def connection_closed(self, node_id: int, connection: object) -> None:
-        """A client is gone, and so is the session that it had; if its group has no other, what is
-        in flight is forgotten."""
+        """A client is gone, and so is the session that it had; if its group has no other, what
+        is in flight is forgotten."""
         sessions = self.sessions_of(node_id)
         key = sessions.connection_closed(connection)
         if key is None:

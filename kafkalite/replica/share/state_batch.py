@@ -1,4 +1,4 @@
-"""Stored states of records in flight: ranges of offsets with the same state.
+"""The stored form of records in flight: ranges of offsets that stand alike.
 
 Source: Kafka's PersisterStateBatch and PersisterStateBatchCombiner.
 """
@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 
 class StateBatch(NamedTuple):
-    """Offsets from first to last, both included, in one state (numbers of
-    in_flight.RecordState)."""
+    """Offsets from first to last, both included, in one state (numbers of RecordState)."""
 
     first_offset: int
     last_offset: int
