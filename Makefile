@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 SPARK_VENV := .venv-spark
 SPARK_BIN := $(SPARK_VENV)/bin
 
-.PHONY: run test lint unit slow conformance pipelines prove crash differential fuzz report bench demo docs wheel clean help
+.PHONY: run test lint unit slow conformance pipelines prove crash cluster cluster-crash simulate differential fuzz report bench demo docs wheel clean help
 
 help: ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -42,6 +42,15 @@ prove: $(VENV)/.installed-test java ## exactly once, whatever is killed, for SEC
 
 crash: $(VENV)/.installed-test ## nothing lost, nothing twice, for KILLS=200 of the broker
 	$(BIN)/python -m conformance.crash --kills $(or $(KILLS),200)
+
+cluster: $(VENV)/.installed-test java ## three kafkalite brokers under Apache Kafka's controller, until Ctrl-C
+	@$(BIN)/python -m conformance.cluster $(CLUSTER)
+
+cluster-crash: $(VENV)/.installed-test java ## brokers of a cluster killed for SECONDS=600; flags in CLUSTER
+	$(BIN)/python -m conformance.cluster_crash --seconds $(or $(SECONDS),600) $(CLUSTER)
+
+simulate: $(VENV)/.installed-test ## replication under faults in virtual time, for STEPS=1000000
+	KAFKALITE_STEPS=$(or $(STEPS),1000000) $(BIN)/python -m pytest -q -n auto -o faulthandler_timeout=0 tests/kafkalite/replication/test_simulation.py
 
 differential: $(VENV)/.installed-test java ## both brokers asked what nobody thought of, for SECONDS=3600
 	$(BIN)/python -m pytest -q -o faulthandler_timeout=0 conformance/differential/test_generated.py --seconds $(or $(SECONDS),3600) --summary differential.json

@@ -174,7 +174,7 @@ def main(arguments: list[str] | None = None) -> int:
 
         return pipeline(arguments[1:])
     if arguments[:1] == ["format"]:
-        from kafkalite.storage_format import main as format_storage
+        from kafkalite.config.storage_format import main as format_storage
 
         return format_storage(arguments[1:])
     if arguments and not arguments[0].startswith("-"):
@@ -247,31 +247,31 @@ def _run(flags: argparse.Namespace) -> int:
         )
         host = Host()
         stack.callback(host.close)
+        broker_class = _class_in_a_cluster(config)
         if config["kafkalite.control.port"] is not None:
-            if config.is_given("process.roles") and _broker_class(config) is not Broker:
+            if broker_class is not None:
                 raise ConfigError("a control port is for clusters of their own (process.roles)")
             from kafkalite.control.process import ControlledProcess
 
             process = ControlledProcess(config, temporary=flags.temporary, loop=host.loop)
             host.run(_serve, stack.enter_context(process), flags.ready_file, clients)
         else:
-            broker = stack.enter_context(_broker_class(config)(config, loop=host.loop))
+            broker = stack.enter_context((broker_class or Broker)(config, loop=host.loop))
             host.run(_serve, broker, flags.ready_file, clients)
     return 0
 
 
-def _broker_class(config: BrokerConfig) -> type[Broker]:
-    """The class of the broker that is asked for. Raises ConfigError."""
-    from kafkalite.broker import Broker
+def _class_in_a_cluster(config: BrokerConfig) -> type[Broker] | None:
+    """The broker for a cluster of several processes, if that is asked for. Raises ConfigError."""
+    if not config.is_given("process.roles"):
+        return None
+    from kafkalite.config.quorum import is_broker_only
 
-    if config.is_given("process.roles"):
-        from kafkalite.config.quorum import is_broker_only
+    if not is_broker_only(config):
+        return None
+    from kafkalite.quorum_broker import QuorumBroker
 
-        if is_broker_only(config):
-            from kafkalite.quorum_broker import QuorumBroker
-
-            return QuorumBroker
-    return Broker
+    return QuorumBroker
 
 
 def _client_settings(flags: argparse.Namespace) -> dict[str, dict[str, str]]:

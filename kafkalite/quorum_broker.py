@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import ExitStack
+from importlib import import_module
 from pathlib import Path
 
 import trio
@@ -20,11 +21,12 @@ from kafkalite.clock import Clock
 from kafkalite.cluster.features import SUPPORTED_FEATURES
 from kafkalite.cluster.observed_cluster import ObservedCluster
 from kafkalite.cluster.topic_creation import NewTopic
-from kafkalite.config import BrokerConfig
+from kafkalite.config import BrokerConfig, ConfigError
 from kafkalite.config.quorum import quorum_config
 from kafkalite.log.files import FILES
 from kafkalite.log.meta_properties import read_meta_properties
 from kafkalite.peers.link import Address
+from kafkalite.peers.warm_up import make_codecs
 from kafkalite.quorum.membership import Membership, MembershipConfig
 from kafkalite.quorum.observer import Committed
 from kafkalite.quorum.registration import Registration, RegistrationRefused
@@ -36,6 +38,7 @@ from kafkalite.replication.replicas import Replicas
 from kafkalite.server.forwarded import forwarded
 from kafkalite.server.listener import StartError, open_listeners
 from kafkalite.server.loop import Loop
+from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.messages.broker_registration import Listener as RegisteredListener
 from kafkalite.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig
 
@@ -59,12 +62,15 @@ class QuorumBroker(Broker):
     ) -> None:
         super().__init__(config, clock=clock, loop=loop)
         self._served = trio.Event()
+        # Why it is not let in, or cannot serve.
+        self._refusals: list[str] = []
 
     def _open(self, stack: ExitStack) -> None:
-        """What needs nobody else: directories, listeners, an empty image."""
+        """Open what needs no other process: directories, listeners, an empty image."""
         config = self.config
         self._quorum = quorum_config(config)
         self._check_formatted()
+        make_codecs()
         self._logs = logs = PartitionLogs(config, self.clock.now_ms)
         stack.callback(logs.close)
         self.listeners = open_listeners(config)
@@ -117,8 +123,8 @@ class QuorumBroker(Broker):
             known = read_meta_properties(path, FILES)
             if known is None and self.config["kafkalite.cluster.id"] is None:
                 raise StartError(
-                    f"{path} is not formatted; kafkalite format --cluster-id ID, with the id of the "
-                    "controllers' cluster, does it"
+                    f"{path} is not formatted; kafkalite format --cluster-id ID, with the "
+                    "id of the controllers' cluster, does it"
                 )
 
     def _publish(self, committed: Committed) -> None:
@@ -132,15 +138,14 @@ class QuorumBroker(Broker):
 
         Raises StartError: the controllers do not let this broker in, or it was stopped before.
         """
-        refused: list[str] = []
-        membership = self.membership
+        membership, refused = self.membership, self._refusals
         try:
             async with trio.open_nursery() as nursery:
                 await nursery.start(membership.run)
                 if membership.refusal is not None:
                     refused.append(membership.refusal)
                 else:
-                    nursery.start_soon(self._live, refused, nursery.cancel_scope)
+                    nursery.start_soon(self._live, nursery.cancel_scope)
                     await self._unless_ended(membership.lifecycle.caught_up)
                     await self._serve_registered(nursery, task_status)
                 nursery.cancel_scope.cancel()
@@ -149,11 +154,11 @@ class QuorumBroker(Broker):
         if not self._served.is_set():
             raise StartError(refused[0] if refused else "stopped before the controllers let it in")
 
-    async def _live(self, refused: list[str], scope: trio.CancelScope) -> None:
+    async def _live(self, scope: trio.CancelScope) -> None:
         try:
             await self.membership.lifecycle.run()
         except RegistrationRefused as error:
-            refused.append(str(error))
+            self._refusals.append(str(error))
             scope.cancel()
 
     async def _unless_ended(self, event: trio.Event) -> None:
@@ -172,7 +177,11 @@ class QuorumBroker(Broker):
     ) -> None:
         if self.membership.lifecycle.may_go.is_set():
             return
-        self._open_partitions()
+        try:
+            self._open_partitions()
+        except (ConfigError, KafkaError, OSError) as error:
+            self._refusals.append(str(error))
+            return
         self.membership.producer_ids.prefetch()
         await nursery.start(self.replicas.run)
         await nursery.start(self._serve_clients)
@@ -196,6 +205,9 @@ class QuorumBroker(Broker):
 
     def _open_partitions(self) -> None:
         """The metadata are as of now: open what they say is here."""
+        # Else the first Fetch of a follower imports it, which holds the loop.
+        import_module("kafkalite.replica.follower_reader")
+
         config, cluster, logs = self.config, self.cluster, self._logs
         logs.set_strays_aside(cluster.image, config.node_id)
         self.replicas = Replicas(
@@ -214,7 +226,8 @@ class QuorumBroker(Broker):
             ask_for=self._ask_for,
             tell_directory=self.membership.assignments.tell,
         )
-        moves = ReplicaMoves(config, cluster, self.topics, logs)
+        tell_directory = self.membership.assignments.tell
+        moves = ReplicaMoves(config, cluster, self.topics, logs, tell_directory)
         forward = forwarded(self.membership.forwarding.forward)
         self._put_together(self._stack, cluster, self.topics, logs, moves, forward)
 
@@ -232,7 +245,7 @@ class QuorumBroker(Broker):
         )
 
     def _address_of(self, node_id: int) -> Address | None:
-        """Where another broker is reached by brokers; None for one that is not there."""
+        """The address of another broker for brokers; None for one that is not there."""
         node = self.cluster.nodes.get(node_id)
         endpoint = None if node is None else node.endpoints.get(self._quorum.inter_broker_listener)
         return None if endpoint is None else Address(endpoint.host, endpoint.port)

@@ -28,7 +28,7 @@ from kafkalite.wire.messages.stored.unregister_broker_record import UnregisterBr
 
 
 def difference(before: MetadataImage, after: MetadataImage) -> list[object]:
-    """Removals first, then what is new or different. Topics that stay keep their objects."""
+    """The records, first of what has gone, then of what is new or other."""
     return [*_gone(before, after), *_new(before, after)]
 
 

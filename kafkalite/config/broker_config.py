@@ -111,7 +111,7 @@ class BrokerConfig:
         return config
 
     def is_given(self, name: str) -> bool:
-        """True if a file, the environment, a flag or a program set it."""
+        """Tells whether a file, the environment, a flag or a program set it."""
         return name in self.given
 
     def __getitem__(self, name: str) -> ConfigValue:

@@ -1,11 +1,10 @@
-"""What a broker under controllers of their own is told of them, in Kafka's words.
+"""The configs of a broker under controllers of their own, in Kafka's words.
 
     process.roles=broker
     node.id=1
-    controller.quorum.bootstrap.servers=host:9093,...      or
-    controller.quorum.voters=id@host:port,... controller.listener.names=CONTROLLER
-    inter.broker.listener.name=PLAINTEXT                   unset: that of
-    security.inter.broker.protocol
+    controller.quorum.bootstrap.servers=host:9093,...  or controller.quorum.voters=id@host:port,...
+    controller.listener.names=CONTROLLER
+    inter.broker.listener.name=PLAINTEXT    unset: that of security.inter.broker.protocol
 
 A wrong or missing one is one sentence. Source: KafkaConfig, QuorumConfig.
 """
@@ -18,6 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kafkalite.config.definition import ConfigError
+from kafkalite.config.listeners import parse_protocol_map
 from kafkalite.peers.link import Address
 
 if TYPE_CHECKING:
@@ -30,15 +30,17 @@ _LAST_PORT: Final = 65535
 
 @dataclass(frozen=True, slots=True)
 class QuorumConfig:
-    """Where the controllers are, and by which listener brokers reach each other."""
+    """The controllers' addresses, and the listener by which brokers reach each other."""
 
     controllers: Sequence[Address]
     inter_broker_listener: str
 
 
 def is_broker_only(config: BrokerConfig) -> bool:
-    """True if process.roles asks for a broker under controllers of their own. Raises
-    ConfigError."""
+    """Tells whether process.roles asks for a broker under other controllers.
+
+    Raises ConfigError.
+    """
     roles = config.items("process.roles")
     if not config.is_given("process.roles") or not roles:
         return False
@@ -67,7 +69,30 @@ def quorum_config(config: BrokerConfig) -> QuorumConfig:
             "controller.quorum.bootstrap.servers: process.roles=broker needs it (or "
             "controller.quorum.voters), and it is not set"
         )
-    return QuorumConfig(controllers, _inter_broker_listener(config))
+    if config["kafkalite.scram.credentials"] is not None:
+        raise ConfigError(
+            "kafkalite.scram.credentials: with process.roles=broker the controllers keep them; "
+            "kafka-configs --alter --add-config creates them"
+        )
+    listener = _inter_broker_listener(config)
+    _check_plaintext(config, listener)
+    return QuorumConfig(controllers, listener)
+
+
+def _check_plaintext(config: BrokerConfig, inter_broker_listener: str) -> None:
+    """Brokers and controllers are reached without TLS and SASL. Raises ConfigError."""
+    protocols = parse_protocol_map(config.string("listener.security.protocol.map") or "")
+    controller_listener = config.items("controller.listener.names")[0].upper()
+    for name, listener in (
+        ("inter.broker.listener.name", inter_broker_listener),
+        ("controller.listener.names", controller_listener),
+    ):
+        protocol = protocols.get(listener, "PLAINTEXT")
+        if protocol != "PLAINTEXT":
+            raise ConfigError(
+                f"{name}: {listener} is {protocol}, and this broker reaches brokers and "
+                "controllers by PLAINTEXT only"
+            )
 
 
 def _controllers(config: BrokerConfig) -> list[Address]:

@@ -21,6 +21,7 @@ from kafkalite.group_coordinator.classic_group import ClassicGroup, ClassicGroup
 from kafkalite.group_coordinator.consumer_group import ConsumerGroup
 from kafkalite.group_coordinator.shard import Group
 from kafkalite.group_coordinator.share_group import ShareGroup
+from kafkalite.group_coordinator.streams_group import StreamsGroup
 from kafkalite.replica.partition import Partition
 from kafkalite.replica.topics import Topic
 from kafkalite.wire.message_codec import parse_body
@@ -85,8 +86,10 @@ def group_view(broker: Broker, group: Group) -> GroupView:
         kind, generation, members = "classic", group.generation_id, _classic_members(broker, group)
     elif isinstance(group, ConsumerGroup):
         kind, generation, members = "consumer", group.epoch, _consumer_members(broker, group)
-    else:
+    elif isinstance(group, ShareGroup):
         kind, generation, members = "share", group.epoch, _share_members(broker, group)
+    else:
+        kind, generation, members = "streams", group.epoch, _streams_members(broker, group)
     return GroupView(
         id=group.group_id,
         type=kind,
@@ -166,6 +169,25 @@ def _share_members(broker: Broker, group: ShareGroup) -> list[MemberView]:
                     _topic_name(broker, topic_id): sorted(partitions)
                     for topic_id, partitions in member.assigned.items()
                 },
+                None if timers is None else _session_left_ms(broker, timers.session.deadline),
+            )
+        )
+    return views
+
+
+def _streams_members(broker: Broker, group: StreamsGroup) -> list[MemberView]:
+    """The members with their active tasks, by subtopology in place of topic."""
+    views: list[MemberView] = []
+    for member in group.members.values():
+        timers = group.timers.get(member.member_id)
+        views.append(
+            MemberView(
+                member.member_id,
+                member.instance_id,
+                member.client_id,
+                member.client_host,
+                member.is_reconciled_to(group.assignment_epoch),
+                {name: sorted(tasks) for name, tasks in member.assigned.active.items()},
                 None if timers is None else _session_left_ms(broker, timers.session.deadline),
             )
         )

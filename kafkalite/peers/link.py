@@ -25,7 +25,7 @@ class PeerGone(Exception):
 
 
 class Address(NamedTuple):
-    """Where a node listens."""
+    """The host and port at which a node listens."""
 
     host: str
     port: int
@@ -79,8 +79,9 @@ class Link:
 
     async def close(self) -> None:
         """Give the connection back; the next `ask` makes another."""
-        async with self._turn:
-            await self._drop()
+        with trio.CancelScope(shield=True):
+            async with self._turn:
+                await self._drop()
 
     async def _open(self, address: Address) -> None:
         await self._drop()

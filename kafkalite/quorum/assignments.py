@@ -66,7 +66,7 @@ class Assignments:
                 self._wanted = trio.Event()
 
     async def _tell_some(self) -> bool:
-        """True if the controllers took all of what was sent."""
+        """Tells whether the controllers took all of what was sent."""
         told = dict(islice(self._untold.items(), _MAX_PER_REQUEST))
         request = AssignReplicasToDirsRequest(
             broker_id=self._node_id,

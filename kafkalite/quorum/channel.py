@@ -1,8 +1,8 @@
 """Requests that only the active controller answers, sent again until it does.
 
 A broker has several channels, so that nothing waits behind something slow: heartbeats, changes of
-in-sync replicas, directories, and what is forwarded for clients. Source:
-NodeToControllerChannelManager.
+in-sync replicas, directories, and what is forwarded for clients.
+Source: NodeToControllerChannelManager.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _REQUEST_TIMEOUT_SECONDS: Final = 30.0
 
 
 class Quorum(Protocol):
-    """Who leads the quorum."""
+    """The quorum, as far as its leader is concerned."""
 
     @property
     def leader_address(self) -> Address | None:
@@ -57,6 +57,10 @@ class ControllerChannel:
                     return answer
                 await trio.sleep(_BACKOFF_SECONDS)
         raise NoController(self._complaint or f"no active controller in {timeout_seconds:g} s")
+
+    async def close(self) -> None:
+        """Give the connection back; the next `ask` makes another."""
+        await self._link.close()
 
     async def _asked_once(self, body: object) -> Any | None:
         address = self._quorum.leader_address

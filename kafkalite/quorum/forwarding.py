@@ -1,7 +1,7 @@
-"""What only a controller decides, asked of this broker: the client's frame goes on in an Envelope.
+"""Passes on what only a controller decides: the client's frame goes there in an Envelope.
 
-The frame is not decoded on its way, neither there nor back, so that a request of a version that
-only the controllers know passes, too. Source: ForwardingManager, EnvelopeUtils; KIP-590.
+The envelope carries the request's header and body, and brings back the answer's.
+Source: ForwardingManager, EnvelopeUtils; KIP-590.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """A broker's life as the controllers see it: registered, fenced, unfenced, let go.
 
-    NOT_RUNNING --> STARTING --> RECOVERY --> RUNNING --> PENDING_CONTROLLED_SHUTDOWN -->
-    SHUTTING_DOWN
-                    registers    caught up    unfenced    leads nothing in the end
+    NOT_RUNNING -> STARTING -> RECOVERY -> RUNNING -> PENDING_CONTROLLED_SHUTDOWN -> SHUTTING_DOWN
+                   registers   caught up   unfenced   leads nothing in the end
 
 Each state ends with what an answer to a heartbeat says. A stop is possible in every state.
 Source: BrokerLifecycleManager, BrokerState.
@@ -181,7 +180,7 @@ class Lifecycle:
         return self.answered(answer)
 
     def heartbeat(self) -> BrokerHeartbeatRequest:
-        """What is said now."""
+        """The heartbeat to send now."""
         cordoned = None if self.state is LifeState.STARTING else list(self._cordoned_directories())
         return BrokerHeartbeatRequest(
             broker_id=self._registration.node_id,

@@ -32,7 +32,7 @@ _FOREVER_SECONDS: Final = float("inf")
 
 @dataclass(frozen=True, slots=True)
 class MembershipConfig:
-    """Where the controllers are, and how long they are waited for."""
+    """The controllers' addresses, and how long they are waited for."""
 
     controllers: Sequence[Address]
     heartbeat_seconds: float = 2.0
@@ -60,8 +60,11 @@ class Membership:
         self.observer = Observer(registration.node_id, cluster_id, directory_id)
         self.tail = MetadataTail(self.observer, config.controllers, publish, connect)
 
+        self._channels: list[ControllerChannel] = []
+
         def channel(name: str) -> ControllerChannel:
-            return ControllerChannel(name, self.observer, connect)
+            self._channels.append(ControllerChannel(name, self.observer, connect))
+            return self._channels[-1]
 
         self.lifecycle = Lifecycle(
             registration,
@@ -84,7 +87,7 @@ class Membership:
         self._alter_partition = channel("alter-partition")
 
     def broker_epoch(self) -> int:
-        """As registered last; -1 before that."""
+        """The epoch of the last registration; -1 before the first."""
         return self.lifecycle.broker_epoch
 
     async def alter_partition(self, body: object) -> Any:
@@ -96,6 +99,13 @@ class Membership:
 
         If it cannot be done, `refusal` says why when it has started, and nothing runs.
         """
+        try:
+            await self._run(task_status)
+        finally:
+            for channel in self._channels:
+                await channel.close()
+
+    async def _run(self, task_status: trio.TaskStatus[None]) -> None:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(supervised, "following the metadata", self.tail.run)
             await self._catch_up()

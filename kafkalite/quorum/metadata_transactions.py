@@ -22,7 +22,7 @@ class MetadataTransactions:
 
     @property
     def is_open(self) -> bool:
-        """True if records are held back."""
+        """Tells whether records are held back."""
         return self._open is not None
 
     def clear(self) -> None:

@@ -50,7 +50,7 @@ _MAX_BYTES: Final = 1 << 20
 
 
 class Step(Enum):
-    """What is to be done after an answer."""
+    """The next thing to do after an answer."""
 
     AGAIN = "ask the same controller again"
     ELSEWHERE = "another controller leads, or none is known to"
@@ -71,7 +71,7 @@ class Committed(NamedTuple):
 
 
 class Observer:
-    """What is known of the quorum and its log."""
+    """The quorum and its log, as far as answers have told."""
 
     def __init__(self, node_id: int, cluster_id: str, directory_id: UUID) -> None:
         self.leader_id: int = NO_LEADER
@@ -99,7 +99,7 @@ class Observer:
 
     @property
     def has_caught_up(self) -> bool:
-        """True if everything that was committed at the last answer has been handed out."""
+        """Tells whether everything that was committed at the last answer has been handed out."""
         return 0 <= self.high_watermark <= self._committed_end
 
     # -- fetching

@@ -1,4 +1,4 @@
-"""What a broker says of itself when it registers, and what a refusal means.
+"""A broker's registration: its words about itself, and the meaning of a refusal.
 
 `previous_broker_epoch` is the epoch that the last clean shutdown left behind; without it the
 controllers take the last shutdown for an unclean one (KIP-966). Source: ClusterControlManager.

@@ -100,7 +100,7 @@ class MetadataTail:
             logger.warning("%s", text)
 
     def _fail(self, reason: str) -> None:
-        """What no retry makes good: a start ends with it, a running broker serves on."""
+        """No retry makes this good: a start ends with it, a running broker serves on."""
         self.failure = reason
         self.has_failed.set()
         self._complain(reason)

@@ -27,7 +27,7 @@ class FollowerReader(FetchReader):
         self._is_first = True
 
     def read(self, *, waited: bool = False, empty: bool = False) -> PartitionResponses:
-        """A consumer's read, except for its end."""
+        """The same as a consumer's, but for the end of what is read."""
         self._is_first = not waited
         return super().read(waited=waited, empty=empty)
 
@@ -65,7 +65,7 @@ class FollowerReader(FetchReader):
         )
 
     def has_enough(self) -> bool:
-        """True if there are min_bytes by now, or something that must be said at once."""
+        """Tells whether there are min_bytes by now, or something that must be said at once."""
         size = 0
         for target, partition in self._partitions:
             _, leader_epoch, offset, _, _, max_bytes, _, _ = target.wanted

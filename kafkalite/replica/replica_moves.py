@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 import time
 from base64 import urlsafe_b64decode
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from kafkalite.config import BrokerConfig
     from kafkalite.log.directory import LogDirectory
     from kafkalite.log.future_log import LogMove
+    from kafkalite.replica.partition import Partition
     from kafkalite.replica.partition_logs import PartitionLogs
     from kafkalite.replica.topics import Topics
 
@@ -42,8 +44,15 @@ class ReplicaMoves:
     """All moves of one broker. Goes on with those that a restart found."""
 
     def __init__(
-        self, config: BrokerConfig, cluster: Cluster, topics: Topics, logs: PartitionLogs
+        self,
+        config: BrokerConfig,
+        cluster: Cluster,
+        topics: Topics,
+        logs: PartitionLogs,
+        tell_directory: Callable[[UUID, int, UUID], None] | None = None,
     ) -> None:
+        """`tell_directory`: where controllers in other processes are to be told of a move's end."""
+        self._tell_directory = tell_directory
         self._config = config
         self._cluster = cluster
         self._topics = topics
@@ -153,18 +162,25 @@ class ReplicaMoves:
 
         def assign(directory: LogDirectory) -> None:
             directory_id = UUID(bytes=urlsafe_b64decode(directory.directory_id + "=="))
-            self._cluster.write(
-                [
-                    PartitionChangeRecord(
-                        partition_id=index,
-                        topic_id=topic.topic_id,
-                        directories=[directory_id] * len(partition.replicas),
-                    )
-                ]
-            )
+            self._assign(partition, directory_id)
 
         partition.log_moved(self._manager.finish_move(move, assign))
         logger.info("%r is done", move)
+
+    def _assign(self, partition: Partition, directory_id: UUID) -> None:
+        """Have the metadata say where the log lies. Every replica of this process shares it."""
+        if self._tell_directory is not None:
+            self._tell_directory(partition.topic_id, partition.index, directory_id)
+            return
+        self._cluster.write(
+            [
+                PartitionChangeRecord(
+                    partition_id=partition.index,
+                    topic_id=partition.topic_id,
+                    directories=[directory_id] * len(partition.replicas),
+                )
+            ]
+        )
 
     async def _failed(self, move: LogMove, error: KafkaError) -> None:
         if not self._is_wanted(move):

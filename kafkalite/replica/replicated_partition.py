@@ -43,6 +43,12 @@ class ReplicatedPartition(Partition):
         self.log, self.replica = replica.log, replica
         self._watch_flushes()
 
+    def log_moved(self, log: Log) -> None:
+        """The log lies in another data directory now: the replica goes on with it there."""
+        if self.replica is not None:
+            self.replica.use(log)
+        super().log_moved(log)
+
     def let_go(self, elsewhere: Log) -> None:
         """There is none any more; `elsewhere` refuses everything."""
         self.log, self.replica = elsewhere, None
@@ -63,7 +69,7 @@ class ReplicatedPartition(Partition):
         self.watchers.check_and_complete()
 
     def check_leader(self, node_id: int, current_leader_epoch: int, *, leader_only: bool) -> None:
-        """The leader as in one process. A leader that could not begin to lead is none."""
+        """The same as in one process; a leader that could not begin to lead is none."""
         super().check_leader(node_id, current_leader_epoch, leader_only=leader_only)
         if self.replica is None:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
@@ -86,7 +92,7 @@ class ReplicatedPartition(Partition):
 
     @property
     def is_coordinating_refused(self) -> bool:
-        """True if this broker leads the partition, and does not coordinate what is kept in it."""
+        """Tells whether this broker leads the partition, and will not coordinate what is in it."""
         is_led = self.replica is not None and self.replica.leading is not None
         return is_led and self._refuses_to_coordinate
 
@@ -97,7 +103,7 @@ class ReplicatedPartition(Partition):
 
     @property
     def has_enough_in_sync(self) -> bool:
-        """True if as many replicas as min.insync.replicas asks for may be in sync."""
+        """Tells whether as many replicas as min.insync.replicas asks for may be in sync."""
         leading = None if self.replica is None else self.replica.leading
         if leading is None:
             return super().has_enough_in_sync
@@ -117,6 +123,6 @@ class ReplicatedPartition(Partition):
 
     @property
     def is_latest_unknown(self) -> bool:
-        """True if the end for clients is below what they may have seen of the last leader."""
+        """Tells whether the end for clients is below what they may have seen of the last leader."""
         leading = None if self.replica is None else self.replica.leading
         return leading is not None and self.log.high_watermark < leading.epoch_start_offset

@@ -1,7 +1,7 @@
 """The topics of a broker under controllers: partitions led, followed, or only known of.
 
-Nothing is decided here. What a client asks to be created is asked of the controllers, and the
-client asks again. Source: ReplicaManager.applyDelta, DefaultAutoTopicCreationManager.
+Nothing is decided here. The controllers are asked for a topic that a client needs, and the client
+asks again. Source: ReplicaManager.applyDelta, DefaultAutoTopicCreationManager.
 """
 
 from __future__ import annotations
@@ -58,8 +58,7 @@ class ReplicatedTopics(Topics):
     # -- what clients ask for
 
     def create(self, new: NewTopic, *, validate_only: bool = False) -> CreatedTopic:
-        """Ask the controllers for a topic. Raises KafkaError(UNKNOWN_TOPIC_OR_PARTITION): not
-        yet."""
+        """Ask the controllers for a topic. Raises UNKNOWN_TOPIC_OR_PARTITION: not yet."""
         self._ask_for(new)
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
@@ -124,8 +123,8 @@ class ReplicatedTopics(Topics):
         if partition.is_coordinating_refused and not partition.has_said_refused:
             partition.has_said_refused = True
             logger.error(
-                "%s-%d is led here and has %d replicas: this broker does not coordinate what is kept "
-                "in it, as it would answer before the other replicas have it; let a broker of "
+                "%s-%d is led here and has %d replicas: this broker does not coordinate what is "
+                "kept in it, as it would answer before the other replicas have it; let a broker of "
                 "Apache Kafka lead it",
                 topic.name,
                 partition.index,

@@ -25,7 +25,7 @@ _FIRST_BACKOFF_SECONDS: Final = 0.05
 
 
 class Progress(Enum):
-    """True if a partition is asked for."""
+    """Tells whether a partition is asked for."""
 
     FETCHING = "asked for with the next Fetch"
     BACKING_OFF = "left out for a time"
@@ -40,7 +40,7 @@ TRANSITIONS: Final[Mapping[Progress, frozenset[Progress]]] = {
 
 
 class FetchState:
-    """The state of one followed partition. Times in seconds."""
+    """The progress of one followed partition. Times in seconds."""
 
     def __init__(self, max_backoff_seconds: float) -> None:
         """`max_backoff_seconds` is replica.fetch.backoff.ms."""
@@ -50,7 +50,7 @@ class FetchState:
         self._backoff_seconds = _FIRST_BACKOFF_SECONDS
 
     def is_due(self, now: float) -> bool:
-        """True if it belongs into a Fetch that is sent now."""
+        """Tells whether it belongs into a Fetch that is sent now."""
         if self.progress is Progress.BACKING_OFF and self.retry_at <= now:
             self._become(Progress.FETCHING)
         return self.progress is Progress.FETCHING
@@ -86,13 +86,14 @@ class FetchState:
 
 
 def cut_offset(leader: tuple[int, int], own: tuple[int, int], log_end_offset: int) -> int:
-    """The offset to cut a log that diverges. The next Fetch asks again, so that one cut need not
-    do.
+    """The offset at which to cut a log that diverges.
+
+    The next Fetch asks again, so that one cut need not do.
 
     Args:
         leader: (epoch, end offset) of the leader's largest epoch that is not above our last.
-        own: (epoch, end offset) of our largest epoch that is not above the leader's; (-1, -1) if
-        none. log_end_offset: ours.
+        own: the same of our largest epoch that is not above the leader's; (-1, -1) if none.
+        log_end_offset: ours.
     """
     leader_epoch, leader_end = leader
     own_epoch, own_end = own
@@ -104,7 +105,7 @@ def cut_offset(leader: tuple[int, int], own: tuple[int, int], log_end_offset: in
 
 
 def usable_size(records: bytes | memoryview, leader_epoch: int) -> int:
-    """The number of bytes of an answer that a request of this leader epoch may append.
+    """The bytes of an answer that may be appended by who asked in this leader epoch.
 
     Batches of a later epoch are left out: where that leader's log begins is not known here yet
     (KAFKA-18723).
@@ -118,7 +119,7 @@ def usable_size(records: bytes | memoryview, leader_epoch: int) -> int:
 
 
 class OutOfRange(Enum):
-    """The remedy for an offset that the leader does not have."""
+    """The cure for an offset that the leader does not have."""
 
     CUT = "cut to the leader's end"
     START_OVER = "drop everything, begin at the leader's start"
@@ -126,8 +127,7 @@ class OutOfRange(Enum):
 
 
 def out_of_range(leader_start: int, leader_end: int, log_end_offset: int) -> OutOfRange:
-    """The remedy where the leader's log does not reach ours
-    (AbstractFetcherThread.fetchOffsetAndTruncate)."""
+    """The cure where the leader's log does not reach ours."""
     if leader_end < log_end_offset:
         return OutOfRange.CUT
     if leader_start > log_end_offset:

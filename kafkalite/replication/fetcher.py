@@ -119,7 +119,7 @@ class Fetcher:
         questions: dict[Key, Question],
         wanted: dict[Key, FetchPartition],
     ) -> bool:
-        """True if the leader answered."""
+        """Tells whether the leader answered."""
         try:
             answer = await self._link.ask(
                 address,

@@ -1,4 +1,4 @@
-"""A leader's knowledge of one of its followers, from the Fetch requests that it sends.
+"""A follower as its leader knows it, from the Fetch requests that it sends.
 
 Caught up is who asked for the leader's end within replica.lag.time.max.ms. A follower that asks for
 where the end was at its last Fetch has caught up with that time, so that a steady stream of appends
@@ -55,5 +55,5 @@ class Follower:
         self._fetched_at = now
 
     def is_caught_up(self, *, leader_end: int, now: float, max_lag_seconds: float) -> bool:
-        """True if it may be, or stay, among the in-sync replicas."""
+        """Tells whether it may be, or stay, among the in-sync replicas."""
         return leader_end == self.end_offset or now - self.caught_up_at <= max_lag_seconds

@@ -1,7 +1,7 @@
-"""A follower takes its leader's answers: append, cut, or begin again elsewhere.
+"""A follower takes in its leader's answers: it appends, cuts, or begins again elsewhere.
 
-Plain functions over a replica's log. What is asked for was decided before the answer came: an
-answer to a question of another leader epoch or offset is dropped. Source: ReplicaFetcherThread.
+Plain functions over a replica's log. An answer to a question of another leader epoch or offset is
+dropped. Source: ReplicaFetcherThread.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NOT_OURS: Final = (ErrorCode.KAFKA_STORAGE_ERROR,)
 
 
 class Question(NamedTuple):
-    """The request for one replica."""
+    """One replica's question to its leader."""
 
     replica: Replica
     leader_epoch: int
@@ -38,7 +38,7 @@ class Question(NamedTuple):
 
     @property
     def is_current(self) -> bool:
-        """True if an answer still fits."""
+        """Tells whether an answer still fits."""
         replica = self.replica
         return (
             replica.is_following
@@ -48,7 +48,7 @@ class Question(NamedTuple):
 
 
 def ask(replica: Replica, max_bytes: int) -> tuple[Question, FetchPartition]:
-    """The request to the leader of a replica. Raises KafkaError(KAFKA_STORAGE_ERROR)."""
+    """The next question to the leader. Raises KafkaError(KAFKA_STORAGE_ERROR)."""
     log = replica.log
     log.check_online()
     if log.leader_epochs.latest == UNKNOWN_EPOCH and log.log_end_offset > log.high_watermark:
@@ -67,8 +67,7 @@ def ask(replica: Replica, max_bytes: int) -> tuple[Question, FetchPartition]:
 
 
 def take(question: Question, answer: PartitionData, now: float) -> bool:
-    """Take in an answer that is current; False where the leader's range of offsets must be asked
-    for.
+    """Take in a current answer; False where the leader's range of offsets must be asked for.
 
     Whatever is wrong with one partition keeps only that one from being copied.
     """

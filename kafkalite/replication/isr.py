@@ -21,7 +21,7 @@ from kafkalite.wire.errors import ErrorCode
 
 
 class Proposal(Enum):
-    """The outcome of a change that was asked for."""
+    """The fate of a change that was asked for."""
 
     COMMITTED = "none is under way"
     PENDING = "asked for"
@@ -36,7 +36,7 @@ TRANSITIONS: Final[Mapping[Proposal, frozenset[Proposal]]] = {
 
 
 class Verdict(Enum):
-    """The reaction to an error in the answer to AlterPartition."""
+    """The consequence of an error in the answer to AlterPartition."""
 
     WITHDRAW = "the change is off, the old set is the true one"
     WAIT = "this leader is behind the metadata, which are to come"
@@ -72,7 +72,7 @@ class InSyncReplicas:
 
     @property
     def is_settled(self) -> bool:
-        """True if a change may be proposed."""
+        """Tells whether a change may be proposed."""
         return self.proposal is Proposal.COMMITTED
 
     def propose(self, replicas: Sequence[int]) -> None:

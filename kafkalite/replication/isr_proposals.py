@@ -42,7 +42,7 @@ class AskController(Protocol):
 
 
 class IsrProposals:
-    """Proposals of in-sync replicas, and the task that sends them."""
+    """All that is to be proposed, and the task that does it."""
 
     def __init__(
         self, node_id: int, broker_epoch: Callable[[], int], ask_controller: AskController
@@ -76,7 +76,7 @@ class IsrProposals:
                 await trio.sleep(_BACKOFF_SECONDS)
 
     async def _propose(self, sent: dict[Key, tuple[Replica, Leading]]) -> bool:
-        """True if all that was sent was decided upon."""
+        """Tells whether all that was sent was decided upon."""
         answer: AlterPartitionResponse = await self._ask_controller(self._request(sent))
         undecided = dict(sent)
         if answer.error_code:

@@ -1,7 +1,7 @@
 """A partition that this broker leads: its followers, its in-sync replicas, its high watermark.
 
-Plain functions over a log, atomic among the broker's tasks. A change of the in-sync replicas that
-is due is kept in `in_sync.proposed`, and `propose` is called to have it sent. Source: Partition.
+Plain functions over a log, atomic among the broker's tasks. A change of the in-sync replicas is
+kept in `in_sync.proposed`, and `propose` is called to have it sent. Source: Partition.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NO_EPOCH: Final = -1
 
 
 class Brokers(Protocol):
-    """The metadata's view of the other brokers."""
+    """The other brokers, as the metadata know them."""
 
     def registered_epoch(self, broker_id: int) -> int | None:
         """The broker epoch of a living one; None if it is fenced, shutting down or unknown."""
@@ -74,12 +74,20 @@ class Leading:
 
     def _note_epoch(self, leader_epoch: int) -> None:
         """Now, before anything is appended: a follower may have later batches than this log."""
-        log = self.log
-        self.epoch_start_offset = log.log_end_offset
+        self.epoch_start_offset = self.log.log_end_offset
+        self._assign_epoch(leader_epoch)
+
+    def _assign_epoch(self, leader_epoch: int) -> None:
         try:
-            log.leader_epochs.assign(leader_epoch, log.log_end_offset)
+            self.log.leader_epochs.assign(leader_epoch, self.epoch_start_offset)
         except OSError as error:
-            raise log.storage_error(error) from error
+            raise self.log.storage_error(error) from error
+
+    def use(self, log: Log) -> None:
+        """The log lies in another directory now. Raises KafkaError(KAFKA_STORAGE_ERROR)."""
+        self.log = log
+        if log.leader_epochs.latest < self.leader_epoch:  # no batch of it has told
+            self._assign_epoch(self.leader_epoch)
 
     def _know_followers(self, view: PartitionView, is_elected: bool) -> None:
         is_new_leader = self.leader_epoch == _NO_EPOCH
@@ -108,7 +116,7 @@ class Leading:
 
     @property
     def has_enough(self) -> bool:
-        """True if there are that many."""
+        """Tells whether there are that many."""
         return len(self.in_sync.committed) >= self.needed_count
 
     def advance(self) -> bool:
@@ -177,7 +185,7 @@ class Leading:
             self._propose(self)
 
     def _is_eligible(self, replica_id: int, follower: Follower) -> bool:
-        """True if the controllers would take it in: alive, and the one that fetches."""
+        """Tells whether the controllers would take it in: alive, and the one that fetches."""
         registered = self._brokers.registered_epoch(replica_id)
         return registered is not None and follower.broker_epoch in (ANY_BROKER_EPOCH, registered)
 

@@ -15,7 +15,7 @@ from kafkalite.replication.roles import ACTIONS, Action, PartitionView, Role, ro
 
 @dataclass(frozen=True, slots=True)
 class ReplicationConfig:
-    """The broker's configs for replication. Times in seconds, sizes in bytes."""
+    """The broker's configs for replication; times in seconds, sizes in bytes."""
 
     max_lag_seconds: float = 30.0
     fetch_backoff_seconds: float = 1.0
@@ -27,7 +27,7 @@ class ReplicationConfig:
 
 
 class Surroundings(Protocol):
-    """The parts of its broker that a replica needs."""
+    """The broker, as far as a replica needs it."""
 
     @property
     def node_id(self) -> int: ...
@@ -54,8 +54,7 @@ class Surroundings(Protocol):
 
 
 class Replica:
-    """A partition of which this broker holds a replica. `on_change` tells who waits to look
-    again."""
+    """A partition with a replica here. `on_change` tells who waits to look again."""
 
     def __init__(
         self,
@@ -137,6 +136,13 @@ class Replica:
         if self.leader_id >= 0:
             self._surroundings.follow(self)
 
+    def use(self, log: Log) -> None:
+        """The same log lies elsewhere now. Raises KafkaError(KAFKA_STORAGE_ERROR)."""
+        log.advance_high_watermark(self.log.high_watermark)
+        self.log = log
+        if self.leading is not None:
+            self.leading.use(log)
+
     def appended(self) -> None:
         """Something was appended here as the leader."""
         if self.leading is not None:
@@ -144,5 +150,5 @@ class Replica:
 
     @property
     def is_following(self) -> bool:
-        """True if there is a leader to copy."""
+        """Tells whether there is a leader to copy."""
         return self.role is Role.FOLLOWER and self.leader_id >= 0

@@ -29,7 +29,7 @@ def check_epoch(replica: Replica, current_leader_epoch: int) -> None:
 
 
 class FollowerRead(NamedTuple):
-    """Fetches of followers: records, or (epoch, end offset) where a history parts from ours."""
+    """A follower gets records, or (epoch, end offset) where its history parts from ours."""
 
     high_watermark: int
     diverging: tuple[int, int] | None = None
@@ -37,7 +37,7 @@ class FollowerRead(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """A follower's request for one partition."""
+    """A follower's question about one partition."""
 
     leader_epoch: int
     offset: int
@@ -55,7 +55,7 @@ def read(
     minimum_one_batch: bool,
     is_first: bool,
 ) -> FollowerRead:
-    """The answer to a follower. `is_first`: the request has just come in, and was not parked.
+    """Read for a follower. `is_first`: the request has just come in, and was not parked.
 
     Raises KafkaError: as `check_epoch`, OFFSET_OUT_OF_RANGE, KAFKA_STORAGE_ERROR.
     """
@@ -84,7 +84,7 @@ def read(
 def divergence(
     replica: Replica, fetch_offset: int, last_fetched_epoch: int
 ) -> tuple[int, int] | None:
-    """The point where the follower's history parts from ours. None where it does not (KIP-595).
+    """The place where the follower's history parts from ours; None if it does not (KIP-595).
 
     Raises KafkaError(OFFSET_OUT_OF_RANGE).
     """

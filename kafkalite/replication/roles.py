@@ -1,4 +1,4 @@
-"""The role of a replica on this broker, from the metadata alone, and what its change asks for.
+"""A replica's role on this broker, from the metadata alone, and what a change of it asks for.
 
       was \\ becomes   NOWHERE   FOLLOWER         LEADER
       NOWHERE         -         open, follow     open, lead
@@ -6,8 +6,8 @@
       LEADER          delete    follow           lead on
 
 The metadata may come late: an answer to AlterPartition can be ahead of them. A view with a lower
-partition epoch than the known one is passed over. Source: TopicDelta.localChanges,
-Partition.makeLeader.
+partition epoch than the known one is passed over.
+Source: TopicDelta.localChanges, Partition.makeLeader.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NO_LEADER: Final = -1
 
 
 class Role(Enum):
-    """The roles of a broker for a partition."""
+    """A broker's part in a partition."""
 
     NOWHERE = "no replica here"
     FOLLOWER = "a replica that copies the leader's, or waits for one"
@@ -28,7 +28,7 @@ class Role(Enum):
 
 
 class Action(Enum):
-    """The work that a change of role, or of the metadata in it, asks for."""
+    """The consequence of a change of role, or of the metadata in it."""
 
     NOTHING = "nothing"
     LEAD = "begin to lead, or take in a change of replicas"
@@ -65,7 +65,7 @@ class PartitionView(Protocol):
 
 
 def role_of(node_id: int, view: PartitionView) -> Role:
-    """The role that the metadata give a node for a partition."""
+    """The role that the metadata give a node in a partition."""
     if node_id not in view.replicas:
         return Role.NOWHERE
     return Role.LEADER if view.leader_id == node_id else Role.FOLLOWER

@@ -30,7 +30,15 @@ _OF_CONFIGS: Final = frozenset({ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_C
 class Forward(Protocol):
     """Sends a client's frame to the active controller (quorum/forwarding.py)."""
 
-    async def __call__(self, frame: bytes, client_host: str) -> bytes:
+    async def __call__(
+        self,
+        frame: bytes,
+        client_host: str,
+        *,
+        principal_type: str,
+        principal_name: str,
+        token_authenticated: bool,
+    ) -> bytes:
         """The answer's frame. Raises KafkaError with what the client is told instead."""
         ...
 
@@ -50,7 +58,13 @@ def forwarded(forward: Forward) -> Callable[[Api], Handler]:
             chunks = encode_request(api.key, version, 0, context.client_id, request)
             frame = join(chunks)[_LENGTH_BYTES:]
             try:
-                answer = await forward(frame, context.client_host)
+                answer = await forward(
+                    frame,
+                    context.client_host,
+                    principal_type=context.principal.type,
+                    principal_name=context.principal.name,
+                    token_authenticated=context.principal.token_authenticated,
+                )
             except KafkaError as error:
                 raise CloseConnection(
                     f"{api.key.name} version {version} was not forwarded: {error.code.name}"
@@ -63,7 +77,7 @@ def forwarded(forward: Forward) -> Callable[[Api], Handler]:
 
 
 def _is_of_loggers(request: Any) -> bool:
-    """True if all that is to be changed are loggers of a broker."""
+    """Tells whether all that is to be changed are loggers of a broker."""
     return bool(request.resources) and all(
         each.resource_type == BROKER_LOGGER_RESOURCE for each in request.resources
     )

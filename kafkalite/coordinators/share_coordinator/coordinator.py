@@ -314,7 +314,7 @@ class ShareCoordinator:
             shard = _Shard()
             for offset, key, value in self.log.replay(index):
                 self._apply(shard, offset, key, value)
-            if self.log.partition(index).coordinator_id < 0:
+            if self.log.partition(index).coordinated_here < 0:
                 raise KafkaError(ErrorCode.NOT_COORDINATOR)
             self._shards[index] = shard
         return shard

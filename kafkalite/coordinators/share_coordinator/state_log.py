@@ -69,7 +69,7 @@ class ShareStateLog:
 
     def check_coordinator(self, key: SharePartitionKey, node_id: int) -> None:
         """Raises KafkaError(NOT_COORDINATOR) unless the node coordinates the share partition."""
-        if self.partition(self.index_of(key)).coordinator_id != node_id:
+        if self.partition(self.index_of(key)).coordinated_here != node_id:
             raise KafkaError(ErrorCode.NOT_COORDINATOR)
 
     def append(self, index: int, records: Sequence[Record]) -> int:

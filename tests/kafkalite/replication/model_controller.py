@@ -15,25 +15,35 @@ from uuid import UUID
 
 import trio
 
+from kafkalite.cluster.record_codec import encode_record
 from kafkalite.wire.codec import decode_request, encode_response
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.message_codec import join
 from kafkalite.wire.messages import (
+    allocate_producer_ids,
     alter_partition,
     api_versions,
+    assign_replicas_to_dirs,
     broker_heartbeat,
     broker_registration,
+    envelope,
     fetch,
 )
-from kafkalite.wire.messages.stored import encode
+from kafkalite.wire.messages.stored.broker_registration_change_record import (
+    BrokerRegistrationChangeRecord,
+)
 from kafkalite.wire.messages.stored.no_op_record import NoOpRecord
 from kafkalite.wire.messages.stored.partition_record import PartitionRecord
+from kafkalite.wire.messages.stored.register_broker_record import (
+    BrokerEndpoint,
+    RegisterBrokerRecord,
+)
 from kafkalite.wire.messages.stored.topic_record import TopicRecord
 from kafkalite.wire.record_batch import Record, build_batch
 from kafkalite.wire.schema import message_of
 
 CONTROLLER_ID = 3000
-PORT = 3000
+PORT = 3000  # its address in a network that is none
 SESSION_SECONDS = 3.0
 TOPIC_ID = UUID(int=77)
 TOPIC = "topic"
@@ -43,6 +53,9 @@ SERVED = (
     broker_registration.BrokerRegistrationRequest,
     broker_heartbeat.BrokerHeartbeatRequest,
     alter_partition.AlterPartitionRequest,
+    allocate_producer_ids.AllocateProducerIdsRequest,
+    assign_replicas_to_dirs.AssignReplicasToDirsRequest,
+    envelope.EnvelopeRequest,
 )
 
 
@@ -83,7 +96,15 @@ class State:
 class Controller:
     """The active controller. `committed_end` is the high watermark of its log."""
 
-    def __init__(self, random: Random, brokers: Sequence[int], partitions: int, min_isr: int):
+    def __init__(
+        self,
+        random: Random,
+        brokers: Sequence[int],
+        partitions: int,
+        min_isr: int,
+        port: int = PORT,
+    ) -> None:
+        self.port = port
         self.random = random
         self.min_isr = min_isr
         self.epoch = 1
@@ -98,6 +119,9 @@ class Controller:
         self.committed_end = 0
         self.changed = trio.Event()
         self.deciding = trio.Lock()
+        self.next_producer_id = 0
+        self.assigned: dict[tuple[int, int], UUID] = {}
+        self.envelopes: list[envelope.EnvelopeRequest] = []
 
     # -- the log
 
@@ -114,7 +138,7 @@ class Controller:
 
     def append(self, records: Sequence[object]) -> None:
         batch = build_batch(
-            [Record(timestamp=0, value=encode(record)) for record in records],
+            [Record(timestamp=0, value=encode_record(record)) for record in records],
             base_offset=self.end,
             partition_leader_epoch=self.epoch,
         )
@@ -147,6 +171,9 @@ class Controller:
             broker_registration.BrokerRegistrationRequest: self.register,
             broker_heartbeat.BrokerHeartbeatRequest: self.heartbeat,
             alter_partition.AlterPartitionRequest: self.alter,
+            allocate_producer_ids.AllocateProducerIdsRequest: self.producer_ids,
+            assign_replicas_to_dirs.AssignReplicasToDirsRequest: self.assign,
+            envelope.EnvelopeRequest: self.forwarded,
         }.get(type(request.body))
         answer: Any = versions_of(SERVED) if handle is None else await handle(request.body)
         return join(
@@ -182,7 +209,9 @@ class Controller:
         return fetch.FetchResponse(
             error_code=0,
             responses=[fetch.FetchableTopicResponse(topic_id=UUID(int=1), partitions=[data])],
-            node_endpoints=[fetch.NodeEndpoint(node_id=CONTROLLER_ID, host="", port=PORT)],
+            node_endpoints=[
+                fetch.NodeEndpoint(node_id=CONTROLLER_ID, host="127.0.0.1", port=self.port)
+            ],
         )
 
     def epoch_before(self, offset: int) -> int:
@@ -213,7 +242,7 @@ class Controller:
                 return response(error_code=ErrorCode.DUPLICATE_BROKER_REGISTRATION)
             epoch = self.end
             is_clean = known is not None and request.previous_broker_epoch == known.epoch
-            if not await self.write([NoOpRecord()]):
+            if not await self.write([registration_record(request, epoch)]):
                 return response(error_code=ErrorCode.NOT_CONTROLLER)
             self.brokers[request.broker_id] = Registered(epoch, trio.current_time())
             if not is_clean and known is not None:
@@ -232,7 +261,7 @@ class Controller:
             caught_up = request.current_metadata_offset >= known.epoch
             if known.fenced and caught_up and not request.want_fence:
                 known.fenced = False
-                await self.change_all()
+                await self.change_all([fencing(request.broker_id, known, fenced=-1)])
             if request.want_shut_down:
                 known.leaving = True
                 await self.change_all()
@@ -244,6 +273,24 @@ class Controller:
                 should_shut_down=request.want_shut_down and not leads,
             )
 
+    async def producer_ids(self, request: Any) -> Any:
+        self.next_producer_id += 1000
+        return allocate_producer_ids.AllocateProducerIdsResponse(
+            producer_id_start=self.next_producer_id - 1000, producer_id_len=1000
+        )
+
+    async def assign(self, request: Any) -> Any:
+        for directory in request.directories:
+            for topic in directory.topics:
+                for each in topic.partitions:
+                    self.assigned[request.broker_id, each.partition_index] = directory.id
+        return assign_replicas_to_dirs.AssignReplicasToDirsResponse()
+
+    async def forwarded(self, request: envelope.EnvelopeRequest) -> envelope.EnvelopeResponse:
+        """Keeps what came; the answer is an error of the envelope's own."""
+        self.envelopes.append(request)
+        return envelope.EnvelopeResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
+
     async def run(self) -> None:
         """Fence who is silent."""
         await self.write(
@@ -253,15 +300,15 @@ class Controller:
             await trio.sleep(0.2)
             async with self.deciding:
                 now = trio.current_time()
-                silent = [
-                    each
-                    for each in self.brokers.values()
+                silent = {
+                    broker_id: each
+                    for broker_id, each in self.brokers.items()
                     if not each.fenced and now - each.heard_at > SESSION_SECONDS
-                ]
-                for each in silent:
+                }
+                for each in silent.values():
                     each.fenced = True
                 if silent:
-                    await self.change_all()
+                    await self.change_all([fencing(*each, fenced=1) for each in silent.items()])
 
     # -- partitions
 
@@ -281,8 +328,10 @@ class Controller:
             partition_epoch=state.partition_epoch,
         )
 
-    async def change_all(self, *, unclean: int | None = None) -> None:
-        records: list[object] = []
+    async def change_all(
+        self, of_brokers: Sequence[object] = (), *, unclean: int | None = None
+    ) -> None:
+        records: list[object] = list(of_brokers)
         for index, state in enumerate(self.states):
             before = (list(state.isr), state.leader, list(state.elr))
             self.change(state, unclean)
@@ -384,3 +433,30 @@ class Controller:
 
 def asked_isr(asked: alter_partition.PartitionDataRequest) -> list[int]:
     return [each.broker_id for each in asked.new_isr_with_epochs]
+
+
+def fencing(broker_id: int, known: Registered, *, fenced: int) -> BrokerRegistrationChangeRecord:
+    return BrokerRegistrationChangeRecord(
+        broker_id=broker_id, broker_epoch=known.epoch, fenced=fenced
+    )
+
+
+def registration_record(
+    request: broker_registration.BrokerRegistrationRequest, epoch: int
+) -> RegisterBrokerRecord:
+    return RegisterBrokerRecord(
+        broker_id=request.broker_id,
+        incarnation_id=request.incarnation_id,
+        broker_epoch=epoch,
+        end_points=[
+            BrokerEndpoint(
+                name=each.name,
+                host=each.host,
+                port=each.port,
+                security_protocol=each.security_protocol,
+            )
+            for each in request.listeners
+        ],
+        rack=request.rack,
+        log_dirs=request.log_dirs,
+    )

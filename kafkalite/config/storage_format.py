@@ -1,5 +1,4 @@
-"""`kafkalite format`: data directories for a broker of a cluster, as Kafka's kafka-storage makes
-them.
+"""`kafkalite format`: data directories for a broker of a cluster, as kafka-storage makes them.
 
 kafkalite format --cluster-id ID --config server.properties
 """
@@ -11,7 +10,8 @@ import os
 import sys
 from pathlib import Path
 
-from kafkalite.config import BrokerConfig, ConfigError
+from kafkalite.config.broker_config import BrokerConfig
+from kafkalite.config.definition import ConfigError
 from kafkalite.log.errors import InconsistentDataDirectory
 from kafkalite.log.files import FILES
 from kafkalite.log.meta_properties import (

@@ -1,0 +1,268 @@
+"""Brokers of a cluster killed again and again: `python -m conformance.cluster_crash --seconds 600`.
+
+An idempotent producer writes with acks=all to partitions with three replicas, two of which must be
+in sync. Meanwhile brokers are killed, asked to leave, or paused, and controllers are killed. Then:
+
+- every acknowledged record is at the offset that its acknowledgement named, as it was sent;
+- no record is there twice, and each partition has its records in the order they were sent in;
+- the replicas of a partition have the same bytes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+
+from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from conformance.harness.quorum import QuorumCluster
+
+TOPIC = "crash"
+PARTITIONS = 4
+PER_SECOND = 250
+SESSION_SECONDS = 3.0  # broker.session.timeout.ms of the cluster
+IN_SYNC_SECONDS = 60.0
+REST_SECONDS = 90.0
+PROPERTIES = {"min.insync.replicas": "2", "replica.lag.time.max.ms": "5000"}
+CLIENT = {"reconnect.backoff.ms": 50, "reconnect.backoff.max.ms": 500, "log_level": 0}
+
+Place = tuple[int, int]  # partition, offset
+
+
+@dataclass
+class Outcome:
+    """What was sent, acknowledged and found."""
+
+    sent: int = 0
+    acknowledged: dict[Place, bytes] = field(default_factory=dict[Place, bytes])
+    errors: list[str] = field(default_factory=list[str])
+    found: dict[Place, bytes] = field(default_factory=dict[Place, bytes])
+    faults: list[str] = field(default_factory=list[str])
+
+    @property
+    def lost(self) -> list[Place]:
+        return [at for at, value in self.acknowledged.items() if self.found.get(at) != value]
+
+    @property
+    def duplicate_count(self) -> int:
+        return len(self.found) - len(set(self.found.values()))
+
+    @property
+    def disorder_count(self) -> int:
+        count = 0
+        for partition in range(PARTITIONS):
+            places = sorted(at for at in self.found if at[0] == partition)
+            numbers = [int(self.found[at]) for at in places]
+            count += sum(b < a for a, b in pairwise(numbers))
+        return count
+
+    def __str__(self) -> str:
+        return (
+            f"{len(self.faults)} faults, sent {self.sent}, acknowledged {len(self.acknowledged)}, "
+            f"errors {len(self.errors)}, lost {len(self.lost)}, twice {self.duplicate_count}, "
+            f"out of order {self.disorder_count}"
+        )
+
+
+class Writer:
+    """Sends numbers, one after the other, until it is stopped."""
+
+    def __init__(self, bootstrap: str, outcome: Outcome) -> None:
+        self._outcome = outcome
+        self._stopping = threading.Event()
+        self._producer = Producer(
+            {
+                **CLIENT,
+                "bootstrap.servers": bootstrap,
+                "acks": "all",
+                "enable.idempotence": True,
+                "message.timeout.ms": 120_000,
+            }
+        )
+        self._thread = threading.Thread(target=self._write)
+        self._thread.start()
+
+    def _write(self) -> None:
+        while not self._stopping.is_set():
+            value = str(self._outcome.sent)
+            self._producer.produce(TOPIC, value=value, on_delivery=self._delivered)
+            self._outcome.sent += 1
+            self._producer.poll(0)
+            time.sleep(1 / PER_SECOND)
+
+    def _delivered(self, error: object, message: Message) -> None:
+        if error is not None:
+            self._outcome.errors.append(str(error))
+            return
+        partition, offset, value = message.partition(), message.offset(), message.value()
+        assert partition is not None
+        assert offset is not None
+        assert isinstance(value, bytes)
+        self._outcome.acknowledged[partition, offset] = value
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._thread.join()
+        self._producer.flush(REST_SECONDS)
+
+
+class Faults:
+    """One fault after the other, each made good before the next."""
+
+    def __init__(self, cluster: QuorumCluster, seed: int, say: Callable[[str], None]) -> None:
+        self._cluster = cluster
+        self._random = random.Random(seed)
+        self._say = say
+        self._admin = AdminClient({**CLIENT, "bootstrap.servers": cluster.bootstrap})
+
+    def one(self) -> str:
+        """What was done."""
+        kinds = ["kill", "kill", "leave", "pause"]
+        if len(self._cluster.controllers) > 1:
+            kinds.append("controller")
+        kind = self._random.choice(kinds)
+        nodes = self._cluster.controllers if kind == "controller" else self._cluster.brokers
+        node_id = self._random.choice(list(nodes))
+        self._say(f"{kind} {node_id}")
+        if kind == "pause":
+            self._cluster.pause(node_id)
+            time.sleep(self._random.uniform(1, 8))
+            self._cluster.resume(node_id)
+        else:
+            (self._cluster.stop if kind == "leave" else self._cluster.kill)(node_id)
+            time.sleep(self._random.uniform(0.2, 5))
+            self._cluster.start(node_id)
+        self.await_in_sync()
+        return f"{kind} {node_id}"
+
+    def await_in_sync(self) -> None:
+        """Wait until every partition has all its replicas in sync. Raises TimeoutError."""
+        deadline = time.monotonic() + IN_SYNC_SECONDS
+        while time.monotonic() < deadline:
+            time.sleep(0.5)
+            try:
+                partitions = self._admin.list_topics(TOPIC, 10).topics[TOPIC].partitions.values()
+            except KafkaException as error:  # the broker that it asked is the one that is gone
+                self._say(f"not known: {error}")
+                continue
+            if all(len(each.isrs) == len(each.replicas) for each in partitions):
+                return
+        raise TimeoutError("the replicas are not in sync")
+
+
+def run(cluster: QuorumCluster, seconds: float, seed: int, say: Callable[[str], None]) -> Outcome:
+    """Faults for so long, and what came of it. Raises TimeoutError."""
+    admin = AdminClient({**CLIENT, "bootstrap.servers": cluster.bootstrap})
+    new = NewTopic(TOPIC, PARTITIONS, replication_factor=3, config={"min.insync.replicas": "2"})
+    admin.create_topics([new])[TOPIC].result(30)
+    faults = Faults(cluster, seed, say)
+    faults.await_in_sync()
+    outcome = Outcome()
+    writer = Writer(cluster.bootstrap, outcome)
+    try:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            time.sleep(2)
+            outcome.faults.append(faults.one())
+    finally:
+        writer.stop()
+    # A broker that came back before its session was over still counts as in sync, and may not be.
+    time.sleep(SESSION_SECONDS + 1)
+    faults.await_in_sync()
+    read(cluster.bootstrap, outcome)
+    return outcome
+
+
+def read(bootstrap: str, outcome: Outcome) -> None:
+    """Everything that is there, from the beginning to the ends."""
+    consumer = Consumer({**CLIENT, "bootstrap.servers": bootstrap, "group.id": "reader"})
+    ends = {
+        partition: consumer.get_watermark_offsets(TopicPartition(TOPIC, partition), 30)[1]
+        for partition in range(PARTITIONS)
+    }
+    consumer.assign([TopicPartition(TOPIC, partition, 0) for partition in ends])
+    deadline = time.monotonic() + REST_SECONDS
+    while time.monotonic() < deadline:
+        for message in consumer.consume(1000, 0.5):
+            if message.error() is None:
+                partition, offset, value = message.partition(), message.offset(), message.value()
+                assert partition is not None
+                assert offset is not None
+                assert isinstance(value, bytes)
+                outcome.found[partition, offset] = value
+        reached = {
+            partition: max((o for p, o in outcome.found if p == partition), default=-1)
+            for partition in ends
+        }
+        if all(reached[partition] + 1 >= end for partition, end in ends.items()):
+            break
+    consumer.close()
+
+
+def differing_replicas(cluster: QuorumCluster) -> list[str]:
+    """The partitions whose replicas' segments differ, once all brokers have stopped."""
+    differing: list[str] = []
+    for partition in range(PARTITIONS):
+        name = f"{TOPIC}-{partition}"
+        contents = {
+            node_id: b"".join(
+                path.read_bytes() for path in sorted(_data(cluster, node_id, name).glob("*.log"))
+            )
+            for node_id in cluster.brokers
+        }
+        if len(set(contents.values())) > 1:
+            sizes = {node_id: len(content) for node_id, content in contents.items()}
+            differing.append(f"{name}: {sizes}")
+    return differing
+
+
+def _data(cluster: QuorumCluster, node_id: int, name: str) -> Path:
+    return cluster.home(node_id) / "data" / name
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m conformance.cluster_crash")
+    parser.add_argument("--seconds", type=float, default=600)
+    parser.add_argument("--controllers", type=int, default=1)
+    parser.add_argument("--kafka", type=int, default=0, help="brokers of Apache Kafka")
+    parser.add_argument("--kafkalite", type=int, default=3, help="brokers of kafkalite")
+    parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
+    flags = parser.parse_args()
+    print(f"seed {flags.seed}", flush=True)
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="cluster-crash-") as directory:
+        cluster = QuorumCluster(
+            Path(directory),
+            controllers=flags.controllers,
+            kafka=flags.kafka,
+            kafkalite=flags.kafkalite,
+            properties=PROPERTIES,
+        )
+        try:
+            outcome = run(
+                cluster,
+                flags.seconds,
+                flags.seed,
+                lambda text: print(f"{time.monotonic() - began:7.1f} {text}", flush=True),
+            )
+            for node_id in cluster.brokers:
+                cluster.stop(node_id)
+            differing = differing_replicas(cluster)
+        finally:
+            cluster.close()
+    print(outcome, f"replicas that differ: {differing or 'none'}")
+    is_sound = not (outcome.lost or outcome.duplicate_count or outcome.disorder_count or differing)
+    return 0 if is_sound else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,220 @@
+"""Several processes under Apache Kafka's controllers: one of its brokers, two of kafkalite's.
+
+Partitions go from one kind to the other and back while a producer writes; Kafka's own tools are
+asked of every kind; brokers are killed, and what was acknowledged is counted.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from conformance.cluster_crash import PROPERTIES, differing_replicas, run
+from conformance.harness.quorum import QuorumCluster
+from conformance.harness.tools import run_tool
+
+SECONDS = 60
+CRASH_SECONDS = 20
+KAFKA, FIRST, SECOND = 1, 11, 12
+
+pytestmark = pytest.mark.xdist_group("cluster")
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[QuorumCluster]:
+    cluster = QuorumCluster(
+        tmp_path_factory.mktemp("mixed"), kafka=1, kafkalite=2, properties=PROPERTIES
+    )
+    yield cluster
+    cluster.close()
+
+
+@pytest.fixture(scope="module")
+def all_kafkalite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[QuorumCluster]:
+    cluster = QuorumCluster(tmp_path_factory.mktemp("ours"), kafkalite=3, properties=PROPERTIES)
+    yield cluster
+    cluster.close()
+
+
+def admin_of(cluster: QuorumCluster) -> AdminClient:
+    return AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
+
+
+def address(cluster: QuorumCluster, node_id: int) -> str:
+    return f"127.0.0.1:{cluster.brokers[node_id]}"
+
+
+def create(cluster: QuorumCluster, name: str, assignment: list[list[int]]) -> None:
+    """By kafkalite's broker, which only forwards it."""
+    created = run_tool(
+        *("kafka-topics", "--bootstrap-server", address(cluster, FIRST), "--create"),
+        *("--topic", name, "--config", "min.insync.replicas=1"),
+        *("--replica-assignment", ",".join(":".join(map(str, each)) for each in assignment)),
+    )
+    assert created.status == 0, created.errors
+
+
+def read(cluster: QuorumCluster, topic: str, count: int) -> list[bytes | None]:
+    consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "none"})
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    found = [message.value() for message in consumer.consume(count, SECONDS)]
+    consumer.close()
+    return found
+
+
+def test_controllers_and_brokers_of_apache_kafka_know_ours(mixed: QuorumCluster) -> None:
+    for node_id in (KAFKA, FIRST):
+        versions = run_tool(
+            "kafka-broker-api-versions", "--bootstrap-server", address(mixed, node_id)
+        )
+        for each in mixed.brokers:
+            assert f"(id: {each} rack: null isFenced: false)" in versions.output
+    quorum = run_tool(
+        *("kafka-metadata-quorum", "--bootstrap-server", address(mixed, FIRST)),
+        *("describe", "--replication"),
+    )
+    observers = {line.split()[0] for line in quorum.lines if line.rstrip().endswith("Observer")}
+    assert observers == {str(each) for each in mixed.brokers}
+    listed = run_tool(
+        *("kafka-cluster", "list-endpoints", "--bootstrap-server", address(mixed, KAFKA))
+    )
+    assert {line.split()[0] for line in listed.lines[1:]} == {str(each) for each in mixed.brokers}
+    features = run_tool("kafka-features", "--bootstrap-server", address(mixed, SECOND), "describe")
+    assert "metadata.version" in features.output
+
+
+@pytest.mark.parametrize(
+    "replicas", [[FIRST, KAFKA, SECOND], [KAFKA, FIRST, SECOND], [SECOND, FIRST, KAFKA]]
+)
+def test_whoever_leads_the_others_follow(mixed: QuorumCluster, replicas: list[int]) -> None:
+    name = f"led-by-{replicas[0]}"
+    create(mixed, name, [replicas])
+    producer = Producer({"bootstrap.servers": mixed.bootstrap, "acks": "all"})
+    for number in range(500):
+        producer.produce(name, b"%d" % number)
+    assert producer.flush(SECONDS) == 0
+    assert read(mixed, name, 500) == [b"%d" % number for number in range(500)]
+    late = run_tool(
+        *("kafka-topics", "--bootstrap-server", address(mixed, replicas[1])),
+        *("--describe", "--topic", name, "--under-replicated-partitions"),
+    )
+    assert late.lines == []
+
+
+def test_a_partition_moves_to_apache_kafka_and_back_under_load(
+    mixed: QuorumCluster, tmp_path: Path
+) -> None:
+    create(mixed, "moving", [[FIRST]])
+    producer = Producer(
+        {"bootstrap.servers": mixed.bootstrap, "acks": "all", "enable.idempotence": True}
+    )
+    stopping, count = threading.Event(), 0
+
+    def write() -> None:
+        nonlocal count
+        while not stopping.wait(0.002):
+            producer.produce("moving", b"%d" % count)
+            producer.poll(0)
+            count += 1
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for target in (KAFKA, SECOND, FIRST):
+            move(mixed, tmp_path, "moving", target)
+    finally:
+        stopping.set()
+        writer.join()
+    assert producer.flush(SECONDS) == 0
+    assert read(mixed, "moving", count) == [b"%d" % number for number in range(count)]
+
+
+def move(cluster: QuorumCluster, directory: Path, topic: str, target: int) -> None:
+    plan = {"version": 1, "partitions": [{"topic": topic, "partition": 0, "replicas": [target]}]}
+    file = directory / "plan.json"
+    file.write_text(json.dumps(plan))
+    common = ("--bootstrap-server", cluster.bootstrap, "--reassignment-json-file", str(file))
+    started = run_tool("kafka-reassign-partitions", *common, "--execute")
+    assert started.status == 0, started.output
+    for _ in range(30):
+        done = run_tool("kafka-reassign-partitions", *common, "--verify")
+        if "is completed" in done.output or "is complete." in done.output:
+            break
+    partition = admin_of(cluster).list_topics(topic, SECONDS).topics[topic].partitions[0]
+    assert (partition.leader, partition.replicas) == (target, [target])
+
+
+def test_the_preferred_leader_is_elected(mixed: QuorumCluster) -> None:
+    create(mixed, "preferred", [[FIRST, KAFKA]])
+    assert mixed.stop(FIRST) == 0
+    mixed.start(FIRST)
+    mixed.wait([FIRST])
+    wait_for_isr(mixed, "preferred", 2)
+    run_tool(
+        *("kafka-leader-election", "--bootstrap-server", address(mixed, FIRST)),
+        *("--election-type", "preferred", "--topic", "preferred", "--partition", "0"),
+    )
+    partition = admin_of(mixed).list_topics("preferred", SECONDS).topics["preferred"].partitions[0]
+    assert partition.leader == FIRST
+
+
+def wait_for_isr(cluster: QuorumCluster, topic: str, count: int) -> None:
+    for _ in range(SECONDS * 4):
+        partition = admin_of(cluster).list_topics(topic, SECONDS).topics[topic].partitions[0]
+        if len(partition.isrs) == count:
+            return
+    raise AssertionError(f"{partition.isrs} are in sync")
+
+
+def test_log_directories_are_told(mixed: QuorumCluster) -> None:
+    create(mixed, "lying", [[FIRST, SECOND]])
+    shown = run_tool(
+        *("kafka-log-dirs", "--bootstrap-server", address(mixed, KAFKA), "--describe"),
+        *("--topic-list", "lying"),
+    )
+    brokers = json.loads(shown.lines[-1])["brokers"]
+    holding = {
+        broker["broker"]
+        for broker in brokers
+        for directory in broker["logDirs"]
+        if any(each["partition"] == "lying-0" for each in directory["partitions"])
+    }
+    assert holding == {FIRST, SECOND}
+
+
+def test_a_group_of_one_replica_is_coordinated_here(mixed: QuorumCluster) -> None:
+    create(mixed, "grouped", [[FIRST, SECOND]])
+    producer = Producer({"bootstrap.servers": mixed.bootstrap})
+    producer.produce("grouped", b"v")
+    producer.flush(SECONDS)
+    for number in range(6):  # of four partitions, some are led here
+        consumer = Consumer(
+            {
+                "bootstrap.servers": mixed.bootstrap,
+                "group.id": f"g{number}",
+                "auto.offset.reset": "earliest",
+            }
+        )
+        consumer.subscribe(["grouped"])
+        (message,) = consumer.consume(1, SECONDS)
+        assert message.value() == b"v"
+        consumer.commit(asynchronous=False)
+        consumer.close()
+
+
+@pytest.mark.parametrize("kind", ["mixed", "all_kafkalite"])
+def test_nothing_acknowledged_is_lost(kind: str, request: pytest.FixtureRequest) -> None:
+    cluster: QuorumCluster = request.getfixturevalue(kind)
+    outcome = run(cluster, CRASH_SECONDS, seed=1, say=lambda _: None)
+    assert len(outcome.acknowledged) > 1000
+    assert (outcome.errors, outcome.lost) == ([], [])
+    assert (outcome.duplicate_count, outcome.disorder_count) == (0, 0)
+    for node_id in cluster.brokers:
+        cluster.stop(node_id)
+    assert differing_replicas(cluster) == []

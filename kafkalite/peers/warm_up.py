@@ -1,0 +1,51 @@
+"""Makes the codecs of the messages between nodes, which else the first of each would.
+
+That takes milliseconds each, and is done before the broker's loop runs.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from kafkalite.wire.message_codec import build_body, join, parse_body
+from kafkalite.wire.messages import (
+    allocate_producer_ids,
+    alter_partition,
+    api_versions,
+    assign_replicas_to_dirs,
+    broker_heartbeat,
+    broker_registration,
+    fetch,
+    fetch_snapshot,
+)
+from kafkalite.wire.schema import message_of
+
+_MESSAGES: Final[tuple[tuple[type[Any], type[Any]], ...]] = (
+    (api_versions.ApiVersionsRequest, api_versions.ApiVersionsResponse),
+    (fetch.FetchRequest, fetch.FetchResponse),
+    (fetch_snapshot.FetchSnapshotRequest, fetch_snapshot.FetchSnapshotResponse),
+    (
+        broker_registration.BrokerRegistrationRequest,
+        broker_registration.BrokerRegistrationResponse,
+    ),
+    (broker_heartbeat.BrokerHeartbeatRequest, broker_heartbeat.BrokerHeartbeatResponse),
+    (alter_partition.AlterPartitionRequest, alter_partition.AlterPartitionResponse),
+    (
+        allocate_producer_ids.AllocateProducerIdsRequest,
+        allocate_producer_ids.AllocateProducerIdsResponse,
+    ),
+    (
+        assign_replicas_to_dirs.AssignReplicasToDirsRequest,
+        assign_replicas_to_dirs.AssignReplicasToDirsResponse,
+    ),
+)
+
+
+def make_codecs() -> None:
+    """Build an empty request and parse an empty answer of each, in the version that is asked in."""
+    for request, response in _MESSAGES:
+        version = message_of(request).max_version
+        if request is api_versions.ApiVersionsRequest:
+            version = 3
+        build_body(request(), version)
+        parse_body(response, version, join(build_body(response(), version)))
