@@ -1,5 +1,4 @@
-"""ConsumerGroupCurrentMemberAssignment (record type 8 of __consumer_offsets), version 0, flexible
-since 0.
+"""ConsumerGroupCurrentMemberAssignment (record type 8 of __consumer_offsets), version 0, flexible since 0.
 
 What a member has now, and what it has still to give back (KIP-848).
 """

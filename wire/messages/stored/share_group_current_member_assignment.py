@@ -1,5 +1,4 @@
-"""ShareGroupCurrentMemberAssignment (record type 14 of __consumer_offsets), version 0, flexible
-since 0.
+"""ShareGroupCurrentMemberAssignment (record type 14 of __consumer_offsets), version 0, flexible since 0.
 
 What a member has now (KIP-932).
 """
