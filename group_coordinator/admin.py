@@ -1,4 +1,4 @@
-"""What administrators are told about groups."""
+"""Descriptions of groups for administrators."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from uuid import UUID

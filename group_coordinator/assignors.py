@@ -1,6 +1,7 @@
-"""Who gets which partitions: the assignors that the coordinator runs for groups of KIP-848.
+"""Assignors that the coordinator runs for groups of KIP-848.
 
-    range     each topic cut into ranges, the same members in the same order for every topic, so that
+    range     each topic cut into ranges, the same members in the same order for every topic, so
+    that
               partitions with one number (co-partitioned topics) fall to one member
     uniform   equally many partitions for everybody, moving as few as that allows
 
@@ -35,7 +36,8 @@ Assignor = Callable[[list[Candidate], Mapping[UUID, int]], dict[str, Target]]
 def assign_range(
     members: list[Candidate], partition_counts: Mapping[UUID, int]
 ) -> dict[str, Target]:
-    """Contiguous ranges; static members first, by instance id, since that stays when they return."""
+    """Contiguous ranges; static members first, by instance id, since that stays when they
+    return."""
     in_order = sorted(members, key=lambda m: (m.instance_id is None, m.instance_id or m.member_id))
     targets: dict[str, dict[UUID, frozenset[int]]] = {m.member_id: {} for m in members}
     for topic_id, count in partition_counts.items():
@@ -55,7 +57,7 @@ def assign_range(
 def assign_uniform(
     members: list[Candidate], partition_counts: Mapping[UUID, int]
 ) -> dict[str, Target]:
-    """As even as the subscriptions allow, each member keeping what it can of what it has."""
+    """Assign as evenly as the subscriptions allow. Each member keeps what it can of what it has."""
     loads = _Loads(members)
     free = _keep(members, partition_counts, loads)
     # What fewest members could take goes first: the others can still be evened out with the rest.
@@ -72,7 +74,7 @@ def assign_uniform(
 
 
 class _Loads:
-    """Who has what so far."""
+    """The assignment so far."""
 
     def __init__(self, members: list[Candidate]) -> None:
         self.of: dict[str, dict[Partition, None]] = {m.member_id: {} for m in members}
@@ -98,7 +100,7 @@ def _keep(
 ) -> list[Partition]:
     """Leave with the members what they have, still subscribe to, and may keep; the rest is free.
 
-    Where all subscribe to the same, nobody keeps more than its fair share.
+    Where all subscribe to the same, no member keeps more than its fair share.
     """
     taken: set[Partition] = set()
     total = sum(partition_counts.values())

@@ -1,4 +1,4 @@
-"""Who sent a request, as far as the coordinator wants to know."""
+"""The sender of a request, as far as the coordinator needs to know."""
 
 from ipaddress import IPv6Address, ip_address
 from typing import Protocol
@@ -18,8 +18,8 @@ class Caller(Protocol):
 
 
 def shown_host(caller: Caller) -> str:
-    """The client's address as Java prints one, which is how Kafka keeps and shows it: after a slash, IPv6
-    with all its zeros, IPv4 as such even if it came to a socket of IPv6."""
+    """The client's address as Java prints one, which is how Kafka keeps and shows it: after a
+    slash, IPv6 with all its zeros, IPv4 as such even if it came to a socket of IPv6."""
     host, percent, scope = caller.client_host.partition("%")
     address = ip_address(host)
     if isinstance(address, IPv6Address):
@@ -30,14 +30,14 @@ def shown_host(caller: Caller) -> str:
 
 
 class Context(Caller, Protocol):
-    """Who asks, and which node was asked."""
+    """The client that asks, and the node that is asked."""
 
     @property
     def node_id(self) -> int: ...
 
 
 def check_group_id(group_id: str) -> None:
-    """Where members are concerned, a group must have a name; offsets may be kept under "" too.
+    """A group with members must have a name. Offsets may be kept under "" too.
 
     Raises KafkaError(INVALID_GROUP_ID).
     """

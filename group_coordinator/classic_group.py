@@ -4,9 +4,9 @@ The coordinator counts heads and hands out generations; what is divided among th
 is theirs: they vote for a protocol, one of them (the leader) computes the assignment, and all get
 their share through the coordinator. A generation is one such division.
 
-    Empty                 nobody; perhaps offsets
+    Empty                 no members, perhaps offsets
     PreparingRebalance    waiting for all known members to send JoinGroup
-    CompletingRebalance   all have joined; waiting for the leader's assignment
+    CompletingRebalance   all have joined: waiting for the leader's assignment
     Stable                the assignment is known
     Dead                  deleted, or moved to another coordinator
 
@@ -42,7 +42,7 @@ class ClassicGroupState(Enum):
 
 
 class ClassicGroupEvent(Enum):
-    """What can happen to a group as a whole; the values label the diagram's arrows."""
+    """Events of a group as a whole. The values label the diagram's arrows."""
 
     REBALANCE_NEEDED = "a member came, changed or went"
     ALL_JOINED = "all members joined"
@@ -226,7 +226,7 @@ class ClassicGroup:
         return self._awaiting_join_count == len(self.members) and not self.pending_join
 
     def elect_joined_leader(self) -> bool:
-        """See that the leader is one who has joined; False if nobody has."""
+        """See that the leader is a member that has joined. False if none has."""
         leader = self.members.get(self.leader_id) if self.leader_id is not None else None
         if leader is not None and leader.answer_join is not None:
             return True
@@ -302,7 +302,7 @@ class ClassicGroup:
     # Offsets
 
     def tombstones(self) -> list[state_log.StateRecord]:
-        """What ends the group in the log."""
+        """The records that end the group in the log."""
         return [state_log.group_tombstone(self.group_id)]
 
     def validate_offset_commit(
@@ -354,7 +354,7 @@ class ClassicGroup:
         """From when on retention counts for an offset committed then; None: never yet.
 
         An empty group's offsets count from when it became empty; those of a simple group, and of
-        topics nobody in a stable consumer group subscribes to, from their commit (KIP-211, 496).
+        topics no member of a stable consumer group subscribes to, from their commit (KIP-211, 496).
         """
         if self.protocol_type is None:
             return committed_at_ms

@@ -37,7 +37,7 @@ class ClassicMember:
         return self.group_instance_id is not None
 
     def metadata(self, protocol_name: str | None) -> bytes:
-        """What the member said with one of its protocols (for consumers, its subscription)."""
+        """The metadata of one of its protocols (for consumers, its subscription)."""
         for protocol in self.protocols:
             if protocol.name == protocol_name:
                 return bytes(protocol.metadata)
@@ -48,6 +48,6 @@ class ClassicMember:
         return next(protocol.name for protocol in self.protocols if protocol.name in candidates)
 
     def may_expire(self) -> bool:
-        """True if silence counts against it. Whoever is parked cannot be expected to heartbeat;
+        """True if silence counts against it. A parked member cannot be expected to heartbeat,
         yet a new member may be parked because it is gone (Kafka mutes its connection)."""
         return self.is_new or (self.answer_join is None and self.answer_sync is None)

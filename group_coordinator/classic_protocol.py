@@ -1,4 +1,4 @@
-"""What JoinGroup, SyncGroup, Heartbeat, LeaveGroup and silence do to a classic group.
+"""The effects of JoinGroup, SyncGroup, Heartbeat, LeaveGroup and silence on a classic group.
 
 Plain functions of a group, a request and the time: a request that has to wait leaves its answer
 callback with the member, and whatever completes the phase calls it. Nothing awaits here.
@@ -7,7 +7,7 @@ callback with the member, and whatever completes the phase calls it. Nothing awa
     phase ends   when all known members have joined, or the longest rebalance timeout is over
                  (a group that was empty waits the initial delay instead, longer if more come)
     SyncGroup    parks until the leader has sent the assignment; that is stored, then handed out
-    sync late    whoever has not synced within the rebalance timeout is dropped: rebalance
+    sync late    members that have not synced within the rebalance timeout are dropped: rebalance
     Heartbeat    puts off the session's end; says whether a rebalance waits for the member
 
 Source of the rules: Kafka's GroupMetadataManager (classicGroup...), KIP-62, 345, 394, 559, 814.
@@ -59,7 +59,8 @@ class ClassicProtocol:
     def new_group(
         self, group_id: str, tombstones: Sequence[state_log.StateRecord] = ()
     ) -> ClassicGroup:
-        """A new group, in the place of what `tombstones` end. KafkaError if it cannot be written."""
+        """A new group, in the place of what `tombstones` end. KafkaError if it cannot be
+        written."""
         group = self.simple_group(group_id)
         self._save(group_id, [*tombstones, state_log.group_metadata(group)])
         return group
@@ -214,7 +215,7 @@ class ClassicProtocol:
         group.update(member, self._member_from(caller, request, new_member_id, answer))
         self.put_off(member)
         if group.state is State.STABLE and group.select_protocol() == group.protocol_name:
-            # Its assignment stands: nobody else notices.
+            # Its assignment stands: no other member notices.
             try:
                 self._save(group.group_id, [state_log.group_metadata(group)])
             except KafkaError:
@@ -225,7 +226,8 @@ class ClassicProtocol:
             if caller.api_version >= SKIP_ASSIGNMENT_SINCE:
                 response.skip_assignment = group.leader_id == new_member_id
             else:
-                # It must not think it leads, or it would compute an assignment nobody waits for.
+                # It must not think it leads, or it would compute an assignment that no member waits
+                # for.
                 response.members = []
                 response.leader = old_leader_id or ""
             group.answer_join(member, response)
@@ -362,7 +364,7 @@ class ClassicProtocol:
     def heartbeat(
         self, group: ClassicGroup, member_id: str, instance_id: str | None, generation_id: int
     ) -> ErrorCode:
-        """NONE or REBALANCE_IN_PROGRESS; KafkaError for whoever does not belong."""
+        """NONE or REBALANCE_IN_PROGRESS. Raises KafkaError for a member that does not belong."""
         if group.state is State.DEAD:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         member = group.validate_member(member_id, instance_id)
@@ -415,7 +417,7 @@ class ClassicProtocol:
             self._complete_join_if_all_there(group)
 
     def _after_silence(self, group: ClassicGroup) -> None:
-        """As after a departure, except that an initial rebalance may end early."""
+        """Rebalance as after a departure, except that an initial rebalance may end early."""
         if group.state is State.PREPARING_REBALANCE and group.all_joined():
             self._complete_join(group)
         elif group.state is not State.PREPARING_REBALANCE:
@@ -456,7 +458,8 @@ class ClassicProtocol:
         self._timers.set(member.session, member.session_timeout_ms / 1000)
 
     def unload(self, group: ClassicGroup, error_code: ErrorCode) -> None:
-        """The group is deleted, or no longer coordinated here: tell whoever waits, and stop."""
+        """The group is deleted, or no longer coordinated here: tell the members that wait, and
+        stop."""
         group.phase.cancel()
         for member in tuple(group.members.values()):
             group.answer_join(

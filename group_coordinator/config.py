@@ -1,4 +1,4 @@
-"""What an operator can choose about groups: plain values under Kafka's names.
+"""The configs of groups: plain values under Kafka's names.
 
 Names are Kafka's with underscores for dots; times end in `_ms` as they do there. The broker fills
 this from its configuration (Kafka's GroupCoordinatorConfig), the tests by hand.
@@ -68,7 +68,7 @@ class GroupConfig:
     group_streams_initial_rebalance_delay_ms: int = 3_000
 
     classic_new_member_join_timeout_ms: int = field(default=300_000)
-    """How long a new member may wait in a JoinGroup before it is taken for gone. A constant in
+    """The time that a new member may wait in a JoinGroup before it counts as gone. A constant in
     Kafka: its connection is muted meanwhile, so that its going cannot be seen."""
 
     @property
@@ -77,7 +77,7 @@ class GroupConfig:
 
 
 class GroupOverrides:
-    """What single groups have chosen for themselves (dynamic group configs, KIP-848).
+    """The configs of single groups (dynamic group configs, KIP-848).
 
     `configs_of(group_id)` returns the group's own configs by their names; a value outside the
     broker's limits counts as the nearest inside, as it does in Kafka when the limits changed later.

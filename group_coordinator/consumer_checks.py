@@ -1,4 +1,4 @@
-"""What a ConsumerGroupHeartbeat must be like (Kafka's throwIf...)."""
+"""Checks of a ConsumerGroupHeartbeat (Kafka's throwIf...)."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -1,4 +1,5 @@
-"""A group of the consumer protocol (KIP-848): its members, what they are to have, and what they have.
+"""A group of the consumer protocol (KIP-848): its members, what they are to have, and what they
+have.
 
 Three epochs tell how far the group is. The *group epoch* grows with every change of members,
 subscriptions or topics. The *assignment epoch* is the group epoch that the target was computed for.
@@ -9,8 +10,8 @@ Each member's epoch is the one it has reconciled itself to. So the state is not 
     Reconciling   some member has not got to the target yet
     Stable        all have
 
-What a group is, is what its records in `__consumer_offsets` say: they are applied here when they are
-read back and likewise when they are written, so that the two cannot differ.
+What a group is, is what its records in `__consumer_offsets` say: they are applied here when they
+are read back and likewise when they are written, so that the two cannot differ.
 """
 
 from collections import Counter
@@ -73,8 +74,8 @@ class ConsumerGroupState(Enum):
 
 
 class MemberTimers:
-    """What a member must do in time: be heard of, give up partitions, (if it speaks the classic
-    protocol) join again, and sync."""
+    """The deadlines of a member: to be heard of, to give up partitions, and (in the classic
+    protocol) to join again and to sync."""
 
     __slots__ = ("join", "revoke", "session", "sync")
 
@@ -238,7 +239,7 @@ class ConsumerGroup:
     # What follows from them
 
     def is_free(self, topic_id: UUID, partition: int) -> bool:
-        """True if nobody has the partition, or has yet to give it up."""
+        """True if no member has the partition, or has yet to give it up."""
         return (topic_id, partition) not in self._owners
 
     def is_waiting(self, member: ConsumerMember) -> bool:
@@ -251,7 +252,7 @@ class ConsumerGroup:
         )
 
     def topics_of(self, member: ConsumerMember) -> frozenset[str]:
-        """What it subscribes to by name, and what its expression matches."""
+        """The topics it subscribes to by name, and those its expression matches."""
         matched = self.expressions.get(member.subscribed_topic_regex)
         names = member.subscribed_topic_names
         return names | matched if matched else names
@@ -266,7 +267,7 @@ class ConsumerGroup:
         return topic in self.subscribed_topics
 
     def preferred_assignor(self) -> str | None:
-        """What most of the members that name one name."""
+        """The assignor that most members name."""
         votes = Counter(m.server_assignor for m in self.members.values() if m.server_assignor)
         return votes.most_common(1)[0][0] if votes else None
 
@@ -359,7 +360,7 @@ class ConsumerGroup:
         return committed_at_ms
 
     def tombstones(self) -> list[state_log.StateRecord]:
-        """What ends the group in the log."""
+        """The records that end the group in the log."""
         changes = consumer_records.no_group(self.group_id, self.members, self.expressions)
         return [state_log.encoded(*change) for change in changes]
 

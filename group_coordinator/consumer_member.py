@@ -1,7 +1,9 @@
-"""A member of a group of the consumer protocol (KIP-848), and how it gets from one assignment to another.
+"""A member of a group of the consumer protocol (KIP-848), and how it gets from one assignment to
+another.
 
-The coordinator decides who gets what (the target); a member follows at its own pace. It must give up
-what it is to lose before anybody else gets it, and it learns of what it is to get when that is free:
+The coordinator decides who gets what (the target); a member follows at its own pace. It must give
+up what it is to lose before anybody else gets it, and it learns of what it is to get when that is
+free:
 
     STABLE                 has all it is to have, in the epoch of the target
     UNREVOKED_PARTITIONS   has been asked to give partitions up, and has not confirmed
@@ -23,13 +25,13 @@ from kafkalite.wire.messages.stored.consumer_group_member_metadata import Classi
 JOIN_EPOCH = 0
 LEAVE_EPOCH = -1
 STATIC_LEAVE_EPOCH = -2
-"""What a static member says, and has, when it leaves and means to come back."""
+"""The epoch of a static member that leaves and means to come back."""
 
 Assigned = Mapping[UUID, Mapping[int, int]]
 """By topic and partition, the member epoch in which the partition was given."""
 
 Owned = Mapping[UUID, frozenset[int]]
-"""What a member says it has."""
+"""The partitions a member says it has."""
 
 
 class ConsumerMemberState(IntEnum):
@@ -42,7 +44,7 @@ class ConsumerMemberState(IntEnum):
 
 
 class ConsumerMemberEvent(Enum):
-    """How a member stands to its target; the values label the diagram's arrows."""
+    """Events of a member on the way to its target. The values label the diagram's arrows."""
 
     MUST_REVOKE = "has partitions to give up"
     MUST_WAIT = "others have what it is to get"
@@ -108,7 +110,7 @@ class ListedPartitions(Protocol):
 
 
 def owned_from(listed: Sequence[ListedPartitions] | None) -> Owned | None:
-    """What a request says; None if it says nothing."""
+    """The partitions in a request. None if it names none."""
     if listed is None:
         return None
     return {topic.topic_id: frozenset(topic.partitions) for topic in listed}
@@ -125,9 +127,9 @@ def is_subset(owned: Owned | None, assigned: Assigned) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a member's next step depends on, beside the member.
+    """Everything a member's next step depends on, beside the member.
 
-    `is_free(topic_id, partition)` says whether nobody has the partition.
+    `is_free(topic_id, partition)` says whether the partition has no owner.
     """
 
     target: Target

@@ -1,4 +1,4 @@
-"""What ConsumerGroupHeartbeat, and silence, do to a group of the consumer protocol (KIP-848).
+"""The effects of ConsumerGroupHeartbeat and of silence on a consumer group (KIP-848).
 
 A heartbeat does in this order what there is to do, all of it written as one batch:
 
@@ -47,7 +47,8 @@ from kafkalite.wire.messages.consumer_group_heartbeat import (
 
 
 class Changes:
-    """What a request changes in one group: applied at once, written in the end, all or nothing."""
+    """The changes of a request to one group: applied at once, written in the end, all or
+    nothing."""
 
     __slots__ = ("group", "records")
 
@@ -67,9 +68,9 @@ class Changes:
 class ConsumerProtocol:
     """The rules, for all groups of a coordinator.
 
-    `save(group_id, records)` makes records durable. `members_gone(group, member_ids)` is asked first
-    when members are to be removed: it returns True if it has dealt with that by making the group a
-    classic one.
+    `save(group_id, records)` makes records durable. `members_gone(group, member_ids)` is asked
+    first when members are to be removed: it returns True if it has dealt with that by making the
+    group a classic one.
     """
 
     def __init__(
@@ -395,7 +396,7 @@ class ConsumerProtocol:
         self._timers.set(self.timers_of(group, member_id).session, timeout_ms / 1000)
 
     def _watch_revocation(self, group: ConsumerGroup, member: ConsumerMember) -> None:
-        """What a member is asked to give up, it must give up within its rebalance timeout."""
+        """A member must give up revoked partitions within its rebalance timeout."""
         timer = self.timers_of(group, member.member_id).revoke
         if member.state is not ConsumerMemberState.UNREVOKED_PARTITIONS:
             timer.cancel()
@@ -445,7 +446,7 @@ def unknown(group: ConsumerGroup, member_id: str) -> KafkaError:
 
 
 def random_id() -> str:
-    """As Kafka's Uuid prints itself: 22 characters, the first of them no dash."""
+    """The text of Kafka's Uuid: 22 characters, the first of them no dash."""
     while True:
         text = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
         if not text.startswith("-"):

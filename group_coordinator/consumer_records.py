@@ -119,7 +119,7 @@ def no_regular_expression(group_id: str, expression: str) -> Change:
 
 
 def no_member(group_id: str, member_id: str) -> list[Change]:
-    """What ends a member, the last first."""
+    """The records that end a member, the last first."""
     return [
         (ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id), None),
         (ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), None),
@@ -128,7 +128,7 @@ def no_member(group_id: str, member_id: str) -> list[Change]:
 
 
 def no_group(group_id: str, member_ids: Iterable[str], expressions: Iterable[str]) -> list[Change]:
-    """What ends a group with all that is in it."""
+    """The records that end a group with all that is in it."""
     changes = [change for member_id in member_ids for change in no_member(group_id, member_id)]
     changes += [no_regular_expression(group_id, expression) for expression in expressions]
     changes.append((ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id), None))

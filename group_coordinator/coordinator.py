@@ -203,7 +203,7 @@ class GroupCoordinator(GroupAdministration):
                 self.streams.protocol.watch(group)
 
     def resigned(self, partition: int) -> None:
-        """The partition is led elsewhere, or gone: whoever waits is told to look for the new
+        """The partition is led elsewhere, or gone: waiting members are told to look for the new
         coordinator."""
         shard = self._shards.pop(partition, None)
         if shard is not None:
@@ -228,7 +228,7 @@ class GroupCoordinator(GroupAdministration):
                     group.is_metadata_stale = True
 
     def stop(self) -> None:
-        """Send away whoever is parked, for good."""
+        """Send parked members away, for good."""
         self._running = False
         for partition in list(self._shards):
             self.resigned(partition)
@@ -244,7 +244,7 @@ class GroupCoordinator(GroupAdministration):
         return java_hash(group_id) % count
 
     def shard_of(self, group_id: str, node_id: int) -> Shard:
-        """Where the group is, or KafkaError(NOT_COORDINATOR) if it is not this node's."""
+        """The group's shard. Raises KafkaError(NOT_COORDINATOR) if it is not this node's."""
         count = self.log.partition_count
         shard = self._shards.get(java_hash(group_id) % count) if count else None
         if shard is not None and self.log.leader_id(shard.partition) == node_id:
@@ -444,7 +444,7 @@ class GroupCoordinator(GroupAdministration):
             return OffsetDeleteResponse(error_code=refused.code)
 
     def topic_deleted(self, topic: str, topic_id: UUID) -> None:
-        """Nobody needs the offsets of a topic that is gone."""
+        """Delete the offsets of a topic that is gone."""
         for shard in self._shards.values():
             self.offsets.forget_topic(shard, topic, topic_id)
             for group in shard.groups.values():

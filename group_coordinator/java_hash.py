@@ -1,4 +1,5 @@
-"""Which partition of `__consumer_offsets` a group is in: that must not depend on who computes it."""
+"""Which partition of `__consumer_offsets` a group is in: that must not depend on who computes
+it."""
 
 from functools import lru_cache
 

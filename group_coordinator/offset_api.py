@@ -131,7 +131,8 @@ class OffsetRequests:
         return outcomes
 
     def _is_any_there(self, topics: Sequence[tuple[str, Sequence[PartitionCommit]]]) -> bool:
-        """True if any partition exists: for none of them, Kafka does not ask the coordinator at all."""
+        """True if any partition exists: for none of them, Kafka does not ask the coordinator at
+        all."""
         for name, partitions in topics:
             count = self._topics.partition_count(name)
             for partition, _, _, _ in partitions:
@@ -235,7 +236,7 @@ class OffsetRequests:
         self._forget(shard, [(group_id, topic, partition) for group_id, partition in found])
 
     def expire(self, shard: Shard) -> list[Group]:
-        """Delete what nobody has needed for the retention time; the groups that are gone with it.
+        """Delete offsets unused for the retention time. Returns the groups that are gone with them.
 
         A group goes when it has neither members nor offsets."""
         now_ms, retention_ms = self._now_ms(), self._config.offsets_retention_ms

@@ -1,4 +1,4 @@
-"""What a request commits, on its way into the log and into the table of offsets."""
+"""Commits on their way into the log and into the table of offsets."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from kafkalite.wire.errors import ErrorCode
 
 
 class Committer(NamedTuple):
-    """Who commits, as an OffsetCommit or a TxnOffsetCommit says it."""
+    """The committer that an OffsetCommit or a TxnOffsetCommit names."""
 
     group_id: str
     member_id: str
@@ -26,14 +26,15 @@ class Committer(NamedTuple):
 
 
 PartitionCommit = tuple[int, int, int, str | None]
-"""One partition of an OffsetCommit or TxnOffsetCommit, as a row: index, offset, leader epoch, metadata."""
+"""One partition of an OffsetCommit or TxnOffsetCommit, as a row: index, offset, leader epoch,
+metadata."""
 
 PartitionOutcome = tuple[int, int]
 """Index of a partition, and its error code."""
 
 
 class Commit:
-    """What a request commits, found out partition by partition, then written at once."""
+    """The commits of a request, checked partition by partition, then written at once."""
 
     __slots__ = ("_committed", "_config", "_expire_ms", "_now_ms", "_topics", "records")
 

@@ -1,4 +1,5 @@
-"""OffsetCommit, TxnOffsetCommit and OffsetFetch: routed to the shard of the group, refusals as codes.
+"""OffsetCommit, TxnOffsetCommit and OffsetFetch: routed to the shard of the group, refusals as
+codes.
 
 These are the hot requests about offsets, and rows (wire/rows.py); what they do is in offset_api.py.
 """

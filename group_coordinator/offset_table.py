@@ -1,8 +1,8 @@
 """The offsets groups have committed, and those that wait for a transaction to end.
 
 This is what the records of a partition of `__consumer_offsets` add up to: applying them in order
-gives the same table after a restart as it was before. A transaction's offsets are pending, seen by
-nobody, until its marker comes (KIP-98); then each counts unless a later record overtook it.
+gives the same table after a restart as it was before. A transaction's offsets are pending, and
+not seen, until its marker comes (KIP-98). Then each counts unless a later record overtook it.
 """
 
 from collections.abc import Iterator
@@ -22,8 +22,8 @@ TopicOffsets = dict[str, PartitionOffsets]
 
 @dataclass(slots=True)
 class CommittedOffset:
-    """`record_offset` is where in `__consumer_offsets` it is written; `expire_timestamp_ms` is there
-    only where the client asked for a retention of its own (OffsetCommit versions 2-4)."""
+    """`record_offset` is where in `__consumer_offsets` it is written; `expire_timestamp_ms` is
+    there only where the client asked for a retention of its own (OffsetCommit versions 2-4)."""
 
     offset: int
     leader_epoch: int

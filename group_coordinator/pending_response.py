@@ -1,4 +1,4 @@
-"""Where a request waits for its answer."""
+"""A response that a request waits for."""
 
 from typing import Generic, TypeVar
 

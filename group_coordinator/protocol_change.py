@@ -2,8 +2,8 @@
 
 The first member that comes with the consumer protocol turns a classic group into a consumer group,
 whose other members go on speaking the classic protocol; when the last member that speaks the
-consumer protocol goes, the group becomes a classic one again. Nobody loses anything on the way: the
-generation becomes the epoch, the assignment the target. `group.consumer.migration.policy` may
+consumer protocol goes, the group becomes a classic one again. No member loses anything on the way:
+the generation becomes the epoch, the assignment the target. `group.consumer.migration.policy` may
 forbid either direction. Source: KIP-848, Kafka's GroupMetadataManager (convertTo...).
 """
 
@@ -100,7 +100,7 @@ class ProtocolChange:
         if subscription is None or assignment is None:
             raise _cannot_upgrade(group, "the embedded consumer protocol is malformed")
         if assignment.user_data:
-            # Some assignors leave notes for the next time, which nobody would keep.
+            # Some assignors leave notes for the next time, which would be lost.
             raise _cannot_upgrade(group, "an unsupported custom assignor is in use")
         epoch = group.generation_id
         assigned = self._by_id(assignment, epoch)
@@ -134,7 +134,7 @@ class ProtocolChange:
         return assigned
 
     def finish_upgrade(self, group: ClassicGroup) -> None:
-        """The consumer group is in place: whoever is parked with the classic one shall rejoin."""
+        """The consumer group is in place: members parked with the classic one shall rejoin."""
         self._classic.unload(group, ErrorCode.REBALANCE_IN_PROGRESS)
 
     # Consumer to classic

@@ -5,8 +5,8 @@ and a null value (a tombstone) ending it. Apache Kafka reads what we write, and 
 
     record type              key                      value
     1  OffsetCommit          group, topic, partition  offset, leader epoch, metadata, timestamps
-    2  GroupMetadata         group                    a classic group: generation, members, assignments
-    3, 5-8, 16               see consumer_state.py    a group of the new protocol
+    2  GroupMetadata         group                    a classic group: generation, members,
+    assignments 3, 5-8, 16               see consumer_state.py    a group of the new protocol
 
 Source: Kafka's GroupCoordinatorRecordHelpers and its message schemas.
 """
@@ -78,7 +78,7 @@ class OffsetLog(Protocol):
         ...
 
     def end_offset(self, partition: int) -> int:
-        """Where the next record of the partition will stand."""
+        """The offset of the partition's next record."""
         ...
 
     def append(

@@ -1,9 +1,9 @@
-"""What members subscribe to: by name, by regular expression, or hidden in a classic member's metadata.
+"""Subscriptions of members: by name, by regular expression, or in a classic member's metadata.
 
-Members of a classic consumer group exchange subscriptions and assignments (Kafka's ConsumerProtocol:
-an int16 version, then the fields) that are opaque to the broker. It reads them for two things all
-the same: to know which topics somebody subscribes to, and to let classic and new members share a
-group (KIP-848).
+Members of a classic consumer group exchange subscriptions and assignments (Kafka's
+ConsumerProtocol: an int16 version, then the fields) that are opaque to the broker. It reads them
+for two things all the same: to know which topics somebody subscribes to, and to let classic and new
+members share a group (KIP-848).
 """
 
 import hashlib
@@ -87,7 +87,7 @@ def encoded_assignment(by_name: Mapping[str, Sequence[int]], subscription: bytes
 @lru_cache(maxsize=1024)
 def compile_expression(expression: str) -> Callable[[str], bool]:
     """True if a topic's whole name matches a regular expression in RE2's syntax, as Kafka asks for
-    (such an expression takes linear time, whoever wrote it); "" matches nothing.
+    (such an expression takes linear time), and "" matches nothing.
 
     Raises KafkaError(INVALID_REGULAR_EXPRESSION).
     """
@@ -110,8 +110,9 @@ def compile_expression(expression: str) -> Callable[[str], bool]:
 def metadata_hash(topics: Iterable[str], view: TopicsView) -> int:
     """A number that is another when a topic is: by its id, or its number of partitions.
 
-    Kept in the log (ConsumerGroupMetadataValue), where Kafka keeps its own, and shown nowhere. Whoever opens
-    what the other one wrote, Kafka or we, finds another number and computes the assignment anew, once.
+    Kept in the log (ConsumerGroupMetadataValue), where Kafka keeps its own, and shown nowhere. A
+    broker that opens what the other one wrote, Kafka or we, finds another number and computes the
+    assignment anew, once.
     """
     digest = hashlib.blake2b(digest_size=8)
     for topic in sorted(topics):

@@ -2,7 +2,7 @@
 
 A member's session is put off by each of its heartbeats, so putting off costs one assignment: the
 heap keeps the earlier time, and a timer that comes up before its deadline is queued again. This
-module knows no clock but the one it is given, and never sleeps; whoever owns a `Timers` calls
+module knows no clock but the one it is given, and never sleeps; the owner of a `Timers` calls
 `expire_due` when `next_time` has come.
 """
 
@@ -20,8 +20,8 @@ NEVER = math.inf
 # The deadline of a timer while it expires.
 _EXPIRING = -math.inf
 
-# When a timer that failed expires again: its log could not be written, say. Source: the retry backoff of
-# Kafka's CoordinatorTimer.
+# When a timer that failed expires again: its log could not be written, say. Source: the retry
+# backoff of Kafka's CoordinatorTimer.
 RETRY_SECONDS = 0.5
 
 
@@ -86,7 +86,8 @@ class Timers:
                 self._push(timer)
 
     def _expire(self, timer: Timer) -> None:
-        """Expire one timer. What fails is tried again soon, unless the timer was set or canceled meanwhile."""
+        """Expire one timer. What fails is tried again soon, unless the timer was set or canceled
+        meanwhile."""
         timer.deadline = _EXPIRING
         try:
             timer.expire()

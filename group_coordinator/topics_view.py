@@ -1,4 +1,4 @@
-"""What the coordinator must know of the cluster's topics."""
+"""The coordinator's view of the cluster's topics."""
 
 from collections.abc import Iterable
 from typing import Protocol
@@ -6,7 +6,7 @@ from uuid import UUID
 
 
 class TopicsView(Protocol):
-    """The topics there are now. Whoever implements it tells the coordinator of changes."""
+    """The topics there are now. The implementation tells the coordinator of changes."""
 
     def partition_count(self, topic: str) -> int:
         """0 if there is no such topic."""

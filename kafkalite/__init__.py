@@ -1,7 +1,7 @@
 """kafkalite: a small broker that speaks Kafka's wire protocol.
 
-`Broker` and `BrokerConfig` are imported when they are asked for: `kafkalite --version`, and pytest in
-its every run, need neither.
+`Broker` and `BrokerConfig` are imported when they are asked for: `kafkalite --version`, and pytest
+in its every run, need neither.
 """
 
 from __future__ import annotations

@@ -128,7 +128,8 @@ def _setting(text: str) -> tuple[str, str]:
 
 
 def properties(flags: argparse.Namespace) -> dict[str, str]:
-    """The configs that the flags stand for. Raises ConfigError where flags contradict one another."""
+    """The configs that the flags stand for. Raises ConfigError where flags contradict one
+    another."""
     configs: dict[str, str] = {}
     if flags.profile is not None:
         from kafkalite.config.profiles import profile

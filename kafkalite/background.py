@@ -108,7 +108,8 @@ class Background:
         )
 
     async def _flush(self) -> None:
-        """Flush what flush.ms asks for, and segments that rolled; in a thread, a disk takes its time."""
+        """Flush what flush.ms asks for, and segments that rolled; in a thread, a disk takes its
+        time."""
         await in_slices(self._logs.unlink_deleted())
         for flush in chain(self._logs.flushes_due(self._now_ms()), self._logs.rolled()):
             try:
@@ -123,11 +124,13 @@ class Background:
         await in_slices(self._logs.move_deleted())
 
     async def _reopen(self) -> None:
-        """Open the logs that could not be opened while the disk was full, now that it may not be."""
+        """Open the logs that could not be opened while the disk was full, now that it may not
+        be."""
         await in_slices(self._topics.reopen())
 
     def clean_now(self) -> None:
-        """Retention and compaction, of everything and at once: for tests, nobody is served meanwhile.
+        """Retention and compaction, of everything and at once: for tests, nobody is served
+        meanwhile.
 
         What is written so far counts: compacted logs begin a new segment first, and neither
         `min.cleanable.dirty.ratio` nor any interval is waited for. Raises KafkaError.

@@ -1,6 +1,7 @@
 """Broker: what there is, put together; opening it, serving, closing.
 
-    with Broker(config) as broker:              # locks, binds, opens and recovers; raises StartError
+    with Broker(config) as broker:              # locks, binds, opens and recovers; raises
+    StartError
         await nursery.start(broker.serve)       # clients can connect
         broker.stop()                           # serve answers what is in flight, then returns
 

@@ -1,8 +1,8 @@
 """Tasks in the background that outlive their errors.
 
-Every task that a broker starts for itself runs under `supervised` or is made of `every`: an error ends its
-turn, is said once, and the task goes on. Nothing that happens in the background ends the process.
-`tests/kafkalite/test_supervision.py` finds each task and checks that it is so.
+Every task that a broker starts for itself runs under `supervised` or is made of `every`: an error
+ends its turn, is said once, and the task goes on. Nothing that happens in the background ends the
+process. `tests/kafkalite/test_supervision.py` finds each task and checks that it is so.
 """
 
 from __future__ import annotations

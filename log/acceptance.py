@@ -1,4 +1,5 @@
-"""Whether a client's batch may go into a log as it came: one look at its header, a walk over its records.
+"""True if a client's batch may go into a log as it came: one look at its header, a walk over its
+records.
 
 Nearly every batch is acceptable. For every other one validation.py says why not, or rewrites it.
 """
@@ -30,7 +31,8 @@ from kafkalite.wire.record_batch import (
 )
 from kafkalite.wire.stream_decompression import is_lz4_frame
 
-# What an append may change without touching the checksum lies before the magic: offset, length, epoch.
+# What an append may change without touching the checksum lies before the magic: offset, length,
+# epoch.
 UNCHANGED_POSITION = 16
 
 # The header (wire/record_batch.py) without the leader epoch.
@@ -136,7 +138,8 @@ def _unpacked(codec: int, data: memoryview) -> bytes | None:
 
 
 def unpacked(batch: RecordBatch) -> bytes | None:
-    """The records of a batch without their codec; None if they are not as producers compress them."""
+    """The records of a batch without their codec; None if they are not as producers compress
+    them."""
     return _unpacked(batch.attributes & COMPRESSION_MASK, batch.buffer[HEADER_BYTES:])
 
 
@@ -145,7 +148,8 @@ def largest_timestamp(
 ) -> int | None:
     """The largest timestamp of a batch's records, -1 if none has one; None if anything is odd.
 
-    The timestamps may be any from `lowest` on, and keep to the topic's limits unless that stamps them.
+    The timestamps may be any from `lowest` on, and keep to the topic's limits unless that stamps
+    them.
     """
     if batch.attributes & LOG_APPEND_TIME_FLAG or batch.record_count <= 0:
         return None

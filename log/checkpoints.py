@@ -6,7 +6,8 @@
     2                       how many lines follow
     orders 0 1234           one entry per line
 
-Source: Kafka's CheckpointFile, OffsetCheckpointFile, LeaderEpochCheckpointFile, PartitionMetadataFile.
+Source: Kafka's CheckpointFile, OffsetCheckpointFile, LeaderEpochCheckpointFile,
+PartitionMetadataFile.
 """
 
 from __future__ import annotations
@@ -67,7 +68,8 @@ def write_offsets(files: Files, path: Path, offsets: Mapping[TopicPartition, int
 
 
 def read_topic_id(files: Files, path: Path) -> uuid.UUID | None:
-    """The topic id in a `partition.metadata`; None if there is no such file. Raises CorruptCheckpoint."""
+    """The topic id in a `partition.metadata`; None if there is no such file. Raises
+    CorruptCheckpoint."""
     try:
         lines = files.read(path).decode().splitlines()
         if lines[0] != "version: 0" or not lines[1].startswith("topic_id: "):

@@ -1,8 +1,8 @@
 """What the cleaner knows of transactions while it goes through a log from its start.
 
-Data of an aborted transaction goes at once. A marker goes when no batch of its transaction was met any more,
-and `delete.retention.ms` after that was first seen; until then the abort stays in the transaction index.
-Source: Kafka's CleanedTransactionMetadata.
+Data of an aborted transaction goes at once. A marker goes when no batch of its transaction was met
+any more, and `delete.retention.ms` after that was first seen; until then the abort stays in the
+transaction index. Source: Kafka's CleanedTransactionMetadata.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class CleanedTransactions:
             self._aborted.setdefault(transaction.producer_id, (transaction, False))
 
     def batch_met(self, batch: RecordBatch) -> bool:
-        """Whether this batch of data was aborted, and may go."""
+        """True if this batch of data was aborted, and may go."""
         self._begin_up_to(batch.last_offset)
         if not batch.is_transactional:
             return False
@@ -49,7 +49,8 @@ class CleanedTransactions:
         return True
 
     def marker_met(self, batch: RecordBatch) -> bool:
-        """Whether this control batch's transaction has no batch any more, so that the marker may go.
+        """True if this control batch's transaction has no batch any more, so that the marker may
+        go.
 
         Raises:
             KafkaError(INVALID_RECORD): it holds no control record.

@@ -1,13 +1,13 @@
 """The cleaner: which compacted log to clean next, and up to where.
 
-A log is due when enough of it is dirty (`min.cleanable.dirty.ratio`), or when a dirty record has waited for
-`max.compaction.lag.ms`. What is undecided (above the last stable offset), in the active segment, or younger
-than `min.compaction.lag.ms` is left alone. Up to where a log is clean is kept in `cleaner-offset-checkpoint`.
+A log is due when enough of it is dirty (`min.cleanable.dirty.ratio`), or when a dirty record has
+waited for `max.compaction.lag.ms`. What is undecided (above the last stable offset), in the active
+segment, or younger than `min.compaction.lag.ms` is left alone. Up to where a log is clean is kept
+in `cleaner-offset-checkpoint`.
 
-`Cleaner.clean` is a generator; the broker's task goes through its steps, takes a breath after each few
-milliseconds, and runs `Step.work` in a thread. `Throttle` says how long to wait for
-`log.cleaner.io.max.bytes.per.second`.
-Source: Kafka's LogCleanerManager, LogCleaner, Throttler.
+`Cleaner.clean` is a generator; the broker's task goes through its steps, takes a breath after each
+few milliseconds, and runs `Step.work` in a thread. `Throttle` says how long to wait for
+`log.cleaner.io.max.bytes.per.second`. Source: Kafka's LogCleanerManager, LogCleaner, Throttler.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ DEDUPE_BUFFER_BYTES = 134_217_728
 
 
 class Cleanable(NamedTuple):
-    """A log's dirty part: from the first dirty offset up to the first that may not be cleaned yet."""
+    """A log's dirty part: from the first dirty offset up to the first that may not be cleaned
+    yet."""
 
     log: Log
     first_dirty_offset: int
@@ -139,7 +140,8 @@ class Cleaner:
         return True
 
     def clean_at_once(self) -> bool:
-        """Clean one log that has anything to clean, due or not, in one go; whether there was one."""
+        """Clean one log that has anything to clean, due or not, in one go; whether there was
+        one."""
         for cleanable in self._all_cleanable():
             if cleanable is not None and cleanable.cleanable_bytes:
                 run_steps(self._clean(cleanable))
@@ -173,7 +175,8 @@ class Cleaner:
 
 
 def cleanable_part(log: Log, clean_up_to: int | None) -> Cleanable:
-    """What of `log` may be cleaned, when it is clean up to the offset given (None: never cleaned)."""
+    """What of `log` may be cleaned, when it is clean up to the offset given (None: never
+    cleaned)."""
     now_ms = log.now_ms()
     first_dirty = log.log_start_offset if clean_up_to is None else clean_up_to
     if not log.log_start_offset <= first_dirty <= log.log_end_offset:

@@ -1,19 +1,21 @@
 """Compacting a log: of each key, only the last record stays; offsets never change.
 
-A round has two halves. First the dirty part of the log (from the first dirty offset up to what may not be
-cleaned yet) is read, and the last offset of each key is noted. Then all segments up to there are read again,
-and what is still valid is written to new ones, several small ones into one. A new segment takes the old
-ones' place by renaming (README.md, crash states): a crash leaves the old or the new, never neither.
+A round has two halves. First the dirty part of the log (from the first dirty offset up to what may
+not be cleaned yet) is read, and the last offset of each key is noted. Then all segments up to there
+are read again, and what is still valid is written to new ones, several small ones into one. A new
+segment takes the old ones' place by renaming (README.md, crash states): a crash leaves the old or
+the new, never neither.
 
-A batch keeps its first and last offset. It stays as it is when all its records do; it stays, emptied, when
-it is a producer's last (its sequence is needed) or a segment's last: consumers must be able to go on to where
-the log said it ends, and recovery may take a gap between two segments for a loss. (Kafka keeps only the last
-of a round; the records are the same.) Tombstones, and markers of transactions without data, get a delete horizon when
-they are first met in the clean part, and go when it has passed.
+A batch keeps its first and last offset. It stays as it is when all its records do; it stays,
+emptied, when it is a producer's last (its sequence is needed) or a segment's last: consumers must
+be able to go on to where the log said it ends, and recovery may take a gap between two segments for
+a loss. (Kafka keeps only the last of a round; the records are the same.) Tombstones, and markers of
+transactions without data, get a delete horizon when they are first met in the clean part, and go
+when it has passed.
 
-All this is done in steps of a millisecond or so: the generators here yield a `Step` after each, and what may
-take longer (fsync, packing a big batch) is handed out to be run in a thread.
-Source: Kafka's Cleaner (LogCleaner), MemoryRecords.filterTo; KIP-58, KIP-534.
+All this is done in steps of a millisecond or so: the generators here yield a `Step` after each, and
+what may take longer (fsync, packing a big batch) is handed out to be run in a thread. Source:
+Kafka's Cleaner (LogCleaner), MemoryRecords.filterTo; KIP-58, KIP-534.
 """
 
 from __future__ import annotations
@@ -57,7 +59,8 @@ _LONGEST_KEY_KEPT = 32
 
 
 class Step(NamedTuple):
-    """What was read or written since the last step, and what is to be run (in a thread) before the next."""
+    """What was read or written since the last step, and what is to be run (in a thread) before the
+    next."""
 
     size_bytes: int = 0
     work: Callable[[], None] | None = None
@@ -327,7 +330,8 @@ class Compaction:
     def _rebuild(
         self, batch: RecordBatch, kept: list[Record], horizon_ms: int | None
     ) -> Generator[Step, None, tuple[bytes, int]]:
-        """The batch with only `kept` in it, and its delete horizon in place of the base timestamp."""
+        """The batch with only `kept` in it, and its delete horizon in place of the base
+        timestamp."""
         base_timestamp = kept[0].timestamp if horizon_ms is None else horizon_ms
         data = bytearray()
         for j, record in enumerate(kept, start=1):
@@ -369,7 +373,7 @@ class Compaction:
 
 
 def _is_last_of_producer(batch: RecordBatch, producers: dict[int, ProducerEntry]) -> bool:
-    """Whether a living producer's sequence, or at least its epoch, is known by this batch."""
+    """True if a living producer's sequence, or at least its epoch, is known by this batch."""
     entry = producers.get(batch.producer_id)
     if entry is None:
         return False
@@ -421,8 +425,8 @@ def group_by_size(
 def replace_segments(log: Log, cleaned: LogSegment, old: list[LogSegment]) -> None:
     """Put `cleaned` in the place of `old`.
 
-    As `.swap` it is complete and counts, whatever becomes of the old ones; a start after a crash finishes
-    what is begun here. Raises OSError.
+    As `.swap` it is complete and counts, whatever becomes of the old ones; a start after a crash
+    finishes what is begun here. Raises OSError.
     """
     if cleaned.base_offset != old[0].base_offset:
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"{log.name}: offsets must not change")

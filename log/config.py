@@ -12,7 +12,8 @@ FOREVER = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class LogConfig:
-    """Sizes in bytes, times in milliseconds, -1 for "no limit" where Kafka has it; Kafka's defaults."""
+    """Sizes in bytes, times in milliseconds, -1 for "no limit" where Kafka has it; Kafka's
+    defaults."""
 
     cleanup_policy: tuple[str, ...] = ("delete",)
     compression_type: str = "producer"

@@ -1,9 +1,10 @@
 """A data directory (one of `log.dirs`): the logs in it, and the files they share.
 
-`meta.properties` says whose it is, `.lock` that a living broker holds it, `.kafka_cleanshutdown` that the
-last one closed its logs. The checkpoints hold, for each partition, what a restart must know: up to where the
-log is on the disk, where it starts, and how far consumers were allowed to see. All in Kafka's formats.
-Source: Kafka's LogManager, BrokerMetadataCheckpoint, CleanShutdownFileHandler.
+`meta.properties` says whose it is, `.lock` that a living broker holds it, `.kafka_cleanshutdown`
+that the last one closed its logs. The checkpoints hold, for each partition, what a restart must
+know: up to where the log is on the disk, where it starts, and how far consumers were allowed to
+see. All in Kafka's formats. Source: Kafka's LogManager, BrokerMetadataCheckpoint,
+CleanShutdownFileHandler.
 """
 
 from __future__ import annotations
@@ -179,7 +180,7 @@ class LogDirectory:
         return f"LogDirectory({str(self.path)!r}, {len(self.logs)} logs)"
 
     def _take_clean_shutdown(self) -> bool:
-        """Whether the last shutdown was clean; from now on it is not. Raises OSError."""
+        """True if the last shutdown was clean; from now on it is not. Raises OSError."""
         path = self.path / CLEAN_SHUTDOWN
         if not self.files.exists(path):
             return False
@@ -230,7 +231,8 @@ class LogDirectory:
         """Open a partition's log, new or old, from where its checkpoints say.
 
         Raises:
-            KafkaError: KAFKA_STORAGE_ERROR, the directory or this log is broken; INCONSISTENT_TOPIC_ID, the
+            KafkaError: KAFKA_STORAGE_ERROR, the directory or this log is broken;
+            INCONSISTENT_TOPIC_ID, the
                 log is one of another topic of that name.
         """
         log = self._open(self.path / f"{topic}-{partition}", (topic, partition), config, topic_id)
@@ -246,7 +248,8 @@ class LogDirectory:
         topic_id: uuid.UUID | None = None,
         path: Path | None = None,
     ) -> Log:
-        """A log that is to come here: new, or at `path` as a restart found it. Raises as `open_log`."""
+        """A log that is to come here: new, or at `path` as a restart found it. Raises as
+        `open_log`."""
         path = self.path / future_directory(topic, partition) if path is None else path
         log = self._open(path, (topic, partition), config, topic_id)
         self.future_logs[topic, partition] = log
@@ -496,7 +499,8 @@ def remove_tree(files: Files, path: Path) -> None:
 
 
 def is_locked_here(path: Path) -> bool:
-    """Whether a broker in this process holds the directory: to ask the file would give up its lock."""
+    """True if a broker in this process holds the directory: to ask the file would give up its
+    lock."""
     return path.resolve() in _locked_here
 
 

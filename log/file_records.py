@@ -15,7 +15,8 @@ _SEARCH_BYTES = 16 << 10
 def read_batches(
     file: LogFile, position: int, end: int, *, headers_only: bool = False
 ) -> Iterator[tuple[int, RecordBatch]]:
-    """(position, batch) from `position`, a batch's start, to `end`; what is torn at the end is left out.
+    """(position, batch) from `position`, a batch's start, to `end`; what is torn at the end is left
+    out.
 
     With `headers_only` the batches' buffers may be cut short, and big ones are skipped, not read.
 

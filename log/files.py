@@ -1,8 +1,9 @@
-"""The seam to the disk: every file operation of the log goes through `Files`, every file name is made here.
+"""The seam to the disk: every file operation of the log goes through `Files`, every file name is
+made here.
 
-Tests hand in a `Files` of their own that fails the n-th operation, writes short, or forgets what was not
-fsynced. Names are Kafka's: a segment's files are its base offset in 20 digits and a suffix; a file on its
-way in or out carries a second suffix (see README.md, crash states).
+Tests hand in a `Files` of their own that fails the n-th operation, writes short, or forgets what
+was not fsynced. Names are Kafka's: a segment's files are its base offset in 20 digits and a suffix;
+a file on its way in or out carries a second suffix (see README.md, crash states).
 """
 
 from __future__ import annotations
@@ -58,7 +59,8 @@ def segment_file(directory: Path, base_offset: int, suffix: str, second_suffix: 
 
 
 def parse_segment_file(name: str) -> tuple[int, str, str] | None:
-    """(base offset, suffix, second suffix or "") of a segment's or snapshot's file; None for others."""
+    """(base offset, suffix, second suffix or "") of a segment's or snapshot's file; None for
+    others."""
     match = _SEGMENT_FILE.fullmatch(name)
     if match is None:
         return None
@@ -87,7 +89,8 @@ def deleted_directory(name: str) -> str:
 
 
 def stray_directory(name: str) -> str:
-    """A name for the directory of a log that belongs to nothing: `topic-partition.<unique>-stray`."""
+    """A name for the directory of a log that belongs to nothing:
+    `topic-partition.<unique>-stray`."""
     return _marked_directory(name, STRAY_DIRECTORY_SUFFIX)
 
 

@@ -1,8 +1,8 @@
 """Flushing a log: what was written, onto the disk.
 
-`Flush(log)` gathers the files and writes the indexes out; `run` calls fsync, which takes as long as the
-disk likes and releases the GIL, so it may be done in a thread; `complete` moves the recovery point. Appends
-may go on meanwhile: what comes after the beginning is not covered.
+`Flush(log)` gathers the files and writes the indexes out; `run` calls fsync, which takes as long as
+the disk likes and releases the GIL, so it may be done in a thread; `complete` moves the recovery
+point. Appends may go on meanwhile: what comes after the beginning is not covered.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def flush(log: Log) -> None:
 
 
 def is_flush_due(log: Log, now_ms: int) -> bool:
-    """Whether flush.ms has passed with something unflushed."""
+    """True if flush.ms has passed with something unflushed."""
     return (
         log.recovery_point < log.log_end_offset
         and now_ms - log.last_flush_ms >= log.config.flush_ms
@@ -96,7 +96,7 @@ def is_flush_due(log: Log, now_ms: int) -> bool:
 
 
 def has_unflushed_roll(log: Log) -> bool:
-    """Whether a segment that rolled is not wholly on the disk."""
+    """True if a segment that rolled is not wholly on the disk."""
     return log.recovery_point < log.segments.active.base_offset
 
 
@@ -113,7 +113,8 @@ def begin_flush(log: Log, up_to: int | None) -> Flush | None:
 
 
 def close(log: Log, *, sync: bool) -> None:
-    """Write what is not written yet, and let go of the files. Raises KafkaError(KAFKA_STORAGE_ERROR)."""
+    """Write what is not written yet, and let go of the files. Raises
+    KafkaError(KAFKA_STORAGE_ERROR)."""
     try:
         if log.offline_reason is None:
             log.segments.active.finish_indexes()

@@ -1,13 +1,14 @@
 """Moving a log to another data directory while it is in use (KIP-113).
 
-The copy, the future log, grows in `topic-partition.<unique>-future` under the other directory, batch by
-batch as a follower's would, until it ends where the log ends. Then, with nobody in between, it takes the
-log's place: its directory takes the name `topic-partition`, and the old one's becomes `...-delete`.
+The copy, the future log, grows in `topic-partition.<unique>-future` under the other directory,
+batch by batch as a follower's would, until it ends where the log ends. Then, with nobody in
+between, it takes the log's place: its directory takes the name `topic-partition`, and the old one's
+becomes `...-delete`.
 
-A crash leaves the log where it was, or where it is to be, or (between the two renames) in both. Then the
-directory that the metadata name counts; the caller writes that before the first rename. A future log
-found at a start is cut to where it agrees with the log (by leader epochs, KIP-101), and goes on.
-Source: Kafka's ReplicaAlterLogDirsThread, LogManager.replaceCurrentWithFutureLog.
+A crash leaves the log where it was, or where it is to be, or (between the two renames) in both.
+Then the directory that the metadata name counts; the caller writes that before the first rename. A
+future log found at a start is cut to where it agrees with the log (by leader epochs, KIP-101), and
+goes on. Source: Kafka's ReplicaAlterLogDirsThread, LogManager.replaceCurrentWithFutureLog.
 """
 
 from __future__ import annotations
@@ -34,9 +35,11 @@ _UNFLUSHED_BYTES = 1 << 20
 
 
 class LogMove:
-    """One log on its way. `source_directory` and `target_directory` hold the log and the future one.
+    """One log on its way. `source_directory` and `target_directory` hold the log and the future
+    one.
 
-    While it is on its way the log is neither cleaned nor retained, as by Kafka: its segments are read.
+    While it is on its way the log is neither cleaned nor retained, as by Kafka: its segments are
+    read.
     """
 
     def __init__(
@@ -63,7 +66,7 @@ class LogMove:
 
     @property
     def is_flushed(self) -> bool:
-        """Whether a flush of what was copied takes no time to speak of."""
+        """True if a flush of what was copied takes no time to speak of."""
         return self._unflushed_bytes <= _UNFLUSHED_BYTES
 
     @property
@@ -92,7 +95,8 @@ class LogMove:
         """Copy a little; the bytes copied, 0 when the future log has all there is.
 
         Raises:
-            KafkaError: KAFKA_STORAGE_ERROR, of either log; CORRUPT_MESSAGE, the log has a bad batch.
+            KafkaError: KAFKA_STORAGE_ERROR, of either log; CORRUPT_MESSAGE, the log has a bad
+            batch.
         """
         source, future = self.source, self.future
         if future.log_end_offset < source.log_start_offset:

@@ -1,13 +1,13 @@
 """A sparse index's file: entries of one fixed size, sorted, appended to and searched.
 
-The active segment's entries are kept in memory, in the file's own format, and written when the segment is
-flushed, rolled or closed: an index is only ever trusted up to the recovery point, what lies behind is
-rebuilt from the log itself. Indexes of older segments stay on disk and are searched there with a dozen
-small reads, so that a thousand segments cost no memory and no descriptors.
+The active segment's entries are kept in memory, in the file's own format, and written when the
+segment is flushed, rolled or closed: an index is only ever trusted up to the recovery point, what
+lies behind is rebuilt from the log itself. Indexes of older segments stay on disk and are searched
+there with a dozen small reads, so that a thousand segments cost no memory and no descriptors.
 
-Kafka maps the active index preallocated (10 MB) and trims it when the segment rolls; it takes a file of
-exact size as well, and so we never write a zero that means nothing. An index left behind by a Kafka that
-crashed does end in zeros: it is behind the recovery point, and rebuilt.
+Kafka maps the active index preallocated (10 MB) and trims it when the segment rolls; it takes a
+file of exact size as well, and so we never write a zero that means nothing. An index left behind by
+a Kafka that crashed does end in zeros: it is behind the recovery point, and rebuilt.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class IndexFile:
         return self.count * self.layout.size
 
     def is_sound(self) -> bool:
-        """Whether the file is there and of a size that can be."""
+        """True if the file is there and of a size that can be."""
         try:
             return self._files.size(self.path) % self.layout.size == 0
         except FileNotFoundError:

@@ -1,7 +1,9 @@
-"""Which leader epoch began at which offset: how a client finds out that a log was truncated under it.
+"""Which leader epoch began at which offset: how a client finds out that a log was truncated under
+it.
 
-Kept in memory, and in the file `leader-epoch-checkpoint` (`epoch start-offset` a line), written before the
-first batch of a new epoch is. Source: Kafka's LeaderEpochFileCache; KIP-101, KIP-279, KIP-320.
+Kept in memory, and in the file `leader-epoch-checkpoint` (`epoch start-offset` a line), written
+before the first batch of a new epoch is. Source: Kafka's LeaderEpochFileCache; KIP-101, KIP-279,
+KIP-320.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ class LeaderEpochs:
         self._dirty = False
 
     def load(self) -> None:
-        """Read the checkpoint; one that cannot be read is as good as none (epochs are in the batches)."""
+        """Read the checkpoint; one that cannot be read is as good as none (epochs are in the
+        batches)."""
         try:
             lines = read_lines(self._files, self._directory / LEADER_EPOCH_CHECKPOINT)
             self._epochs = sorted((int(epoch), int(offset)) for epoch, offset in lines)
@@ -70,7 +73,8 @@ class LeaderEpochs:
             self._dirty = True
 
     def end_offset(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
-        """(epoch, end offset) of the largest epoch up to the one asked for; (-1, -1) if it is unknown."""
+        """(epoch, end offset) of the largest epoch up to the one asked for; (-1, -1) if it is
+        unknown."""
         if epoch == UNDEFINED_EPOCH or not self._epochs or epoch > self.latest:
             return UNDEFINED_EPOCH, UNDEFINED_OFFSET
         if epoch == self.latest:

@@ -1,13 +1,14 @@
 """A partition's log: append-only, in segments, in Kafka's format on disk.
 
-`Log` is what a partition has: it gives batches their offsets, remembers producers, rolls segments, and
-hands out slices of files. All of it is plain functions, so that under trio nothing comes between them.
+`Log` is what a partition has: it gives batches their offsets, remembers producers, rolls segments,
+and hands out slices of files. All of it is plain functions, so that under trio nothing comes
+between them.
 
     log start offset <= last stable offset <= high watermark <= log end offset
                                               recovery point <= log end offset
 
-What is below the recovery point is on the disk; what is below the high watermark may be read; what is
-below the last stable offset is decided. Source: Kafka's UnifiedLog and LocalLog.
+What is below the recovery point is on the disk; what is below the high watermark may be read; what
+is below the last stable offset is decided. Source: Kafka's UnifiedLog and LocalLog.
 """
 
 from __future__ import annotations
@@ -61,7 +62,8 @@ _pack_head = Struct(">qii").pack
 class Log:
     """One partition's log. Made by `open_log`.
 
-    Methods raise KafkaError(KAFKA_STORAGE_ERROR) when the disk fails, besides what they say themselves.
+    Methods raise KafkaError(KAFKA_STORAGE_ERROR) when the disk fails, besides what they say
+    themselves.
     """
 
     def __init__(
@@ -102,7 +104,8 @@ class Log:
         self.last_flush_ms = now_ms()
         # Segments that are out of the log and not yet off the disk: (when to unlink, segment).
         self.deleted_segments: list[tuple[int, LogSegment]] = []
-        # Called when the recovery point has moved: with kafkalite.visible.after.flush, more may be read.
+        # Called when the recovery point has moved: with kafkalite.visible.after.flush, more may be
+        # read.
         self.on_flushed: Callable[[], None] | None = None
         # Who cleans the log now; set to None, they stop.
         self.cleaning: object | None = None
@@ -127,7 +130,8 @@ class Log:
 
     @property
     def visible_end_offset(self) -> int:
-        """How far a replica's log counts for the high watermark: its end, or what it has flushed."""
+        """How far a replica's log counts for the high watermark: its end, or what it has
+        flushed."""
         return self.recovery_point if self.config.visible_after_flush else self.log_end_offset
 
     def advance_high_watermark(self, offset: int) -> None:
@@ -182,7 +186,8 @@ class Log:
         return reading.aborted_transactions(self, offset, upper_bound)
 
     def offset_for_timestamp(self, timestamp: int) -> TimestampAndOffset | None:
-        """The first record that is not earlier than `timestamp`; None if all are, or there is none."""
+        """The first record that is not earlier than `timestamp`; None if all are, or there is
+        none."""
         return reading.offset_for_timestamp(self, timestamp)
 
     def max_timestamp_offset(self) -> TimestampAndOffset | None:
@@ -203,7 +208,8 @@ class Log:
         """Append one batch as the leader; `records` is not kept and not changed.
 
         Raises:
-            KafkaError: INVALID_RECORD, CORRUPT_MESSAGE, INVALID_TIMESTAMP (InvalidRecordsError where
+            KafkaError: INVALID_RECORD, CORRUPT_MESSAGE, INVALID_TIMESTAMP (InvalidRecordsError
+            where
                 single records are at fault), MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE,
                 OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE,
                 TRANSACTION_COORDINATOR_FENCED, KAFKA_STORAGE_ERROR. Nothing was appended then.
@@ -253,10 +259,11 @@ class Log:
         )
 
     def append_trusted(self, pairs: Sequence[Pair], timestamp: int, leader_epoch: int) -> int:
-        """Append keys and values, at least one pair, as one batch of this `timestamp`; its base offset.
+        """Append keys and values, at least one pair, as one batch of this `timestamp`; its base
+        offset.
 
-        They never left this process, so they need no validation. A log that stamps or compresses its
-        batches validates them as any others. Raises KafkaError: MESSAGE_TOO_LARGE,
+        They never left this process, so they need no validation. A log that stamps or compresses
+        its batches validates them as any others. Raises KafkaError: MESSAGE_TOO_LARGE,
         RECORD_LIST_TOO_LARGE, KAFKA_STORAGE_ERROR.
         """
         config = self.config
@@ -293,7 +300,8 @@ class Log:
     def start_verification(
         self, producer_id: int, sequence: int, epoch: int, *, supports_epoch_bump: bool
     ) -> VerificationGuard | None:
-        """A guard to get verified and then append with; None when the transaction is open already."""
+        """A guard to get verified and then append with; None when the transaction is open
+        already."""
         state = self.producer_state
         if state.has_ongoing_transaction(producer_id, epoch):
             return None
@@ -306,10 +314,12 @@ class Log:
         )
 
     def append_as_follower(self, records: bytes | bytearray | memoryview) -> int:
-        """Append batches that have their offsets and epochs already, as they are; the log end offset.
+        """Append batches that have their offsets and epochs already, as they are; the log end
+        offset.
 
         Raises:
-            KafkaError: CORRUPT_MESSAGE, OFFSET_OUT_OF_RANGE (below the log's end), KAFKA_STORAGE_ERROR.
+            KafkaError: CORRUPT_MESSAGE, OFFSET_OUT_OF_RANGE (below the log's end),
+            KAFKA_STORAGE_ERROR.
         """
         self.check_online()
         now_ms = self.now_ms()
@@ -332,8 +342,8 @@ class Log:
     ) -> None:
         """Write one batch, index it, and move the log end offset behind it.
 
-        The active segment is rolled first if it is full. Raises KafkaError(KAFKA_STORAGE_ERROR): the
-        log is as it was.
+        The active segment is rolled first if it is full. Raises KafkaError(KAFKA_STORAGE_ERROR):
+        the log is as it was.
         """
         size = batch.size_bytes
         last_offset = base_offset + batch.last_offset_delta
@@ -358,7 +368,8 @@ class Log:
         self.log_end_offset = self.producer_state.end_offset = last_offset + 1
 
     def roll(self) -> LogSegment:
-        """Begin a new segment at the log's end; the old one is finished, and flushed by a later `flush`.
+        """Begin a new segment at the log's end; the old one is finished, and flushed by a later
+        `flush`.
 
         Raises OSError: the active segment is as it was.
         """
@@ -369,7 +380,8 @@ class Log:
     def delete_records_before(self, offset: int) -> int:
         """Move the log start offset up to `offset` (DeleteRecords); the log start offset after it.
 
-        Segments that lie before it go with the next `retain`. Raises KafkaError(OFFSET_OUT_OF_RANGE).
+        Segments that lie before it go with the next `retain`. Raises
+        KafkaError(OFFSET_OUT_OF_RANGE).
         """
         self.check_online()
         if offset > self.high_watermark:
@@ -433,7 +445,8 @@ class Log:
     # -- flushing, closing, deleting
 
     def flush(self) -> None:
-        """Everything onto the disk; the recovery point is the log's end then. Blocks for an fsync or more.
+        """Everything onto the disk; the recovery point is the log's end then. Blocks for an fsync
+        or more.
 
         Raises KafkaError(KAFKA_STORAGE_ERROR): the recovery point is as it was.
         """
@@ -447,10 +460,11 @@ class Log:
         return flushing.begin_flush(self, up_to)
 
     def close(self, *, sync: bool = True) -> None:
-        """Flush, write what opening fast needs (indexes, a snapshot of the producers), let go of files.
+        """Flush, write what opening fast needs (indexes, a snapshot of the producers), let go of
+        files.
 
-        Without `sync` the caller sees to it that all is on the disk, and says so with `synced`. Raises
-        KafkaError(KAFKA_STORAGE_ERROR): then the shutdown is not a clean one.
+        Without `sync` the caller sees to it that all is on the disk, and says so with `synced`.
+        Raises KafkaError(KAFKA_STORAGE_ERROR): then the shutdown is not a clean one.
         """
         flushing.close(self, sync=sync)
 
@@ -472,7 +486,8 @@ class Log:
     def delete(self) -> Path:
         """Take the log out of the way: its directory is renamed `...-delete`, to be removed later.
 
-        Slices being sent keep their bytes. Returns the new directory (`remove_directory` removes it).
+        Slices being sent keep their bytes. Returns the new directory (`remove_directory` removes
+        it).
         """
         self.close_files()
         target = self.directory.with_name(deleted_directory(self.name))

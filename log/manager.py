@@ -1,8 +1,8 @@
 """All logs of a broker, over its data directories, and the work that goes on behind them.
 
-Nothing here waits or runs by itself: the broker's tasks call `retention`, `flush_due`, `checkpoint` and so
-on, and take a breath between the steps of what is offered as an iterator.
-Source: Kafka's LogManager.
+Nothing here waits or runs by itself: the broker's tasks call `retention`, `flush_due`, `checkpoint`
+and so on, and take a breath between the steps of what is offered as an iterator. Source: Kafka's
+LogManager.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class LogManager:
 
     @property
     def has_failed(self) -> bool:
-        """Whether any data directory does not work."""
+        """True if any data directory does not work."""
         return bool(self.failed) or any(each.failure is not None for each in self.directories)
 
     # -- opening and deleting
@@ -115,7 +115,8 @@ class LogManager:
     def place(
         self, topic: str, partition: int, avoided: Collection[LogDirectory] = ()
     ) -> LogDirectory:
-        """Where a new log is to be made: where it was asked for, or in the directory with the fewest.
+        """Where a new log is to be made: where it was asked for, or in the directory with the
+        fewest.
 
         Args:
             avoided: directories that are taken only when there is no other.
@@ -150,13 +151,15 @@ class LogManager:
         topic_id: uuid.UUID | None = None,
         assigned: Collection[str] = (),
     ) -> Log:
-        """Open a log where it lies; a new one where it is assigned to, or in the directory with the fewest.
+        """Open a log where it lies; a new one where it is assigned to, or in the directory with the
+        fewest.
 
         Args:
             assigned: ids of the directories that the metadata name; none if they name none.
 
         Raises:
-            KafkaError: as LogDirectory.open_log; KAFKA_STORAGE_ERROR when its directory does not work, or
+            KafkaError: as LogDirectory.open_log; KAFKA_STORAGE_ERROR when its directory does not
+            work, or
                 it lies in two and neither is the one assigned.
         """
         key = (topic, partition)
@@ -292,7 +295,8 @@ class LogManager:
     # -- work in the background, in slices
 
     def _of_each(self, work: Callable[[Log], object]) -> Iterator[Log]:
-        """Do some work for each log, one a step. What fails takes that log, or its directory, offline."""
+        """Do some work for each log, one a step. What fails takes that log, or its directory,
+        offline."""
         for log in self.logs:
             if log.offline_reason is None:
                 try:
@@ -331,11 +335,13 @@ class LogManager:
         )
 
     def flushes_due(self, now_ms: int) -> Iterator[Flush]:
-        """A flush, begun, for each log whose flush.ms has passed (log.flush.scheduler.interval.ms)."""
+        """A flush, begun, for each log whose flush.ms has passed
+        (log.flush.scheduler.interval.ms)."""
         return self._flushes(lambda log: is_flush_due(log, now_ms), lambda log: None)
 
     def rolled(self) -> Iterator[Flush]:
-        """A flush for each log that rolled since the last: Kafka flushes a segment when it rolls."""
+        """A flush for each log that rolled since the last: Kafka flushes a segment when it
+        rolls."""
         return self._flushes(has_unflushed_roll, lambda log: log.segments.active.base_offset)
 
     def _flushes(

@@ -1,4 +1,5 @@
-"""`meta.properties`: whose data directory it is. Source: Kafka's MetaProperties, MetaPropertiesEnsemble."""
+"""`meta.properties`: whose data directory it is. Source: Kafka's MetaProperties,
+MetaPropertiesEnsemble."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ class MetaProperties(NamedTuple):
 
 
 def random_id() -> str:
-    """A new cluster's or directory's id, as Kafka writes them: a UUID in 22 characters of base64."""
+    """A new cluster's or directory's id, as Kafka writes them: a UUID in 22 characters of
+    base64."""
     while True:
         encoded = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         if not encoded.startswith("-"):  # it would look like a flag to Kafka's tools

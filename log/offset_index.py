@@ -1,8 +1,9 @@
-"""The offset index: where in the segment's file an offset is, at most `index.interval.bytes` before it.
+"""The offset index: where in the segment's file an offset is, at most `index.interval.bytes` before
+it.
 
-One entry for every `index.interval.bytes` of log: `relative offset: int32, position: int32`, both of the
-batch that was appended when the interval was full; the offset is that batch's last, the position where it
-starts. Source: Kafka's OffsetIndex.
+One entry for every `index.interval.bytes` of log: `relative offset: int32, position: int32`, both
+of the batch that was appended when the interval was full; the offset is that batch's last, the
+position where it starts. Source: Kafka's OffsetIndex.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ class OffsetIndex(IndexFile):
         self.append_entry(offset - self.base_offset, position)
 
     def lookup(self, offset: int) -> tuple[int, int]:
-        """(offset, position) of the last entry at or before `offset`; (base offset, 0) if none is."""
+        """(offset, position) of the last entry at or before `offset`; (base offset, 0) if none
+        is."""
         found = self.search(min(offset - self.base_offset, MAX_RELATIVE_OFFSET))
         if found is None:
             return self.base_offset, 0
@@ -37,7 +39,8 @@ class OffsetIndex(IndexFile):
         return self.base_offset + relative, position
 
     def offset_behind(self, position: int) -> int | None:
-        """The offset of the first entry that lies at or behind `position`; None if there is none."""
+        """The offset of the first entry that lies at or behind `position`; None if there is
+        none."""
         i = self.count_up_to(position - 1, field=1)
         return self.base_offset + self.entry(i)[0] if i < self.count else None
 

@@ -1,8 +1,9 @@
 """Files that are open only while they are used, within a limit on descriptors.
 
-A broker with 10,000 partitions has more segments than a process may have descriptors. A `LogFile` opens
-itself when it is first read or written; `OpenFiles` closes those not used lately when there are too many.
-A `FileSlice` on its way to a client holds its file open (`retain`, `release`), past the segment's deletion.
+A broker with 10,000 partitions has more segments than a process may have descriptors. A `LogFile`
+opens itself when it is first read or written; `OpenFiles` closes those not used lately when there
+are too many. A `FileSlice` on its way to a client holds its file open (`retain`, `release`), past
+the segment's deletion.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ class OpenFiles:
     def opened(self, file: LogFile) -> None:
         """Take note of a file that was just opened; closes others if there are too many."""
         self._open[file] = None
-        # A file used since the last look is spared once ("second chance"): nearly least recently used,
-        # and using a file costs one assignment.
+        # A file used since the last look is spared once ("second chance"): nearly least recently
+        # used, and using a file costs one assignment.
         for _ in range(2 * len(self._open)):
             if len(self._open) <= self.limit:
                 return
@@ -59,7 +60,8 @@ class OpenFiles:
 
 
 class LogFile:
-    """One file, opened when needed. Reading and writing are by position: nothing to keep in step."""
+    """One file, opened when needed. Reading and writing are by position: nothing to keep in
+    step."""
 
     __slots__ = (
         "_closing",
@@ -82,7 +84,7 @@ class LogFile:
 
     @property
     def in_use(self) -> bool:
-        """Whether a FileSlice needs the descriptor."""
+        """True if a FileSlice needs the descriptor."""
         return self._references > 0
 
     def create(self) -> None:
@@ -155,9 +157,11 @@ class LogFile:
 
 
 class FileSlice:
-    """Bytes of a file, for `os.sendfile`: what a Fetch answers with. Keeps the file open until `close`.
+    """Bytes of a file, for `os.sendfile`: what a Fetch answers with. Keeps the file open until
+    `close`.
 
-    Retention and compaction may delete the file meanwhile: the bytes stay until the descriptor goes.
+    Retention and compaction may delete the file meanwhile: the bytes stay until the descriptor
+    goes.
     """
 
     __slots__ = ("_file", "position", "size")
@@ -183,7 +187,8 @@ class FileSlice:
         self.close()
 
     def __del__(self) -> None:
-        # An answer that is dropped (its connection died while it was made) must not keep a file open.
+        # An answer that is dropped (its connection died while it was made) must not keep a file
+        # open.
         self.close()
 
     def fileno(self) -> int:
@@ -193,17 +198,19 @@ class FileSlice:
         return self._file.descriptor()
 
     def read(self) -> bytes:
-        """The bytes themselves; fewer than `size` if the file was truncated since. Raises OSError."""
+        """The bytes themselves; fewer than `size` if the file was truncated since. Raises
+        OSError."""
         if self._file is None:
             raise ValueError("the slice is closed")
         return self._file.pread(self.size, self.position)
 
     def read_cached(self) -> bytes | None:
-        """The bytes themselves, as `read` has them, if that need not wait for a disk. Raises OSError."""
+        """The bytes themselves, as `read` has them, if that need not wait for a disk. Raises
+        OSError."""
         return page_cache.pread_cached(self.fileno(), self.size, self.position)
 
     def is_cached(self, size: int) -> bool:
-        """Whether the first `size` bytes can be sent without waiting for a disk."""
+        """True if the first `size` bytes can be sent without waiting for a disk."""
         return page_cache.is_cached(self.fileno(), size, self.position)
 
     def read_ahead(self, size: int) -> None:

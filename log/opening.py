@@ -1,4 +1,5 @@
-"""Opening a log: as the last broker left it, or, if that cannot be, as one that says why it is of no use."""
+"""Opening a log: as the last broker left it, or, if that cannot be, as one that says why it is of
+no use."""
 
 from __future__ import annotations
 

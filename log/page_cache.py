@@ -1,12 +1,12 @@
 """What can be read without waiting for a disk, and how not to wait for the rest.
 
-One loop serves everybody: while it waits for a disk, so does everybody else. A reader of what is not in
-the page cache may take as long as the disk takes, others not. So the loop reads inside of
-`cached_only`, where `Files.pread` raises `NotCached` instead of waiting; the exception's `read` goes
-and waits in a thread, and then the loop reads again.
+One loop serves everybody: while it waits for a disk, so does everybody else. A reader of what is
+not in the page cache may take as long as the disk takes, others not. So the loop reads inside of
+`cached_only`, where `Files.pread` raises `NotCached` instead of waiting; the exception's `read`
+goes and waits in a thread, and then the loop reads again.
 
-Linux's RWF_NOWAIT tells. Where a file system does not know it, everything passes for cached: reads wait,
-as they would without this.
+Linux's RWF_NOWAIT tells. Where a file system does not know it, everything passes for cached: reads
+wait, as they would without this.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def pread_cached(descriptor: int, size: int, position: int) -> bytes | None:
 
 
 def is_cached(descriptor: int, size: int, position: int) -> bool:
-    """Whether `size` bytes at `position` are in the page cache, as far as a few of them tell."""
+    """True if `size` bytes at `position` are in the page cache, as far as a few of them tell."""
     one = (bytearray(1),)
     try:
         for at in range(position, position + size, _STRIDE_BYTES):
@@ -120,8 +120,9 @@ def is_cached(descriptor: int, size: int, position: int) -> bool:
 def read_ahead(descriptor: int, size: int, position: int) -> None:
     """Wait until so many bytes are in the page cache; to be called in a thread. Raises OSError.
 
-    By plain reads: so the kernel reads ahead as for anybody who reads on, in large folios. What it is told
-    to read by posix_fadvise comes in single pages, and to send those costs twice the processor time.
+    By plain reads: so the kernel reads ahead as for anybody who reads on, in large folios. What it
+    is told to read by posix_fadvise comes in single pages, and to send those costs twice the
+    processor time.
     """
     buffer = bytearray(min(size, _READ_BYTES))
     end = position + size

@@ -14,7 +14,8 @@ from kafkalite.wire.record_batch import (
     NO_TIMESTAMP,
 )
 
-# As many as a client may have in flight (max.in.flight.requests.per.connection of an idempotent producer).
+# As many as a client may have in flight (max.in.flight.requests.per.connection of an idempotent
+# producer).
 BATCHES_REMEMBERED = 5
 NO_COORDINATOR_EPOCH = -1
 

@@ -1,9 +1,9 @@
 """Snapshots of the producers' state: `<offset>.snapshot` holds it as it was before that offset.
 
-`version: int16 (1), crc-32c of the rest: uint32, count: int32`, then for each producer `id: int64, epoch:
-int16, last sequence: int32, last offset: int64, offset delta: int32, timestamp: int64, coordinator epoch:
-int32, first offset of the open transaction or -1: int64`.
-Source: Kafka's ProducerStateManager and its schema ProducerSnapshot.
+`version: int16 (1), crc-32c of the rest: uint32, count: int32`, then for each producer `id: int64,
+epoch: int16, last sequence: int32, last offset: int64, offset delta: int32, timestamp: int64,
+coordinator epoch: int32, first offset of the open transaction or -1: int64`. Source: Kafka's
+ProducerStateManager and its schema ProducerSnapshot.
 """
 
 from __future__ import annotations
@@ -119,7 +119,8 @@ class ProducerSnapshots:
             self._files.sync_directory(self._directory)
 
     def load_latest(self, state: ProducerState, first_offset: int) -> None:
-        """Fill `state` from the latest snapshot that can be read; it ends at `first_offset` if none can.
+        """Fill `state` from the latest snapshot that can be read; it ends at `first_offset` if none
+        can.
 
         Raises:
             OSError: the directory cannot be read or changed.
@@ -141,8 +142,9 @@ class ProducerSnapshots:
     def remove_behind(self, end_offset: int) -> None:
         """Remove those of offsets that the log does not have (any more).
 
-        Kafka removes those up to the log's start, too, and so forgets producers whose records were all
-        deleted when it is started again, though not while it runs. Here they are known until they expire.
+        Kafka removes those up to the log's start, too, and so forgets producers whose records were
+        all deleted when it is started again, though not while it runs. Here they are known until
+        they expire.
         """
         for offset in self.offsets:
             if offset > end_offset:

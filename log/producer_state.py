@@ -1,12 +1,14 @@
-"""What a log knows of its producers: enough to refuse what comes twice, and to know what is undecided.
+"""What a log knows of its producers: enough to refuse what comes twice, and to know what is
+undecided.
 
-Per producer id: its epoch, its last five batches, and the first offset of its open transaction. A client's
-batch must follow the last one's sequence; one that equals any of the five is a retry, answered with the
-offsets it got the first time. The state is kept in a snapshot with every roll and at a clean shutdown
-(producer_snapshots.py), and rebuilt from the batches behind it.
+Per producer id: its epoch, its last five batches, and the first offset of its open transaction. A
+client's batch must follow the last one's sequence; one that equals any of the five is a retry,
+answered with the offsets it got the first time. The state is kept in a snapshot with every roll and
+at a clean shutdown (producer_snapshots.py), and rebuilt from the batches behind it.
 
 Checking and updating are two steps: nothing changes before the batch is in the file.
-Source: Kafka's ProducerStateManager, ProducerAppendInfo, ProducerStateEntry; KIP-98, KIP-360, KIP-890.
+Source: Kafka's ProducerStateManager, ProducerAppendInfo, ProducerStateEntry; KIP-98, KIP-360,
+KIP-890.
 """
 
 from __future__ import annotations
@@ -61,7 +63,8 @@ class ProducerState:
         self.producers: dict[int, ProducerEntry] = {}
         # First offset -> producer id; transactions begin in the order of their offsets.
         self._ongoing: dict[int, int] = {}
-        # First offset -> marker's offset, of transactions whose marker is not below the high watermark.
+        # First offset -> marker's offset, of transactions whose marker is not below the high
+        # watermark.
         self._unreplicated: dict[int, int] = {}
         self.verifications = Verifications()
         self.end_offset = 0
@@ -80,7 +83,7 @@ class ProducerState:
 
     @property
     def has_unstable(self) -> bool:
-        """Whether anything is undecided, or decided only above the high watermark."""
+        """True if anything is undecided, or decided only above the high watermark."""
         return bool(self._ongoing or self._unreplicated)
 
     @property
@@ -128,7 +131,8 @@ class ProducerState:
         return None
 
     def _expects(self, batch: SequencedBatch) -> bool:
-        """Whether this is a known producer's next batch, and neither begins a transaction nor avoids one."""
+        """True if this is a known producer's next batch, and neither begins a transaction nor
+        avoids one."""
         entry = self.producers.get(batch.producer_id)
         return (
             entry is not None
@@ -148,7 +152,8 @@ class ProducerState:
         *,
         must_be_verified: bool,
     ) -> BatchMetadata | None:
-        """Whether a producer may append this batch of data at `offset`; the batch of which it is a retry.
+        """True if a producer may append this batch of data at `offset`; the batch of which it is a
+        retry.
 
         Args:
             guard: of the transaction's verification, if there was one.
@@ -176,7 +181,7 @@ class ProducerState:
         return None
 
     def check_data(self, batch: SequencedBatch, offset: int, origin: AppendOrigin) -> None:
-        """Whether a producer may append this batch of data at `offset`.
+        """True if a producer may append this batch of data at `offset`.
 
         Raises:
             KafkaError: INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_TXN_STATE.
@@ -249,10 +254,10 @@ class ProducerState:
         offset: int,
         transaction_version: int = 0,
     ) -> None:
-        """Whether a coordinator may append this marker at `offset`.
+        """True if a coordinator may append this marker at `offset`.
 
-        With transactions v2 a marker carries the epoch after the transaction's, so that one that is late
-        cannot end the next transaction (KIP-890, KIP-1228).
+        With transactions v2 a marker carries the epoch after the transaction's, so that one that is
+        late cannot end the next transaction (KIP-890, KIP-1228).
 
         Raises:
             KafkaError: INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED.
@@ -299,8 +304,8 @@ class ProducerState:
     ) -> CompletedTransaction | None:
         """Take note of a marker appended at `offset`; the transaction it ends, if one was open.
 
-        The transaction stays open (and unstable) until `complete`: its entry in the transaction index is
-        written first.
+        The transaction stays open (and unstable) until `complete`: its entry in the transaction
+        index is written first.
         """
         producer_id = batch.producer_id
         self.verifications.end(producer_id)

@@ -44,7 +44,8 @@ def read(
         offset: between log start offset and log end offset.
         max_bytes: the slice may end in mid-batch there.
         upper_bound: the high watermark, or the last stable offset; an offset where a batch begins.
-        minimum_one_batch: the first batch comes whole even if it is larger than `max_bytes`; without
+        minimum_one_batch: the first batch comes whole even if it is larger than `max_bytes`;
+        without
             it, nothing comes then.
 
     Raises:

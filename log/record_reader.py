@@ -1,17 +1,21 @@
 """A batch's records, field by field, as Apache Kafka's broker reads them before it appends.
 
-For the batches that record_walk.py refuses: what Kafka says to them, and what it lets pass. Kafka reads
-three ways, and they differ in what they notice:
+For the batches that record_walk.py refuses: what Kafka says to them, and what it lets pass. Kafka
+reads three ways, and they differ in what they notice:
 
-=========================  ============================================================================
-not compressed             from the batch's buffer; a field may reach past its record, and is found out
+=========================
+============================================================================ not compressed
+from the batch's buffer; a field may reach past its record, and is found out
                            at the record's end
-compressed, to be kept     from a stream, whose keys and values are skipped; a record's length is not
+compressed, to be kept     from a stream, whose keys and values are skipped; a record's length is
+not
                            compared with what is in it
 compressed, to be changed  from a stream, each record as a whole, then its fields
-=========================  ============================================================================
+=========================
+============================================================================
 
-Source: Kafka's DefaultRecordBatch.RecordIterator, DefaultRecord.readFrom and readPartiallyFrom, ByteUtils.
+Source: Kafka's DefaultRecordBatch.RecordIterator, DefaultRecord.readFrom and readPartiallyFrom,
+ByteUtils.
 """
 
 from __future__ import annotations
@@ -53,14 +57,16 @@ def read_records(batch: RecordBatch, *, skips_contents: bool) -> Iterator[ReadRe
     """The records of a batch, up to the first that Kafka cannot read.
 
     Args:
-        skips_contents: whether the batch is kept as it is: keys and values of compressed records are
+        skips_contents: whether the batch is kept as it is: keys and values of compressed records
+        are
             not taken out then.
 
     Raises:
         KafkaError(INVALID_RECORD): records that do not add up.
         KafkaError(UNKNOWN_SERVER_ERROR): what Kafka has no error code for: data that cannot be
             decompressed, a length of too many bytes.
-        KafkaError(MESSAGE_TOO_LARGE): compressed data that unfold to more than a request may hold. Here
+        KafkaError(MESSAGE_TOO_LARGE): compressed data that unfold to more than a request may hold.
+        Here
             Kafka has no limit but its memory.
     """
     codec = Compression(batch.attributes & COMPRESSION_MASK)
@@ -89,7 +95,8 @@ def _failed(message: str) -> KafkaError:
 
 
 class _Reader:
-    """Reads one record after the other; `is_broken` says that behind the data is no end, but an error."""
+    """Reads one record after the other; `is_broken` says that behind the data is no end, but an
+    error."""
 
     def __init__(self, data: bytes, is_broken: bool) -> None:
         self._data = data

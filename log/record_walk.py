@@ -1,8 +1,9 @@
 """One walk over the records of a batch: whether each is what a producer's record has to be.
 
-The walk says yes or no, for records as every producer writes them. What it refuses is read again, field by
-field, by record_reader.py, which knows what Apache Kafka says to it. The loop is this module's only business:
-it costs more than the rest of an append, it calls nothing but itself, and it can be compiled.
+The walk says yes or no, for records as every producer writes them. What it refuses is read again,
+field by field, by record_reader.py, which knows what Apache Kafka says to it. The loop is this
+module's only business: it costs more than the rest of an append, it calls nothing but itself, and
+it can be compiled.
 """
 
 from __future__ import annotations
@@ -123,7 +124,8 @@ def _varint(data: bytes, position: int) -> tuple[int, int]:
 
 
 def _longer(data: bytes, position: int, most_bytes: int) -> tuple[int, int]:
-    """A varint of more than one byte; IndexError, as for data that ends, when it is longer than it need be."""
+    """A varint of more than one byte; IndexError, as for data that ends, when it is longer than it
+    need be."""
     value = 0
     shift = 0
     for _ in range(most_bytes):

@@ -1,11 +1,12 @@
 """Opening a log's directory, whatever state the last broker left it in.
 
-1. Files on their way out or in are put right: `.deleted` and `.cleaned` are removed; a `.swap` is complete,
-   the segments it replaces are removed and it takes their place.
-2. Segments behind the recovery point are scanned, if the last shutdown was not clean: every checksum, up to
-   the first batch that is torn or wrong. There the log ends; the indexes are rebuilt on the way.
-3. Leader epochs are cut to what the log holds; the producers' state is that of the last snapshot, brought
-   forward over the batches behind it.
+1. Files on their way out or in are put right: `.deleted` and `.cleaned` are removed; a `.swap` is
+  complete, the segments it replaces are removed and it takes their place.
+2. Segments behind the recovery point are scanned, if the last shutdown was not clean: every
+  checksum, up to the first batch that is torn or wrong. There the log ends; the indexes are rebuilt
+  on the way.
+3. Leader epochs are cut to what the log holds; the producers' state is that of the last snapshot,
+  brought forward over the batches behind it.
 
 So the time to open is that of the unflushed tail, and of one segment's headers for the producers.
 Source: Kafka's LogLoader, LogSegment.recover, UnifiedLog.rebuildProducerState.
@@ -54,7 +55,8 @@ class LoadedLog:
 
 
 class LogLoader:
-    """Loads one log. Raises OSError throughout, and KafkaError where a file cannot be made sense of."""
+    """Loads one log. Raises OSError throughout, and KafkaError where a file cannot be made sense
+    of."""
 
     def __init__(
         self,
@@ -129,7 +131,8 @@ class LogLoader:
         cleaned = [offsets[name] for name, s in second.items() if s == CLEANED_SUFFIX]
         swaps = {name for name, s in second.items() if s == SWAP_SUFFIX}
         for name, suffix in second.items():
-            # A swap beside a .cleaned of an earlier offset is part of a replacement that had only begun.
+            # A swap beside a .cleaned of an earlier offset is part of a replacement that had only
+            # begun.
             half_done = name in swaps and cleaned and offsets[name] >= min(cleaned)
             if suffix in (DELETED_SUFFIX, CLEANED_SUFFIX) or half_done:
                 self._files.unlink(self._directory / name)
@@ -153,7 +156,8 @@ class LogLoader:
                 if low <= offsets.get(name, -1) < high and _is_plain_segment_file(name):
                     _logger.info("%s: replaced by a compacted segment", self._directory / name)
                     self._files.unlink(self._directory / name)
-        # The log first, as LogSegment.rename does: what it replaces is gone, the indexes may follow later.
+        # The log first, as LogSegment.rename does: what it replaces is gone, the indexes may follow
+        # later.
         for name in sorted(swaps, key=lambda name: not name.endswith(LOG_SUFFIX + SWAP_SUFFIX)):
             target = name.removesuffix(SWAP_SUFFIX)
             self._files.rename(self._directory / name, self._directory / target)
@@ -179,7 +183,8 @@ class LogLoader:
                     self._files.unlink(segment_file(self._directory, base_offset, suffix))
 
     def _to_recover(self, names: set[str]) -> list[LogSegment]:
-        """The segments to scan: those behind the recovery point, and from the first with a bad index on."""
+        """The segments to scan: those behind the recovery point, and from the first with a bad
+        index on."""
         segments = list(self._segments)
         first = len(segments)
         if not self._clean_shutdown:
@@ -198,9 +203,9 @@ class LogLoader:
         next_offset = first
         is_whole = True
         for segment in segments:
-            # A disk may have kept a later segment's bytes and lost an earlier one's. Kafka does not look for
-            # this, and leaves such gaps when it compacts; we do not (compaction.py), and neither loses what
-            # it compacted, because that is synced.
+            # A disk may have kept a later segment's bytes and lost an earlier one's. Kafka does not
+            # look for this, and leaves such gaps when it compacts; we do not (compaction.py), and
+            # neither loses what it compacted, because that is synced.
             if segment.base_offset > next_offset and not self._is_compacted:
                 is_whole = False
             if is_whole:
@@ -214,7 +219,8 @@ class LogLoader:
         return next_offset
 
     def _recover_segment(self, segment: LogSegment) -> tuple[int, bool]:
-        """Scan a segment and cut it behind its last good batch; (next offset, whether all was good)."""
+        """Scan a segment and cut it behind its last good batch; (next offset, whether all was
+        good)."""
         segment.reset()
         self._is_compacted = False
         end = 0
@@ -252,8 +258,8 @@ class LogLoader:
                 "%s: cut from %d to %d bytes: %s", segment.file.path, segment.size, end, reason
             )
             segment.cut(end)
-        # The active segment's indexes may stay in memory; but which is to be the active one may change if
-        # a later one is lost, so every one that something follows is finished.
+        # The active segment's indexes may stay in memory; but which is to be the active one may
+        # change if a later one is lost, so every one that something follows is finished.
         if segment is not self._segments.active:
             segment.finish_indexes()
         return next_offset, is_whole
@@ -295,8 +301,9 @@ class LogLoader:
     def _load_producers(self, first_offset: int, up_to: int) -> None:
         """The producers' state as it was at offset `up_to`.
 
-        Deleted records count as long as they are there: Kafka begins at the log's start, and forgets an
-        open transaction all of whose records were deleted; a snapshot may remember it, or not.
+        Deleted records count as long as they are there: Kafka begins at the log's start, and
+        forgets an open transaction all of whose records were deleted; a snapshot may remember it,
+        or not.
         """
         self._snapshots.remove_strays(self._segments.base_offsets)
         self._snapshots.remove_behind(up_to)
@@ -306,7 +313,8 @@ class LogLoader:
 
 
 def replay_producers(segments: Segments, state: ProducerState, up_to: int) -> None:
-    """Bring `state` from its end forward to offset `up_to`, over the headers of the batches between."""
+    """Bring `state` from its end forward to offset `up_to`, over the headers of the batches
+    between."""
     start = state.end_offset
     if start >= up_to:
         return

@@ -1,9 +1,9 @@
 """What makes a log shorter: retention by time and size, deleted records, truncation.
 
-Whole segments go, oldest first, and never one that reaches behind the high watermark. A segment that goes is
-renamed `.deleted` at once, so that no restart sees it again, and unlinked after `file.delete.delay.ms`;
-slices being sent keep their bytes anyway.
-Source: Kafka's UnifiedLog.deleteOldSegments, LocalLog.truncateTo.
+Whole segments go, oldest first, and never one that reaches behind the high watermark. A segment
+that goes is renamed `.deleted` at once, so that no restart sees it again, and unlinked after
+`file.delete.delay.ms`; slices being sent keep their bytes anyway. Source: Kafka's
+UnifiedLog.deleteOldSegments, LocalLog.truncateTo.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ def _delete_oldest(log: Log, now_ms: int, must_go: Predicate) -> int:
         return 0
     if going[-1] is log.segments.active:
         log.roll()
-        # The new segment's name must be on the disk before the old ones' are gone: it alone tells where
-        # the log goes on.
+        # The new segment's name must be on the disk before the old ones' are gone: it alone tells
+        # where the log goes on.
         log.files.sync_directory(log.directory)
     following = log.segments.after(going[-1])
     assert following is not None
@@ -95,7 +95,8 @@ def _delete_oldest(log: Log, now_ms: int, must_go: Predicate) -> int:
 def delete_segments(
     log: Log, segments: Iterable[LogSegment], now_ms: int, *, keep_snapshot_at: int = -1
 ) -> None:
-    """Take segments out of the log, and off the disk after `file.delete.delay.ms`. Raises OSError."""
+    """Take segments out of the log, and off the disk after `file.delete.delay.ms`. Raises
+    OSError."""
     for segment in segments:
         segment.rename(log.directory, DELETED_SUFFIX)
         log.segments.remove(segment)
@@ -128,7 +129,8 @@ def unlink_deleted(log: Log, now_ms: int | None) -> None:
 def truncate(log: Log, offset: int) -> None:
     """Remove every batch that ends at or behind `offset`. Raises OSError."""
     if offset >= log.log_end_offset:
-        # A leader that never appended has noted an epoch at the end, which the next one contradicts.
+        # A leader that never appended has noted an epoch at the end, which the next one
+        # contradicts.
         log.leader_epochs.truncate_from_end(log.log_end_offset)
         log.leader_epochs.write()
         return

@@ -24,7 +24,8 @@ class SaidOnce:
         self._last: dict[str, float] = {}
 
     def failed(self, error: Exception) -> None:
-        """Something failed: one line; for what is no fault of a disk or a request, where it happened."""
+        """Something failed: one line; for what is no fault of a disk or a request, where it
+        happened."""
         text = f"{type(error).__name__}: {error}"
         now = time.monotonic()
         last = self._last.get(text)

@@ -1,8 +1,8 @@
 """A log segment: a file of batches, and the three indexes that say where in it to look.
 
-`LogSegment` appends at the end, finds the batch that holds an offset or the first record from a timestamp
-on, reads slices for consumers, and can be recovered: scanned, cut where it is torn, its indexes rebuilt.
-Source: Kafka's LogSegment, FileRecords.
+`LogSegment` appends at the end, finds the batch that holds an offset or the first record from a
+timestamp on, reads slices for consumers, and can be recovered: scanned, cut where it is torn, its
+indexes rebuilt. Source: Kafka's LogSegment, FileRecords.
 """
 
 from __future__ import annotations
@@ -81,9 +81,9 @@ class LogSegment:
     ) -> LogSegment:
         """A new, empty segment. Raises OSError.
 
-        A log's first has no file before its first batch: ten thousand empty partitions are ten thousand
-        directories, no more. Any later segment's file is made here, because its name is what tells
-        where the log goes on when all before it is deleted.
+        A log's first has no file before its first batch: ten thousand empty partitions are ten
+        thousand directories, no more. Any later segment's file is made here, because its name is
+        what tells where the log goes on when all before it is deleted.
         """
         segment = cls(directory, base_offset, open_files, second_suffix=second_suffix)
         segment.created_ms = now_ms
@@ -138,7 +138,8 @@ class LogSegment:
         max_timestamp: int,
         index_interval_bytes: int,
     ) -> None:
-        """Write one batch at the end. When that fails the file is cut back, and nothing has changed.
+        """Write one batch at the end. When that fails the file is cut back, and nothing has
+        changed.
 
         Raises:
             OSError: the disk is full, or worse.
@@ -157,8 +158,8 @@ class LogSegment:
         )
 
     def _cut_back(self, position: int) -> None:
-        # What was written of a failed batch must not be taken for one later. If even this fails, the next
-        # append writes over it, and recovery would cut it.
+        # What was written of a failed batch must not be taken for one later. If even this fails,
+        # the next append writes over it, and recovery would cut it.
         with suppress(OSError):
             self.file.truncate(position)
 
@@ -209,10 +210,11 @@ class LogSegment:
         config: LogConfig,
         roll_jitter_ms: int,
     ) -> bool:
-        """Whether a batch needs a new segment: its size, last offset and largest timestamp are given.
+        """True if a batch needs a new segment: its size, last offset and largest timestamp are
+        given.
 
-        How long a segment has been filled goes by its records' timestamps, if they have any. Source:
-        Kafka's LogSegment.shouldRoll. Raises OSError.
+        How long a segment has been filled goes by its records' timestamps, if they have any.
+        Source: Kafka's LogSegment.shouldRoll. Raises OSError.
         """
         if self.size > config.segment_bytes - size:
             return True
@@ -232,7 +234,8 @@ class LogSegment:
         return is_full
 
     def modified_ms(self) -> int:
-        """When the file was last written to; when the segment was made if it has none. Raises OSError."""
+        """When the file was last written to; when the segment was made if it has none. Raises
+        OSError."""
         return self._files.modified_ms(self.file.path) if self._has_file else self.created_ms
 
     def set_modified_ms(self, modified_ms: int) -> None:
@@ -244,11 +247,12 @@ class LogSegment:
         return timestamp if timestamp >= 0 else self.modified_ms()
 
     def takes_offset(self, offset: int) -> bool:
-        """Whether `offset` can be told in the indexes' four bytes."""
+        """True if `offset` can be told in the indexes' four bytes."""
         return 0 <= offset - self.base_offset <= MAX_RELATIVE_OFFSET
 
     def is_index_full(self, max_index_bytes: int) -> bool:
-        """Whether an index has reached segment.index.bytes (the time index keeps a place for its end)."""
+        """True if an index has reached segment.index.bytes (the time index keeps a place for its
+        end)."""
         offset_index, time_index = self.offset_index, self.time_index
         return (
             offset_index.count >= max_index_bytes // offset_index.layout.size
@@ -265,7 +269,8 @@ class LogSegment:
         return read_batches(self.file, position, end, headers_only=headers_only)
 
     def find(self, offset: int) -> tuple[int, RecordBatch] | None:
-        """(position, header) of the first batch that ends at or behind `offset`; None if there is none.
+        """(position, header) of the first batch that ends at or behind `offset`; None if there is
+        none.
 
         Raises:
             KafkaError(CORRUPT_MESSAGE), OSError: the file cannot be read.
@@ -283,9 +288,9 @@ class LogSegment:
     ) -> tuple[int, FileSlice | None] | None:
         """(position, slice) from the batch that holds `offset`, up to position `end`.
 
-        The slice is cut at `max_bytes`, in mid-batch perhaps; `minimum_one_batch` gives the first batch
-        whole. No slice when the first batch does not fit or `end` comes first; None when no batch ends at or behind
-        `offset`.
+        The slice is cut at `max_bytes`, in mid-batch perhaps; `minimum_one_batch` gives the first
+        batch whole. No slice when the first batch does not fit or `end` comes first; None when no
+        batch ends at or behind `offset`.
 
         Raises:
             KafkaError(CORRUPT_MESSAGE), OSError: the file cannot be read.
@@ -310,7 +315,8 @@ class LogSegment:
         return position, FileSlice(self.file, position, size) if size > 0 else None
 
     def position_of(self, offset: int) -> int:
-        """Where the first batch begins that ends at or behind `offset`: the end for reads below `offset`."""
+        """Where the first batch begins that ends at or behind `offset`: the end for reads below
+        `offset`."""
         i = self._recent.index_of(offset)
         if i >= 0:
             return self._recent.positions[i]
@@ -371,7 +377,8 @@ class LogSegment:
     # -- becoming inactive, truncating, leaving
 
     def finish_indexes(self) -> None:
-        """Write the indexes, the time index ending with the segment's largest timestamp. Raises OSError."""
+        """Write the indexes, the time index ending with the segment's largest timestamp. Raises
+        OSError."""
         if not self._has_file:
             return
         for index in (self.offset_index, self.time_index):
@@ -401,7 +408,8 @@ class LogSegment:
             self.transaction_index.write(sync=True)
 
     def truncate_to(self, offset: int) -> int:
-        """Remove all batches that end at or behind `offset`; where the segment ends then. Raises OSError."""
+        """Remove all batches that end at or behind `offset`; where the segment ends then. Raises
+        OSError."""
         found = self.find(offset)
         end = offset
         for index in self.indexes:

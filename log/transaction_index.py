@@ -1,8 +1,9 @@
-"""The transaction index: a segment's aborted transactions, for consumers that read only what is committed.
+"""The transaction index: a segment's aborted transactions, for consumers that read only what is
+committed.
 
-An entry is written with the abort marker: `version: int16 (0), producer id: int64, first offset: int64,
-last offset: int64 (the marker's), last stable offset: int64`. The file exists only where something was
-aborted. Source: Kafka's TransactionIndex, AbortedTxn; KIP-98.
+An entry is written with the abort marker: `version: int16 (0), producer id: int64, first offset:
+int64, last offset: int64 (the marker's), last stable offset: int64`. The file exists only where
+something was aborted. Source: Kafka's TransactionIndex, AbortedTxn; KIP-98.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ class TransactionIndex(IndexFile):
     def overlapping(
         self, fetch_offset: int, upper_bound: int
     ) -> tuple[list[AbortedTransaction], bool]:
-        """Those that touch [fetch_offset, upper_bound), and whether no later segment can have more."""
+        """Those that touch [fetch_offset, upper_bound), and whether no later segment can have
+        more."""
         found: list[AbortedTransaction] = []
         for aborted in self.all():
             if aborted.last_offset >= fetch_offset and aborted.first_offset < upper_bound:
@@ -63,7 +65,7 @@ class TransactionIndex(IndexFile):
         self.keep(sum(aborted.last_offset < offset for aborted in self.all()))
 
     def is_sound(self) -> bool:
-        """Whether each entry can be: offsets in order, none before the segment."""
+        """True if each entry can be: offsets in order, none before the segment."""
         try:
             size = self._files.size(self.path)
         except FileNotFoundError:

@@ -1,7 +1,7 @@
 """Records of keys and values that the broker made itself, in a batch's inner format.
 
-Coordinators write these by the thousand: `Log.append_trusted` puts them into a batch without building a
-`Record` for each.
+Coordinators write these by the thousand: `Log.append_trusted` puts them into a batch without
+building a `Record` for each.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ _NO_PRODUCER: Final = (NO_PRODUCER_ID, NO_PRODUCER_EPOCH, NO_SEQUENCE)
 
 
 def trusted_batch(pairs: Sequence[Pair], timestamp: int) -> AcceptedBatch:
-    """One batch of keys and values, at least one, whose timestamp in milliseconds is `timestamp`."""
+    """One batch of keys and values, at least one, whose timestamp in milliseconds is
+    `timestamp`."""
     count = len(pairs)
     assert count
     records = write_pairs(pairs)

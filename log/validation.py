@@ -1,12 +1,13 @@
-"""Why a leader refuses a batch, or how it rewrites it: for the batches that acceptance.py does not take.
+"""Why a leader refuses a batch, or how it rewrites it: for the batches that acceptance.py does not
+take.
 
-The order of the checks is Kafka's: base offset, size, checksum, codec, the header's counts, then every
-record. An error in single records (KIP-467) is told after all of them were read; a record that cannot be
-read ends everything at once.
+The order of the checks is Kafka's: base offset, size, checksum, codec, the header's counts, then
+every record. An error in single records (KIP-467) is told after all of them were read; a record
+that cannot be read ends everything at once.
 
-The client's bytes are never changed in place: what is written is a new head and the client's own tail, or
-a new batch where the topic asks for another codec.
-Source: Kafka's ProduceRequest.validateRecords, UnifiedLog.analyzeAndValidateRecords, LogValidator.
+The client's bytes are never changed in place: what is written is a new head and the client's own
+tail, or a new batch where the topic asks for another codec. Source: Kafka's
+ProduceRequest.validateRecords, UnifiedLog.analyzeAndValidateRecords, LogValidator.
 """
 
 from __future__ import annotations
@@ -344,7 +345,8 @@ def _level(codec: Compression, config: LogConfig) -> int | None:
 
 
 def _stamp(batch: RecordBatch, config: LogConfig, max_timestamp: int, now_ms: int) -> AcceptedBatch:
-    """The batch with the flag and the timestamp that the topic asks for, and its true largest one."""
+    """The batch with the flag and the timestamp that the topic asks for, and its true largest
+    one."""
     attributes = batch.attributes
     wanted = 0
     log_append_time_ms = NO_TIMESTAMP

@@ -1,4 +1,5 @@
-"""Transactions whose partition was verified with their coordinator, before the first append (KIP-890).
+"""Transactions whose partition was verified with their coordinator, before the first append
+(KIP-890).
 
 Source: Kafka's VerificationStateEntry, ProducerStateManager.
 """
@@ -58,7 +59,7 @@ class Verifications:
         return state.guard
 
     def is_guard(self, producer_id: int, guard: VerificationGuard | None) -> bool:
-        """Whether `guard` is the one of the verification under way."""
+        """True if `guard` is the one of the verification under way."""
         state = self._states.get(producer_id)
         return state is not None and guard is state.guard
 

@@ -8,6 +8,12 @@ from __future__ import annotations
 
 import sys
 
+# Modules that have no test of their own name yet.
+MISSING_TESTS = 215
+
+# Functions that are still longer than the house allows.
+LONG_FUNCTIONS = {"parse_arguments", "requests", "walk"}
+
 # These rooms are being built: they are counted when they stand.
 BEING_BUILT = {
     "openings": 90,
@@ -20,29 +26,35 @@ BEING_BUILT = {
 
 # room: {ban: offences left}
 UNCLEAN: dict[str, dict[str, int]] = {
-    "kafkalite": BEING_BUILT,
-    "kafkalite/cluster": BEING_BUILT,
-    "kafkalite/config": {"openings": 16, "columns": 8, "semicolons": 1, "words": 1},
-    "kafkalite/coordinators": BEING_BUILT,
-    "kafkalite/metrics": {"openings": 10, "columns": 5, "words": 3},
-    "kafkalite/replica": BEING_BUILT,
-    "kafkalite/requests": BEING_BUILT,
-    "kafkalite/spark": {"openings": 70, "columns": 136, "semicolons": 1, "words": 13, "lines": 1},
-    "conformance": {"openings": 130, "columns": 220, "semicolons": 10, "lines": 3, "stale": 4},
-    "docs": {"openings": 3, "columns": 10},
-    "examples": {"openings": 2},
-    "group_coordinator": BEING_BUILT,
-    "log": {"openings": 75, "columns": 260, "semicolons": 6, "words": 12, "lines": 8, "stale": 3},
-    "tests": {"openings": 90, "columns": 180, "semicolons": 12, "lines": 8, "stale": 6},
-    "wire": BEING_BUILT,
-    "kafkalite/apis": BEING_BUILT,
+    "kafkalite": {"openings": 8, "columns": 4, "words": 6, "lines": 2},
+    "kafkalite/apis": {"openings": 6, "columns": 6, "words": 10, "semicolons": 4, "lines": 2},
+    "kafkalite/client": BEING_BUILT,
+    "kafkalite/cluster": {"lines": 1, "semicolons": 1},
+    "kafkalite/config": {"openings": 6, "columns": 4},
     "kafkalite/control": BEING_BUILT,
-    "kafkalite/peers": BEING_BUILT,
+    "kafkalite/coordinators": {"openings": 4, "columns": 6, "words": 2},
+    "kafkalite/peers": {"openings": 4, "columns": 4},
     "kafkalite/quorum": BEING_BUILT,
-    "kafkalite/replication": BEING_BUILT,
+    "kafkalite/replica": {"openings": 4, "columns": 8, "words": 2},
+    "kafkalite/replication": {"openings": 6, "columns": 8, "words": 2},
+    "kafkalite/requests": {"openings": 2, "columns": 3, "words": 1},
     "kafkalite/security": BEING_BUILT,
-    "kafkalite/server": BEING_BUILT,
-    "kafkalite/share": BEING_BUILT,
+    "kafkalite/server": {"openings": 8, "columns": 10, "words": 4, "lines": 3, "semicolons": 2},
+    "kafkalite/spark": {"columns": 12, "lines": 1},
+    "conformance": {"openings": 12, "columns": 40, "semicolons": 3, "lines": 6, "stale": 3},
+    "docs": {"columns": 4},
+    "examples": {"openings": 2, "columns": 4},
+    "group_coordinator": {
+        "columns": 8,
+        "lines": 6,
+        "openings": 4,
+        "semicolons": 2,
+        "stale": 1,
+        "words": 2,
+    },
+    "log": {"openings": 45, "columns": 30, "semicolons": 5, "words": 5, "lines": 6, "stale": 3},
+    "tests": {"openings": 30, "columns": 30, "semicolons": 5, "lines": 8, "stale": 3},
+    "wire": {"openings": 30, "columns": 60, "semicolons": 5, "words": 6, "lines": 5, "stale": 3},
 }
 
 

@@ -13,7 +13,7 @@ MOST_COLUMNS = 100
 MOST_LINES_IN_A_FILE = 400
 
 _OPENINGS = re.compile(r"(What|Who|Whoever|Where|Of|As|How|Whether)\b")
-_WORDS = re.compile(r"\b(whoever|nobody)\b", re.IGNORECASE)
+_WORDS = re.compile(r"\b([Ww]hoever|[Nn]obody)\b")
 # A file's name, perhaps with folders before it, and not a pattern such as `test_<name>.py`.
 _FILE_NAME = re.compile(r"(?<![\w<>*/{}.-])((?:[\w-]+/)*[a-z_][\w-]*\.py)\b(?!\.)")
 _COMMENTS = re.compile(r"(?m)^(?:[ ]*#.*\n)+")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.house_unclean import UNCLEAN
+from tests.house_unclean import LONG_FUNCTIONS, MISSING_TESTS, UNCLEAN
 from tests.house_voice import BANS
 
 ROOT = Path(__file__).parent.parent
@@ -32,52 +32,6 @@ TESTED_TOGETHER = {
     "kafkalite/spark/pipelines": "tests/kafkalite/spark/test_pipelines.py",
     "kafkalite/spark/proof": "tests/kafkalite/spark/test_proof.py",
 }
-# Rooms that do not have a test for every module yet.
-UNFINISHED = (
-    "wire",
-    "log",
-    "kafkalite/cluster/observed_cluster.py",
-    "kafkalite/client",
-    "kafkalite/clock.py",
-    "kafkalite/config/profiles.py",
-    "kafkalite/control",
-    "kafkalite/faults.py",
-    "group_coordinator/interventions.py",
-    "kafkalite/peers",
-    "kafkalite/quorum",
-    "kafkalite/replication",
-    "kafkalite/requests/principal.py",
-    "kafkalite/security",
-    "kafkalite/server",
-    "kafkalite/share",
-    "kafkalite/coordinators/share_coordinator",
-    "kafkalite/coordinators/share_adapter.py",
-    "kafkalite/coordinators/share_settings.py",
-    "kafkalite/replica/produced_batches.py",
-    "kafkalite/replica/share",
-    "group_coordinator/admin_api.py",
-    "group_coordinator/offset_router.py",
-    "group_coordinator/share_api.py",
-    "group_coordinator/share_protocol.py",
-    "group_coordinator/share_records.py",
-    *(
-        f"kafkalite/apis/{name}.py"
-        for name in (
-            "alter_share_group_offsets",
-            "delete_share_group_offsets",
-            "delete_share_group_state",
-            "describe_share_group_offsets",
-            "initialize_share_group_state",
-            "read_share_group_state",
-            "read_share_group_state_summary",
-            "share_acknowledge",
-            "share_group_describe",
-            "share_group_heartbeat",
-            "write_share_group_state",
-        )
-    ),
-    "kafkalite/spark",
-)
 
 
 def package_folders() -> dict[str, str]:
@@ -131,7 +85,7 @@ def test_a_module_says_what_it_is_for_and_stays_readable(path: Path) -> None:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and (size := (node.end_lineno or 0) - node.lineno + 1) > MOST_LINES_IN_A_FUNCTION
     }
-    assert not long
+    assert long.keys() <= LONG_FUNCTIONS, long
 
 
 def test_one_api_has_one_name_everywhere() -> None:
@@ -186,11 +140,11 @@ def test_a_module_has_its_tests_where_one_looks_for_them() -> None:
     missing = [
         str(twin_of(module))
         for module in modules()
-        if not any(module.is_relative_to(folder) for folder in (*TESTED_TOGETHER, *UNFINISHED))
+        if not any(module.is_relative_to(folder) for folder in TESTED_TOGETHER)
         and str(module) not in UNTESTED
         and not (ROOT / twin_of(module)).is_file()
     ]
-    assert missing == []
+    assert len(missing) <= MISSING_TESTS, "\n".join(missing)
 
 
 def test_what_needs_no_tests_is_there() -> None:
@@ -209,6 +163,7 @@ ROOT_MODULES = {
     "pytest_plugin",
     "quorum_broker",
     "services",
+    "storage_format",
     "supervision",
     "testing",
 }

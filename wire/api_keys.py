@@ -4,7 +4,8 @@ from enum import IntEnum
 
 
 class ApiKey(IntEnum):
-    """Kafka's ApiKeys: 4 to 7 went with ZooKeeper and are never served; some are for controllers only."""
+    """Kafka's ApiKeys: 4 to 7 went with ZooKeeper and are never served; some are for controllers
+    only."""
 
     PRODUCE = 0
     FETCH = 1

@@ -40,7 +40,8 @@ from kafkalite.wire.rows import SharedResponse, message_of_row
 from kafkalite.wire.schema import Message, message_of
 
 _unpack_header = Struct(">hhih").unpack_from  # key, version, correlation id, length of client id
-# Frames up to here are parsed in one go, whatever they are made of: an element takes a byte at least.
+# Frames up to here are parsed in one go, whatever they are made of: an element takes a byte at
+# least.
 _MOST_BYTES_OF_FEW_ELEMENTS: Final = 4096
 # Parts of a huge response that are joined to one chunk.
 _PARTS_AT_ONCE: Final = 2048
@@ -101,7 +102,8 @@ def _message_in(api_key: int, version: int, class_of: Callable[[int], type[Any]]
 
 
 class ApiCodec:
-    """Reads the requests of one API in one version, and writes its responses: as messages or rows."""
+    """Reads the requests of one API in one version, and writes its responses: as messages or
+    rows."""
 
     __slots__ = (
         "_build",
@@ -167,8 +169,8 @@ class ApiCodec:
         return found
 
     def _compile(self, *, in_memoryview: bool, mode: Mode) -> Parser:
-        # Not whole, as Kafka passes over bytes after a request: librdkafka's Metadata request for all
-        # topics ends in three too many.
+        # Not whole, as Kafka passes over bytes after a request: librdkafka's Metadata request for
+        # all topics ends in three too many.
         return (compile_row_parser if self.rows else compile_parser)(
             request_class(self.api_key),
             self.api_version,
@@ -307,11 +309,13 @@ class ApiCodec:
 
 @cache
 def codec_of(api_key: int, api_version: int, *, rows: bool = False) -> ApiCodec:
-    """The codec of an API in one version; raises KeyError for an API or version that nobody knows."""
+    """The codec of an API in one version; raises KeyError for an API or version that nobody
+    knows."""
     return ApiCodec(api_key, api_version, rows=rows)
 
 
-# The same, by (API key << 16) + version and in messages, for `decode_request` and `encode_response`.
+# The same, by (API key << 16) + version and in messages, for `decode_request` and
+# `encode_response`.
 _codecs: dict[int, ApiCodec] = {}
 
 
@@ -390,7 +394,8 @@ def encode_response(
 ) -> list[Records]:
     """The chunks of a response; the first begins with the length of all of them.
 
-    Records are chunks of their own, the very objects that were in the message. Raises InvalidMessage.
+    Records are chunks of their own, the very objects that were in the message. Raises
+    InvalidMessage.
     """
     try:
         codec = _codec_of(api_key, api_version)

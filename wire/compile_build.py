@@ -1,8 +1,9 @@
 """Builders, generated from the declarations: the mirror image of compile_parse.py.
 
 A builder appends the parts of an encoded message to a list. Fixed-size fields, and the length after
-them, are packed together; records end a chunk and are passed on as they are. Values that do not fit, or that
-the version would lose, and unknown tagged fields end in an exception, and the declared construct takes over.
+them, are packed together; records end a chunk and are passed on as they are. Values that do not
+fit, or that the version would lose, and unknown tagged fields end in an exception, and the declared
+construct takes over.
 """
 
 from __future__ import annotations
@@ -85,7 +86,8 @@ class BuilderWriter:
             self.write(f"add({self.packing(run)})")
 
     def end_run_with_length(self, type_name: str, compact: bool) -> None:
-        """Writes what has been gathered, and the length `n` after it (compact: already plus one)."""
+        """Writes what has been gathered, and the length `n` after it (compact: already plus
+        one)."""
         if not compact:
             self.run.append((PLAIN_LENGTHS.get(type_name, ("i", 4))[0], "n"))
             self.end_run()
@@ -182,7 +184,8 @@ class BuilderWriter:
         self.write('    add(b"\\0")')
 
     def usual_struct(self, class_: type[Any], depth: int) -> None:
-        """Writes the short form, if there is one, for an element in which nothing unusual stands."""
+        """Writes the short form, if there is one, for an element in which nothing unusual
+        stands."""
 
     def field(self, field: Field, value: str, depth: int) -> None:
         nullable = field.nullable_in(self.version)

@@ -1,8 +1,8 @@
 """Parsers, generated from the declarations.
 
-For each struct and version there is one function of straight-line Python: runs of fixed-size fields are
-read by one `struct.Struct`, into which the length byte that follows is drawn too; nested structs are
-loops within. It looks like this (Heartbeat 4):
+For each struct and version there is one function of straight-line Python: runs of fixed-size fields
+are read by one `struct.Struct`, into which the length byte that follows is drawn too; nested
+structs are loops within. It looks like this (Heartbeat 4):
 
     def parse(buf, pos, end):
         o0 = new(HeartbeatRequest)
@@ -14,12 +14,13 @@ loops within. It looks like this (Heartbeat 4):
         ...
 
 A parser knows only what is well-formed and usual. Anything else, it answers with `Odd` or whatever
-exception comes of it; the declared construct then takes over (codec.py). Cut slices need no check of
-their own, as positions only grow, and the last one must be the end.
+exception comes of it; the declared construct then takes over (codec.py). Cut slices need no check
+of their own, as positions only grow, and the last one must be the end.
 
-There are three modes of a parser. A COUNTED one is for frames that have room for many elements: it gives
-up with ManyElements, as what it makes would hold the loop for too long. A SLOW one is a generator that
-yields now and then, counts up to MAX_ELEMENTS (fields.py), and reads malformed text as Kafka does.
+There are three modes of a parser. A COUNTED one is for frames that have room for many elements: it
+gives up with ManyElements, as what it makes would hold the loop for too long. A SLOW one is a
+generator that yields now and then, counts up to MAX_ELEMENTS (fields.py), and reads malformed text
+as Kafka does.
 """
 
 from __future__ import annotations
@@ -146,7 +147,8 @@ class ParserWriter:
         return name
 
     def use_few(self, format_: str) -> str:
-        """A list of what unpacks 0, 1, 2... values: most arrays are short, and a format takes time."""
+        """A list of what unpacks 0, 1, 2... values: most arrays are short, and a format takes
+        time."""
         name = "few_" + format_.replace("?", "t")
         if name not in self.names:
             self.names[name] = [Struct(f">{n}{format_}").unpack_from for n in range(FEW)]

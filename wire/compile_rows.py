@@ -1,8 +1,8 @@
 """Parsers and builders of rows, generated from the declarations.
 
-A row is a struct as a tuple: the values of all declared fields, in the order of the declaration. It has
-the same shape in every version: a field that the version does not have is at its default. Arrays are
-lists of rows or of plain values. Heartbeat 4, read:
+A row is a struct as a tuple: the values of all declared fields, in the order of the declaration. It
+has the same shape in every version: a field that the version does not have is at its default.
+Arrays are lists of rows or of plain values. Heartbeat 4, read:
 
     def parse(buf, pos, end):
         ...
@@ -10,8 +10,8 @@ lists of rows or of plain values. Heartbeat 4, read:
         ...
         return (group_id0, generation_id0, member_id0, group_instance_id0)
 
-No object is made of a struct but the tuple, and none of its fields is looked up by name. Unknown tagged
-fields are passed over.
+No object is made of a struct but the tuple, and none of its fields is looked up by name. Unknown
+tagged fields are passed over.
 """
 
 from __future__ import annotations
@@ -112,7 +112,8 @@ class RowBuilderWriter(BuilderWriter):
         return super().differs(field, value)
 
     def usual_struct(self, class_: type[Any], depth: int) -> None:
-        """All at once where texts are null, arrays of structs empty, and tagged fields at their defaults.
+        """All at once where texts are null, arrays of structs empty, and tagged fields at their
+        defaults.
 
         Such is a partition without an error. For structs that have nothing else of variable size.
         """
@@ -176,7 +177,8 @@ def compile_row_parser(
     whole: bool = True,
     mode: Mode = Mode.FAST,
 ) -> Parser:
-    """A function from (buffer, position, end of buffer) to a row, otherwise like `compile_parser`."""
+    """A function from (buffer, position, end of buffer) to a row, otherwise like
+    `compile_parser`."""
     writer = RowParserWriter(version, flexible=flexible, in_memoryview=in_memoryview, mode=mode)
     return writer.compile(class_, whole=whole)
 

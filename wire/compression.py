@@ -1,11 +1,13 @@
 """The four codecs of a record batch, framed as Kafka's clients frame them.
 
-gzip and zstd are their own frames. lz4 is the LZ4 frame format with independent blocks (Kafka's Java
-reader refuses linked ones). snappy comes in two shapes: the Java client writes xerial's block stream,
-librdkafka and others write one raw block; both are read, and xerial is written, as Kafka does.
+gzip and zstd are their own frames. lz4 is the LZ4 frame format with independent blocks (Kafka's
+Java reader refuses linked ones). snappy comes in two shapes: the Java client writes xerial's block
+stream, librdkafka and others write one raw block; both are read, and xerial is written, as Kafka
+does.
 
-What a client sends is small by `max.message.bytes`; what it unfolds to is not: a megabyte of zstd can
-hold gigabytes. So nothing here decompresses without a limit (`MAX_DECOMPRESSED_BYTES` unless told).
+What a client sends is small by `max.message.bytes`; what it unfolds to is not: a megabyte of zstd
+can hold gigabytes. So nothing here decompresses without a limit (`MAX_DECOMPRESSED_BYTES` unless
+told).
 """
 
 from __future__ import annotations
@@ -18,8 +20,8 @@ from enum import IntEnum
 
 import cramjam
 
-# As much as an uncompressed request may hold (socket.request.max.bytes): a batch that unfolds to more
-# could never have been sent plain.
+# As much as an uncompressed request may hold (socket.request.max.bytes): a batch that unfolds to
+# more could never have been sent plain.
 MAX_DECOMPRESSED_BYTES = 104_857_600
 
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"
@@ -110,7 +112,8 @@ def _decompress_bounded(
     data: bytes | memoryview,
     limit: int,
 ) -> bytes:
-    # Neither frame need tell its size. Nearly every one fits into a buffer that is used again and again.
+    # Neither frame need tell its size. Nearly every one fits into a buffer that is used again and
+    # again.
     if limit >= _SCRATCH_BYTES:
         scratch = _scratches.pop() if _scratches else bytearray(_SCRATCH_BYTES)
         try:
@@ -120,8 +123,8 @@ def _decompress_bounded(
             pass  # perhaps it is only longer than that
         finally:
             _scratches.append(scratch)
-    # An anonymous mapping as large as the limit costs nothing but the pages that are really written to,
-    # so one pass does, and the codec stops at its end.
+    # An anonymous mapping as large as the limit costs nothing but the pages that are really written
+    # to, so one pass does, and the codec stops at its end.
     with mmap.mmap(-1, max(limit, 1)) as output:
         try:
             size = decompress_into(data, output)

@@ -1,9 +1,9 @@
 """What goes wrong, in three families.
 
-`ErrorCode` is what Kafka says on the wire. `KafkaError` is raised where such a fact is known (we, or the
-client, did something that has a code) and turned into a response in one place per API.
-`ProtocolViolation` is for peers that broke the protocol: there is no answer, the connection is closed;
-`InvalidMessage` is its counterpart for messages of our own making.
+`ErrorCode` is what Kafka says on the wire. `KafkaError` is raised where such a fact is known (we,
+or the client, did something that has a code) and turned into a response in one place per API.
+`ProtocolViolation` is for peers that broke the protocol: there is no answer, the connection is
+closed; `InvalidMessage` is its counterpart for messages of our own making.
 """
 
 from enum import IntEnum
@@ -215,8 +215,8 @@ class KafkaError(Exception):
 class WireError(Exception):
     """Bytes and messages do not go together.
 
-    `reason` is one clause; `field_path` leads from the message's name to the field, and `position` is
-    that of the byte where it stopped, counted from the first one after the frame's length.
+    `reason` is one clause; `field_path` leads from the message's name to the field, and `position`
+    is that of the byte where it stopped, counted from the first one after the frame's length.
     """
 
     def __init__(self, reason: str, *, field_path: str = "", position: int = 0) -> None:
@@ -244,7 +244,8 @@ class Malformed(ProtocolViolation):
 
 
 def too_many_elements(name: str = "", position: int = 0) -> ProtocolViolation:
-    """A request that would take too much memory, at the byte where that was found out, if it is known."""
+    """A request that would take too much memory, at the byte where that was found out, if it is
+    known."""
     reason = "more than 1,000,000 array elements and tagged fields in one request"
     return ProtocolViolation(reason, field_path=name, position=position)
 

@@ -11,9 +11,10 @@ NO_UUID: Final = UUID(int=0)
 MAX_STRING_BYTES: Final = (
     0x7FFF  # an int16 in the plain form; Kafka keeps the limit in the compact one
 )
-# Array elements and tagged fields that a request may have in all. Python's objects for an element of a few
-# bytes take a few hundred, so that 100 MB of nothing but empty names would take gigabytes. A whole cluster
-# of Kafka is made for about a million partitions; no client names more of anything at once.
+# Array elements and tagged fields that a request may have in all. Python's objects for an element
+# of a few bytes take a few hundred, so that 100 MB of nothing but empty names would take gigabytes.
+# A whole cluster of Kafka is made for about a million partitions; no client names more of anything
+# at once.
 MAX_ELEMENTS: Final = 1_000_000
 
 

@@ -1,9 +1,9 @@
 """What stands before a message: key, version, correlation id, client id.
 
-A request's header is in version 2 when its message's version is flexible, else in 1; a response's in 1,
-else in 0. ApiVersions is the exception: its response always has header 0, since a client that asks does
-not know yet what the broker understands (KIP-511). The client id keeps the plain form for the same
-reason.
+A request's header is in version 2 when its message's version is flexible, else in 1; a response's
+in 1, else in 0. ApiVersions is the exception: its response always has header 0, since a client that
+asks does not know yet what the broker understands (KIP-511). The client id keeps the plain form for
+the same reason.
 """
 
 from __future__ import annotations

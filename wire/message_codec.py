@@ -1,4 +1,5 @@
-"""Any declared message to and from bytes: the fast way first, the declared one when that meets anything odd."""
+"""Any declared message to and from bytes: the fast way first, the declared one when that meets
+anything odd."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What generated parsers call: varints, tag sections, topic ids, and the count of what a frame is made of."""
+"""What generated parsers call: varints, tag sections, topic ids, and the count of what a frame is
+made of."""
 
 from __future__ import annotations
 

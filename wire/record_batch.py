@@ -2,7 +2,8 @@
 
 A batch is a header of 61 bytes and its records, which are compressed together or not at all::
 
-     0        8       12       16  17       21   23       27        35        43        51   53     57     61
+     0        8       12       16  17       21   23       27        35        43        51   53
+     57     61
     +--------+--------+--------+---+--------+----+--------+---------+---------+---------+----+------+------+---
     | base   | length | leader | m | CRC-   | at | last   | base    | max     | pro-    | ep | base | rec- | rec-
     | offset |        | epoch  | 2 | 32C    |    | offset | time-   | time-   | ducer   |    | se-  | ord  | ords
@@ -50,8 +51,8 @@ NO_PRODUCER_EPOCH = -1
 NO_SEQUENCE = -1
 NO_LEADER_EPOCH = -1
 
-# A record is at least: length, attributes, timestamp delta, offset delta, key length, value length and
-# header count, one byte each.
+# A record is at least: length, attributes, timestamp delta, offset delta, key length, value length
+# and header count, one byte each.
 MIN_RECORD_BYTES = 7
 
 HEADER = struct.Struct(">qiibIhiqqqhii")
@@ -167,7 +168,8 @@ class RecordBatch:
 
     @property
     def compression(self) -> Compression:
-        """The codec. Raises KafkaError(CORRUPT_MESSAGE) for the numbers 5 to 7, which nobody uses."""
+        """The codec. Raises KafkaError(CORRUPT_MESSAGE) for the numbers 5 to 7, which nobody
+        uses."""
         try:
             return Compression(self.attributes & COMPRESSION_MASK)
         except ValueError:
@@ -201,7 +203,7 @@ class RecordBatch:
         return crc32c(self.buffer[ATTRIBUTES_POSITION:])
 
     def is_valid(self) -> bool:
-        """Whether the stored checksum is that of the bytes."""
+        """True if the stored checksum is that of the bytes."""
         return self.size_bytes >= HEADER_BYTES and self.crc == self.computed_crc()
 
     def ensure_valid(self) -> None:
@@ -242,7 +244,8 @@ def iterate_batches(buffer: bytes | bytearray | memoryview) -> Iterator[RecordBa
 
 
 def iterate_records(batch: RecordBatch) -> Iterator[Record]:
-    """The records of a batch, unfolded if compressed; timestamps are the broker's if it stamped them.
+    """The records of a batch, unfolded if compressed; timestamps are the broker's if it stamped
+    them.
 
     Raises:
         KafkaError(CORRUPT_MESSAGE): the compressed bytes are none.
@@ -406,7 +409,8 @@ def pack_batch(
     base_sequence: int = NO_SEQUENCE,
     partition_leader_epoch: int = NO_LEADER_EPOCH,
 ) -> bytes:
-    """A batch from its fields and its (already compressed) records; the checksum is computed here."""
+    """A batch from its fields and its (already compressed) records; the checksum is computed
+    here."""
     under_crc = _UNDER_CRC.pack(
         attributes,
         last_offset_delta,
@@ -449,9 +453,10 @@ def build_batch(
 ) -> bytes:
     """One batch of `records`.
 
-    Records are numbered from `base_offset` on, one by one; with `keep_offsets` their own offsets count
-    (ascending, none below `base_offset`: the cleaner's holes). The batch ends at `last_offset`, or with
-    its last record. With LOG_APPEND_TIME every record has `log_append_time_ms`.
+    Records are numbered from `base_offset` on, one by one; with `keep_offsets` their own offsets
+    count (ascending, none below `base_offset`: the cleaner's holes). The batch ends at
+    `last_offset`, or with its last record. With LOG_APPEND_TIME every record has
+    `log_append_time_ms`.
     """
     data = bytearray()
     count = 0

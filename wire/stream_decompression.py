@@ -1,8 +1,10 @@
-"""What Apache Kafka's broker reads from compressed records: as far as they go, and whether they end well.
+"""What Apache Kafka's broker reads from compressed records: as far as they go, and whether they end
+well.
 
 Kafka decompresses record by record and stops at the first fault it meets: a bad record before the
-damage is another error than the damage. Used where `decompress` has failed, to tell which of them it is.
-Source: Kafka's Lz4BlockInputStream; java.util.zip.GZIPInputStream; snappy-java's SnappyInputStream.
+damage is another error than the damage. Used where `decompress` has failed, to tell which of them
+it is. Source: Kafka's Lz4BlockInputStream; java.util.zip.GZIPInputStream; snappy-java's
+SnappyInputStream.
 """
 
 from __future__ import annotations
@@ -62,7 +64,7 @@ def decompress_stream(
 
 
 def is_lz4_frame(data: bytes | memoryview) -> bool:
-    """Whether Kafka's reader takes a frame with this header: independent blocks, no dictionary."""
+    """True if Kafka's reader takes a frame with this header: independent blocks, no dictionary."""
     return (
         len(data) > 5
         and bytes(data[:4]) == _LZ4_MAGIC
@@ -120,7 +122,8 @@ def _snappy(data: bytes, limit: int) -> Stream:
 
 
 def _lz4(data: bytes, limit: int) -> Stream:
-    """One frame: what follows its end is not looked at, and its content's checksum is not checked."""
+    """One frame: what follows its end is not looked at, and its content's checksum is not
+    checked."""
     if not is_lz4_frame(data):
         return Stream(b"", True)
     flags = data[4]

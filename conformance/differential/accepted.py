@@ -44,6 +44,7 @@ ORDERS = (
     *_order(
         _HASH,
         ADD_PARTITIONS_TO_TXN=r"\.results_by_.*",
+        API_VERSIONS=r"\.(supported|finalized)_features",
         ALTER_CLIENT_QUOTAS=r"\.entries",
         ALTER_CONFIGS=r"\.responses",
         ALTER_PARTITION_REASSIGNMENTS=r"\.responses.*",

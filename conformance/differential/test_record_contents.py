@@ -1,7 +1,8 @@
 """Produce of batches whose header and checksum are good: what is wrong with their records.
 
-Every kind of `odd_batches` in every codec, by plain and idempotent producers, in topics whose configuration
-makes the broker look closer or write anew. What was appended is read back, and compared as well.
+Every kind of `odd_batches` in every codec, by plain and idempotent producers, in topics whose
+configuration makes the broker look closer or write anew. What was appended is read back, and
+compared as well.
 """
 
 import contextlib

@@ -246,10 +246,11 @@ def test_the_cluster(compare: Compare) -> None:
         ("downgrade", "--feature", "metadata.version=29"),
         ("downgrade", "--feature", "group.version=0", "--dry-run"),
         ("disable", "--feature", "group.version", "--dry-run"),
-        ("upgrade", "--release-version", "4.3", "--dry-run"),
+        ("upgrade", "--feature", "transaction.version=2", "--dry-run"),
     ):
         compare(tool, *arguments)
-    described = compare(tool, "describe", mask=r"Epoch: \d+")
+    # Streams groups are not served, and so their feature is not offered (accepted.py, MASKS).
+    described = compare(tool, "describe", mask=r"Epoch: \d+|Feature: streams\.version[^\n]*\n?")
     assert "Feature: metadata.version" in described
     compare("kafka-client-metrics", "--list", in_any_order=True)
 

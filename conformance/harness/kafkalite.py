@@ -46,7 +46,7 @@ class Kafkalite:
         self.bootstrap = str(self.ready["bootstrap"])
 
     def command(self, ready_file: Path) -> list[str]:
-        """How it is started."""
+        """The command that starts it."""
         return [
             *(sys.executable, *self.program, *self.listener_flags()),
             *("--ready-file", str(ready_file), "--nodes", str(self.node_count)),
@@ -55,7 +55,7 @@ class Kafkalite:
         ]
 
     def listener_flags(self) -> list[str]:
-        """On which port: the one it has had, if any."""
+        """The flags for host and port: the port it has had, if any."""
         first_port = self.bootstrap.split(",")[0].rpartition(":")[2]
         return ["--host", "127.0.0.1", "--port", first_port]
 

@@ -1,4 +1,5 @@
-"""Batches whose header and checksum are good, and whose records are not: one builder for every kind."""
+"""Batches whose header and checksum are good, and whose records are not: one builder for every
+kind."""
 
 from __future__ import annotations
 
@@ -46,7 +47,8 @@ def record(
     size: int | bytes | None = None,
     grows: int = 0,
 ) -> bytes:
-    """A record from its fields as they lie there; its size is right unless it is given, or `grows`."""
+    """A record from its fields as they lie there; its size is right unless it is given, or
+    `grows`."""
     body = b"".join(
         (
             attributes,
@@ -236,4 +238,5 @@ KINDS: dict[str, Kind] = {
     "wrong content checksum of lz4": _lz4(1, level=9, content_checksum=True, block_linked=False),
     "one block of snappy": _raw_snappy,
 }
-"""Every kind by name; without a codec, what is odd about compression is a good batch, or other noise."""
+"""Every kind by name; without a codec, what is odd about compression is a good batch, or other
+noise."""

@@ -1,7 +1,7 @@
 """A cluster of several processes: Apache Kafka's controllers, and brokers of either kind.
 
-Controllers have ids from 3000, Apache Kafka's brokers from 1, kafkalite's from 11. Each node keeps its
-ports and its directory over kill, stop and start.
+Controllers have ids from 3000, Apache Kafka's brokers from 1, kafkalite's from 11. Each node keeps
+its ports and its directory over kill, stop and start.
 """
 
 from __future__ import annotations

@@ -33,7 +33,8 @@ class Referee(JavaProcess):
         return self._ask(f":rewrite {name} {to_version}", version, data)[1]
 
     def refuse(self, key: int, version: int, request: bytes, code: int) -> bytes | None:
-        """The body of Kafka's answer that says an error to this request; None where it gives none."""
+        """The body of Kafka's answer that says an error to this request; None where it gives
+        none."""
         text, written = self._ask(f":refuse {key} {code}", version, request)
         return written if text else None
 

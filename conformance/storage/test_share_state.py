@@ -1,4 +1,5 @@
-"""Share states go from one broker to the other and back: what was accepted is not delivered again."""
+"""Share states go from one broker to the other and back: what was accepted is not delivered
+again."""
 
 from __future__ import annotations
 

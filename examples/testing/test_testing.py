@@ -1,4 +1,5 @@
-"""Problems of people who test with Kafka, and how they are solved. docs/testing.md tells of each."""
+"""Problems of people who test with Kafka, and how they are solved. docs/testing.md tells of
+each."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """AlterReplicaLogDirs (key 34), versions 1-2: move replicas between data directories (KIP-113).
 
-The answer comes when a move has begun; DescribeLogDirs shows how far it is. A partition that does not
-exist yet is refused, but will be made there. Who may ask for what: log_moves.py.
+The answer comes when a move has begun; DescribeLogDirs shows how far it is. A partition that does
+not exist yet is refused, but will be made there. Who may ask for what: log_moves.py.
 """
 
 from __future__ import annotations

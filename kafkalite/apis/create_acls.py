@@ -73,7 +73,7 @@ def _acl(creation: AclCreation) -> Acl:
 
 
 def _is_unknown(creation: AclCreation) -> bool:
-    """Whether it says UNKNOWN itself: Kafka does not even parse the request."""
+    """True if it says UNKNOWN itself: Kafka does not even parse the request."""
     return 0 in (
         creation.resource_type,
         creation.resource_pattern_type,
@@ -83,7 +83,7 @@ def _is_unknown(creation: AclCreation) -> bool:
 
 
 def _is_no_entry(acl: Acl) -> bool:
-    """Whether it is a filter rather than an entry; Kafka fails then, for the whole request."""
+    """True if it is a filter rather than an entry; Kafka fails then, for the whole request."""
     return (
         acl.resource_type is ResourceType.ANY
         or acl.pattern_type in (PatternType.ANY, PatternType.MATCH)

@@ -58,7 +58,7 @@ def handle(
 
 
 def _is_unknown(each: DeleteAclsFilter) -> bool:
-    """Whether it says UNKNOWN itself: Kafka does not even parse the request."""
+    """True if it says UNKNOWN itself: Kafka does not even parse the request."""
     return 0 in (
         each.resource_type_filter,
         each.pattern_type_filter,

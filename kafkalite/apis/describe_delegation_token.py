@@ -1,7 +1,7 @@
 """DescribeDelegationToken (key 41), versions 1-3: tokens and their secrets (KIP-48, KIP-373).
 
-`owners` null means all, an empty list none. The table of authorization leaves out what the client may
-not see. Kafka: KafkaApis.handleDescribeTokensRequest.
+`owners` null means all, an empty list none. The table of authorization leaves out what the client
+may not see. Kafka: KafkaApis.handleDescribeTokensRequest.
 """
 
 from __future__ import annotations

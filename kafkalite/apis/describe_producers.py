@@ -1,7 +1,8 @@
-"""DescribeProducers (key 61), version 0: who writes to a partition, and since which offset (KIP-664).
+"""DescribeProducers (key 61), version 0: who writes to a partition, and since which offset
+(KIP-664).
 
-Any replica answers, not only the leader. `kafka-transactions.sh` finds hanging transactions with it: open in a partition, unknown to their
-coordinator.
+Any replica answers, not only the leader. `kafka-transactions.sh` finds hanging transactions with
+it: open in a partition, unknown to their coordinator.
 """
 
 from __future__ import annotations

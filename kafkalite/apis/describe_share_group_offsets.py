@@ -1,4 +1,5 @@
-"""DescribeShareGroupOffsets (key 90), versions 0-1: where share groups are with partitions (KIP-932).
+"""DescribeShareGroupOffsets (key 90), versions 0-1: where share groups are with partitions
+(KIP-932).
 
 No topics at all stands for all of a group's. v1 adds the lag (KIP-1226).
 """

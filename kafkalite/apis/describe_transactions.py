@@ -1,4 +1,5 @@
-"""DescribeTransactions (key 65), version 0: what the coordinator knows of transactional ids (KIP-664)."""
+"""DescribeTransactions (key 65), version 0: what the coordinator knows of transactional ids
+(KIP-664)."""
 
 from __future__ import annotations
 

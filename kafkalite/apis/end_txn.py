@@ -1,7 +1,8 @@
 """EndTxn (key 26), versions 0-5: commit or abort (KIP-98).
 
-v2 knows PRODUCER_FENCED. v5 is that of transactions v2 (KIP-890): the answer has the producer id and
-epoch to go on with. By the time it is sent, every partition has its marker, unless one has no leader.
+v2 knows PRODUCER_FENCED. v5 is that of transactions v2 (KIP-890): the answer has the producer id
+and epoch to go on with. By the time it is sent, every partition has its marker, unless one has no
+leader.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@
 - When: at once if there are min_bytes, an error, nothing to wait for; else when an append makes up
   min_bytes, when a partition moves or vanishes, after max_wait_ms, or, then empty, as soon as the
   client asks for something else on the connection (`kafkalite.answer.parked.fetch`).
-- A session remembers which epoch its client believes in; when it goes on in a version that cannot tell
-  of a divergence (before v12), the whole request is refused with UNSUPPORTED_VERSION.
+- A session remembers which epoch its client believes in; when it goes on in a version that cannot
+  tell of a divergence (before v12), the whole request is refused with UNSUPPORTED_VERSION.
 - Records are never null: no records is a length of 0 (librdkafka gives up on a null).
 """
 

@@ -95,7 +95,8 @@ def find(services: Services, context: RequestContext, key_type: int, key: str) -
 
 
 def _is_share_partition(key: str) -> bool:
-    """Whether it is a group id, a topic id and a partition, as Kafka's SharePartitionKey reads them."""
+    """True if it is a group id, a topic id and a partition, as Kafka's SharePartitionKey reads
+    them."""
     group_id, _, rest = key.rpartition(":")[0].rpartition(":")
     partition = key.rpartition(":")[2]
     try:

@@ -1,4 +1,5 @@
-"""InitializeShareGroupState (key 83), version 0: the state of share partitions begins anew (KIP-932).
+"""InitializeShareGroupState (key 83), version 0: the state of share partitions begins anew
+(KIP-932).
 
 Asked by group coordinators. Kafka: ShareCoordinatorService.
 """

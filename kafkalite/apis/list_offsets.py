@@ -11,8 +11,8 @@ Any other is a timestamp in milliseconds: the first record at or after it, -1 wh
 below the high watermark (last stable offset). A negative one that its version does not know is
 UNSUPPORTED_VERSION, a partition named twice INVALID_REQUEST, each for that partition only.
 
-Spark's executors send two of these for every poll: the special ones must stay a look-up. A timestamp is
-looked for in the log; where that is on the disk only, a thread waits for it.
+Spark's executors send two of these for every poll: the special ones must stay a look-up. A
+timestamp is looked for in the log; where that is on the disk only, a thread waits for it.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ async def _handle_off_loop(
 
 
 def _is_by_timestamp(asked: ListOffsetsPartitionRow) -> bool:
-    """Whether segments have to be read."""
+    """True if segments have to be read."""
     timestamp = asked[2]
     return timestamp >= 0 or timestamp == MAX_TIMESTAMP
 

@@ -1,7 +1,7 @@
 """ListTransactions (key 66), versions 0-2: the transactional ids this node coordinates (KIP-664).
 
-v1 filters by how long a transaction is open (KIP-994), v2 by a pattern of the whole id, in RE2's syntax
-(KIP-1152).
+v1 filters by how long a transaction is open (KIP-994), v2 by a pattern of the whole id, in RE2's
+syntax (KIP-1152).
 """
 
 from __future__ import annotations

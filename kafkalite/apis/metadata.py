@@ -47,8 +47,8 @@ _NO_LEADER: Final = -1
 # Authorized operations of those who did not ask for them.
 _NOT_ASKED: Final = -0x80000000
 
-# Clients ask for the same topics all day: responses kept since the last change of the metadata, at most
-# so many, to requests for at most so many topics with at most so many partitions in all.
+# Clients ask for the same topics all day: responses kept since the last change of the metadata, at
+# most so many, to requests for at most so many topics with at most so many partitions in all.
 _MOST_KEPT: Final = 128
 _MOST_TOPICS: Final = 16
 _MOST_PARTITIONS: Final = 256
@@ -83,7 +83,7 @@ async def _in_slices(steps: Steps[MetadataResponseRow], context: RequestContext)
 
 
 def _is_lasting(row: MetadataResponseRow) -> bool:
-    """Whether the response stays true until the metadata change, and is small.
+    """True if the response stays true until the metadata change, and is small.
 
     Asking for a topic that does not exist may have created it.
     """
@@ -102,7 +102,8 @@ def _response(
     if version < 12 and (by_id or is_nameless):
         return _failed(asked or (), version, ErrorCode.INVALID_REQUEST)
     if not by_id and is_nameless:
-        # Neither name nor id: Kafka has no words for it either. Where one has an id, it looks at no name.
+        # Neither name nor id: Kafka has no words for it either. Where one has an id, it looks at no
+        # name.
         return _failed(asked or (), version, ErrorCode.UNKNOWN_SERVER_ERROR)
     if asked is None or (version == 0 and not asked):
         topics = yield from _describe_all(services, context)
@@ -125,7 +126,7 @@ def _response(
 
 
 def _look_at(asked: Sequence[MetadataRequestTopicRow]) -> Steps[tuple[bool, bool]]:
-    """Whether a topic is asked for by id, and whether one has no name."""
+    """True if a topic is asked for by id, and whether one has no name."""
     by_id = is_nameless = False
     for start in range(0, len(asked), _MANY_TOPICS):
         yield

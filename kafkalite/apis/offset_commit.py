@@ -39,7 +39,8 @@ def handle(
         if found is None:
             (unknown if uses_topic_ids else known).append(topic)
         elif partitions:
-            # As Kafka: a topic that exists, but of which nothing is committed, is not in the response.
+            # As Kafka: a topic that exists, but of which nothing is committed, is not in the
+            # response.
             known.append((found.name, topic_id, partitions))
     answered = services.group_coordinator.offset_router.commit(
         context, (group_id, generation, member_id, instance_id, retention_ms, known)
@@ -54,7 +55,8 @@ def handle(
 def _each_once(
     topics: list[OffsetCommitResponseTopicRow],
 ) -> list[OffsetCommitResponseTopicRow]:
-    """As Kafka once one is unknown: a topic named twice is answered once, with all its partitions."""
+    """As Kafka once one is unknown: a topic named twice is answered once, with all its
+    partitions."""
     once: dict[UUID, tuple[str, UUID, list[OffsetCommitResponsePartitionRow]]] = {}
     for name, topic_id, partitions in topics:
         once.setdefault(topic_id, (name, topic_id, []))[2].extend(partitions)

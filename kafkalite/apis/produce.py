@@ -232,7 +232,8 @@ class PendingAppend(NamedTuple):
     position: int
 
     def state(self, node_id: int) -> ErrorCode | None:
-        """NONE once it is seen, an error if it never will be by this node; None as long as it waits."""
+        """NONE once it is seen, an error if it never will be by this node; None as long as it
+        waits."""
         partition = self.partition
         if partition.is_deleted:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -256,7 +257,8 @@ async def _await_acks(
     responses: list[TopicProduceResponseRow],
     leaders: set[int],
 ) -> ProduceResponseRow | None:
-    """Wait until all appends are visible, or the time is over; say in the rows what became of each."""
+    """Wait until all appends are visible, or the time is over; say in the rows what became of
+    each."""
     await context.connection.move_to_task()
     await wait_until(
         lambda: all(each.state(context.node_id) is not None for each in pending),

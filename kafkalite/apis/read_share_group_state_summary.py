@@ -1,5 +1,5 @@
-"""ReadShareGroupStateSummary (key 87), versions 0-1: where share groups are with partitions (KIP-932); v1 has the
-delivery complete count (KIP-1226).
+"""ReadShareGroupStateSummary (key 87), versions 0-1: where share groups are with partitions
+(KIP-932); v1 has the delivery complete count (KIP-1226).
 
 Asked by group coordinators. Kafka: ShareCoordinatorService.
 """

@@ -1,7 +1,7 @@
 """SaslAuthenticate (key 36), versions 0-2: after authentication, or on a listener without SASL.
 
-On a listener with SASL tokens are answered before requests are (security/authentication.py). Here one
-is refused with ILLEGAL_SASL_STATE, as in Kafka.
+On a listener with SASL tokens are answered before requests are (security/authentication.py). Here
+one is refused with ILLEGAL_SASL_STATE, as in Kafka.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""ShareAcknowledge (key 79), versions 1-2: a member says what became of the records it acquired (KIP-932).
+"""ShareAcknowledge (key 79), versions 1-2: a member says what became of the records it acquired
+(KIP-932).
 
 - v2 can renew the time that the member may keep them (KIP-1222), and tells how long that is.
 - Session epoch -1 ends the session; what the member still has is released then.

@@ -2,10 +2,10 @@
 
 - Acknowledgements of records acquired before may come along; they are done first.
 - A session tells which partitions are meant: epoch 0 begins one, -1 ends it (share_sessions.py).
-- When: at once if there are min_bytes to acquire, or all partitions have errors; else when records come
-  in, or come back, to make them up, or after max_wait_ms.
-- v2 has the acquire mode (KIP-1206: 1 is "no more records than asked for"), and renewals (KIP-1222): a
-  request with one fetches nothing, since the records would wait for it.
+- When: at once if there are min_bytes to acquire, or all partitions have errors; else when records
+  come in, or come back, to make them up, or after max_wait_ms.
+- v2 has the acquire mode (KIP-1206: 1 is "no more records than asked for"), and renewals
+  (KIP-1222): a request with one fetches nothing, since the records would wait for it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""ShareGroupDescribe (key 77), version 1: members, epochs and assignments of share groups (KIP-932)."""
+"""ShareGroupDescribe (key 77), version 1: members, epochs and assignments of share groups
+(KIP-932)."""
 
 from __future__ import annotations
 

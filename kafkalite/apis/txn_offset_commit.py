@@ -1,8 +1,10 @@
-"""TxnOffsetCommit (key 28), versions 0-5: offsets that count once the transaction is committed (KIP-98).
+"""TxnOffsetCommit (key 28), versions 0-5: offsets that count once the transaction is committed
+(KIP-98).
 
 v3 names the group's member and generation, so that a consumer that lost its partitions is fenced
 (KIP-447). v4 knows TRANSACTION_ABORTABLE; v5 is that of transactions v2 (KIP-890): the group's
-partition of `__consumer_offsets` is added to the transaction here, and no longer by AddOffsetsToTxn.
+partition of `__consumer_offsets` is added to the transaction here, and no longer by
+AddOffsetsToTxn.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """UpdateFeatures (key 57), versions 0-2: finalize feature levels (KIP-584, KIP-1022).
 
-- v0: upgrades only, for Kafka passes over its `allow_downgrade`; v1: the kind of change (upgrade 1, safe downgrade 2, unsafe downgrade 3)
-  and `validate_only`; v2: one outcome for all, no longer one per feature.
+- v0: upgrades only, for Kafka passes over its `allow_downgrade`; v1: the kind of change (upgrade 1,
+  safe downgrade 2, unsafe downgrade 3) and `validate_only`; v2: one outcome for all, no longer one
+  per feature.
 
 A level outside of what is supported is INVALID_UPDATE_VERSION. metadata.version may go to any level
 that Kafka 4.3 knows, but not down: the records in the log would need rewriting.

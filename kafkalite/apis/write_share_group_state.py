@@ -1,5 +1,5 @@
-"""WriteShareGroupState (key 85), versions 0-1: the state of share partitions changes (KIP-932); v1 has the delivery
-complete count (KIP-1226).
+"""WriteShareGroupState (key 85), versions 0-1: the state of share partitions changes (KIP-932); v1
+has the delivery complete count (KIP-1226).
 
 Asked by leaders of share partitions. Kafka: ShareCoordinatorService.
 """

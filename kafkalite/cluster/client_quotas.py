@@ -127,7 +127,7 @@ EXACT, DEFAULT, SPECIFIED = range(3)
 
 @dataclass(frozen=True, slots=True)
 class QuotaFilter:
-    """What an entity must have of one type: this name, the default, or any."""
+    """The part of an entity that must match: this name, the default, or any."""
 
     entity_type: str
     match_type: int

@@ -37,7 +37,7 @@ Subscriber = Callable[[Sequence[object]], None]
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where clients reach a node by one listener; `security_protocol` as Kafka numbers it."""
+    """The address of a node on one listener. `security_protocol` as Kafka numbers it."""
 
     host: str
     port: int
@@ -77,7 +77,8 @@ class Cluster:
         directory_ids: Sequence[UUID],
         place_log: Callable[[str, int], UUID] | None = None,
     ) -> None:
-        """An empty image. `place_log` says in which data directory a new partition's log will lie."""
+        """An empty image. `place_log` says in which data directory a new partition's log will
+        lie."""
         self.cluster_id = cluster_id
         self.directory_ids = list(directory_ids)
         self.place_log = place_log or self._first_directory
@@ -119,7 +120,8 @@ class Cluster:
         self._subscribers.append(subscriber)
 
     def apply(self, records: Sequence[object], offset: int) -> None:
-        """Take in records that stay; `offset` is that of the last: image first, then subscribers."""
+        """Take in records that stay; `offset` is that of the last: image first, then
+        subscribers."""
         self.cache.clear()
         for record in records:
             self.image.apply(record)
@@ -220,7 +222,7 @@ class Cluster:
         return False
 
     def begin_snapshot(self) -> Callable[[], object]:
-        """What writes a snapshot of the image as it is now. Only where one is due."""
+        """A function that writes a snapshot of the image as it is now. Only where one is due."""
         raise NotImplementedError
 
     def complete_snapshot(self) -> None:

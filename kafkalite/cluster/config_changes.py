@@ -66,7 +66,7 @@ _MIN_IN_SYNC: Final = "min.insync.replicas"
 
 
 class Operation(IntEnum):
-    """What to do with a config (AlterConfigOp.OpType)."""
+    """Operations on a config (AlterConfigOp.OpType)."""
 
     SET = 0
     DELETE = 1
@@ -79,7 +79,7 @@ _OPERATIONS: Final = frozenset(Operation)
 
 @dataclass(frozen=True, slots=True)
 class ConfigChange:
-    """One wish; `operation` is as on the wire, and may be no Operation."""
+    """One requested change. `operation` is the raw wire value and may be invalid."""
 
     name: str
     operation: int
@@ -283,7 +283,7 @@ _TABLES: Final[Mapping[int, Mapping[str, ConfigDef]]] = {
 
 
 class Resource(Protocol):
-    """What a request names."""
+    """A resource that a request names."""
 
     resource_type: int
     resource_name: str
@@ -312,7 +312,7 @@ def alter_each(
 
 
 def check_changes(changes: Sequence[ConfigChange]) -> None:
-    """What is wrong whatever the resource. Raises KafkaError(INVALID_REQUEST)."""
+    """Check changes of any resource. Raises KafkaError(INVALID_REQUEST)."""
     if any(count > 1 for count in Counter(change.name for change in changes).values()):
         raise _invalid("Error due to duplicate config keys")
     nulls = [
@@ -325,7 +325,7 @@ def check_changes(changes: Sequence[ConfigChange]) -> None:
 
 
 def check_operations(changes: Sequence[ConfigChange]) -> None:
-    """Raises KafkaError(INVALID_REQUEST) for one that is none."""
+    """Raises KafkaError(INVALID_REQUEST) for an unknown operation."""
     for change in changes:
         if change.operation not in _OPERATIONS:
             raise _invalid(f"Unknown operations type {change.operation}")

@@ -1,7 +1,7 @@
 """The metadata image: what all metadata records so far add up to (Kafka's MetadataImage).
 
 Plain state and one way to change it: `apply(record)`. The same code replays the log at start and
-takes every change while running, so that both lead to the same state. Nobody else writes here.
+takes every change while running, so that both lead to the same state. No other code writes here.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ QuotaEntity = tuple[tuple[str, str | None], ...]
 
 @dataclass(slots=True)
 class PartitionState:
-    """Who holds and who leads a partition (Kafka's PartitionRegistration)."""
+    """The replicas and the leader of a partition (Kafka's PartitionRegistration)."""
 
     replicas: list[int]
     in_sync_replicas: list[int]
@@ -252,7 +252,8 @@ class MetadataImage:
     def _remove_token(self, record: RemoveDelegationTokenRecord) -> None:
         self.delegation_tokens.pop(record.token_id, None)
 
-    # What each record does; the types not named here (transactions, no-ops, controllers) do nothing.
+    # What each record does; the types not named here (transactions, no-ops, controllers) do
+    # nothing.
     CHANGES: ClassVar[dict[type[Any], Callable[[MetadataImage, Any], None]]] = {
         AccessControlEntryRecord: _set_acl,
         BrokerRegistrationChangeRecord: _change_broker,

@@ -1,4 +1,5 @@
-"""An image as records: the shortest log that leads to it, in the order of Kafka's MetadataImage.write.
+"""An image as records: the shortest log that leads to it, in the order of Kafka's
+MetadataImage.write.
 
 `apply` of all of them to an empty image gives an equal one; a test holds the two together.
 """
@@ -19,7 +20,8 @@ from kafkalite.wire.messages.stored.topic_record import TopicRecord
 
 
 def records_of(image: MetadataImage) -> list[object]:
-    """All of it. The records share lists with the image, which replaces lists and never changes one."""
+    """All of it. The records share lists with the image, which replaces lists and never changes
+    one."""
     return [
         *_features(image),
         *(

@@ -1,12 +1,13 @@
-"""Who leads after a node came or went: Kafka's rules as plain functions from state to records.
+"""The leader after a node came or went: Kafka's rules as plain functions from state to records.
 
-- A leader is the first replica, in the order of the assignment, that is in sync and alive; if none is
-  in sync, one that is eligible; then the one known to have led last; then, where unclean elections
-  are allowed, any that is alive.
+- A leader is the first replica, in the order of the assignment, that is in sync and alive; if none
+  is in sync, one that is eligible; then the one known to have led last; then, where unclean
+  elections are allowed, any that is alive.
 - A node that goes leaves the in-sync replicas. Where fewer than min.insync.replicas are left, those
-  who were in sync are remembered as eligible leaders (KIP-966): they hold all that was acknowledged.
-- A node that comes back is in sync at once, if there is a leader to follow: all nodes share one set of
-  logs. Kafka's steps in between (fenced no more, not yet caught up) are skipped.
+  who were in sync are remembered as eligible leaders (KIP-966): they hold all that was
+  acknowledged.
+- A node that comes back is in sync at once, if there is a leader to follow: all nodes share one set
+  of logs. Kafka's steps in between (fenced no more, not yet caught up) are skipped.
 
 Source: Kafka's PartitionChangeBuilder.
 """
@@ -32,7 +33,7 @@ def elect(state: PartitionState, in_sync: Collection[int], alive: Collection[int
 
 
 class Rules(NamedTuple):
-    """What a topic's configs say of its leaders."""
+    """The configs of a topic that decide about its leaders."""
 
     min_in_sync: int
     unclean: bool
@@ -46,7 +47,7 @@ def after_fencing(
     alive: Collection[int],
     rules: Rules,
 ) -> PartitionChangeRecord | None:
-    """What changes when `node_id`, no longer among `alive`, is gone; None if nothing does."""
+    """The change when `node_id`, no longer among `alive`, is gone. None if there is none."""
     if node_id not in state.in_sync_replicas and state.leader_id != node_id:
         return None
     in_sync = [node for node in state.in_sync_replicas if node != node_id]
@@ -64,7 +65,7 @@ def after_unfencing(
     alive: Collection[int],
     rules: Rules,
 ) -> PartitionChangeRecord | None:
-    """What changes when `node_id`, now among `alive`, is back; None if nothing does."""
+    """The change when `node_id`, now among `alive`, is back. None if there is none."""
     if node_id not in state.replicas:
         return None
     return with_leader(topic_id, index, state, alive, rules)
@@ -73,7 +74,7 @@ def after_unfencing(
 def with_leader(
     topic_id: UUID, index: int, state: PartitionState, alive: Collection[int], rules: Rules
 ) -> PartitionChangeRecord | None:
-    """What a leader brings about, if there is one or can be: all living replicas join it."""
+    """The change by a leader, if there is one or can be: all living replicas join it."""
     leader = state.leader_id
     if leader == NO_LEADER:
         leader = _elect_any(state, state.in_sync_replicas, alive, rules)

@@ -1,9 +1,9 @@
 """Moving partitions to other nodes, as plain functions from state to records (KIP-455).
 
 1. `begin`: the new replicas join the assignment as "adding", those to go become "removing".
-2. `catch_up`: replicas that live join the in-sync replicas. All nodes share one set of logs, so that
-   this takes no time; a replica whose node is down joins when it comes back, and until then the
-   reassignment goes on, is listed, and can be cancelled.
+2. `catch_up`: replicas that live join the in-sync replicas. All nodes share one set of logs, so
+  that this takes no time; a replica whose node is down joins when it comes back, and until then the
+  reassignment goes on, is listed, and can be cancelled.
 3. `catch_up` also ends it: once all that were added are in sync, the removing ones leave the
    assignment, and another leads if the leader was one of them.
 
@@ -72,7 +72,8 @@ def cancel(
 def catch_up(
     topic_id: UUID, index: int, state: PartitionState, alive: Collection[int]
 ) -> PartitionChangeRecord | None:
-    """What living replicas bring about in a reassignment: joining, and its end; None if nothing."""
+    """The change by living replicas in a reassignment: they join, or it ends. None if there is
+    none."""
     if not is_moving(state):
         return None
     joining = [

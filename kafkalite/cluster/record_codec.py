@@ -1,4 +1,5 @@
-"""Metadata records to and from the values of the metadata log (framed as in Kafka's MetadataRecordSerde)."""
+"""Metadata records to and from the values of the metadata log (framed as in Kafka's
+MetadataRecordSerde)."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ def encode_record(record: object) -> bytes:
 
 
 def decode_record(value: bytes) -> object:
-    """The record a value stands for. Raises KafkaError(CORRUPT_MESSAGE) for what is none of ours."""
+    """The record a value stands for. Raises KafkaError(CORRUPT_MESSAGE) for what is none of
+    ours."""
     try:
         record: object = decode_metadata_record(value)
     except ProtocolViolation as error:

@@ -3,9 +3,9 @@
     <end offset, 20 digits>-<epoch, 10 digits>.checkpoint
 
 holds everything before `end offset`, the last of it written in `epoch`: a control batch with a
-SnapshotHeaderRecord, batches of metadata records, a control batch with a SnapshotFooterRecord; offsets
-begin at 0. A file without its footer was not finished. While it is written its name ends in `.part`,
-and it is renamed once it is on the disk. Source: Kafka's RecordsSnapshotWriter, Snapshots.
+SnapshotHeaderRecord, batches of metadata records, a control batch with a SnapshotFooterRecord;
+offsets begin at 0. A file without its footer was not finished. While it is written its name ends in
+`.part`, and it is renamed once it is on the disk. Source: Kafka's RecordsSnapshotWriter, Snapshots.
 """
 
 from __future__ import annotations
@@ -38,13 +38,14 @@ _HEADER_BYTES: Final = 4096
 
 
 class SnapshotId(NamedTuple):
-    """What a snapshot holds: everything before `end_offset`; `epoch` is that of the last record."""
+    """The extent of a snapshot: everything before `end_offset`. `epoch` is that of the last
+    record."""
 
     end_offset: int
     epoch: int
 
     def path(self, directory: Path, suffix: str = _SUFFIX) -> Path:
-        """Where it lies."""
+        """The file's path."""
         return directory / f"{self.end_offset:020d}-{self.epoch:010d}{suffix}"
 
 

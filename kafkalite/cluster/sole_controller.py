@@ -73,7 +73,7 @@ class SoleController(Cluster):
             config, cluster_id=cluster_id, directory_ids=directory_ids, place_log=place_log
         )
         self._log = log
-        # Many changes, and nobody to hear of them yet: flushed together.
+        # Many changes before any client hears of them: flushed together.
         self._is_starting = False
         self._producer_ids: dict[int, Iterator[int]] = {}
         for offset, record in log.replay():
@@ -92,7 +92,7 @@ class SoleController(Cluster):
             return
         offset = self._log.append(records)
         if not self._is_starting:
-            # As in Kafka nobody hears of a change before it is on the disk.
+            # As in Kafka no client hears of a change before it is on the disk.
             self._log.flush()
         self.apply(records, offset)
         if any(
@@ -259,7 +259,8 @@ class SoleController(Cluster):
         return self._log.is_snapshot_due
 
     def begin_snapshot(self) -> Callable[[], object]:
-        """What writes a snapshot of the image as it is now; may run in a thread. Raises OSError then.
+        """A function that writes a snapshot of the image as it is now. It may run in a thread, and
+        raises OSError.
 
         `complete_snapshot` is to follow.
         """
@@ -292,14 +293,15 @@ class SoleController(Cluster):
         ]
 
     def unregister(self, node_id: int) -> None:
-        """Forget a node that is gone (KIP-704's kafka-cluster unregister). It must be registered."""
+        """Forget a node that is gone (KIP-704's kafka-cluster unregister). It must be
+        registered."""
         if not self.image.brokers[node_id].fenced:
             self.fence(node_id)
         epoch = self.image.brokers[node_id].broker_epoch
         self.write([UnregisterBrokerRecord(broker_id=node_id, broker_epoch=epoch)])
 
     def allocate_producer_id(self, node_id: int) -> int:
-        """A producer id that nobody ever had: a node takes blocks, and logs them before use."""
+        """A producer id that was never given out: a node takes blocks, and logs them before use."""
         allocated = next(self._producer_ids.get(node_id, iter(())), None)
         if allocated is not None:
             return allocated

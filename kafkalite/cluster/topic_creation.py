@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from kafkalite.cluster.cluster import Cluster
 
 _MAX_NAME_LENGTH: Final = 249
-# In one change, as in Kafka: nobody else is served meanwhile.
+# In one change, as in Kafka: no other request is served meanwhile.
 _MAX_NEW_PARTITIONS: Final = 10_000
 _LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
 
 
 @dataclass(frozen=True, slots=True)
 class NewTopic:
-    """What is asked for. -1 means the broker's default; `assignments` are replicas by partition."""
+    """A requested topic. -1 means the broker's default. `assignments` are replicas by partition."""
 
     name: str
     partition_count: int = -1
@@ -43,7 +43,7 @@ class NewTopic:
 
 @dataclass(frozen=True, slots=True)
 class CreatedTopic:
-    """What came of it, or would have."""
+    """The topic that was made, or would have been."""
 
     topic_id: UUID
     partition_count: int
@@ -77,7 +77,7 @@ class TopicCreation:
         self._placed = 0
 
     def records(self, new: NewTopic) -> tuple[CreatedTopic, list[object]]:
-        """What creates a topic. Raises KafkaError."""
+        """The records that create a topic. Raises KafkaError."""
         assignments = self._check_new(new)
         topic_id = uuid4()
         records: list[object] = [
@@ -98,7 +98,7 @@ class TopicCreation:
     def growth_records(
         self, name: str, total_count: int, assignments: Sequence[Sequence[int]] | None
     ) -> list[object]:
-        """What grows a topic to `total_count` partitions. Raises KafkaError."""
+        """The records that grow a topic to `total_count` partitions. Raises KafkaError."""
         state = self._cluster.image.topics.get(name)
         if state is None:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -261,7 +261,7 @@ class TopicCreation:
 def check_manual_assignment(
     assigned: Sequence[int], registered: Iterable[int], factor: int | None
 ) -> str | None:
-    """What Kafka finds wrong with a list of replicas, or None."""
+    """The words of Kafka for a wrong list of replicas, or None."""
     start = "The manual partition assignment includes "
     if not assigned:
         return f"{start}an empty replica list."

@@ -1,7 +1,8 @@
 """The coordinators' topics as the coordinators see them: append a batch, read all back.
 
-A coordinator's state is a compacted internal topic, and each of its partitions is one coordinator's.
-Here `__consumer_offsets` is given to the group coordinator in the form it asks for (its OffsetLog).
+A coordinator's state is a compacted internal topic, and each of its partitions is one
+coordinator's. Here `__consumer_offsets` is given to the group coordinator in the form it asks for
+(its OffsetLog).
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ class ConsumerOffsetsLog:
         return leader_id if leader_id >= 0 else None
 
     def end_offset(self, partition: int) -> int:
-        """Where the next record of the partition will stand."""
+        """The offset of the partition's next record."""
         return self._partition(partition).log.log_end_offset
 
     def append(
@@ -119,7 +120,8 @@ class ConsumerOffsetsLog:
 
 @contextmanager
 def offline_if_damaged(log: Log) -> Generator[None]:
-    """What cannot be read back is not made up: nobody coordinates what such a log holds."""
+    """Take the partition offline if its log cannot be read, so no coordinator serves partial
+    state."""
     try:
         yield
     except (KafkaError, ProtocolViolation) as error:

@@ -1,4 +1,4 @@
-"""How the group coordinator is fitted into the broker: its config, its topics, its elections.
+"""The group coordinator's place in the broker: its config, its topics, its elections.
 
 The coordinator knows no broker (see group_coordinator/). It is told here what it may know: the
 configuration in its own terms, the topics there are, and, when the metadata changes, that leaders
@@ -60,7 +60,7 @@ def open_group_coordinator(
 
 
 def group_config(config: BrokerConfig) -> GroupConfig:
-    """What the broker's configuration says of groups."""
+    """The broker's configs about groups."""
     integer = config.integer
     return GroupConfig(
         group_min_session_timeout_ms=integer("group.min.session.timeout.ms"),

@@ -1,10 +1,10 @@
-"""How transactions are fitted into the broker: what the coordinator is made of, and what Produce asks.
+"""The transaction coordinator's place in the broker: its parts, and the questions of Produce.
 
-The first batch of a transaction in a partition makes sure that the coordinator knows of the partition,
-so that it will get a marker: clients of transactions v1 must have said so before, for those of v2 it is
-added then and there (KIP-890). Any later batch finds the transaction open in the log, and asks nobody.
-While the producer's last transaction is not complete, for want of a leader that writes a marker, a
-Produce waits for a moment, so that the client need not ask again.
+The first batch of a transaction in a partition makes sure that the coordinator knows of the
+partition, so that it will get a marker: clients of transactions v1 must have said so before, for
+those of v2 it is added then and there (KIP-890). Any later batch finds the transaction open in the
+log, and no coordinator is asked. While the producer's last transaction is not complete, for want of
+a leader that writes a marker, a Produce waits for a moment, so that the client need not ask again.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from kafkalite.requests.context import RequestContext
     from kafkalite.wire.fields import InMemory
 
-# Versions of Produce: from here the client knows TRANSACTION_ABORTABLE, and is one of transactions v2.
+# Versions of Produce: from here the client knows TRANSACTION_ABORTABLE, and is one of transactions
+# v2.
 _ABORTABLE_SINCE: Final = 11
 _SECOND_GENERATION_SINCE: Final = 12
 _TRY_LATER: Final = frozenset({ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR})

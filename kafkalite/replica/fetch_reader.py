@@ -1,4 +1,5 @@
-"""Reads what one Fetch asks for: from every partition it names, within its limits, once or again."""
+"""Reads what one Fetch asks for: from every partition it names, within its limits, once or
+again."""
 
 from __future__ import annotations
 
@@ -78,8 +79,8 @@ class FetchReader:
             rack = ""
         self._rack = rack
         self._partitions: list[tuple[FetchTarget, Partition]] = []
-        # About the last `read`: whether a partition has an error, and whether it is to be sent at once
-        # rather than after more came in.
+        # About the last `read`: whether a partition has an error, and whether it is to be sent at
+        # once rather than after more came in.
         self.has_errors = False
         self.must_respond = False
 
@@ -89,8 +90,8 @@ class FetchReader:
     def read(self, *, waited: bool = False, empty: bool = False) -> PartitionResponses:
         """One response for each target, in their order; with `empty`, all without records.
 
-        `waited`: the targets existed before, and may have gone since. Records are FileSlices, which the
-        caller closes. Raises NotCached, having closed them.
+        `waited`: the targets existed before, and may have gone since. Records are FileSlices, which
+        the caller closes. Raises NotCached, having closed them.
         """
         self._partitions.clear()
         self.has_errors = self.must_respond = False
@@ -113,7 +114,7 @@ class FetchReader:
 
     @property
     def watched(self) -> list[Watchers]:
-        """What can make `has_enough` true."""
+        """The events that can make `has_enough` true."""
         return [partition.watchers for _, partition in self._partitions]
 
     def has_enough(self) -> bool:

@@ -51,8 +51,8 @@ class FetchTarget:
     told_high_watermark: int = -1
     told_log_start_offset: int = -1
     known_as: str = ""
-    """Where the client gives an id, the topic's name when it was last there: of a topic that is gone
-    a session says so, and not that the id is unknown."""
+    """The topic's name when it was last there, if the client gives an id: a session says that the
+    topic is gone, not that its id is unknown."""
 
     def must_tell(self, row: PartitionDataRow) -> bool:
         """True if an incremental response has to carry `row`; remembers what it says."""
@@ -79,7 +79,7 @@ PartitionResponses = list[tuple[FetchTarget, "PartitionDataRow"]]
 
 @dataclass(slots=True)
 class FetchSession:
-    """What one session covers. `epoch` is the one its next request must carry."""
+    """The partitions of one session. `epoch` is the one its next request must carry."""
 
     session_id: int
     uses_topic_ids: bool
@@ -169,7 +169,7 @@ class FetchSessionCache:
         return [] if session is None else list(session.targets)
 
     def begin(self, request: FetchRequestRow, api_version: int) -> FetchContext:
-        """What this request fetches. Raises KafkaError with FETCH_SESSION_ID_NOT_FOUND,
+        """The partitions this request fetches. Raises KafkaError with FETCH_SESSION_ID_NOT_FOUND,
         INVALID_FETCH_SESSION_EPOCH or FETCH_SESSION_TOPIC_ID_ERROR.
         """
         session_id, session_epoch = request[7], request[8]

@@ -1,8 +1,8 @@
 """One partition as its leader sees it: a log, a high watermark, a leader epoch, and who waits.
 
 Everything a client does to records goes through here, in plain functions that never wait, and hence
-are atomic among the broker's tasks. The one thing that takes time, waiting for an append, is done by
-watching: whoever waits adds itself to `watchers`, and every append tells them.
+are atomic among the broker's tasks. The one thing that takes time, waiting for an append, is done
+by watching: a request that waits adds itself to `watchers`, and every append tells them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Partition:
     """A partition's log with what the cluster knows about it.
 
     `leader_id`, `leader_epoch`, `replicas` and `in_sync_replicas` are the metadata image's, set by
-    whoever changes it, who calls `metadata_changed` after that.
+    the code that changes it, which calls `metadata_changed` after that.
     """
 
     __slots__ = (
@@ -88,7 +88,8 @@ class Partition:
 
     @property
     def coordinator_id(self) -> int:
-        """Who coordinates the groups or transactions kept here: the leader, -1 if the log is offline."""
+        """The coordinator of the groups or transactions kept here: the leader, -1 if the log is
+        offline."""
         return self.leader_id if self.log.offline_reason is None else -1
 
     @property
@@ -98,14 +99,15 @@ class Partition:
 
     @property
     def has_enough_in_sync(self) -> bool:
-        """Whether as many replicas are in sync as a write with acks=all needs."""
+        """True if as many replicas are in sync as a write with acks=all needs."""
         return len(self.in_sync_replicas) >= min(
             self.log.config.min_insync_replicas, len(self.replicas)
         )
 
     @property
     def is_latest_unknown(self) -> bool:
-        """Whether the high watermark may be below what the last leader showed: never in one process."""
+        """True if the high watermark may be below what the last leader showed: never in one
+        process."""
         return False
 
     @property
@@ -136,8 +138,8 @@ class Partition:
     def check_leader(self, node_id: int, current_leader_epoch: int, *, leader_only: bool) -> None:
         """Refuse a request that `node_id` cannot answer, or that was meant for another epoch.
 
-        A negative epoch skips that check (KIP-320). A replica that does not lead may be read from where
-        `leader_only` is false (KIP-392). Raises KafkaError with FENCED_LEADER_EPOCH,
+        A negative epoch skips that check (KIP-320). A replica that does not lead may be read from
+        where `leader_only` is false (KIP-392). Raises KafkaError with FENCED_LEADER_EPOCH,
         UNKNOWN_LEADER_EPOCH or NOT_LEADER_OR_FOLLOWER; a node without a replica knows no epoch
         (ReplicaManager.getPartitionOrError, Partition.getLocalLog).
         """
@@ -159,7 +161,7 @@ class Partition:
         verification_guard: VerificationGuard | None = None,
         transaction_version: int = 0,
     ) -> AppendInfo:
-        """Append one batch, move the high watermark and wake whoever waits for it.
+        """Append one batch, move the high watermark and wake the requests that wait for it.
 
         Raises KafkaError: NOT_ENOUGH_REPLICAS when all in-sync replicas are asked for and they are
         fewer than min.insync.replicas, and whatever `Log.append` finds wrong with the batch.
@@ -179,7 +181,8 @@ class Partition:
         return info
 
     def append_trusted(self, pairs: Sequence[Pair], timestamp: int) -> int:
-        """`append` of a coordinator's keys and values, in no transaction, as one batch; its base offset.
+        """`append` of a coordinator's keys and values, in no transaction, as one batch; its base
+        offset.
 
         Raises KafkaError as `append` does.
         """
@@ -191,7 +194,8 @@ class Partition:
         return base_offset
 
     def _check_in_sync(self) -> None:
-        """min.insync.replicas, for an append that is to be in all of them. Raises NOT_ENOUGH_REPLICAS."""
+        """min.insync.replicas, for an append that is to be in all of them. Raises
+        NOT_ENOUGH_REPLICAS."""
         in_sync = len(self.in_sync_replicas)
         if in_sync >= self.log.config.min_insync_replicas or in_sync >= len(self.replicas):
             return
@@ -245,14 +249,14 @@ class Partition:
         return log_start_offset
 
     def metadata_changed(self) -> None:
-        """Leader, epoch or replicas are others now: whoever waits here has to look again."""
+        """Leader, epoch or replicas have changed: waiting requests look again."""
         if self._known_epoch != self.leader_epoch:
             self._known_epoch = self.leader_epoch
             self._epoch_start_offset = self._find_epoch_start()
         self.watchers.check_and_complete()
 
     def deleted(self) -> None:
-        """The topic is gone: whoever waits here has to be told."""
+        """The topic is gone: waiting requests are told."""
         self.is_deleted = True
         self.watchers.check_and_complete()
 

@@ -33,8 +33,8 @@ _FIRST_DIRECTORY_ID: Final = 100
 class PartitionLogs:
     """Every log of this process' data directories, which are locked until `close`.
 
-    A directory that cannot be opened is left out, and its partitions are offline; the first one holds
-    the metadata, and must work.
+    A directory that cannot be opened is left out, and its partitions are offline; the first one
+    holds the metadata, and must work.
 
     Raises OSError, and DataDirectoryInUse or InconsistentDataDirectory of `log.errors`.
     """

@@ -1,7 +1,8 @@
 """The shape of the batches in a Produce request: whether each partition has one whole v2 batch.
 
-What is refused here is refused before the partition is looked at (Kafka's ProduceRequest.validateRecords
-and RequestUtils.hasTransactionalRecords); what a batch says is the log's to judge.
+What is refused here is refused before the partition is looked at (Kafka's
+ProduceRequest.validateRecords and RequestUtils.hasTransactionalRecords); what a batch says is the
+log's to judge.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from kafkalite.wire.record_batch import (
 )
 
 _FIRST_ZSTD_VERSION: Final = 7
-# Of a batch, from byte 8: int32 length of what follows it, int32 leader epoch, int8 magic; then uint32
-# checksum, int16 attributes.
+# Of a batch, from byte 8: int32 length of what follows it, int32 leader epoch, int8 magic; then
+# uint32 checksum, int16 attributes.
 _unpack_length_and_magic: Final = Struct(">i4xB").unpack_from
 _unpack_up_to_attributes: Final = Struct(">i4xB4xH").unpack_from
 _UP_TO_MAGIC_BYTES: Final = 17
@@ -38,13 +39,13 @@ _PRODUCER: Final = slice(43, 53)
 
 
 class Batches(NamedTuple):
-    """What the batches of a request look like, all together.
+    """The shape of all batches of a request together.
 
-    `unreadable` is what is wrong with the first one that cannot even be begun to read. Apache Kafka comes
-    upon it when it looks whether anything belongs to a transaction, and stops at the first batch that does
-    (RequestUtils.hasTransactionalRecords).
-    `are_whole`: each partition has exactly one whole batch, which `check_shape` would take as it is.
-    `producers` are ids and epochs of those whose batches belong to a transaction, as they lie there.
+    `unreadable` is what is wrong with the first one that cannot even be begun to read. Apache Kafka
+    comes upon it when it looks whether anything belongs to a transaction, and stops at the first
+    batch that does (RequestUtils.hasTransactionalRecords). `are_whole`: each partition has exactly
+    one whole batch, which `check_shape` would take as it is. `producers` are ids and epochs of
+    those whose batches belong to a transaction, as they lie there.
     """
 
     unreadable: str | None

@@ -1,8 +1,10 @@
-"""Moves of partitions between data directories (KIP-113): asked for, carried on in the background, ended.
+"""Moves of partitions between data directories (KIP-113): asked for, carried on in the background,
+ended.
 
-The log side is log/future_log.py. Here is who may ask for what (Kafka's ReplicaManager.alterReplicaLogDirs),
-the task that copies in slices within `replica.alter.log.dirs.io.max.bytes.per.second`, and the note in
-the metadata of where a partition lies now.
+The log side is log/future_log.py. Here is who may ask for what (Kafka's
+ReplicaManager.alterReplicaLogDirs), the task that copies in slices within
+`replica.alter.log.dirs.io.max.bytes.per.second`, and the note in the metadata of where a partition
+lies now.
 """
 
 from __future__ import annotations
@@ -87,7 +89,7 @@ class ReplicaMoves:
         if self._config.is_cordoned(target.path, node_id):
             raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"{target.path} is cordoned")
         if self._manager.has_failed:
-            # As Kafka: nobody knows whether a copy lies in the directory that does not work.
+            # As Kafka: a copy may lie in the directory that does not work.
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "a data directory is offline")
         move = self._manager.begin_move(topic, index, target)
         logger.info("%r begins", move)

@@ -42,7 +42,8 @@ class PartitionLogs(Protocol):
         config: LogConfig,
         assigned: Collection[UUID] = (),
     ) -> Log:
-        """The log of a partition, new or as it was; `assigned` are its directories in the metadata."""
+        """The log of a partition, new or as it was; `assigned` are its directories in the
+        metadata."""
         ...
 
     def all_placed(self) -> None:
@@ -229,7 +230,8 @@ class Topics:
         )
 
     def reopen(self) -> Iterator[object]:
-        """Open again the logs that could not be opened for what passes, a full disk, say; one a step."""
+        """Open again the logs that could not be opened for what passes, a full disk, say; one a
+        step."""
         has_changed = False
         for topic in list(self._by_name.values()):
             for partition in topic.partitions:

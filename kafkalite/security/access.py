@@ -36,7 +36,7 @@ class Access:
 
     @property
     def is_restricted(self) -> bool:
-        """Whether anything is asked at all."""
+        """True if anything is asked at all."""
         return self._authorizer is not None
 
     def may(
@@ -47,7 +47,7 @@ class Access:
         *,
         log: bool = True,
     ) -> bool:
-        """Whether the operation is allowed. A refusal is logged unless it is only a filter."""
+        """True if the operation is allowed. A refusal is logged unless it is only a filter."""
         if self._authorizer is None:
             return True
         return self._authorizer.is_allowed(
@@ -61,7 +61,7 @@ class Access:
         )
 
     def may_anywhere(self, operation: Operation, resource_type: ResourceType) -> bool:
-        """Whether the operation is allowed on some resource of the type."""
+        """True if the operation is allowed on some resource of the type."""
         if self._authorizer is None:
             return True
         return self._authorizer.is_allowed_anywhere(

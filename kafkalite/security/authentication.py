@@ -133,11 +133,11 @@ class SaslAuthenticator:
 
     @property
     def is_complete(self) -> bool:
-        """Whether requests are to be answered now."""
+        """True if requests are to be answered now."""
         return self._state is State.COMPLETE
 
     def takes(self, frame: InMemory) -> bool:
-        """Whether a frame is for the authenticator: all until it is complete, then a handshake.
+        """True if a frame is for the authenticator: all until it is complete, then a handshake.
 
         Beginning again within a second is left to the API, which refuses it.
         """

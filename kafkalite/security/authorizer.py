@@ -154,7 +154,7 @@ class Authorizer:
     def is_allowed_anywhere(
         self, principal: Principal, host: str, operation: Operation, resource_type: ResourceType
     ) -> bool:
-        """Whether some resource of the type may exist on which the operation is allowed."""
+        """True if some resource of the type may exist on which the operation is allowed."""
         if self.is_allowed(
             principal, host, operation, resource_type, "hardcode", log_if_denied=False
         ):

@@ -60,7 +60,7 @@ class DelegationTokens:
 
     @property
     def is_enabled(self) -> bool:
-        """Whether there is a secret."""
+        """True if there is a secret."""
         return bool(self._rules.secret)
 
     def hmac_of(self, token_id: str) -> bytes:
@@ -177,7 +177,7 @@ class DelegationTokens:
 
 
 def are_token_requests_allowed(principal: Principal, security_protocol: str) -> bool:
-    """Whether a client may ask for tokens at all: it says who it is, and not by a token."""
+    """True if a client may ask for tokens at all: it says who it is, and not by a token."""
     if principal.token_authenticated or security_protocol == "PLAINTEXT":
         return False
     return security_protocol != "SSL" or principal != ANONYMOUS
@@ -191,7 +191,7 @@ def owner_of(request: CreateDelegationTokenRequest, requester: Principal) -> Pri
 
 
 def is_owner_or_renewer(token: DelegationTokenRecord, principal: Principal) -> bool:
-    """Whether a principal may see and renew a token; who requested it may, too."""
+    """True if a principal may see and renew a token; who requested it may, too."""
     name = str(principal)
     return name in (token.owner, token.requester) or name in token.renewers
 

@@ -41,7 +41,7 @@ class NodeQuotas:
 
     @property
     def is_active(self) -> bool:
-        """Whether any client has a quota."""
+        """True if any client has a quota."""
         return (
             self.produce.is_active
             or self.fetch.is_active

@@ -7,8 +7,9 @@ A client is measured by the most specific quota that there is for it:
     client id;  default client id
 
 All clients that the same entry stands for by name share one measurement. Quotas are per node, as
-in Kafka. Source: Kafka's ClientQuotaManager and its DefaultQuotaCallback, ClientRequestQuotaManager,
-ControllerMutationQuotaManager (KIP-13, KIP-55, KIP-124, KIP-219, KIP-599).
+in Kafka. Source: Kafka's ClientQuotaManager and its DefaultQuotaCallback,
+ClientRequestQuotaManager, ControllerMutationQuotaManager (KIP-13, KIP-55, KIP-124, KIP-219,
+KIP-599).
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ class Security:
 
     @property
     def has_tokens(self) -> bool:
-        """Whether there may be delegation tokens."""
+        """True if there may be delegation tokens."""
         return bool(self._config.string("delegation.token.secret.key"))
 
     # From the metadata
@@ -139,7 +139,7 @@ class Security:
 
     @property
     def has_quotas(self) -> bool:
-        """Whether anybody has a quota."""
+        """True if anybody has a quota."""
         return bool(self._metadata().quotas)
 
     def quotas(self, node_id: int) -> NodeQuotas:

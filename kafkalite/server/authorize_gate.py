@@ -1,7 +1,7 @@
 """The gate that authorizes: what the table of authorization says is asked before a handler is.
 
-There is no such gate without an authorizer. Requests that come as rows are turned into messages only if
-their rule has more to say than yes.
+There is no such gate without an authorizer. Requests that come as rows are turned into messages
+only if their rule has more to say than yes.
 """
 
 from __future__ import annotations

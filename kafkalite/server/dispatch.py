@@ -1,9 +1,9 @@
 """From a frame to the chunks of its response: parse, pass the gates, handle, build.
 
-This is the only way through the broker. An unknown API, a version that is not served and a body that
-does not parse have no response in Kafka's protocol: they raise ProtocolViolation, and the connection is
-closed. The table marks the one exception (`answers_any_version`): ApiVersions, with which a client finds
-out what it may ask (KIP-511).
+This is the only way through the broker. An unknown API, a version that is not served and a body
+that does not parse have no response in Kafka's protocol: they raise ProtocolViolation, and the
+connection is closed. The table marks the one exception (`answers_any_version`): ApiVersions, with
+which a client finds out what it may ask (KIP-511).
 """
 
 from __future__ import annotations

@@ -7,9 +7,9 @@
     count           metrics: requests, errors, durations
     throttle        quotas: how long the client is to wait
 
-A gate is asked once per API, when the first request for the API comes in, and returns a handler around
-the one it is given; or that one itself, if it has nothing to do with the API. So a gate that is absent
-costs nothing, and one that is there costs a call.
+A gate is asked once per API, when the first request for the API comes in, and returns a handler
+around the one it is given; or that one itself, if it has nothing to do with the API. So a gate that
+is absent costs nothing, and one that is there costs a call.
 
     def authorize(api: Api, handle: Handler) -> Handler:
         if api.key not in GUARDED:
@@ -21,8 +21,8 @@ costs nothing, and one that is there costs a call.
 
         return authorized
 
-A handler returns its response, or a coroutine of it. A gate that does something with the response says
-so by `when_done`, which serves both.
+A handler returns its response, or a coroutine of it. A gate that does something with the response
+says so by `when_done`, which serves both.
 """
 
 from __future__ import annotations

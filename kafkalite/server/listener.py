@@ -86,7 +86,7 @@ class Listener:
 
     @property
     def is_open(self) -> bool:
-        """Whether it listens."""
+        """True if it listens."""
         return self.socket.fileno() >= 0
 
     def handed_on(self) -> Listener:

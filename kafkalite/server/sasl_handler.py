@@ -1,8 +1,9 @@
 """SASL in front of the requests of one connection (security/authentication.py has its states).
 
 Until a client is authenticated its frames go no further. A failed login is answered after
-`connection.failed.authentication.delay.ms` and the connection is closed (KIP-306); meanwhile nothing
-else of it is read. A session that has ended closes the connection with the next request (KIP-368).
+`connection.failed.authentication.delay.ms` and the connection is closed (KIP-306); meanwhile
+nothing else of it is read. A session that has ended closes the connection with the next request
+(KIP-368).
 """
 
 from __future__ import annotations

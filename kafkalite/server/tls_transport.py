@@ -1,8 +1,8 @@
 """TLS between a connection and its socket, by the standard library's `ssl`.
 
-The handshake happens in the first calls of `recv`: until it is done there is nothing to read. What is
-sent is handed to OpenSSL as it lies, a file's bytes after one read from the page cache, so that no
-byte is copied in Python beyond that.
+The handshake happens in the first calls of `recv`: until it is done there is nothing to read. What
+is sent is handed to OpenSSL as it lies, a file's bytes after one read from the page cache, so that
+no byte is copied in Python beyond that.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Nothing that the broker does in the background ends it: the disk fails at each operation meanwhile."""
+"""Nothing that the broker does in the background ends it: the disk fails at each operation
+meanwhile."""
 
 from __future__ import annotations
 

@@ -103,9 +103,19 @@ def steps() -> SearchStrategy[Step]:
 
 
 # Share groups are asked by scripts only: their records are acquired by time and chance, so that two
-# brokers give a story's member different ones.
+# brokers give a story's member different ones. So are ACLs, tokens and SASL (conformance/security/),
+# which need brokers that have them.
 NOT_GENERATED = frozenset(
     {
+        ApiKey.CREATE_ACLS,
+        ApiKey.DELETE_ACLS,
+        ApiKey.DESCRIBE_ACLS,
+        ApiKey.CREATE_DELEGATION_TOKEN,
+        ApiKey.DESCRIBE_DELEGATION_TOKEN,
+        ApiKey.EXPIRE_DELEGATION_TOKEN,
+        ApiKey.RENEW_DELEGATION_TOKEN,
+        ApiKey.SASL_AUTHENTICATE,
+        ApiKey.SASL_HANDSHAKE,
         ApiKey.SHARE_GROUP_HEARTBEAT,
         ApiKey.SHARE_GROUP_DESCRIBE,
         ApiKey.SHARE_FETCH,

@@ -1,9 +1,9 @@
 """TransactionCoordinator: all transactional ids of this process, for each of its nodes.
 
-Every request is decided, written and adopted in one plain function, and the markers of a transaction
-that ends are written in it too, since every partition is in this process: the next request finds the
-transaction complete. What hinders a marker (a partition without a leader) is tried again; until then
-the producer is told CONCURRENT_TRANSACTIONS, as by Kafka.
+Every request is decided, written and adopted in one plain function, and the markers of a
+transaction that ends are written in it too, since every partition is in this process: the next
+request finds the transaction complete. What hinders a marker (a partition without a leader) is
+tried again; until then the producer is told CONCURRENT_TRANSACTIONS, as by Kafka.
 
 A node coordinates the ids whose partition of `__transaction_state` it leads; when that changes, the
 state needs no loading, for the nodes share it. Source: Kafka's TransactionCoordinator,
@@ -47,13 +47,14 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# How long a marker that could not be written waits for the next try (Kafka's request retry backoff).
+# How long a marker that could not be written waits for the next try (Kafka's request retry
+# backoff).
 _RETRY_SECONDS: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class TransactionConfig:
-    """What the broker's configuration says of transactions; field names are the configs'."""
+    """The broker's configs about transactions, under their names."""
 
     transaction_max_timeout_ms: int
     transactional_id_expiration_ms: int
@@ -63,7 +64,7 @@ class TransactionConfig:
 
 @dataclass(frozen=True, slots=True)
 class Producer:
-    """Who a transactional request says it is."""
+    """The identity that a transactional request gives."""
 
     transactional_id: str
     producer_id: int
@@ -71,7 +72,8 @@ class Producer:
 
 
 class TransactionCoordinator:
-    """`server_version` gives the level of transaction.version; `new_producer_id` takes a node id."""
+    """`server_version` gives the level of transaction.version; `new_producer_id` takes a node
+    id."""
 
     def __init__(
         self,
@@ -158,7 +160,7 @@ class TransactionCoordinator:
         timeout_ms: int,
         expected: tuple[int, int] | None,
     ) -> tuple[int, int]:
-        """The producer id and epoch for a transactional id; whoever had it before is fenced.
+        """The producer id and epoch for a transactional id. Its earlier producer is fenced.
 
         Raises KafkaError: INVALID_TRANSACTION_TIMEOUT, PRODUCER_FENCED, CONCURRENT_TRANSACTIONS
         (ask again: the open transaction is being aborted), and what `find` and writing raise.
@@ -263,7 +265,7 @@ class TransactionCoordinator:
         return guard
 
     def join(self, producer: Producer, where: TopicPartition, *, adds: bool) -> None:
-        """The same without a batch: whoever leads a partition may ask any coordinator."""
+        """The same without a batch: the leader of a partition may ask any coordinator."""
         try:
             node_id = self._log.partition_of(producer.transactional_id).leader_id
             if adds:

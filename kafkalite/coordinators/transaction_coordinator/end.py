@@ -1,8 +1,9 @@
-"""How a transaction ends: EndTxn of both generations, fencing, and what follows the markers.
+"""The end of a transaction: EndTxn of both generations, fencing, and what follows the markers.
 
-Ending is written twice: once it is decided (PREPARE_*), which is the moment of truth, and once every
-partition has its marker (COMPLETE_*). A client may ask again at any point and must be told the same.
-Source: Kafka's TransactionCoordinator.endTransaction (4.3: one for each generation); KIP-890.
+Ending is written twice: once it is decided (PREPARE_*), which is the moment of truth, and once
+every partition has its marker (COMPLETE_*). A client may ask again at any point and must be told
+the same. Source: Kafka's TransactionCoordinator.endTransaction (4.3: one for each generation);
+KIP-890.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def ended(
     new_producer_id: Callable[[], int],
     now_ms: int,
 ) -> Transaction | None:
-    """What EndTxn makes of a transaction; None for a repetition of what was done.
+    """The transaction after EndTxn. None for a repetition of what was done.
 
     Raises KafkaError: INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED, CONCURRENT_TRANSACTIONS while
     markers are written, INVALID_TXN_STATE.

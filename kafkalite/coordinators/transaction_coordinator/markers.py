@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from kafkalite.group_coordinator.coordinator import GroupCoordinator
     from kafkalite.replica.topics import Topics
 
-# The topic is gone; or the partition has seen a later epoch of this producer, which no marker of ours
-# can have preceded: neither has anything of this transaction that is undecided.
+# The topic is gone; or the partition has seen a later epoch of this producer, which no marker of
+# ours can have preceded: neither has anything of this transaction that is undecided.
 _NOTHING_TO_END: Final = frozenset(
     {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_PRODUCER_EPOCH}
 )

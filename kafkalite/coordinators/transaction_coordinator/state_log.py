@@ -1,9 +1,9 @@
 """`__transaction_state`: what survives the coordinator, in Kafka's schema.
 
-The last record of a transactional id says all that is known of it; a tombstone forgets it. A record is
-written before it is acted upon, so what a crash leaves is a transaction that is ongoing (it goes on),
-or one whose end was decided (it is finished at the start), or one that is complete.
-Source: Kafka's TransactionLog, TransactionLogValue; KIP-98, KIP-915.
+The last record of a transactional id says all that is known of it; a tombstone forgets it. A record
+is written before it is acted upon, so what a crash leaves is a transaction that is ongoing (it goes
+on), or one whose end was decided (it is finished at the start), or one that is complete. Source:
+Kafka's TransactionLog, TransactionLogValue; KIP-98, KIP-915.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ _AS_ANSWERED: Final = {
 class TransactionLog:
     """The topic `__transaction_state`. `now_ms` stamps the records.
 
-    `server_version` is the level of the feature transaction.version: 0 stands for a cluster with older
-    Kafkas, which read records of version 0 only. Those of version 1 have tagged fields.
+    `server_version` is the level of the feature transaction.version: 0 stands for a cluster with
+    older Kafkas, which read records of version 0 only. Those of version 1 have tagged fields.
     """
 
     def __init__(
@@ -65,7 +65,8 @@ class TransactionLog:
         return 0 if topic is None else len(topic.partitions)
 
     def partition_of(self, transactional_id: str) -> Partition:
-        """Whose leader coordinates the id. Raises KafkaError(NOT_COORDINATOR) before there is one."""
+        """Whose leader coordinates the id. Raises KafkaError(NOT_COORDINATOR) before there is
+        one."""
         topic = self._topics.get(TRANSACTIONS_TOPIC)
         if topic is None:
             raise KafkaError(ErrorCode.NOT_COORDINATOR)
@@ -88,7 +89,7 @@ class TransactionLog:
             raise KafkaError(_AS_ANSWERED.get(error.code, error.code), error.message) from error
 
     def replay(self, index: int) -> dict[str, Transaction]:
-        """What one partition says, by transactional id."""
+        """The transactions of one partition, by transactional id."""
         topic = self._topics.get(TRANSACTIONS_TOPIC)
         found: dict[str, Transaction] = {}
         if topic is None:
@@ -135,7 +136,7 @@ def value_of(transaction: Transaction, version: int = 1) -> bytes:
 
 
 def transaction_of(transactional_id: str, data: bytes) -> Transaction:
-    """What a record's value says; raises ProtocolViolation for a version that is not known."""
+    """The transaction in a record's value. Raises ProtocolViolation for an unknown version."""
     value = decode(TransactionLogValue, data)
     return Transaction(
         transactional_id,

@@ -1,20 +1,22 @@
-"""One transactional id and its transaction: a value, the table of its states, and what requests make of it.
+"""One transactional id and its transaction: a value, the table of its states, and what requests
+make of it.
 
                     AddPartitionsToTxn           EndTxn                    markers written
-    EMPTY ------------> ONGOING ------> PREPARE_COMMIT | PREPARE_ABORT ------> COMPLETE_COMMIT | COMPLETE_ABORT
+    EMPTY ------------> ONGOING ------> PREPARE_COMMIT | PREPARE_ABORT ------> COMPLETE_COMMIT |
+    COMPLETE_ABORT
       ^                   ^                                                          |      |
       |  InitProducerId   +----------------------------------------------------------+      |
       +-------------------------------------------------------------------------------------+
 
-A transition makes a new value and changes nothing, so that it can be written to the log before it is
-true. There is no state in between: the coordinator writes and adopts without a pause, hence Kafka's
-PREPARE_EPOCH_FENCE and DEAD are never entered here. In Kafka a transaction that is PREPARE_* is also
-pending: on its way to COMPLETE_*, which is looked at before who asks.
+A transition makes a new value and changes nothing, so that it can be written to the log before it
+is true. There is no state in between: the coordinator writes and adopts without a pause, hence
+Kafka's PREPARE_EPOCH_FENCE and DEAD are never entered here. In Kafka a transaction that is
+PREPARE_* is also pending: on its way to COMPLETE_*, which is looked at before who asks.
 
 Two generations. V1: partitions are added by AddPartitionsToTxn, and an epoch lasts until the next
-InitProducerId. V2 (KIP-890): Produce and TxnOffsetCommit add partitions themselves, and every end of
-a transaction bumps the epoch, so that what comes late from the last one is refused.
-Source: Kafka's TransactionMetadata and TransactionState; KIP-98, KIP-360, KIP-890.
+InitProducerId. V2 (KIP-890): Produce and TxnOffsetCommit add partitions themselves, and every end
+of a transaction bumps the epoch, so that what comes late from the last one is refused. Source:
+Kafka's TransactionMetadata and TransactionState; KIP-98, KIP-360, KIP-890.
 """
 
 from __future__ import annotations
@@ -58,7 +60,7 @@ class TransactionState(IntEnum):
 
     @property
     def title(self) -> str:
-        """As DescribeTransactions and ListTransactions say it."""
+        """The name in DescribeTransactions and ListTransactions."""
         return self.name.title().replace("_", "")
 
 
@@ -82,11 +84,11 @@ AT_REST: Final = frozenset({_S.EMPTY, _S.COMPLETE_COMMIT, _S.COMPLETE_ABORT})
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """What is known of a transactional id. Times are in milliseconds.
+    """The state of a transactional id. Times are in milliseconds.
 
     `last_producer_epoch` is the epoch whose bump may be asked for again (KIP-360), and is not
     written; `next_producer_id` replaces a producer id whose epochs are used up, when its last
-    transaction is complete; `previous_producer_id` is the one before.
+    transaction is complete. `previous_producer_id` is the one before.
     """
 
     transactional_id: str
@@ -179,7 +181,7 @@ def check_expected(transaction: Transaction, expected: tuple[int, int] | None) -
 
 
 def check_not_ending(transaction: Transaction) -> None:
-    """What changes a transaction waits until the last one is complete, whoever asks: what makes it
+    """Changes of a transaction wait until the last one is complete, for every caller: what makes it
     complete may give it another producer id.
 
     Raises KafkaError(CONCURRENT_TRANSACTIONS).

@@ -1,7 +1,7 @@
 """What the rules of authorization are made of; the table of them is `table.py`.
 
-A rule looks at a request and gives a Verdict: handle it, or handle what is left of it and finish the
-response, or respond without handling it.
+A rule looks at a request and gives a Verdict: handle it, or handle what is left of it and finish
+the response, or respond without handling it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Topics(Protocol):
 
     @property
     def creates_topics(self) -> bool:
-        """Whether asking for a topic may create it."""
+        """True if asking for a topic may create it."""
         ...
 
     def name_of(self, topic_id: UUID) -> str | None:
@@ -37,7 +37,7 @@ class Topics(Protocol):
         ...
 
     def has_partition(self, name: str, index: int) -> bool:
-        """Whether a partition exists."""
+        """True if a partition exists."""
         ...
 
 

@@ -24,7 +24,8 @@ def session(asked: Asked) -> Verdict:
 
 
 def describe_offsets(asked: Asked) -> Verdict:
-    """DESCRIBE on each group, and on each topic; unless they were named, topics are left out in silence."""
+    """DESCRIBE on each group, and on each topic; unless they were named, topics are left out in
+    silence."""
     from kafkalite.wire.messages.describe_share_group_offsets import (
         DescribeShareGroupOffsetsResponseGroup as Group,
     )

@@ -9,7 +9,8 @@
 An API that is not in the table asks nothing. Fetch and share groups keep sessions: what is asked of
 each of their partitions is FETCH_NEED, and the handlers ask for it through the request's context.
 
-Source: Kafka's KafkaApis, ControllerApis, ConfigHelper, AclApis and DescribeTopicPartitionsRequestHandler.
+Source: Kafka's KafkaApis, ControllerApis, ConfigHelper, AclApis and
+DescribeTopicPartitionsRequestHandler.
 """
 
 from __future__ import annotations

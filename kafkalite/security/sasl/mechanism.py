@@ -28,7 +28,7 @@ class SaslServer(Protocol):
 
     @property
     def is_complete(self) -> bool:
-        """Whether the client is authenticated."""
+        """True if the client is authenticated."""
         ...
 
     @property
@@ -38,7 +38,7 @@ class SaslServer(Protocol):
 
     @property
     def token_authenticated(self) -> bool:
-        """Whether a delegation token stood in for a password."""
+        """True if a delegation token stood in for a password."""
         ...
 
     @property

@@ -16,7 +16,7 @@ _USER_OPTION: Final = "user_"
 
 
 class PasswordCheck(Protocol):
-    """Whether a password is the user's."""
+    """True if a password is the user's."""
 
     def __call__(self, user: str, password: str) -> bool: ...
 

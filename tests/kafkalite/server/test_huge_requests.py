@@ -1,4 +1,5 @@
-"""A huge request, sound or broken, does not keep others waiting: nothing holds the loop for long."""
+"""A huge request, sound or broken, does not keep others waiting: nothing holds the loop for
+long."""
 
 from __future__ import annotations
 
