@@ -58,7 +58,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
-    """A failure shows the ends of the living brokers' logs; what needs a JVM is left out without one."""
+    """A failure shows the ends of the living brokers' logs; what needs a JVM is left out without
+    one."""
     report = yield
     if call.excinfo is not None and call.excinfo.errisinstance((JavaMissing, JarsMissing)):
         report.outcome = "skipped"

@@ -1,7 +1,7 @@
 """Killed again and again: `python -m conformance.crash --kills 200`.
 
-Idempotent producers write with acks=all, readers read, and the broker is killed with SIGKILL at random
-moments and started again. Then:
+Idempotent producers write with acks=all, readers read, and the broker is killed with SIGKILL at
+random moments and started again. Then:
 
 - nothing acknowledged is missing: it is at the offset the acknowledgement named, as it was sent;
 - nothing appears twice, and each producer's records are in their order;
@@ -46,7 +46,7 @@ Sent = tuple[str, int]  # writer, its n-th record
 
 
 def value_of(writer: str, number: int) -> bytes:
-    """What a writer's n-th record says: up to 3 KB that no other record says."""
+    """The value of a writer's n-th record: up to 3 KB that no other record has."""
     seed = hashlib.blake2b(f"{writer}:{number}".encode(), digest_size=32).digest()
     return b"%s:%d:%s" % (writer.encode(), number, seed * (seed[0] * 100 // 256))
 

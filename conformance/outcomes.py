@@ -1,4 +1,4 @@
-"""What became of every test of a run, as JSON: what the report card is made of (`--outcomes FILE`)."""
+"""The outcome of every test of a run, as JSON, for the report card (`--outcomes FILE`)."""
 
 import importlib.metadata
 import json
@@ -13,7 +13,7 @@ LIBRARIES = ("aiokafka", "confluent-kafka", "kafka-python", "pyspark")
 
 
 def first_line(path: Path) -> str:
-    """What a file of tests says it is about."""
+    """The title of a file of tests: its docstring's first line."""
     return path.read_text().lstrip('"').split("\n", 1)[0].rstrip('."')
 
 

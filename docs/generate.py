@@ -18,6 +18,7 @@ from conformance.report import card
 from kafkalite.__main__ import main as kafkalite
 from kafkalite.apis import APIS
 from kafkalite.config import BROKER_CONFIGS, GROUP_CONFIGS, TOPIC_CONFIGS, ConfigDef
+from kafkalite.config.sources import built_in
 from kafkalite.group_coordinator import classic_group, consumer_member
 from kafkalite.metrics.table import METRICS
 from kafkalite.spark.audit.findings import KINDS
@@ -51,6 +52,18 @@ def findings() -> str:
     return "\n".join(lines)
 
 
+def shown(default: str | None) -> str:
+    return "none" if default is None else f"`{default}`" if default else ""
+
+
+def shown_default(name: str, config: ConfigDef) -> str:
+    """kafkalite's own default on one node, and Kafka's where that is another."""
+    ours = built_in({}).get(name)
+    if ours is None or ours == config.default:
+        return shown(config.default)
+    return f"{shown(ours)} (Kafka: {shown(config.default)})"
+
+
 def configs(table: Mapping[str, ConfigDef]) -> str:
     lines = [
         "| config | type | default | allowed | here | what it does |",
@@ -59,12 +72,12 @@ def configs(table: Mapping[str, ConfigDef]) -> str:
     for name, config in sorted(table.items()):
         if config.internal:
             continue
-        default = "none" if config.default is None else f"`{config.default}`"
+        default = shown_default(name, config) if table is BROKER_CONFIGS else shown(config.default)
         valid = f"`{config.valid}`" if config.valid else ""
         cells = [
             f"`{name}`",
             config.type.name.lower(),
-            "" if default == "``" else default,
+            default,
             valid.replace("|", "\\|"),
             config.support.value,
             config.documentation.replace("|", "\\|"),

@@ -263,7 +263,7 @@ class ClassicGroup:
     # Protocols
 
     def supports(self, protocol_type: str, protocol_names: Iterable[str]) -> bool:
-        """Whether who offers these can join: anything for an empty group, else the same type
+        """True if who offers these can join: anything for an empty group, else the same type
         and a protocol that every member supports."""
         if self.is_empty:
             return bool(protocol_type) and any(True for _ in protocol_names)

@@ -48,6 +48,6 @@ class ClassicMember:
         return next(protocol.name for protocol in self.protocols if protocol.name in candidates)
 
     def may_expire(self) -> bool:
-        """Whether silence counts against it. Whoever is parked cannot be expected to heartbeat;
+        """True if silence counts against it. Whoever is parked cannot be expected to heartbeat;
         yet a new member may be parked because it is gone (Kafka mutes its connection)."""
         return self.is_new or (self.answer_join is None and self.answer_sync is None)

@@ -91,7 +91,7 @@ class ClassicProtocol:
             self._join_unknown(group, caller, request, answer)
 
     def _accepts(self, group: ClassicGroup, member_id: str) -> bool:
-        """Whether group.max.size leaves room. While members rejoin, those who already have count:
+        """True if group.max.size leaves room. While members rejoin, those who already have count:
         so the last to come are turned away when the limit was lowered."""
         match group.state:
             case State.EMPTY | State.DEAD:
@@ -468,7 +468,7 @@ class ClassicProtocol:
 
 
 def differs(named: str | None, actual: str | None) -> bool:
-    """Whether two names contradict each other; older versions name none."""
+    """True if two names contradict each other; older versions name none."""
     return named is not None and actual is not None and named != actual
 
 

@@ -126,7 +126,7 @@ class ConsumerGroup:
         return not self.members
 
     def depends_on(self, topics: Collection[str]) -> bool:
-        """Whether what becomes of these topics matters to it: expressions may match any."""
+        """True if what becomes of these topics matters to it: expressions may match any."""
         return bool(self.expressions) or not self.subscribed_topics.isdisjoint(topics)
 
     # What the records say
@@ -237,11 +237,11 @@ class ConsumerGroup:
     # What follows from them
 
     def is_free(self, topic_id: UUID, partition: int) -> bool:
-        """Whether nobody has the partition, or has yet to give it up."""
+        """True if nobody has the partition, or has yet to give it up."""
         return (topic_id, partition) not in self._owners
 
     def is_waiting(self, member: ConsumerMember) -> bool:
-        """Whether something the member is to have is still with another."""
+        """True if something the member is to have is still with another."""
         return any(
             not member.has(topic_id, partition)
             and self._owners.get((topic_id, partition), member.member_id) != member.member_id
@@ -280,7 +280,7 @@ class ConsumerGroup:
         return sum(member.classic is not None for member in self.members.values())
 
     def supports_classic(self, protocol_type: str, names: Iterable[str]) -> bool:
-        """Whether a classic member can join: with a protocol that all classic members support."""
+        """True if a classic member can join: with a protocol that all classic members support."""
         if protocol_type != self.protocol_type:
             return False
         if self.is_empty:

@@ -115,7 +115,7 @@ def owned_from(listed: Sequence[ListedPartitions] | None) -> Owned | None:
 
 
 def is_subset(owned: Owned | None, assigned: Assigned) -> bool:
-    """Whether a member says that it has only what it was given; saying nothing is not that."""
+    """True if a member says that it has only what it was given; saying nothing is not that."""
     return owned is not None and all(
         partition in assigned.get(topic_id, {})
         for topic_id, partitions in owned.items()
@@ -216,7 +216,7 @@ def _unsubscribed(member: ConsumerMember, around: Surroundings) -> ConsumerMembe
 
 
 def _still_owns(owned: Owned | None, assigned: Assigned) -> bool:
-    """Whether a member has any of these; one that does not say must be taken to have them."""
+    """True if a member has any of these; one that does not say must be taken to have them."""
     if owned is None:
         return True
     return any(

@@ -431,7 +431,7 @@ def _updated(
 
 
 def _differ(before: ConsumerMember, after: ConsumerMember) -> bool:
-    """Whether other partitions are assigned."""
+    """True if other partitions are assigned."""
     return {t: p.keys() for t, p in before.assigned.items()} != {
         t: p.keys() for t, p in after.assigned.items()
     }

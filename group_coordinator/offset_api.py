@@ -131,7 +131,7 @@ class OffsetRequests:
         return outcomes
 
     def _is_any_there(self, topics: Sequence[tuple[str, Sequence[PartitionCommit]]]) -> bool:
-        """Whether any partition exists: for none of them, Kafka does not ask the coordinator at all."""
+        """True if any partition exists: for none of them, Kafka does not ask the coordinator at all."""
         for name, partitions in topics:
             count = self._topics.partition_count(name)
             for partition, _, _, _ in partitions:

@@ -34,7 +34,7 @@ class CommittedOffset:
     record_offset: int = NO_OFFSET
 
     def is_of(self, topic_id: UUID) -> bool:
-        """Whether it was committed for this topic, not for a deleted one of the same name. Either
+        """True if it was committed for this topic, not for a deleted one of the same name. Either
         side may not know the id."""
         return NO_TOPIC_ID in (self.topic_id, topic_id) or self.topic_id == topic_id
 
@@ -88,7 +88,7 @@ class OffsetTable:
         return self._by_group.get(group_id, {}).get(topic, {}).get(partition)
 
     def is_pending(self, group_id: str, topic: str, partition: int) -> bool:
-        """Whether an open transaction has committed an offset there: reads must wait for it."""
+        """True if an open transaction has committed an offset there: reads must wait for it."""
         return any(
             partition in groups.get(group_id, {}).get(topic, {})
             for groups in self._pending.values()

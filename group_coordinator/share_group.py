@@ -125,16 +125,16 @@ class ShareGroup:
         return frozenset().union(*(m.subscribed_topic_names for m in self.members.values()))
 
     def depends_on(self, topics: Collection[str]) -> bool:
-        """Whether what becomes of these topics matters to it."""
+        """True if what becomes of these topics matters to it."""
         return not self.subscribed_topics.isdisjoint(topics)
 
     def is_ready(self, topic_id: UUID, partition: int) -> bool:
-        """Whether the partition has a share state, so that it may be fetched."""
+        """True if the partition has a share state, so that it may be fetched."""
         topic = self.initialized.get(topic_id)
         return topic is not None and partition in topic.partitions
 
     def has_unassigned_state(self) -> bool:
-        """Whether partitions that members subscribe to are initialized, but nobody's yet."""
+        """True if partitions that members subscribe to are initialized, but nobody's yet."""
         subscribed = self.subscribed_topics
         given: dict[UUID, set[int]] = {}
         for target in self.targets.values():

@@ -86,7 +86,7 @@ def encoded_assignment(by_name: Mapping[str, Sequence[int]], subscription: bytes
 
 @lru_cache(maxsize=1024)
 def compile_expression(expression: str) -> Callable[[str], bool]:
-    """Whether a topic's whole name matches a regular expression in RE2's syntax, as Kafka asks for
+    """True if a topic's whole name matches a regular expression in RE2's syntax, as Kafka asks for
     (such an expression takes linear time, whoever wrote it); "" matches nothing.
 
     Raises KafkaError(INVALID_REGULAR_EXPRESSION).

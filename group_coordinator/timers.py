@@ -7,11 +7,22 @@ module knows no clock but the one it is given, and never sleeps; whoever owns a 
 """
 
 import heapq
+import logging
 import math
 from collections.abc import Callable
 from itertools import count
 
+from kafkalite.log.said_once import SaidOnce
+
+logger = logging.getLogger(__name__)
+
 NEVER = math.inf
+# The deadline of a timer while it expires.
+_EXPIRING = -math.inf
+
+# When a timer that failed expires again: its log could not be written, say. Source: the retry backoff of
+# Kafka's CoordinatorTimer.
+RETRY_SECONDS = 0.5
 
 
 class Timer:
@@ -30,7 +41,7 @@ class Timer:
 
     @property
     def is_set(self) -> bool:
-        return self.deadline != NEVER
+        return NEVER > self.deadline > _EXPIRING
 
 
 class Timers:
@@ -47,6 +58,7 @@ class Timers:
         self._on_sooner = on_sooner
         self._queue: list[tuple[float, int, Timer]] = []
         self._sequence = count()
+        self._trouble = SaidOnce("a timer", logger)
 
     def set(self, timer: Timer, delay: float) -> None:
         """Let `timer` expire `delay` seconds from now, and at no other time."""
@@ -69,10 +81,22 @@ class Timers:
                 continue  # it was set to an earlier time meanwhile, and has been queued for that
             timer.queued_for = NEVER
             if timer.deadline <= now:
-                timer.deadline = NEVER
-                timer.expire()
+                self._expire(timer)
             elif timer.deadline != NEVER:
                 self._push(timer)
+
+    def _expire(self, timer: Timer) -> None:
+        """Expire one timer. What fails is tried again soon, unless the timer was set or canceled meanwhile."""
+        timer.deadline = _EXPIRING
+        try:
+            timer.expire()
+        except Exception as error:  # noqa: BLE001 - said, and tried again
+            self._trouble.failed(error)
+            if timer.deadline == _EXPIRING:
+                self.set(timer, RETRY_SECONDS)
+        else:
+            if timer.deadline == _EXPIRING:
+                timer.deadline = NEVER
 
     def _push(self, timer: Timer) -> None:
         timer.queued_for = timer.deadline

@@ -6,24 +6,23 @@ turn of the loop took longer than a slice, the others get theirs.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 import trio
 
 from kafkalite.log.cleaner import Cleaner, Throttle
-from kafkalite.wire.errors import KafkaError
+from kafkalite.requests.supervision import every, supervised
 
 if TYPE_CHECKING:
     from kafkalite.cluster.cluster import Cluster
     from kafkalite.config import BrokerConfig
     from kafkalite.log.manager import LogManager
-
-logger = logging.getLogger(__name__)
+    from kafkalite.replica.topics import Topics
 
 Job = Callable[[], Iterator[object]]
 
@@ -33,6 +32,8 @@ _SLICE_SECONDS: Final = 0.01
 _FOREVER_SECONDS: Final = 1e9
 # Segments that rolled wait no longer for their flush, whatever flush.ms says.
 _LONGEST_FLUSH_SECONDS: Final = 10.0
+# How often a log that could not be opened is tried again.
+_REOPEN_SECONDS: Final = 5.0
 # How often is looked whether a snapshot of the metadata is due.
 _SNAPSHOT_CHECK_SECONDS: Final = 1.0
 
@@ -44,10 +45,12 @@ class Background:
         self,
         config: BrokerConfig,
         cluster: Cluster,
+        topics: Topics,
         logs: LogManager,
         now_ms: Callable[[], int],
     ) -> None:
         self._config = config
+        self._topics = topics
         self._cluster = cluster
         self._logs = logs
         self._now_ms = now_ms
@@ -64,33 +67,37 @@ class Background:
         """Start every job as a task; they end with the nursery."""
         for interval, job in (
             ("log.retention.check.interval.ms", self._logs.retention),
-            ("log.flush.offset.checkpoint.interval.ms", self._checkpoint),
-            ("replica.high.watermark.checkpoint.interval.ms", self._checkpoint),
+            ("log.flush.offset.checkpoint.interval.ms", self._logs.checkpoint),
+            ("replica.high.watermark.checkpoint.interval.ms", self._logs.checkpoint),
             ("producer.id.expiration.check.interval.ms", self._expire_producers),
         ):
-            nursery.start_soon(self._every, interval, job)
-        nursery.start_soon(self._flush)
-        nursery.start_soon(self._snapshot_metadata)
-        nursery.start_soon(self._clean)
-        nursery.start_soon(self._balance_leaders)
+            nursery.start_soon(supervised, interval, partial(self._every, interval, job))
+        flush_seconds = self._seconds("log.flush.scheduler.interval.ms")
+        for name, seconds, work in (
+            ("flush", min(flush_seconds, _LONGEST_FLUSH_SECONDS), self._flush),
+            ("snapshot of the metadata", _SNAPSHOT_CHECK_SECONDS, self._snapshot_metadata),
+            ("offline logs", _REOPEN_SECONDS, self._reopen),
+        ):
+            nursery.start_soon(every, name, partial(float, seconds), work)
+        if self._config.boolean("log.cleaner.enable"):
+            nursery.start_soon(supervised, "cleaner", self._clean)
+        if self._config.boolean("auto.leader.rebalance.enable"):
+            nursery.start_soon(
+                every,
+                "leader balance",
+                partial(float, self._config.integer("leader.imbalance.check.interval.seconds")),
+                self._cluster.balance_leaders,
+            )
 
     async def _every(self, interval: str, job: Job) -> None:
-        """Do a job for ever. An error ends its turn, not the job."""
+        """Do a job for ever, at first after log.initial.task.delay.ms at most."""
         first = self._config.integer("log.initial.task.delay.ms") / 1000
         await trio.sleep(min(first, self._seconds(interval)))
-        while True:
-            try:
-                await in_slices(job())
-            except (OSError, KafkaError) as error:
-                logger.error("%s: %s", interval, error)
-            await trio.sleep(self._seconds(interval))
+        await in_slices(job())
+        await every(interval, partial(self._seconds, interval), lambda: in_slices(job()))
 
     def _seconds(self, config: str) -> float:
         return min(self._config.integer(config) / 1000, _FOREVER_SECONDS)
-
-    def _checkpoint(self) -> Iterator[object]:
-        self._logs.checkpoint()
-        yield None
 
     def _expire_producers(self) -> Iterator[object]:
         return self._logs.remove_expired_producers(
@@ -99,17 +106,18 @@ class Background:
 
     async def _flush(self) -> None:
         """Flush what flush.ms asks for, and segments that rolled; in a thread, a disk takes its time."""
-        seconds = min(self._seconds("log.flush.scheduler.interval.ms"), _LONGEST_FLUSH_SECONDS)
-        while True:
-            await trio.sleep(seconds)
-            self._logs.unlink_deleted()
-            for flush in chain(self._logs.flushes_due(self._now_ms()), self._logs.rolled()):
-                try:
-                    await trio.to_thread.run_sync(flush.run)
-                except OSError as error:
-                    flush.fail(error)  # which says it, too
-                else:
-                    flush.complete()
+        await in_slices(self._logs.unlink_deleted())
+        for flush in chain(self._logs.flushes_due(self._now_ms()), self._logs.rolled()):
+            try:
+                await trio.to_thread.run_sync(flush.run)
+            except OSError as error:
+                flush.fail(error)  # which says it, too
+            else:
+                flush.complete()
+
+    async def _reopen(self) -> None:
+        """Open the logs that could not be opened while the disk was full, now that it may not be."""
+        await in_slices(self._topics.reopen())
 
     def clean_now(self) -> None:
         """Retention and compaction, of everything and at once: for tests, nobody is served meanwhile.
@@ -136,30 +144,13 @@ class Background:
                 pass
 
     async def _snapshot_metadata(self) -> None:
-        """Write a snapshot of the metadata whenever one is due; in a thread, from what it is now."""
-        cluster = self._cluster
-        while True:
-            await trio.sleep(_SNAPSHOT_CHECK_SECONDS)
-            if not cluster.is_snapshot_due:
-                continue
-            try:
-                await trio.to_thread.run_sync(cluster.begin_snapshot())
-                cluster.complete_snapshot()
-            except (OSError, KafkaError) as error:
-                logger.error("no snapshot of the metadata: %s", error)
-
-    async def _balance_leaders(self) -> None:
-        """Give leadership back to those who are to have it, every now and then."""
-        if not self._config.boolean("auto.leader.rebalance.enable"):
-            return
-        while True:
-            await trio.sleep(self._config.integer("leader.imbalance.check.interval.seconds"))
-            self._cluster.balance_leaders()
+        """Write a snapshot of the metadata if one is due; in a thread, from what it is now."""
+        if self._cluster.is_snapshot_due:
+            await trio.to_thread.run_sync(self._cluster.begin_snapshot())
+            self._cluster.complete_snapshot()
 
     async def _clean(self) -> None:
         """Compact the logs that need it, one after the other."""
-        if not self._config.boolean("log.cleaner.enable"):
-            return
         while True:
             if not await self._clean_one():
                 await trio.sleep(self._seconds("log.cleaner.backoff.ms"))
@@ -185,9 +176,15 @@ class Background:
 
 
 async def in_slices(work: Iterator[object]) -> None:
-    """Do all the work, and let others in between its pieces."""
+    """Do all the work, and let others in between its pieces.
+
+    A piece that is to be called may take long: it is called in a thread.
+    """
     began = time.perf_counter()
-    for _ in work:
-        if time.perf_counter() - began > _SLICE_SECONDS:
+    for piece in work:
+        if callable(piece):
+            await trio.to_thread.run_sync(piece)
+            began = time.perf_counter()
+        elif time.perf_counter() - began > _SLICE_SECONDS:
             await trio.lowlevel.checkpoint()
             began = time.perf_counter()

@@ -35,6 +35,7 @@ from kafkalite.replica.fetch_sessions import FetchSessionCache
 from kafkalite.replica.partition_logs import PartitionLogs
 from kafkalite.replica.replica_moves import ReplicaMoves
 from kafkalite.replica.topics import Topics
+from kafkalite.requests.supervision import supervised, supervised_service
 from kafkalite.security.security import Security, scram_records
 from kafkalite.server.dispatch import Dispatcher
 from kafkalite.server.gates import Gate, Gates
@@ -194,7 +195,7 @@ class Broker:
             security=security,
             now_ms=now_ms,
         )
-        self.background = Background(config, cluster, logs.manager, now_ms)
+        self.background = Background(config, cluster, topics, logs.manager, now_ms)
         loop = self._loop
         if loop is None:
             loop = Loop()
@@ -292,17 +293,22 @@ class Broker:
         services = self.services
         async with trio.open_nursery() as nursery:
             self.background.start(nursery)
-            nursery.start_soon(services.replica_moves.run)
-            await nursery.start(services.group_coordinator.run)
-            await nursery.start(services.transaction_coordinator.run)
-            services.security.run_keys(lambda keys: nursery.start_soon(keys.run))
+            nursery.start_soon(supervised, "replica moves", services.replica_moves.run)
+            for name, run in (
+                ("group coordinator", services.group_coordinator.run),
+                ("transaction coordinator", services.transaction_coordinator.run),
+            ):
+                await nursery.start(supervised_service, name, run)
+            services.security.run_keys(
+                lambda keys: nursery.start_soon(supervised, "public keys", keys.run)
+            )
             if services.security.has_tokens:
-                nursery.start_soon(self._expire_tokens)
-            nursery.start_soon(services.share.run)
+                nursery.start_soon(supervised, "delegation tokens", self._expire_tokens)
+            nursery.start_soon(supervised, "share groups", services.share.run)
             nursery.start_soon(self._connections.serve)
             nursery.start_soon(self._connections.close_idle)
             if self.metrics is not None:
-                nursery.start_soon(self.metrics.serve)
+                nursery.start_soon(supervised, "metrics", self.metrics.serve)
             accepting = trio.CancelScope()
             await nursery.start(self._accept, accepting)
             task_status.started()

@@ -90,35 +90,58 @@ class Cleaner:
 
     def next_cleanable(self) -> Cleanable | None:
         """The log that is due and has the largest dirty part, if any is."""
-        due = [cleanable for cleanable in self._all_cleanable() if cleanable.is_due]
+        due = [each for each in self._all_cleanable() if each is not None and each.is_due]
         return max(due, key=lambda cleanable: cleanable.ratio, default=None)
 
-    def _all_cleanable(self) -> Iterator[Cleanable]:
+    def _all_cleanable(self) -> Iterator[Cleanable | None]:
+        """What may be cleaned, a log a step; None for a log of which nothing may."""
         for directory in self._directories:
             if directory.failure is not None:
                 continue
             clean_up_to = self._clean_up_to[directory.path]
             for key, log in list(directory.logs.items()):
-                if (
-                    log.config.compact
-                    and log.cleaning is None
-                    and log.offline_reason is None
-                    and key not in self.uncleanable
-                ):
-                    yield cleanable_part(log, clean_up_to.get(key))
+                yield self._cleanable(key, log, clean_up_to.get(key))
+
+    def _cleanable(
+        self, key: TopicPartition, log: Log, clean_up_to: int | None
+    ) -> Cleanable | None:
+        if (
+            not log.config.compact
+            or log.cleaning is not None
+            or log.offline_reason is not None
+            or key in self.uncleanable
+        ):
+            return None
+        try:
+            return cleanable_part(log, clean_up_to)
+        except (OSError, KafkaError) as error:
+            self._failed(log, error)
+            return None
+
+    def _failed(self, log: Log, error: OSError | KafkaError) -> None:
+        """A log cannot be cleaned: its disk fails, or something in it cannot be read."""
+        if isinstance(error, OSError):
+            log.storage_error(error)
+        elif log.offline_reason is None:
+            _logger.error("%s: not cleaned any more: %s", log.name, error)
+            self.uncleanable.add((log.topic, log.partition))
 
     def clean(self) -> Generator[Step, None, bool]:
         """Clean the log that needs it most, step by step; returns whether there was one."""
-        cleanable = self.next_cleanable()
-        if cleanable is None:
+        chosen: Cleanable | None = None
+        for each in self._all_cleanable():
+            yield Step(0, None)
+            if each is not None and each.is_due and (chosen is None or each.ratio > chosen.ratio):
+                chosen = each
+        if chosen is None or chosen.log.cleaning is not None:
             return False
-        yield from self._clean(cleanable)
+        yield from self._clean(chosen)
         return True
 
     def clean_at_once(self) -> bool:
         """Clean one log that has anything to clean, due or not, in one go; whether there was one."""
         for cleanable in self._all_cleanable():
-            if cleanable.cleanable_bytes:
+            if cleanable is not None and cleanable.cleanable_bytes:
                 run_steps(self._clean(cleanable))
                 return True
         return False
@@ -136,11 +159,8 @@ class Cleaner:
             self._checkpoint(log, key, end_offset)
         except CleaningAborted:
             _logger.info("%s: truncated or deleted while it was cleaned", log.name)
-        except OSError as error:
-            log.storage_error(error)
-        except KafkaError as error:
-            _logger.error("%s: not cleaned any more: %s", log.name, error)
-            self.uncleanable.add(key)
+        except (OSError, KafkaError) as error:
+            self._failed(log, error)
 
     def _checkpoint(self, log: Log, key: TopicPartition, end_offset: int) -> None:
         for directory in self._directories:

@@ -15,6 +15,7 @@ import os
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
@@ -53,6 +54,7 @@ from kafkalite.log.meta_properties import (
 )
 from kafkalite.log.open_files import OpenFiles
 from kafkalite.log.opening import open_log
+from kafkalite.log.said_once import SaidOnce
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
 _logger = logging.getLogger(__name__)
@@ -104,6 +106,10 @@ class LogDirectory:
         self.previous_broker_epoch = -1
         # What is said when it is closed: controllers know a clean shutdown by it (KIP-966).
         self.broker_epoch = -1
+        # What was written to the checkpoints last.
+        self._checkpointed: dict[str, dict[TopicPartition, int]] = {}
+        # What passes, a full disk, say: said once for all logs here.
+        self._trouble = SaidOnce(str(path), _logger, logging.WARNING)
         self.was_clean_shutdown = self._take_clean_shutdown()
         self._recovery_points = self._read_checkpoint(RECOVERY_POINT_CHECKPOINT)
         self._log_start_offsets = self._read_checkpoint(LOG_START_OFFSET_CHECKPOINT)
@@ -208,7 +214,8 @@ class LogDirectory:
                 _logger.warning("%s", error)
                 topic_id = None
             found.append(StoredPartition(*parsed, topic_id, path, current_name != name))
-        self.remove_deleted()
+        for _ in self.remove_deleted():
+            pass
         return found
 
     def open_log(
@@ -257,6 +264,7 @@ class LogDirectory:
                 recovery_point=self._recovery_points.get(key, 0),
                 clean_shutdown=self.was_clean_shutdown,
                 on_failure=self.failed,
+                trouble=self._trouble,
             )
         except (OSError, CorruptCheckpoint) as error:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{path}: {error}") from error
@@ -321,45 +329,72 @@ class LogDirectory:
         """Every log whose files are here; a partition has one at most."""
         return chain(list(self.logs.items()), list(self.future_logs.items()))
 
-    def remove_deleted(self) -> None:
-        """Remove the deleted logs whose delay has passed."""
+    def remove_deleted(self) -> Iterator[object]:
+        """Remove the deleted logs whose delay has passed, one a step.
+
+        What cannot be removed is tried again the next time.
+        """
         now_ms = self.now_ms()
-        waiting: list[tuple[int, Path]] = []
-        for deadline_ms, path in self._deleted:
-            if deadline_ms > now_ms:
-                waiting.append((deadline_ms, path))
-                continue
+        due = [each for each in self._deleted if each[0] <= now_ms]
+        self._deleted = [each for each in self._deleted if each[0] > now_ms]
+        for deadline_ms, path in due:
             try:
                 remove_tree(self.files, path)
             except OSError as error:
-                _logger.warning("%s: not removed: %s", path, error)
-        self._deleted = waiting
+                if self.failure is None:
+                    self._trouble.failed(error)
+                    self._deleted.append((deadline_ms, path))
+            yield path
 
     # -- checkpoints, closing
 
     def checkpoint(self) -> None:
         """Write the three checkpoints. Raises KafkaError(KAFKA_STORAGE_ERROR)."""
-        current = dict(self.all_logs)
-        for key, log in current.items():
+        try:
+            for step in self._checkpoint_steps():
+                if callable(step):
+                    step()
+        except OSError as error:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{self.path}: {error}") from error
+
+    def checkpoint_steps(self) -> Iterator[object]:
+        """The same in steps; those that are to be called write, and say what goes wrong."""
+        for step in self._checkpoint_steps():
+            yield partial(self._written, step) if callable(step) else step
+
+    def _written(self, write: Callable[[], object]) -> None:
+        try:
+            write()
+        except OSError as error:
+            self._trouble.failed(error)
+
+    def _checkpoint_steps(self) -> Iterator[object]:
+        """Gather what has changed, a log a step; then write what that makes different."""
+        starts: dict[TopicPartition, int] = {}
+        for key, log in self.all_logs:
             if log.offline_reason is None:
                 self._recovery_points[key] = log.recovery_point
                 self._log_start_offsets[key] = log.log_start_offset
                 self._high_watermarks[key] = log.high_watermark
-        # Kafka leaves out starts that the first segment's name tells.
-        starts = {
-            key: offset
-            for key, offset in self._log_start_offsets.items()
-            if key not in current or offset > current[key].segments.first.base_offset
-        }
-        try:
-            for name, offsets in (
-                (RECOVERY_POINT_CHECKPOINT, self._recovery_points),
-                (LOG_START_OFFSET_CHECKPOINT, starts),
-                (HIGH_WATERMARK_CHECKPOINT, self._high_watermarks),
-            ):
-                write_offsets(self.files, self.path / name, offsets)
-        except OSError as error:
-            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{self.path}: {error}") from error
+                # Kafka leaves out starts that the first segment's name tells.
+                if log.log_start_offset > log.segments.first.base_offset:
+                    starts[key] = log.log_start_offset
+            yield None
+        for key, offset in self._log_start_offsets.items():
+            if key not in self.logs and key not in self.future_logs:
+                starts[key] = offset
+        for name, offsets in (
+            (RECOVERY_POINT_CHECKPOINT, self._recovery_points),
+            (LOG_START_OFFSET_CHECKPOINT, starts),
+            (HIGH_WATERMARK_CHECKPOINT, self._high_watermarks),
+        ):
+            if self._checkpointed.get(name) != offsets:
+                yield partial(self._write_checkpoint, name, dict(offsets))
+
+    def _write_checkpoint(self, name: str, offsets: dict[TopicPartition, int]) -> None:
+        """Write one checkpoint; may be called in a thread. Raises OSError."""
+        write_offsets(self.files, self.path / name, offsets)
+        self._checkpointed[name] = offsets
 
     def close(self) -> None:
         """Close every log and say so on the disk; unlock.

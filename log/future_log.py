@@ -172,11 +172,15 @@ class LogMove:
 
 
 def _read(log: Log, offset: int) -> bytes:
+    """A few batches from `offset` on. Raises KafkaError(KAFKA_STORAGE_ERROR)."""
     records = log.read(offset, _STEP_BYTES, upper_bound=log.log_end_offset).records
     if isinstance(records, bytes):
         return records
     with records:
-        return records.read()
+        try:
+            return records.read()
+        except OSError as error:
+            raise log.storage_error(error) from error
 
 
 def _rename(log: Log, target: Path) -> None:

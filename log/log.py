@@ -29,6 +29,7 @@ from kafkalite.log.open_files import OpenFiles
 from kafkalite.log.producer_state import AppendOrigin, CompletedTransaction
 from kafkalite.log.reading import ReadResult
 from kafkalite.log.recovery import LoadedLog, replay_producers
+from kafkalite.log.said_once import SaidOnce
 from kafkalite.log.segment import LogSegment, TimestampAndOffset
 from kafkalite.log.transaction_index import AbortedTransaction
 from kafkalite.log.trusted_records import Pair, trusted_batch
@@ -49,7 +50,7 @@ _logger = logging.getLogger(__name__)
 
 
 # A full disk or too many open files pass; anything else is a broken disk, and its logs go offline.
-_PASSING_ERRORS: Final = frozenset(
+PASSING_ERRORS: Final = frozenset(
     (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR)
 )
 
@@ -72,6 +73,7 @@ class Log:
         *,
         now_ms: Callable[[], int],
         on_failure: Callable[[OSError], None] | None,
+        trouble: SaidOnce | None = None,
     ) -> None:
         self.directory = directory
         self.name = without_future(directory.name)
@@ -90,9 +92,12 @@ class Log:
         self.high_watermark = loaded.log_start_offset
         # Why the log takes and gives nothing any more; None while all is well.
         self.offline_reason: str | None = None
+        # Whether it is worth a try to open it again.
+        self.may_come_back = False
         self._first_unstable_offset: int | None = None
         self.update_first_unstable()
         self._on_failure = on_failure
+        self._trouble = trouble or SaidOnce(str(directory), _logger, logging.WARNING)
         self.now_ms = now_ms
         self.last_flush_ms = now_ms()
         # Segments that are out of the log and not yet off the disk: (when to unlink, segment).
@@ -248,17 +253,11 @@ class Log:
         )
 
     def append_trusted(self, pairs: Sequence[Pair], timestamp: int, leader_epoch: int) -> int:
-        """Append keys and values that this process made itself, as one batch; its base offset.
+        """Append keys and values, at least one pair, as one batch of this `timestamp`; its base offset.
 
         They never left this process, so they need no validation. A log that stamps or compresses its
-        batches validates them as any others.
-
-        Args:
-            pairs: keys and values, at least one; a value of None is a tombstone.
-            timestamp: of every record, in milliseconds.
-
-        Raises:
-            KafkaError: MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE, KAFKA_STORAGE_ERROR.
+        batches validates them as any others. Raises KafkaError: MESSAGE_TOO_LARGE,
+        RECORD_LIST_TOO_LARGE, KAFKA_STORAGE_ERROR.
         """
         config = self.config
         batch = trusted_batch(pairs, timestamp)
@@ -395,8 +394,9 @@ class Log:
             raise self.storage_error(error) from error
 
     def unlink_deleted(self) -> None:
-        """Remove the deleted segments whose file.delete.delay.ms has passed."""
-        retention.unlink_deleted(self, self.now_ms())
+        """Remove the deleted segments whose file.delete.delay.ms has passed. Raises OSError."""
+        if self.deleted_segments:
+            retention.unlink_deleted(self, self.now_ms())
 
     def truncate_to(self, offset: int) -> None:
         """Remove every batch that ends at or behind `offset` (a follower's; KIP-101)."""
@@ -501,11 +501,11 @@ class Log:
 
     def storage_error(self, error: OSError) -> KafkaError:
         """What a client is told of `error`; the log goes offline unless the trouble may pass."""
-        if error.errno not in _PASSING_ERRORS:
+        if error.errno not in PASSING_ERRORS:
             self.offline_reason = str(error)
             _logger.error("%s: offline: %s", self.directory, error)
             if self._on_failure is not None:
                 self._on_failure(error)
         else:
-            _logger.warning("%s: %s", self.directory, error)
+            self._trouble.failed(error)
         return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{self.name}: {error.strerror or error}")

@@ -11,6 +11,7 @@ import logging
 import uuid
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 
@@ -290,58 +291,66 @@ class LogManager:
 
     # -- work in the background, in slices
 
-    def retention(self) -> Iterator[Log]:
-        """Retention of every log (log.retention.check.interval.ms): one log a step."""
+    def _of_each(self, work: Callable[[Log], object]) -> Iterator[Log]:
+        """Do some work for each log, one a step. What fails takes that log, or its directory, offline."""
         for log in self.logs:
             if log.offline_reason is None:
                 try:
-                    log.retain()
-                except KafkaError:  # logged where it was raised
-                    continue
+                    work(log)
+                except OSError as error:
+                    log.storage_error(error)
+                except KafkaError:  # said where it was raised
+                    pass
                 yield log
-        for directory in self.directories:
-            directory.remove_deleted()
 
-    def unlink_deleted(self) -> None:
+    def retention(self) -> Iterator[object]:
+        """Retention of every log (log.retention.check.interval.ms)."""
+        yield from self._of_each(Log.retain)
+        yield from self._remove_deleted()
+
+    def unlink_deleted(self) -> Iterator[object]:
         """Remove segments and logs whose file.delete.delay.ms has passed."""
-        for log in self.logs:
-            if log.deleted_segments and log.offline_reason is None:
-                log.unlink_deleted()
+        yield from self._of_each(Log.unlink_deleted)
+        yield from self._remove_deleted()
+
+    def _remove_deleted(self) -> Iterator[object]:
         for directory in self.directories:
-            directory.remove_deleted()
+            yield from directory.remove_deleted()
 
     def remove_expired_producers(
         self, expiration_ms: int = PRODUCER_ID_EXPIRATION_MS
-    ) -> Iterator[Log]:
-        """Forget silent producers (producer.id.expiration.check.interval.ms): one log a step."""
-        for log in self.logs:
-            log.producer_state.remove_expired(log.now_ms(), expiration_ms)
-            yield log
+    ) -> Iterator[object]:
+        """Forget silent producers (producer.id.expiration.check.interval.ms)."""
+        return self._of_each(
+            lambda log: log.producer_state.remove_expired(log.now_ms(), expiration_ms)
+        )
 
     def flushes_due(self, now_ms: int) -> Iterator[Flush]:
         """A flush, begun, for each log whose flush.ms has passed (log.flush.scheduler.interval.ms)."""
-        for log in self.logs:
-            if log.offline_reason is None and is_flush_due(log, now_ms):
-                flush = log.begin_flush()
-                if flush is not None:
-                    yield flush
+        return self._flushes(lambda log: is_flush_due(log, now_ms), lambda log: None)
 
     def rolled(self) -> Iterator[Flush]:
         """A flush for each log that rolled since the last: Kafka flushes a segment when it rolls."""
-        for log in self.logs:
-            if log.offline_reason is None and has_unflushed_roll(log):
-                flush = log.begin_flush(log.segments.active.base_offset)
-                if flush is not None:
-                    yield flush
+        return self._flushes(has_unflushed_roll, lambda log: log.segments.active.base_offset)
 
-    def checkpoint(self) -> None:
-        """Write the checkpoints (log.flush.offset.checkpoint.interval.ms and its like)."""
+    def _flushes(
+        self, is_due: Callable[[Log], bool], up_to: Callable[[Log], int | None]
+    ) -> Iterator[Flush]:
+        for log in self.logs:
+            if log.offline_reason is None and is_due(log):
+                with suppress(KafkaError):  # said where it was raised
+                    flush = log.begin_flush(up_to(log))
+                    if flush is not None:
+                        yield flush
+
+    def checkpoint(self) -> Iterator[object]:
+        """Write the checkpoints (log.flush.offset.checkpoint.interval.ms and its like).
+
+        What is yielded to be called writes files, and may be called in a thread.
+        """
         for directory in self.directories:
             if directory.failure is None:
-                try:
-                    directory.checkpoint()
-                except KafkaError:
-                    continue
+                yield from directory.checkpoint_steps()
 
     def abandon(self) -> None:
         """Let go of all files without flushing or saying anything on the disk."""

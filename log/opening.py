@@ -12,6 +12,7 @@ from kafkalite.log.open_files import OpenFiles
 from kafkalite.log.producer_snapshots import ProducerSnapshots
 from kafkalite.log.producer_state import ProducerState
 from kafkalite.log.recovery import LoadedLog, LogLoader
+from kafkalite.log.said_once import SaidOnce
 from kafkalite.log.segment import LogSegment
 from kafkalite.log.segments import Segments
 
@@ -26,6 +27,7 @@ def open_log(
     recovery_point: int = 0,
     clean_shutdown: bool = False,
     on_failure: Callable[[OSError], None] | None = None,
+    trouble: SaidOnce | None = None,
 ) -> Log:
     """Open a log, new or old, and recover it if need be.
 
@@ -35,6 +37,7 @@ def open_log(
         log_start_offset, recovery_point: as checkpointed; 0 if never.
         clean_shutdown: whether the last broker closed the log: if so nothing is scanned.
         on_failure: told of a broken disk, once.
+        trouble: says what passes, a full disk, say; shared by the logs of a directory.
 
     Raises:
         OSError: the directory cannot be read or written.
@@ -58,6 +61,7 @@ def open_log(
         open_files,
         now_ms=now_ms,
         on_failure=on_failure,
+        trouble=trouble,
     )
 
 
@@ -68,6 +72,7 @@ def offline_log(
     *,
     now_ms: Callable[[], int],
     open_files: OpenFiles,
+    may_come_back: bool = False,
 ) -> Log:
     """An empty log that touches no file; whatever is asked of it is refused with `reason`."""
     segments = Segments()
@@ -89,4 +94,5 @@ def offline_log(
         on_failure=None,
     )
     log.offline_reason = reason
+    log.may_come_back = may_come_back
     return log

@@ -70,33 +70,20 @@ def walk(data: bytes, count: int, lowest: int, highest: int, *, needs_keys: bool
             if value != i + i:
                 return REFUSED
 
-            value = data[position]
-            position += 1
-            if value > 127:
-                second = data[position]
+            for is_needed in (needs_keys, False):  # the key, then the value
+                value = data[position]
                 position += 1
-                if 0 < second < 128:
-                    value = value & 127 | second << 7
-                else:
-                    value, position = _longer(data, position - 2, _MOST_BYTES_OF_INT32)
-            if not value & 1:
-                position += value >> 1
-            elif value != 1 or needs_keys:
-                return REFUSED
-
-            value = data[position]
-            position += 1
-            if value > 127:
-                second = data[position]
-                position += 1
-                if 0 < second < 128:
-                    value = value & 127 | second << 7
-                else:
-                    value, position = _longer(data, position - 2, _MOST_BYTES_OF_INT32)
-            if not value & 1:
-                position += value >> 1
-            elif value != 1:
-                return REFUSED
+                if value > 127:
+                    second = data[position]
+                    position += 1
+                    if 0 < second < 128:
+                        value = value & 127 | second << 7
+                    else:
+                        value, position = _longer(data, position - 2, _MOST_BYTES_OF_INT32)
+                if not value & 1:
+                    position += value >> 1
+                elif value != 1 or is_needed:
+                    return REFUSED
 
             value = data[position]
             position += 1

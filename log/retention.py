@@ -106,14 +106,23 @@ def delete_segments(
 
 
 def unlink_deleted(log: Log, now_ms: int | None) -> None:
-    """Unlink the deleted segments whose delay has passed; all of them when `now_ms` is None."""
-    waiting: list[tuple[int, LogSegment]] = []
-    for deadline_ms, segment in log.deleted_segments:
-        if now_ms is None or now_ms >= deadline_ms:
+    """Unlink the deleted segments whose delay has passed; all of them when `now_ms` is None.
+
+    Raises:
+        OSError: those that could not be unlinked are tried again.
+    """
+    waiting = log.deleted_segments
+    log.deleted_segments = []
+    while waiting:
+        deadline_ms, segment = waiting.pop()
+        if now_ms is not None and now_ms < deadline_ms:
+            log.deleted_segments.append((deadline_ms, segment))
+            continue
+        try:
             segment.unlink()
-        else:
-            waiting.append((deadline_ms, segment))
-    log.deleted_segments = waiting
+        except OSError:
+            log.deleted_segments += [*waiting, (deadline_ms, segment)]
+            raise
 
 
 def truncate(log: Log, offset: int) -> None:

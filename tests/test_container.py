@@ -1,9 +1,11 @@
-"""What can be checked of the container without an engine: that its settings mean what they should."""
+"""Checks of the container without an engine: its settings mean what they should."""
 
 import re
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from kafkalite.config import BROKER_CONFIGS, BrokerConfig
@@ -52,3 +54,17 @@ def test_the_spark_job_is_there() -> None:
     (mount,) = spark["volumes"]
     source, target = mount.split(":")[:2]
     assert (ROOT / source / Path(script).relative_to(target)).is_file()
+
+
+def test_sparks_packages_go_where_its_user_can_write() -> None:
+    """The image's user has no home folder, so that Ivy's default cannot be made."""
+    command = compose_service("spark")["command"]
+    (setting,) = [word for word in command if word.startswith("spark.jars.ivy=")]
+    assert command[command.index(setting) - 1] == "--conf"
+    assert Path(setting.partition("=")[2]).is_relative_to("/tmp")
+
+
+@pytest.mark.parametrize("name", ["build", "dist", ".venv", ".venv-spark", "kafkalite-data"])
+def test_the_image_is_not_built_from_leftovers(name: str) -> None:
+    patterns = (ROOT / ".dockerignore").read_text().split()
+    assert any(fnmatch(name, pattern) for pattern in patterns)

@@ -1,4 +1,5 @@
-"""The documents say what the code does: their generated parts are as `make docs` would write them."""
+"""The documents say what the code does: their generated parts are as `make docs` would write
+them."""
 
 import importlib.util
 from pathlib import Path

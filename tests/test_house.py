@@ -50,6 +50,32 @@ UNFINISHED = (
     "kafkalite/security",
     "kafkalite/server",
     "kafkalite/share",
+    "kafkalite/coordinators/share_coordinator",
+    "kafkalite/coordinators/share_adapter.py",
+    "kafkalite/coordinators/share_settings.py",
+    "kafkalite/replica/produced_batches.py",
+    "kafkalite/replica/share",
+    "group_coordinator/admin_api.py",
+    "group_coordinator/offset_router.py",
+    "group_coordinator/share_api.py",
+    "group_coordinator/share_protocol.py",
+    "group_coordinator/share_records.py",
+    *(
+        f"kafkalite/apis/{name}.py"
+        for name in (
+            "alter_share_group_offsets",
+            "delete_share_group_offsets",
+            "delete_share_group_state",
+            "describe_share_group_offsets",
+            "initialize_share_group_state",
+            "read_share_group_state",
+            "read_share_group_state_summary",
+            "share_acknowledge",
+            "share_group_describe",
+            "share_group_heartbeat",
+            "write_share_group_state",
+        )
+    ),
     "kafkalite/spark",
 )
 

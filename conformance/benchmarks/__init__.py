@@ -1,1 +1,2 @@
-"""Benchmarks: kafkalite and Apache Kafka side by side in one run; ratios count, no test asserts a time."""
+"""Benchmarks: kafkalite and Apache Kafka side by side in one run; ratios count, no test asserts a
+time."""

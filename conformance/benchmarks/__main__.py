@@ -1,7 +1,8 @@
 """kafkalite beside Apache Kafka 4.3.1, started in the same run and measured in turns: `make bench`.
 
-Prints ratios kafkalite : Apache Kafka (minimum, median, maximum over the rounds), and keeps what was
-measured in a JSON file and in docs/benchmarks.md. Ratios count; absolute figures are this machine's.
+Prints ratios kafkalite : Apache Kafka (minimum, median, maximum over the rounds), and keeps what
+was measured in a JSON file and in docs/benchmarks.md. Ratios count; absolute figures are this
+machine's.
 """
 
 from __future__ import annotations
@@ -72,7 +73,8 @@ def kinds(flags: argparse.Namespace) -> dict[str, NewBroker]:
 
 
 def taken(measure: Measure, sides: list[Side], rounds: int) -> Samples:
-    """The samples of a measure, brokers in turns. A broker that cannot do it has none, and it is said."""
+    """The samples of a measure, brokers in turns. A broker that cannot do it has none, and it is
+    said."""
     module, _, name = measure.sampler.partition(":")
     new: Callable[..., Sampler] = getattr(
         importlib.import_module(f"conformance.benchmarks.{module}"), name
@@ -98,7 +100,8 @@ def taken(measure: Measure, sides: list[Side], rounds: int) -> Samples:
 
 @contextmanager
 def said(what: str, kind: str) -> Iterator[None]:
-    """What goes wrong inside ends this broker's part, in one line; with kafkalite, the measure."""
+    """A failure inside ends this broker's part with one line, and with kafkalite the whole
+    measure."""
     try:
         yield
     except Exception as error:

@@ -1,10 +1,11 @@
-"""How long it takes to parse and build hot messages, beside kio and kafka-python.
+"""The time to parse and build hot messages, beside kio and kafka-python.
 
     python -m conformance.benchmarks.bench_codec
 
-Microseconds. Each codec turns the same bytes of a body into its own typed message and back; a star marks
-where kafkalite is not the fastest. (kio has parsed with an extension in machine code since 0.6.1, which
-Python cannot catch up with; it builds in Python. wire/README.md has the figures.) Then whole requests with their headers as a broker meets them, and what importing costs.
+Microseconds. Each codec turns the same bytes of a body into its own typed message and back; a star
+marks where kafkalite is not the fastest. (kio has parsed with an extension in machine code since
+0.6.1, which Python cannot catch up with; it builds in Python. wire/README.md has the figures.) Then
+whole requests with their headers as a broker meets them, and what importing costs.
 """
 
 from __future__ import annotations
@@ -189,7 +190,8 @@ def of_kio(sample: Sample, data: bytes) -> Pair:
 
 
 def microseconds(*functions: Callable[[], Any] | None) -> list[float | None]:
-    """The best of each in processor time, taken in turns, so that a busy machine is unjust to none."""
+    """The best of each in processor time, taken in turns, so that a busy machine is unjust to
+    none."""
     timers = [
         None if each is None else timeit.Timer(each, timer=time.thread_time) for each in functions
     ]

@@ -1,4 +1,5 @@
-"""Bulk in and out by librdkafka (bulk.c): bytes or records per second, and what they cost the broker."""
+"""Bulk in and out by librdkafka (bulk.c): bytes or records per second, and what they cost the
+broker."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""What others notice of compaction and retention: `python -m conformance.benchmarks.cleaning`.
+"""Delays of other clients by compaction and retention: `python -m conformance.benchmarks.cleaning`.
 
-A broker in this process, so that every turn of its event loop is timed; a load generator in another sends
-small Produces over eight connections. First alone, then while a compacted topic is filled and cleaned without
-a pause and another loses a segment every few milliseconds. The longest turn is how long a request may have
-had to wait for the background: in CPU time, and as it was (the machine's other work included).
+A broker in this process, so that every turn of its event loop is timed; a load generator in another
+sends small Produces over eight connections. First alone, then while a compacted topic is filled and
+cleaned without a pause and another loses a segment every few milliseconds. The longest turn is how
+long a request may have had to wait for the background: in CPU time, and as it was (the machine's
+other work included).
 """
 
 import time

@@ -1,4 +1,5 @@
-"""Thousands of connections that do nothing, or wait in a Fetch: processor time, and memory of each."""
+"""Thousands of connections that do nothing, or wait in a Fetch: processor time, and memory of
+each."""
 
 from __future__ import annotations
 

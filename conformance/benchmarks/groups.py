@@ -1,4 +1,5 @@
-"""From subscribing to the first record, and until a group is stable: `python -m conformance.benchmarks.groups`.
+"""From subscribing to the first record, and until a group is stable: `python -m
+conformance.benchmarks.groups`.
 
 librdkafka's members against each broker in turn; the rounds alternate, and the table shows seconds
 (medians). Neither broker waits before it assigns.

@@ -1,4 +1,5 @@
-"""How cost grows with what is stored: partitions written to, topics in Metadata, the log's size."""
+"""The growth of cost with what is stored: partitions written to, topics in Metadata, the log's
+size."""
 
 from __future__ import annotations
 

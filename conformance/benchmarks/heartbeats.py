@@ -1,4 +1,4 @@
-"""What it costs that members live: `python -m conformance.benchmarks.heartbeats`.
+"""The cost of members that only heartbeat: `python -m conformance.benchmarks.heartbeats`.
 
 A thousand members of each protocol heartbeat once a second, evenly spread, each heartbeat in a
 frame of its own that is answered before the next is sent: the broker wakes up for every one. The
@@ -48,7 +48,7 @@ class ConsumerMember:
         )
 
     def beat(self, *, with_all: bool = False) -> bool:
-        """Whether it was told something new; in between, a heartbeat says only who and when."""
+        """True if it was told something new; in between, a heartbeat says only who and when."""
         self.request.rebalance_timeout_ms = 30_000 if with_all else -1
         self.request.subscribed_topic_names = [self.topic] if with_all else None
         answer = self.connection.call(self.request, 1)

@@ -1,4 +1,5 @@
-"""franz-go's kfake as a broker of the harness: a process, built at first use where Go is installed."""
+"""franz-go's kfake as a broker of the harness: a process, built at first use where Go is
+installed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long a record takes from a producer to a consumer that waits for it.
+"""The time of a record from a producer to a consumer that waits for it.
 
 Two plain sockets: the consumer's Fetch is parked already when the producer sends. From the first
 byte out to the whole Fetch answer in.
@@ -52,7 +52,7 @@ class Probe:
         self.milliseconds(200)  # warm
 
     def milliseconds(self, count: int) -> list[float]:
-        """Of so many records, one at a time, sorted."""
+        """Latencies of so many records, sent one at a time, sorted."""
         took: list[float] = []
         producer, consumer = self.producer.socket, self.consumer
         gc.disable()
@@ -77,7 +77,7 @@ class Probe:
 
 
 def percentile(values: list[float], percent: float) -> float:
-    """Of sorted values."""
+    """A percentile of sorted values."""
     return values[min(len(values) - 1, round(len(values) * percent / 100))]
 
 

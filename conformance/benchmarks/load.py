@@ -13,7 +13,7 @@ from kafkalite.wire.codec import decode_response, encode_request
 
 @dataclass(frozen=True)
 class Load:
-    """What one run of the generator measured; latencies are sorted, in microseconds."""
+    """The result of one run of the generator. Latencies are sorted, in microseconds."""
 
     answer_count: int
     seconds: float

@@ -1,7 +1,8 @@
-"""What metrics cost: `python -m conformance.benchmarks.metrics`.
+"""The cost of metrics: `python -m conformance.benchmarks.metrics`.
 
 CPU time of the same requests in one process with and without them, from frame to answer, without
-sockets, in alternating rounds of which the best counts; then what a scrape of many partitions takes.
+sockets, in alternating rounds of which the best counts; then what a scrape of many partitions
+takes.
 """
 
 import sys

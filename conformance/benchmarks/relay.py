@@ -1,7 +1,8 @@
-"""`python -m conformance.benchmarks.relay`: the least that produce -> consume can take on this machine.
+"""`python -m conformance.benchmarks.relay`: the least that produce -> consume can take on this
+machine.
 
-As latency.py measures it, with a broker that does nothing: what comes in on one socket is answered, and goes
-out on the other.
+As latency.py measures it, with a broker that does nothing: what comes in on one socket is answered,
+and goes out on the other.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def relay(listening: socket.socket) -> None:
 
 
 def milliseconds(producer: socket.socket, consumer: socket.socket) -> list[float]:
-    """Of so many records, one at a time, sorted."""
+    """Latencies of so many records, sent one at a time, sorted."""
     took: list[float] = []
     gc.disable()
     for _ in range(COUNT):

@@ -1,4 +1,4 @@
-"""What was measured: samples by measure, figure and broker, kept in a JSON file, and their ratios.
+"""Results: samples by measure, figure and broker, kept in a JSON file, and their ratios.
 
 A run replaces the measures it took and leaves the others: a whole set may be taken in pieces.
 """
@@ -23,7 +23,7 @@ Samples = dict[str, dict[str, list[float]]]  # by figure, by broker
 
 @dataclass(frozen=True)
 class Spread:
-    """Of several rounds."""
+    """Samples of several rounds."""
 
     lowest: float
     median: float
@@ -42,7 +42,7 @@ def ratios(by_broker: dict[str, list[float]], other: str = THEIRS) -> list[float
 
 
 def is_met(figure: Figure, by_broker: dict[str, list[float]]) -> bool | None:
-    """Whether the median keeps to the bar; None when there is no bar, or nothing to compare."""
+    """True if the median keeps to the bar; None when there is no bar, or nothing to compare."""
     if figure.bar is None:
         return None
     values = by_broker.get(OURS, []) if figure.bar.is_absolute else ratios(by_broker)
@@ -74,7 +74,7 @@ class Results:
 
 
 def machine() -> dict[str, str]:
-    """What a reader has to know of where the figures come from."""
+    """The machine and the versions that the figures come from."""
     lines = Path("/proc/cpuinfo").read_text().splitlines()
     models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return {

@@ -1,4 +1,4 @@
-"""What a measure stands on: a broker of each kind, its processor time and memory, and a sampler."""
+"""The ground of a measure: a broker of each kind, its processor time and memory, and a sampler."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ NewBroker = Callable[[Path, Mapping[str, str] | None], Broker]
 
 
 class NotHere(Exception):
-    """What a measure needs is not on this machine: it is left out, and that is said."""
+    """Something that a measure needs is not on this machine, so that it is left out with a
+    reason."""
 
 
 class Sampler(Protocol):
@@ -57,7 +58,8 @@ class Sampler(Protocol):
 
 @dataclass
 class Side:
-    """One kind of broker in a run. `broker` is shared by all measures, started at the first need."""
+    """One kind of broker in a run. `broker` is shared by all measures, started at the first
+    need."""
 
     kind: str
     new: NewBroker
@@ -116,9 +118,9 @@ def cpu_seconds(pid: int) -> float:
 def have_memory(directory: Path, size: int) -> None:
     """Let the next `size` bytes that go into the page cache find their pages there.
 
-    A virtual machine's free memory may have gone back to its host, and whoever fills the page cache next
-    waits while the host finds it again: seconds for a gigabyte, in one round and not in the next. So a
-    file of that size is written and removed, until it takes no longer than copying does.
+    A virtual machine's free memory may have gone back to its host, and whoever fills the page cache
+    next waits while the host finds it again: seconds for a gigabyte, in one round and not in the
+    next. So a file of that size is written and removed, until it takes no longer than copying does.
     """
     block = os.urandom(MEMORY_BLOCK)
     for _ in range(MEMORY_TRIES):

@@ -1,10 +1,11 @@
-"""`python -m conformance.benchmarks.spark_source`: format("kafkalite") beside Spark's own connector.
+"""`python -m conformance.benchmarks.spark_source`: format("kafkalite") beside Spark's own
+connector.
 
-In one Spark application, local[2], over one topic: count, the sum of lengths, and a Parquet write, each by
-every way in turn, the best of some rounds. Needs the environment of `make pipelines`.
+In one Spark application, local[2], over one topic: count, the sum of lengths, and a Parquet write,
+each by every way in turn, the best of some rounds. Needs the environment of `make pipelines`.
 
-"Nothing read" is what Spark itself takes: a Python data source that has read a few thousand of the records
-gives them to Spark again and again. No source in Python can be faster.
+"Nothing read" is what Spark itself takes: a Python data source that has read a few thousand of the
+records gives them to Spark again and again. No source in Python can be faster.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""What others notice of a client that never reads, and of one that reads what is on the disk only.
+"""Delays of other clients by one that never reads, and by one that reads from the disk only.
 
 The figure is the 99th percentile of a record's way from a producer to a consumer (latency.py).
 """
@@ -139,7 +139,7 @@ class SlowDisk(ColdLog):
 
 
 def cached_share(directory: Path) -> float:
-    """How much of a log is in the page cache, as far as one byte of every 16 MB tells."""
+    """The share of a log in the page cache, as far as one byte of every 16 MB tells."""
     seen: list[bool] = []
     for path in directory.glob("*.log"):
         with path.open("rb") as log:

@@ -1,14 +1,18 @@
-"""What the log costs by itself, beside the floor: `python -m conformance.benchmarks.storage [part ...]`.
+"""The cost of the log by itself, beside the floor: `python -m conformance.benchmarks.storage [part
+...]`.
 
-- `append`: batches come in over a socket (a child sends, its time is not counted). The floor receives,
-  computes one CRC-32C, and writes; the log validates, remembers producers, indexes, and writes.
-- `read`: from the log to a socket that a child empties. The floor is one sendfile(2) per 1 MB; the log
-  looks up each offset, makes a slice, and sends that.
-- `compact`: a table of 5,000 keys; and the longest step, which an event loop would have to wait for.
-- `open`: 10,000 partitions, and a log of 5 GB: after a clean shutdown, killed with the checkpoint at the last
-  roll, killed without any.
+- `append`: batches come in over a socket (a child sends, its time is not counted). The floor
+  receives, computes one CRC-32C, and writes; the log validates, remembers producers, indexes, and
+  writes.
+- `read`: from the log to a socket that a child empties. The floor is one sendfile(2) per 1 MB; the
+  log looks up each offset, makes a slice, and sends that.
+- `compact`: a table of 5,000 keys; and the longest step, which an event loop would have to wait
+  for.
+- `open`: 10,000 partitions, and a log of 5 GB: after a clean shutdown, killed with the checkpoint
+  at the last roll, killed without any.
 
-Wall time, and seconds of this process' CPU, which other work on the machine disturbs least. No fsync.
+Wall time, and seconds of this process' CPU, which other work on the machine disturbs least. No
+fsync.
 """
 
 import os
@@ -94,7 +98,7 @@ def other_end(work: Callable[[socket.socket], None]) -> Iterator[socket.socket]:
 
 
 def received(end: socket.socket, size: int, count: int) -> Iterator[memoryview]:
-    """As many batches, one after the other in the same buffer."""
+    """The same number of batches, one after the other in one buffer."""
     buffer = memoryview(bytearray(size))
     for _ in range(count):
         got = 0

@@ -54,8 +54,8 @@ class Plot:
 class Measure:
     """One row: `rounds` samples of each broker, in turns.
 
-    `is_still`: the other broker is stopped meanwhile, for an idle JVM wakes up hundreds of times a second.
-    Not where a sample takes so long that it would miss the time.
+    `is_still`: the other broker is stopped meanwhile, for an idle JVM wakes up hundreds of times a
+    second. Not where a sample takes so long that it would miss the time.
     """
 
     name: str

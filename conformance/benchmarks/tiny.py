@@ -118,7 +118,7 @@ class PatientMember(ClassicMember):
 
 
 def error_in(message: Any) -> bool:
-    """Whether any error code in an answer is not NONE."""
+    """True if any error code in an answer is not NONE."""
     if isinstance(message, list):
         return any(error_in(each) for each in message)
     names = getattr(type(message), "__dataclass_fields__", ())

@@ -1,7 +1,7 @@
 """Transactions per second, and begin..commit in milliseconds, beside Apache Kafka in the same run.
 
-`python -m conformance.benchmarks.transactions`: librdkafka (transactions v1) and Kafka's own client (v2),
-one producer, a few records into each of a few partitions per transaction.
+`python -m conformance.benchmarks.transactions`: librdkafka (transactions v1) and Kafka's own client
+(v2), one producer, a few records into each of a few partitions per transaction.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A client's version, brought by name from its package index into the cache, once: how to run it.
 
 Nothing is installed into the tests' own environment: Python's packages go into a directory that
-PYTHONPATH names, jars lie beside Kafka's, Node's modules in a directory of their own, and Go's programs
-are built there.
+PYTHONPATH names, jars lie beside Kafka's, Node's modules in a directory of their own, and Go's
+programs are built there.
 """
 
 import hashlib
@@ -28,14 +28,16 @@ class ClientMissing(Exception):
 
 @dataclass(frozen=True)
 class Runnable:
-    """A command to which the program's arguments are added, and what it needs in its environment."""
+    """A command to which the program's arguments are added, and what it needs in its
+    environment."""
 
     command: tuple[str, ...]
     environment: dict[str, str] = field(default_factory=dict[str, str])
 
 
 def runnable(client: Client) -> Runnable:
-    """How to run the client's program; raises ClientMissing, JarsMissing, JavaMissing."""
+    """The command that runs the client's program. Raises ClientMissing, JarsMissing,
+    JavaMissing."""
     return RUNNERS[Path(client.program).suffix](client)
 
 

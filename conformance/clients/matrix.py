@@ -23,7 +23,7 @@ class Client:
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """What it is asked to do, in order."""
+        """The steps it is asked to do, in order."""
         steps = SPARK_STEPS if self.program == "spark.py" else STEPS
         return tuple(step for step in steps if step not in self.lacks)
 
@@ -102,6 +102,7 @@ CLIENTS = (
 SPARKS = (
     spark("3.5.7", "2.12", "3.5.7", "3.4.1", "2.11.1"),
     spark("4.0.0", "2.13", "4.0.0", "3.9.0", "2.12.0"),
-    # Maven Central has the 4.2 connector's token provider, which only secured clusters use, as 4.0.0
+    # Maven Central has the 4.2 connector's token provider, which only secured clusters use, as
+    # 4.0.0
     spark("4.2.0", "2.13", "4.0.0", "3.9.2", "2.13.1"),
 )

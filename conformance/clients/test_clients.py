@@ -1,7 +1,7 @@
 """Clients of many versions: produce with every codec, consume in a group, commit, transactions.
 
-`--matrix` runs every version; without it, the oldest of each client runs, and no Spark: the scenarios
-and the Spark tests have the newest.
+`--matrix` runs every version; without it, the oldest of each client runs, and no Spark: the
+scenarios and the Spark tests have the newest.
 """
 
 import os

@@ -1,8 +1,8 @@
 """The differences that stay, each with its reason: better on purpose, or out of reach by nature.
 
-What users are promised to be better (ready when answered, no delay of the first join, a parked Fetch
-answered early) shows in when an answer comes, not in what it says, and so needs no entry here: the
-referee waits for Apache Kafka (`Side.settle`), and asks again where it says "not yet".
+What users are promised to be better (ready when answered, no delay of the first join, a parked
+Fetch answered early) shows in when an answer comes, not in what it says, and so needs no entry
+here: the referee waits for Apache Kafka (`Side.settle`), and asks again where it says "not yet".
 """
 
 from __future__ import annotations
@@ -15,12 +15,88 @@ from kafkalite.wire.api_keys import ApiKey
 
 @dataclass(frozen=True)
 class Accepted:
-    """Differences of this API whose path matches are counted, not raised."""
+    """Differences of this API whose path matches are counted, not raised.
+
+    With `is_order` the items of a list are the same, in another order.
+    """
 
     api: ApiKey
     path: str
     reason: str
+    is_order: bool = False
 
+
+ANOTHER_ORDER = "another order"
+_HASH = "Kafka's order is that of a hash table, ours that of the request or of the names"
+_OUTCOME = (
+    "Kafka puts what it refuses at once before what it carries out; here the order is the request's, "
+    "and clients look each answer up by its name and number"
+)
+_SHUFFLED = "Kafka shuffles its answers, so that their order tells nothing"
+
+
+def _order(reason: str, **paths: str) -> tuple[Accepted, ...]:
+    """An entry for each API and list."""
+    return tuple(Accepted(ApiKey[api], path, reason, is_order=True) for api, path in paths.items())
+
+
+ORDERS = (
+    *_order(
+        _HASH,
+        ADD_PARTITIONS_TO_TXN=r"\.results_by_.*",
+        ALTER_CLIENT_QUOTAS=r"\.entries",
+        ALTER_CONFIGS=r"\.responses",
+        ALTER_PARTITION_REASSIGNMENTS=r"\.responses.*",
+        ALTER_REPLICA_LOG_DIRS=r"\.results.*",
+        ALTER_USER_SCRAM_CREDENTIALS=r"\.results",
+        CONSUMER_GROUP_DESCRIBE=r"\.groups.*",
+        CONSUMER_GROUP_HEARTBEAT=r"\.assignment\..*",
+        CREATE_TOPICS=r"\.topics(\[\]\.configs)?",
+        DELETE_RECORDS=r"\.topics.*",
+        DESCRIBE_CLIENT_QUOTAS=r"\.entries.*",
+        DESCRIBE_CLUSTER=r"\.brokers",
+        DESCRIBE_CONFIGS=r"\.results(\[\]\.configs)?",
+        DESCRIBE_GROUPS=r"\.groups\[\]\.members",
+        DESCRIBE_LOG_DIRS=r"\.results.*",
+        DESCRIBE_PRODUCERS=r"\.topics.*",
+        DESCRIBE_TRANSACTIONS=r"\.transaction_states.*",
+        DESCRIBE_USER_SCRAM_CREDENTIALS=r"\.results.*",
+        ELECT_LEADERS=r"\.replica_election_results.*",
+        INCREMENTAL_ALTER_CONFIGS=r"\.responses",
+        JOIN_GROUP=r"\.members",
+        LIST_CONFIG_RESOURCES=r"\.config_resources",
+        LIST_GROUPS=r"\.groups",
+        LIST_OFFSETS=r"\.topics.*",
+        LIST_PARTITION_REASSIGNMENTS=r"\.topics.*",
+        LIST_TRANSACTIONS=r"\.transaction_states",
+        METADATA=r"\.(topics|brokers)",
+        OFFSET_FETCH=r"\.(groups|topics).*",
+        OFFSET_FOR_LEADER_EPOCH=r"\.topics.*",
+        PRODUCE=r"\.(responses|node_endpoints).*",
+    ),
+    *_order(
+        _OUTCOME,
+        CREATE_PARTITIONS=r"\.results",
+        FETCH=r"\.(responses|node_endpoints).*",
+        OFFSET_COMMIT=r"\.topics.*",
+        OFFSET_DELETE=r"\.topics.*",
+        TXN_OFFSET_COMMIT=r"\.topics.*",
+        WRITE_TXN_MARKERS=r"\.markers.*",
+    ),
+    *_order(_SHUFFLED, DELETE_TOPICS=r"\.responses"),
+)
+
+# Not compared, each with its reason: names, instead of what no two brokers can share.
+MASKS = {
+    "addresses": "each broker has its own ports",
+    "apis not served": "the README names the APIs that kafkalite does not have, and with them their features",
+    "controller id": "Apache Kafka shows its controller to no client: it names any living node",
+    "disk sizes": "the disk fills up between two answers",
+    "ids": "made up by each broker; the same one has the same name in all answers",
+    "metadata offsets": "each metadata log has records of its own broker's life",
+    "times": "each broker has its own clock",
+    "words of RE2": "the words are RE2's own, and Kafka's those of its port to Java",
+}
 
 ACCEPTED = (
     Accepted(
@@ -33,14 +109,37 @@ ACCEPTED = (
         r"\.nodes\[\d+\]\.listeners\[\d+\]\.(name|port)",
         "the controller has no listener of its own: it is in the broker's process, behind its ports",
     ),
+    Accepted(
+        ApiKey.DESCRIBE_CONFIGS,
+        r"\.configs\.(advertised\.listeners|controller\.quorum\.voters|listeners|log\.dirs?|"
+        r"metadata\.log\.dir)\b.*",
+        "each process has its own ports and directories",
+    ),
+    Accepted(
+        ApiKey.DESCRIBE_CONFIGS,
+        r"\.configs\.(broker\.heartbeat\.interval\.ms|broker\.session\.timeout\.ms|"
+        r"controller\.listener\.names|inter\.broker\.listener\.name|process\.roles)\b.*",
+        "set for Apache Kafka's processes, whose controller is a listener of its own",
+    ),
+    Accepted(
+        ApiKey.DESCRIBE_CONFIGS,
+        r"\.configs\.kafkalite\..*",
+        "configs of kafkalite's own",
+    ),
+    *ORDERS,
 )
 
 
 def accepted(difference: str) -> Accepted | None:
     """The entry that a difference (`API v1.path: ...`) falls under, if there is one."""
-    head = difference.split(":", 1)[0]
+    head, _, text = difference.partition(": " if ANOTHER_ORDER in difference else ":")
     api, _, path = head.partition(" ")
+    is_order = text == ANOTHER_ORDER
     for entry in ACCEPTED:
-        if entry.api.name == api and re.match(rf"v\d+{entry.path}", path):
+        if (
+            entry.api.name == api
+            and entry.is_order == is_order
+            and re.fullmatch(rf"v\d+{entry.path}", path)
+        ):
             return entry
     return None

@@ -102,7 +102,7 @@ class Side:
             return None
 
     def has_answer(self, connection: str, seconds: float) -> bool:
-        """Whether something has come, or comes in time."""
+        """True if something has come, or comes in time."""
         socket = self.connections[connection].socket
         return bool(select.select([socket], [], [], seconds)[0])
 
@@ -140,9 +140,10 @@ class Side:
     def settle(self) -> None:
         """Wait until every node has made its own whatever the controller has decided so far.
 
-        Apache Kafka's controller answers, and its nodes hear of it a moment later, one decision after
-        the other and each to the end. So a mark is written, and when it is seen a second one: when
-        that is seen, all before the first is done. kafkalite promises that there is nothing to wait for.
+        Apache Kafka's controller answers, and its nodes hear of it a moment later, one decision
+        after the other and each to the end. So a mark is written, and when it is seen a second one:
+        when that is seen, all before the first is done. kafkalite promises that there is nothing to
+        wait for.
         """
         if self.broker.kind == "kafkalite":
             return

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from conformance.differential.accepted import Accepted, accepted
+from conformance.differential.accepted import ANOTHER_ORDER, Accepted, accepted
 from conformance.differential.broker_side import Body, Side
 from conformance.differential.normalize import (
     count_leaves,
     differences,
     error_codes,
     in_one_order,
+    reordered,
 )
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode
@@ -38,7 +40,7 @@ class Difference(AssertionError):
 
 @dataclass
 class Tally:
-    """What was compared, by source of the requests."""
+    """Counts of what was compared, by source of the requests."""
 
     requests: Counter[tuple[ApiKey, int]] = field(default_factory=Counter)
     errors: Counter[tuple[ApiKey, int]] = field(default_factory=Counter)
@@ -102,20 +104,26 @@ class Pair:
                 tally.errors[api, code] += 1
         tally.fields += count_leaves(expected)
         tally.closed += reference is None
-        found = []
+        lines: list[str] = []
         if expected != seen:
+            lines += [f"{path}: {ANOTHER_ORDER}" for path in reordered(expected, seen, what)]
             expected, seen = in_one_order(expected), in_one_order(seen)
-        for line in differences(expected, seen, what):
+        self.judge([*lines, *differences(expected, seen, what)])
+
+    def judge(self, lines: Sequence[str]) -> None:
+        """Count the differences that are accepted. Raises Difference for the others."""
+        found = []
+        for line in lines:
             entry = accepted(line)
             if entry is None:
                 found.append(line)
             else:
-                tally.accepted[entry] += 1
+                self.tally.accepted[entry] += 1
         if found:
-            if found[0] not in tally.differences:
-                tally.differences.append(found[0])
-            lines = ["Apache Kafka (-), the broker under test (+)", *found]
-            raise Difference("\n".join(lines), found[0].split(":", 1)[0])
+            if found[0] not in self.tally.differences:
+                self.tally.differences.append(found[0])
+            text = ["Apache Kafka (-), the broker under test (+)", *found]
+            raise Difference("\n".join(text), found[0].split(":", 1)[0])
 
     def settle(self) -> None:
         for side in self.sides:

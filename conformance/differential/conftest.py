@@ -31,7 +31,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What looks at all the others comes after them; when some are left out, it is, too."""
+    """Tests that look at all the others come after them, and are left out when some of those
+    are."""
     last = [item for item in items if item.path == COVERED]
     others = [item for item in items if item.path != COVERED]
     is_chosen = config.option.keyword or any("::" in argument for argument in config.args)
@@ -54,7 +55,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def both(
     config: pytest.Config, directory: Path, living: list[Broker], node_count: int = 1
 ) -> Iterator[Pair]:
-    """The reference and the broker under test, of so many nodes, and what they are asked counted."""
+    """The reference and the broker under test, of so many nodes, and what they are asked
+    counted."""
     properties = PROPERTIES | (THREE_NODES if node_count > 1 else ONE_NODE)
     reference = ApacheKafka(directory / "reference", properties, node_count)
     living.append(reference)

@@ -9,12 +9,15 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any
 from uuid import UUID
 
 from kafkalite.apis import APIS
+from kafkalite.cluster.features import APIS_OF_FEATURES
 from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.messages import api_versions, describe_log_dirs, describe_quorum, fetch
 from kafkalite.wire.record_batch import RecordBatch, iterate_batches
@@ -29,6 +32,13 @@ _CLOCK_IN_TEXT = re.compile(r"within \[-?\d+, \d+\]")
 # RE2's own words here, those of its port to Java there.
 _EXPRESSION_IN_TEXT = re.compile(r"(is not a valid regular expression: ).*")
 _PORT_IN_TEXT = re.compile(r"(127\.0\.0\.1:)(\d+)")
+# mask, what it covers in an error's text, and what stands there instead
+_IN_ERRORS = (
+    ("ids", _PRODUCER_IN_TEXT, r"\1of a producer"),
+    ("times", _CLOCK_IN_TEXT, "within some times"),
+    ("words of RE2", _EXPRESSION_IN_TEXT, r"\1..."),
+    ("addresses", _PORT_IN_TEXT, r"\1port"),
+)
 # The quota by which the referee sees that a node has caught up.
 OWN = "the referee's own"
 # What a story or a script calls what it makes: `w17-`, and the fixtures' names.
@@ -44,6 +54,11 @@ _OPAQUE: dict[type[Any], frozenset[str]] = {
         {"log_end_offset", "last_fetch_timestamp", "last_caught_up_timestamp"}
     ),
 }
+_OPAQUE_MASKS: dict[type[Any], str] = {
+    describe_log_dirs.DescribeLogDirsResult: "disk sizes",
+    describe_quorum.PartitionData: "metadata offsets",
+    describe_quorum.ReplicaState: "metadata offsets",
+}
 # Not those in sync: they stand in the order in which they caught up.
 _ORDERED = frozenset({"replica_nodes", "replicas", "records"})
 _KNOWN_BY = (
@@ -55,10 +70,11 @@ BATCH_HEADER_BYTES = 61
 
 
 class Names:
-    """What one broker's ids and addresses stand for."""
+    """Names for one broker's ids and addresses. `masked` counts what is not compared."""
 
     def __init__(self, addresses: list[str], log_directory: str) -> None:
         self.addresses, self.log_directory = addresses, log_directory
+        self.masked: Counter[str] = Counter()
         self.topic_ids: dict[UUID, str] = {}
         self.generated: dict[str, str] = {}
         # A story sees nothing of the others: only names that begin like this, if any is set.
@@ -72,7 +88,7 @@ class Names:
         if isinstance(value, fetch.FetchResponse):
             value = by_topic(value)
         if isinstance(value, api_versions.ApiVersionsResponse):
-            value = served(value)
+            value = self.served(value)
         if is_dataclass(value):
             class_ = type(value)
             return {
@@ -83,7 +99,7 @@ class Names:
             self.meet(value)
             return [self.plain(item, name, owner) for item in value if not self.is_foreign(item)]
         if owner in _OPAQUE and name in _OPAQUE[owner]:
-            return "unlike" if value >= 0 else value
+            return self.mask(_OPAQUE_MASKS[owner], "unlike") if value >= 0 else value
         if isinstance(value, UUID):
             return self.topic_ids.get(value, "no id" if value == ZERO else "some id")
         if isinstance(value, bytes | memoryview):
@@ -91,7 +107,8 @@ class Names:
         return self.named(name, value)
 
     def is_foreign(self, item: Any) -> bool:
-        """What another story or script has made; what coordinators wrote is of no one size."""
+        """True if another story or script has made it. Logs of coordinators count as foreign,
+        too."""
         names = [getattr(part, "entity_name", None) for part in getattr(item, "entity", ())]
         if OWN in names:
             return True
@@ -105,6 +122,34 @@ class Names:
                 return not value.startswith(self.prefix)
         return bool(names) and not any(str(each).startswith(self.prefix) for each in names)
 
+    def mask(self, name: str, shown: str, count: int = 1) -> str:
+        """The stand-in of a value that is not compared, for the reason in accepted.py."""
+        self.masked[name] += count
+        return shown
+
+    def served(self, answer: api_versions.ApiVersionsResponse) -> api_versions.ApiVersionsResponse:
+        """Without the APIs that kafkalite does not serve, their features, and the features'
+        epoch."""
+        there = [each for each in answer.api_keys if each.api_key in APIS]
+        self.masked["apis not served"] += len(answer.api_keys) - len(there)
+        without = {
+            name for name, apis in APIS_OF_FEATURES.items() if not apis.issubset(APIS.keys())
+        }
+        epoch = answer.finalized_features_epoch
+        if epoch > 0:
+            self.mask("metadata offsets", "an epoch")
+        return dataclasses.replace(
+            answer,
+            api_keys=there,
+            finalized_features_epoch=min(epoch, 0),
+            supported_features=[
+                each for each in answer.supported_features if each.name not in without
+            ],
+            finalized_features=[
+                each for each in answer.finalized_features if each.name not in without
+            ],
+        )
+
     def named(self, name: str, value: Any) -> Any:
         """A number or a text, by the name of its field."""
         if isinstance(value, str):
@@ -115,22 +160,22 @@ class Names:
                 f"port of node {known.index(str(value)) + 1}" if str(value) in known else "a port"
             )
         if name == "controller_id" and value > 0 and len(self.addresses) > 1:
-            return "a node"  # any that lives: Apache Kafka shows its controller to no client
+            return self.mask("controller id", "a node")
         if name == "producer_id" and value >= 0:
-            return "a producer id"
+            return self.mask("ids", "a producer id")
         if name == "session_id" and value > 0:
-            return "a fetch session"
+            return self.mask("ids", "a fetch session")
         if (name in _TIMES and value > 0) or (
             name == "timestamp" and value > self.own_times_after_ms
         ):
-            return "a time"
+            return self.mask("times", "a time")
         return value
 
     def text(self, name: str, value: str) -> str:
         if name == "cluster_id":
-            return "the cluster's id"
+            return self.mask("ids", "the cluster's id")
         if name in ("member_id", "leader") and MEMBER_ID.match(value):
-            return self.member(value)
+            return self.mask("ids", self.member(value))
         if name in ("error_message", "batch_index_error_message"):
             return self.error_text(value)
         return value.replace(self.log_directory, "the log directory")
@@ -164,10 +209,10 @@ class Names:
         """An error's words, with names instead of the ids in them."""
         value = value.replace(self.log_directory, "the log directory")
         value = _IN_TEXT.sub(self.id_in_text, value)
-        value = _PRODUCER_IN_TEXT.sub(r"\1of a producer", value)
-        value = _CLOCK_IN_TEXT.sub("within some times", value)
-        value = _EXPRESSION_IN_TEXT.sub(r"\1...", value)
-        return _PORT_IN_TEXT.sub(r"\1port", value)
+        for mask, pattern, shown in _IN_ERRORS:
+            value, count = pattern.subn(shown, value)
+            self.masked[mask] += count
+        return value
 
     def id_in_text(self, found: re.Match[str]) -> str:
         word = found[0]
@@ -224,15 +269,6 @@ def by_topic(answer: fetch.FetchResponse) -> fetch.FetchResponse:
     return dataclasses.replace(answer, responses=list(topics.values()))
 
 
-def served(answer: api_versions.ApiVersionsResponse) -> api_versions.ApiVersionsResponse:
-    """Without the APIs that kafkalite does not have, which its README names; and the epoch."""
-    return dataclasses.replace(
-        answer,
-        api_keys=[each for each in answer.api_keys if each.api_key in APIS],
-        finalized_features_epoch=min(answer.finalized_features_epoch, 0),
-    )
-
-
 @cache
 def _field_names(class_: type[Any]) -> tuple[str, ...]:
     return tuple(field.name for field in fields(class_))
@@ -240,14 +276,15 @@ def _field_names(class_: type[Any]) -> tuple[str, ...]:
 
 @cache
 def kafka_text(topic_id: UUID) -> str:
-    """As Kafka writes ids: base64 for URLs, without the padding."""
+    """An id as Kafka writes it: base64 for URLs, without the padding."""
     import base64
 
     return base64.urlsafe_b64encode(topic_id.bytes).decode().rstrip("=")
 
 
 def in_one_order(value: Any, name: str = "") -> Any:
-    """With its lists sorted: most come out of hash tables, and the protocol promises them no order."""
+    """With its lists sorted: most come out of hash tables, and the protocol promises them no
+    order."""
     if isinstance(value, dict):
         return {each: in_one_order(part, each) for each, part in value.items()}
     if not isinstance(value, list):
@@ -258,8 +295,31 @@ def in_one_order(value: Any, name: str = "") -> Any:
     return sorted(found, key=place)
 
 
+def reordered(expected: Any, seen: Any, path: str) -> Iterator[str]:
+    """The paths of lists that have the same items in another order; items by what they are known
+    by."""
+    if isinstance(expected, dict) and isinstance(seen, dict):
+        for name in expected.keys() & seen.keys():
+            yield from reordered(expected[name], seen[name], f"{path}.{name}")
+    if not isinstance(expected, list) or not isinstance(seen, list):
+        return
+    ours, theirs = ([identity(item) for item in items] for items in (seen, expected))
+    if ours != theirs and sorted(ours) == sorted(theirs):
+        yield path
+    pairs = zip(sorted(expected, key=place), sorted(seen, key=place), strict=False)
+    for one, other in pairs:
+        if identity(one) == identity(other):
+            yield from reordered(one, other, f"{path}[]")
+
+
+def identity(item: Any) -> str:
+    """The name of an item of a list, or all of it where it has none."""
+    known = [item[name] for name in _KNOWN_BY if name in item] if isinstance(item, dict) else []
+    return json.dumps(known or item, sort_keys=True, default=repr)
+
+
 def place(item: Any) -> tuple[str, str]:
-    """Where it stands in a list: by what it is known by, then by all that there is of it."""
+    """The sort key of an item: its name, then all of it."""
     known = [item[name] for name in _KNOWN_BY if name in item] if isinstance(item, dict) else []
     return (
         json.dumps(known, default=repr),

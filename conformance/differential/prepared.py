@@ -1,12 +1,13 @@
 """A data directory in which transactions are being ended: decided, and a marker cannot be written.
 
 A running broker leaves such a state too quickly to be asked anything. Here one partition of every
-transaction is on a node that is no more: kafkalite makes the directory with two nodes, and writes no
-markers; whoever is started on a copy of it is the first node, alone. It reads PREPARE_COMMIT or
-PREPARE_ABORT back from `__transaction_state`, and tries for good to have the other node write a marker.
+transaction is on a node that is no more: kafkalite makes the directory with two nodes, and writes
+no markers; whoever is started on a copy of it is the first node, alone. It reads PREPARE_COMMIT or
+PREPARE_ABORT back from `__transaction_state`, and tries for good to have the other node write a
+marker.
 
-Apache Kafka must believe that node to be alive: 4.3 takes a partition without a leader for a deleted
-one, and does without its marker (KAFKA-20734). kafkalite waits for the leader.
+Apache Kafka must believe that node to be alive: 4.3 takes a partition without a leader for a
+deleted one, and does without its marker (KAFKA-20734). kafkalite waits for the leader.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,7 +21,7 @@ from uuid import uuid4
 from conformance.differential.broker_side import Side
 from conformance.differential.comparison import error_codes
 from conformance.harness.broker import SMALL
-from kafkalite.cluster.cluster import Cluster
+from kafkalite.cluster.sole_controller import SoleController
 from kafkalite.coordinators.transaction_coordinator.coordinator import TransactionCoordinator
 from kafkalite.coordinators.transaction_coordinator.transaction import LAST_EPOCH_OF_CLIENTS
 from kafkalite.testing import broker
@@ -57,7 +58,7 @@ PROPERTIES = {
 
 
 class Ending(NamedTuple):
-    """How a transaction came to its end: by that version of EndTxn, or of InitProducerId."""
+    """The way a transaction came to its end: by that version of EndTxn, or of InitProducerId."""
 
     version: int
     commit: bool
@@ -109,16 +110,17 @@ def prepare(data_dir: Path) -> Ids:
 
 @contextmanager
 def directories_apart() -> Iterator[None]:
-    """kafkalite's nodes share their directory, which Apache Kafka's controller takes for a mistake."""
-    write = Cluster.write
+    """kafkalite's nodes share their directory, which Apache Kafka's controller takes for a
+    mistake."""
+    write = SoleController.write
 
-    def rewriting(cluster: Cluster, records: Sequence[object]) -> None:
+    def rewriting(cluster: SoleController, records: Sequence[object]) -> None:
         for record in records:
             if isinstance(record, RegisterBrokerRecord) and record.broker_id != 1:
                 record.log_dirs = [uuid4()]
         write(cluster, records)
 
-    with patch.object(Cluster, "write", rewriting):
+    with patch.object(SoleController, "write", rewriting):
         yield
 
 

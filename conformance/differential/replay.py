@@ -1,8 +1,10 @@
-"""A recording told again to both brokers: the same requests in the same order, on as many connections.
+"""A recording told again to both brokers: the same requests in the same order, on as many
+connections.
 
-What the recorded broker had given out (topic ids, member ids, producer ids, fetch sessions) is replaced by
-what the broker asked has given out at the same place; the name that everything recorded begins with by
-another one, as long; and the times of records are moved into the past, so that no clock calls them early.
+What the recorded broker had given out (topic ids, member ids, producer ids, fetch sessions) is
+replaced by what the broker asked has given out at the same place. So is the name that everything
+recorded begins with by another one, as long; and the times of records are moved into the past, so
+that no clock calls them early.
 """
 
 from __future__ import annotations
@@ -129,7 +131,7 @@ class Replay:
             )
 
     def learn(self, recorded: Any, answer: Any, known: dict[Any, Any], name: str = "") -> None:
-        """What stands at the same place in both answers is the same thing."""
+        """Two values at the same place in both answers stand for the same thing."""
         if isinstance(recorded, list) and isinstance(answer, list):
             for one, other in zip(recorded, answer, strict=False):
                 self.learn(one, other, known, name)

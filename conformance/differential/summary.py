@@ -1,13 +1,15 @@
-"""What a run of the referee has compared, for people and for the report card: `--summary FILE`.
+"""The summary of what a run of the referee has compared, for people and for the report card:
+`--summary FILE`.
 
 The file is JSON: `reference`, `tested`, `seconds`, and
 
-- `sources`: for each source of requests (scripts, generated, recorded, three nodes) how many requests,
-  fields and closed connections were compared, its `seconds`, and the `differences` found;
-- `apis`: for each API name and version how many answers were compared; `not_compared` names those
-  that are served and were not;
+- `sources`: for each source of requests (scripts, generated, recorded, three nodes) how many
+  requests, fields and closed connections were compared, its `seconds`, and the `differences` found;
+- `apis`: for each API name and version how many answers were compared (`not_compared` names those
+  that are served and were not);
 - `error_codes`: for each API the error codes that Apache Kafka gave in the answers compared;
-- `accepted`: the differences that stay, each with its `reason` and how often it was met.
+- `accepted`: the differences that stay, each with its `reason` and how often it was met;
+- `masked`: what is not compared, each with its `reason` and how many values of Apache Kafka's.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from typing import Any
 
 import pytest
 
-from conformance.differential.accepted import ACCEPTED
+from conformance.differential.accepted import ACCEPTED, MASKS
 from conformance.differential.comparison import Pair, Tally
 from conformance.harness.jars import KAFKA_VERSION
 from kafkalite.apis import APIS
@@ -39,7 +41,8 @@ def served() -> list[tuple[ApiKey, int]]:
 
 
 def write_summary(file: Path, pairs: Sequence[Pair], tested: str, seconds: float) -> None:
-    """Of several processes (`-n`) only the one that compared something writes."""
+    """Write the file. Among several processes (`-n`) only the one that compared something
+    writes."""
     if not pairs:
         return
     file.write_text(json.dumps(summary(pairs, tested, seconds), indent=1) + "\n")
@@ -72,10 +75,19 @@ def summary(pairs: Sequence[Pair], tested: str, seconds: float) -> dict[str, Any
             {
                 "api": each.api.name,
                 "path": each.path,
+                "is_order": each.is_order,
                 "reason": each.reason,
                 "count": met[each],
             }
             for each in ACCEPTED
+        ],
+        "masked": [
+            {
+                "what": name,
+                "reason": reason,
+                "count": sum(pair.reference.names.masked[name] for pair in pairs),
+            }
+            for name, reason in MASKS.items()
         ],
     }
 

@@ -1,4 +1,5 @@
-"""IncrementalAlterConfigs, AlterConfigs, ListConfigResources, DeleteRecords: both brokers, asked alike."""
+"""IncrementalAlterConfigs, AlterConfigs, ListConfigResources, DeleteRecords: both brokers, asked
+alike."""
 
 from collections.abc import Callable
 from typing import Any
@@ -155,7 +156,8 @@ def test_a_group(pair: Pair, topic: str, name: str) -> None:
 
 
 def test_which_of_several_is_named(pair: Pair, topic: str) -> None:
-    """Of bad values, the first that Kafka defines; unknown names and missing values before them."""
+    """The first bad value in Kafka's order is told. Unknown names and missing values come before
+    them."""
     pair.create_topic(topic)
     names = list(TOPIC_CONFIGS)
     while len(names) > 1:

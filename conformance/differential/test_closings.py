@@ -1,4 +1,4 @@
-"""What is no request: both close the connection, without a word."""
+"""Bytes that are no request: both close the connection without a word."""
 
 import struct
 

@@ -1,4 +1,5 @@
-"""The consumer protocol (KIP-848): ConsumerGroupHeartbeat, ConsumerGroupDescribe, offsets of members."""
+"""The consumer protocol (KIP-848): ConsumerGroupHeartbeat, ConsumerGroupDescribe, offsets of
+members."""
 
 from collections.abc import Callable
 from typing import Any

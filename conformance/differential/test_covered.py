@@ -198,7 +198,7 @@ ERRORS: dict[Api, set[Code]] = {
 
 @pytest.fixture
 def scripts(pytestconfig: pytest.Config, pair: Pair) -> Tally:
-    """What the scripts have compared, on whatever brokers (`pair`: not without Apache Kafka)."""
+    """The tally of all scripts, on any brokers (`pair`: not without Apache Kafka)."""
     found = Tally()
     assert pair in pytestconfig.stash[PAIRS]
     for each in pytestconfig.stash[PAIRS]:

@@ -1,4 +1,5 @@
-"""Transactions whose end is decided and not yet complete: every request, of every generation and version.
+"""Transactions whose end is decided and not yet complete: every request, of every generation and
+version.
 
 The brokers are this file's own: in the end the level of transaction.version is lowered on both.
 """
@@ -131,7 +132,8 @@ def test_the_epochs_of_a_producer_id_run_out(ended: Ended) -> None:
 
 
 def test_epochs_of_before_the_start(ended: Ended) -> None:
-    """Both have become the leader of what they found, and those who believe in the one before hear so."""
+    """Both have become the leader of what they found, and those who believe in the one before hear
+    so."""
     for epoch in (0, 1, 9):
         partition = FetchPartition(
             partition=0, current_leader_epoch=epoch, partition_max_bytes=1 << 20

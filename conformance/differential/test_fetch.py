@@ -162,7 +162,7 @@ def test_waiting_in_vain(pair: Pair, topic: str, version: int) -> None:
 
 @pytest.mark.parametrize("version", range(7, 19))
 def test_a_session(pair: Pair, topic: str, version: int) -> None:
-    """Opened in full; then only what is new; partitions join and leave; closed."""
+    """Opened in full, then only what is new. Partitions join and leave, and it is closed."""
     other = f"{topic}-other"
     pair.create_topic(topic, 2)
     pair.create_topic(other)

@@ -29,8 +29,8 @@ JOIN_VERSIONS = range(10)
 HEARTBEAT_VERSIONS = range(5)
 GROUP, TRANSACTION, SHARE = 0, 1, 2
 OFFSETS_PARTITIONS = 4
-# Version 0, no topics, with and without user data. Garbage would do for the answers, but Apache Kafka
-# reads it in a timer of its own, fails there, and never answers.
+# Version 0, no topics, with and without user data. Garbage would do for the answers, but Apache
+# Kafka reads it in a timer of its own, fails there, and never answers.
 SUBSCRIBED = bytes.fromhex("0000 00000000 ffffffff")
 SUBSCRIBED_TOO = bytes.fromhex("0000 00000000 00000001 2a")
 
@@ -167,8 +167,9 @@ def test_a_protocol_without_a_name(pair: Pair, group: str, version: int) -> None
 def listed(pair: Pair, group: str, topic: str) -> None:
     """Both list the group alike, or both do not.
 
-    Apache Kafka shows what a request that wrote nothing has made only from its partition's next write
-    on. So one is made first: the names' hashes follow one another, and each partition gets its commit.
+    Apache Kafka shows what a request that wrote nothing has made only from its partition's next
+    write on. So one is made first: the names' hashes follow one another, and each partition gets
+    its commit.
     """
     for number in range(OFFSETS_PARTITIONS):
         pair.ask(ApiKey.OFFSET_COMMIT, 8, offset_commit(f"{group}-{number}", topic))

@@ -41,7 +41,7 @@ def deleting(group: str, **topics: list[int]) -> OffsetDeleteRequest:
 
 
 def test_deleting_offsets(pair: Pair, topic: str, group: str) -> None:
-    """Of nobody, of an empty group, of one that reads the topic, of one that is no consumers'."""
+    """For no group, an empty one, one that reads the topic, and one that is not of consumers."""
     pair.create_topic(topic, 2)
 
     def ask_all() -> None:
@@ -90,7 +90,7 @@ def test_committing_as_a_member_that_was_replaced(
 def test_committing_in_a_transaction_as_a_member(
     pair: Pair, topic: str, group: str, version: int, replaced: tuple[int, dict[Side, str]]
 ) -> None:
-    """As one that was replaced, as a stranger, in another generation, and as itself."""
+    """Sent as a replaced member, as a stranger, in another generation, and as the member itself."""
     pair.create_topic(topic)
     generation, old = replaced
     init = InitProducerIdRequest(transactional_id=group, transaction_timeout_ms=60_000)

@@ -110,7 +110,7 @@ BATCHES: dict[str, bytes | None] = {
 @pytest.mark.parametrize("version", [3, 8, 11, LAST])
 @pytest.mark.parametrize("bad", ["length 0", "length negative", "magic 3", "half a header"])
 def test_a_bad_batch_beside_good_ones(pair: Pair, topic: str, version: int, bad: str) -> None:
-    """What cannot even be begun to read takes the others with it; where a topic is or not."""
+    """A batch that cannot be read at all fails the whole request, with or without the topic."""
     pair.create_topic(topic, 2)
 
     def of_both(first: bytes | None, second: bytes | None) -> Callable[[Side], ProduceRequest]:

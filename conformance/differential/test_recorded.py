@@ -1,4 +1,4 @@
-"""What real clients asked Apache Kafka (recordings/), asked again of both."""
+"""Requests of real clients to Apache Kafka (recordings/), asked again of both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The share coordinator (KIP-932): Initialize, Read, Write, Delete and ReadSummary of share states."""
+"""The share coordinator (KIP-932): Initialize, Read, Write, Delete and ReadSummary of share
+states."""
 
 from __future__ import annotations
 
@@ -245,7 +246,7 @@ def test_what_makes_no_sense(pair: Pair, queue: str) -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_batches_over_one_another(pair: Pair, queue: str, seed: int) -> None:
-    """As acknowledgements come: what was said of an offset changes, the start moves on."""
+    """Acknowledgements come: the state of an offset changes, and the start moves on."""
     from random import Random
 
     chance = Random(seed)

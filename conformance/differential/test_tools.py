@@ -1,7 +1,8 @@
-"""What operators see: the output of Kafka's command line tools, from Apache Kafka and from kafkalite.
+"""The output of Kafka's command line tools, from Apache Kafka and from kafkalite.
 
-Every verb of the tools named here is run against both, with the same arguments; what is printed must be
-the same, to the letter, but for what the lines below give names to (ids, ports, paths, times).
+Every verb of the tools named here is run against both, with the same arguments; what is printed
+must be the same, to the letter, but for what the lines below give names to (ids, ports, paths,
+times).
 """
 
 import json
@@ -55,7 +56,7 @@ def compare(pair: Pair, tools: ToolProcess) -> Compare:
 
 
 def plain(side: Side, printed: str) -> str:
-    """What differs between any two brokers, named."""
+    """Names for what differs between any two brokers."""
     port = side.broker.bootstrap.rpartition(":")[2]
     text = printed.replace(str(side.broker.data_dir.absolute()), "DATA").replace(port, "PORT")
     text = re.sub(r"\b(TopicId|Cluster ID): +[\w-]{22}", r"\1: ID", text)
@@ -243,8 +244,8 @@ def test_the_cluster(compare: Compare) -> None:
         ("upgrade", "--feature", "group.version=9"),
         ("upgrade", "--feature", "nonsense=1"),
         ("downgrade", "--feature", "metadata.version=29"),
-        ("downgrade", "--feature", "streams.version=0", "--dry-run"),
-        ("disable", "--feature", "streams.version", "--dry-run"),
+        ("downgrade", "--feature", "group.version=0", "--dry-run"),
+        ("disable", "--feature", "group.version", "--dry-run"),
         ("upgrade", "--release-version", "4.3", "--dry-run"),
     ):
         compare(tool, *arguments)
@@ -254,7 +255,7 @@ def test_the_cluster(compare: Compare) -> None:
 
 
 def test_versions_of_apis(pair: Pair, tools: ToolProcess) -> None:
-    """What is served is served in Kafka's versions; what is not yet says UNSUPPORTED (README.md)."""
+    """APIs are served in Kafka's versions. Others show as UNSUPPORTED (README.md)."""
     found: list[dict[str, str]] = []
     for side in (pair.reference, pair.tested):
         where = ("--bootstrap-server", side.broker.bootstrap)

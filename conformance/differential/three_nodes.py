@@ -1,9 +1,10 @@
 """Three nodes, one of which goes and comes back: `python -m conformance.differential.three_nodes`.
 
-Runs the same steps against three processes of Apache Kafka and against three nodes of one kafkalite, and
-compares what clients see once it is settled: leaders, leader epochs, in-sync replicas, eligible leaders,
-replicas offline. Takes about four minutes, nearly all of it Kafka's session timeouts; what Kafka showed is
-kept in tests/kafkalite/test_leaders_as_kafka.py, which is quick.
+Runs the same steps against three processes of Apache Kafka and against three nodes of one
+kafkalite, and compares what clients see once it is settled: leaders, leader epochs, in-sync
+replicas, eligible leaders, replicas offline. Takes about four minutes, nearly all of it Kafka's
+session timeouts; what Kafka showed is kept in tests/kafkalite/test_leaders_as_kafka.py, which is
+quick.
 """
 
 import os
@@ -46,7 +47,8 @@ PATIENT = {
     "replica.lag.time.max.ms": "60000",
 }
 
-# Leader, leader epoch, in-sync replicas, eligible leaders, last known leader, offline, by partition.
+# Leader, leader epoch, in-sync replicas, eligible leaders, last known leader, offline, by
+# partition.
 Seen = dict[str, tuple[int, int, list[int], list[int], list[int], list[int]]]
 
 
@@ -75,7 +77,7 @@ def look(client: Client) -> Seen:
 
 
 def settled(client: Client, before: Seen) -> Seen:
-    """What is seen once something has changed, and then nothing for long."""
+    """The state that is seen after a change, once nothing has changed for long."""
     seen, changed = before, time.monotonic()
     while seen == before or time.monotonic() - changed < SETTLED_SECONDS:
         now = look(client)

@@ -1,4 +1,5 @@
-"""One transactional id on two brokers: everything that can be asked of it, and all that can be seen."""
+"""One transactional id on two brokers: everything that can be asked of it, and all that can be
+seen."""
 
 import time
 from collections.abc import Callable
@@ -98,7 +99,8 @@ class Transactions:
         for answer in answers:
             for each in answer.transaction_states[0].topics:
                 each.partitions.sort()
-        self.pair.compare("state", *answers, api=ApiKey.DESCRIBE_TRANSACTIONS)
+        what = "DESCRIBE_TRANSACTIONS v0"
+        self.pair.compare(what, *answers, api=ApiKey.DESCRIBE_TRANSACTIONS)
         return answers[0], answers[1]
 
     def next_sequence(self, partition: int) -> int:
@@ -263,7 +265,7 @@ class Transactions:
         self.pair.ask(ApiKey.OFFSET_FETCH, 9, self.offset_request(require_stable=require_stable))
 
     def fetch(self, version: int = 12) -> None:
-        """What each isolation level sees, records left out: their ids and times differ."""
+        """The view of each isolation level, without records: their ids and times differ."""
         for isolation_level in (0, 1):
             partitions = [
                 FetchPartition(partition=index, fetch_offset=0, partition_max_bytes=1 << 20)

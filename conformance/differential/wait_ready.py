@@ -1,4 +1,4 @@
-"""What a broker has before it is asked anything: the internal topics, and their coordinators, loaded."""
+"""Brokers made ready for comparison: internal topics exist, and their coordinators are loaded."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from kafkalite.wire.messages.describe_transactions import DescribeTransactionsRe
 from kafkalite.wire.messages.find_coordinator import FindCoordinatorRequest
 from kafkalite.wire.messages.init_producer_id import InitProducerIdRequest
 
-# The controller of Apache Kafka gathers writes for 25 ms, which would be most of what a run takes; and
-# nothing old is thrown away by the clock while answers are compared.
+# The controller of Apache Kafka gathers writes for 25 ms, which would be most of what a run takes;
+# and nothing old is thrown away by the clock while answers are compared.
 PROPERTIES = {
     "controller.quorum.append.linger.ms": "0",
     # a loaded machine must not make a node lose its leaderships, and their epochs grow
@@ -60,14 +60,15 @@ INTERNAL_TOPICS = {
 
 
 def wait_until_settled(broker: Broker) -> None:
-    """What the controller has answered (a topic is made, say) is so on every node."""
+    """Wait until every node knows what the controller has answered (a topic is made, say)."""
     side = Side(broker)
     side.settle()
     side.close()
 
 
 def wait_for_coordinators(broker: Broker) -> None:
-    """Those of Apache Kafka say NOT_COORDINATOR for a moment; some clients' calls do not ask again."""
+    """Those of Apache Kafka say NOT_COORDINATOR for a moment; some clients' calls do not ask
+    again."""
     side = Side(broker)
     make_ready(side)
     side.close()
@@ -93,7 +94,8 @@ def make_ready(side: Side) -> None:
 
 
 def by_coordinator(side: Side, key_type: int) -> dict[int, list[str]]:
-    """Ids enough to have one in every partition, by the node that coordinates them: all nodes know it."""
+    """Ids enough to have one in every partition, by the node that coordinates them: all nodes know
+    it."""
     request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=MANY)
     found: dict[int, list[str]] = defaultdict(list)
     for node in side.nodes:

@@ -1,10 +1,11 @@
 """Exactly once, whatever is killed: `python -m conformance.exactly_once_soak --seconds 1200`.
 
-Three pipelines copy numbers from an input to an output topic in transactions: librdkafka and Java in
-groups, aiokafka with a transactional id for each partition. Meanwhile, at random: transactions are
-aborted, the broker is killed with SIGKILL and started again, workers are killed, and workers are
-started with the transactional id of one that lives. One reader with read_committed must see, in every
-partition, every number once and in order; in the end the committed offsets must be those of the output.
+Three pipelines copy numbers from an input to an output topic in transactions: librdkafka and Java
+in groups, aiokafka with a transactional id for each partition. Meanwhile, at random: transactions
+are aborted, the broker is killed with SIGKILL and started again, workers are killed, and workers
+are started with the transactional id of one that lives. One reader with read_committed must see, in
+every partition, every number once and in order; in the end the committed offsets must be those of
+the output.
 """
 
 from __future__ import annotations

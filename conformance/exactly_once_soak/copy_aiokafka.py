@@ -1,7 +1,8 @@
-"""A worker: copies one partition of `input` to `output` in transactions, with aiokafka. Run as a module.
+"""A worker: copies one partition of `input` to `output` in transactions, with aiokafka. Run as a
+module.
 
-aiokafka does not tell the broker which member of the group commits (KIP-447), so that each partition
-has a transactional id of its own, and whoever takes it over fences who had it.
+aiokafka does not tell the broker which member of the group commits (KIP-447), so that each
+partition has a transactional id of its own, and whoever takes it over fences who had it.
 """
 
 from __future__ import annotations

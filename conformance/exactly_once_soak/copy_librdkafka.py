@@ -1,4 +1,5 @@
-"""A worker: copies `input` to `output` in transactions, in a group, with librdkafka. Run as a module.
+"""A worker: copies `input` to `output` in transactions, in a group, with librdkafka. Run as a
+module.
 
 Every so often it aborts what it has written, marked as such: nobody may ever read that.
 """

@@ -1,4 +1,4 @@
-"""What is to be copied: numbers from 0 on into every partition, by an idempotent producer."""
+"""The records to copy: numbers from 0 on into every partition, by an idempotent producer."""
 
 from __future__ import annotations
 

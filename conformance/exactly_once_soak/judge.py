@@ -1,4 +1,5 @@
-"""The strict reader: every number of every partition once, in order, and nothing that was aborted."""
+"""The strict reader: every number of every partition once, in order, and nothing that was
+aborted."""
 
 from __future__ import annotations
 

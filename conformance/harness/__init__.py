@@ -1,1 +1,1 @@
-"""What the tests stand on: Java, jars, brokers as processes, the Java command line tools."""
+"""The ground of the tests: Java, jars, brokers as processes, the Java command line tools."""

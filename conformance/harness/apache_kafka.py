@@ -15,7 +15,8 @@ from conformance.harness.java import find_java
 from conformance.harness.process import DidNotStart, Process
 from conformance.harness.raw import living_broker_count
 
-# Seconds where there is nothing else to do; after a kill, on a loaded machine, its recovery takes longer.
+# Seconds where there is nothing else to do; after a kill, on a loaded machine, its recovery takes
+# longer.
 START_SECONDS = 180.0
 # Short-lived and on few cores: the quick compiler and the plain collector start soonest.
 JVM_FLAGS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m")
@@ -116,7 +117,7 @@ class ApacheKafka:
             process.wait_until(partial(self.all_living, address), START_SECONDS)
 
     def all_living(self, address: str) -> bool:
-        """Whether the node at the address knows that every node is there."""
+        """True if the node at the address knows that every node is there."""
         return living_broker_count(address) >= self.node_count
 
     @property

@@ -35,7 +35,7 @@ class Broker(Protocol):
 
     @property
     def data_dir(self) -> Path:
-        """Where the first node's logs lie."""
+        """The directory of the first node's logs."""
         ...
 
     @property

@@ -43,7 +43,8 @@ def kafka_shell_jars() -> Path:
 
 
 def resolve(name: str, coordinates: Sequence[str], *, transitive: bool = True) -> Path:
-    """The directory with the jars of `group:artifact:version`, and of all they depend on if transitive.
+    """The directory with the jars of `group:artifact:version`, and of all they depend on if
+    transitive.
 
     `name` is for people who look into the cache. Raises JarsMissing, JavaMissing.
     """

@@ -18,7 +18,8 @@ class JavaMissing(Exception):
 
 
 def candidates() -> Iterator[Path]:
-    """Where a Java may be, best first: JAVA_HOME, the PATH, where distributions install it."""
+    """Places where a Java may be, best first: JAVA_HOME, the PATH, where distributions install
+    it."""
     if home := os.environ.get("JAVA_HOME"):
         yield Path(home) / "bin" / "java"
     if found := shutil.which("java"):

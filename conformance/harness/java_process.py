@@ -1,4 +1,5 @@
-"""A Java program of ours, run from its source with Apache Kafka's jars and spoken to through its pipes."""
+"""A Java program of ours, run from its source with Apache Kafka's jars and spoken to through its
+pipes."""
 
 import subprocess
 from pathlib import Path

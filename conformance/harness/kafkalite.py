@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import kafkalite
@@ -20,8 +20,14 @@ class Kafkalite:
     kind = "kafkalite"
 
     def __init__(
-        self, directory: Path, properties: Mapping[str, str] | None = None, node_count: int = 1
+        self,
+        directory: Path,
+        properties: Mapping[str, str] | None = None,
+        node_count: int = 1,
+        program: Sequence[str] = ("-m", "kafkalite"),
     ) -> None:
+        """`program` is what Python runs instead of the command, with the command's flags."""
+        self.program = program
         directory.mkdir(parents=True, exist_ok=True)
         self.directory = directory
         self.properties = {**SMALL, **(properties or {})}
@@ -42,7 +48,7 @@ class Kafkalite:
     def command(self, ready_file: Path) -> list[str]:
         """How it is started."""
         return [
-            *(sys.executable, "-m", "kafkalite", *self.listener_flags()),
+            *(sys.executable, *self.program, *self.listener_flags()),
             *("--ready-file", str(ready_file), "--nodes", str(self.node_count)),
             *(() if "log.dirs" in self.properties else ("--data-dir", str(self.data_dir))),
             *(f"--set={name}={value}" for name, value in self.properties.items()),

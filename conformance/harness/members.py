@@ -79,7 +79,7 @@ class ClassicMember:
         )
 
     def assignment(self) -> bytes:
-        """What this member gives itself: bytes of no other member."""
+        """The assignment this member gives itself: bytes of no other member."""
         return self.group_id.encode()
 
     def heartbeat_request(self) -> HeartbeatRequest:

@@ -1,4 +1,5 @@
-"""A proxy that loses answers: the broker has done what it was asked, and the client never hears of it."""
+"""A proxy that loses answers: the broker has done what it was asked, and the client never hears of
+it."""
 
 from __future__ import annotations
 

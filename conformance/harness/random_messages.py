@@ -1,4 +1,5 @@
-"""Random messages and broken frames, fast and from a seed: for fuzzing, where Hypothesis is too slow."""
+"""Random messages and broken frames, fast and from a seed: for fuzzing, where Hypothesis is too
+slow."""
 
 from __future__ import annotations
 

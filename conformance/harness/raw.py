@@ -86,7 +86,7 @@ class RawConnection:
 
 
 def living_broker_count(bootstrap: str) -> int:
-    """How many brokers Metadata lists; 0 when nothing answers there yet."""
+    """The number of brokers that Metadata lists. 0 when nothing answers there yet."""
     try:
         with RawConnection(bootstrap, seconds=5) as connection:
             no_topics = struct.pack(">i", 0)

@@ -23,12 +23,13 @@ class Referee(JavaProcess):
         super().__init__(SOURCE, "-Xshare:auto")
 
     def ask(self, name: str, version: int, data: bytes) -> tuple[Any, bytes]:
-        """What Kafka reads, as its JSON converter gives it, and the bytes that it writes again."""
+        """The message that Kafka reads, as its JSON converter gives it, and the bytes it writes
+        again."""
         text, written = self._ask(name, version, data)
         return json.loads(text), written
 
     def rewrite(self, name: str, version: int, data: bytes, to_version: int) -> bytes:
-        """What Kafka writes in one version of a message that it read in another."""
+        """The bytes Kafka writes in one version of a message that it read in another."""
         return self._ask(f":rewrite {name} {to_version}", version, data)[1]
 
     def refuse(self, key: int, version: int, request: bytes, code: int) -> bytes | None:
@@ -42,7 +43,8 @@ class Referee(JavaProcess):
         return [line.split() for line in text.splitlines()]
 
     def new(self, name: str) -> str:
-        """Kafka's text of a message, or a struct (`Message$Struct`), with all fields at their defaults."""
+        """Kafka's text of a message, or a struct (`Message$Struct`), with all fields at their
+        defaults."""
         return self._ask(f":new {name}", 0, b"")[0]
 
     def _ask(self, name: str, version: int, data: bytes) -> tuple[str, bytes]:

@@ -1,4 +1,5 @@
-"""Apache Kafka's command line tools in one Java process (Tools.java): starting one each time takes a second."""
+"""Apache Kafka's command line tools in one Java process (Tools.java): starting one each time takes
+a second."""
 
 import struct
 from pathlib import Path

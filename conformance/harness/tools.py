@@ -42,7 +42,7 @@ JARS = {"kafka-metadata-shell": kafka_shell_jars}
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What a tool printed, and its exit status."""
+    """The output of a tool, and its exit status."""
 
     status: int
     output: str

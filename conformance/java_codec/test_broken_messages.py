@@ -1,4 +1,5 @@
-"""Apache Kafka refuses the broken messages that we refuse, and no others, but for what is said here."""
+"""Apache Kafka refuses the broken messages that we refuse, and no others, but for what is said
+here."""
 
 from __future__ import annotations
 
@@ -12,8 +13,8 @@ from conformance.harness.referee import Referee, RefereeRefuses
 from kafkalite.wire.errors import ProtocolViolation
 from kafkalite.wire.message_codec import build_body, join, parse_body
 
-# Where we are stricter: Kafka takes any negative length for null where null is allowed, and does not
-# compare the size of a tagged field that it knows with what it read.
+# Where we are stricter: Kafka takes any negative length for null where null is allowed, and does
+# not compare the size of a tagged field that it knows with what it read.
 STRICTER = ("a length of -", "as it says")
 
 

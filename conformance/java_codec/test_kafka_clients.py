@@ -1,7 +1,7 @@
 """Apache Kafka's own classes read what we write, field by field, and write the same bytes again.
 
-That is done for every message in every version: what is missing on our side is found by comparing with
-the list of all message classes in Kafka's jars.
+That is done for every message in every version: what is missing on our side is found by comparing
+with the list of all message classes in Kafka's jars.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def test_kafka_reads_what_we_write(
 
 
 def as_json(value: Any, version: int) -> dict[str, Any]:
-    """What Kafka's JSON converter makes of a struct, with names in lower case."""
+    """The JSON that Kafka's converter makes of a struct, with names in lower case."""
     return {
         field.name.replace("_", ""): _field_as_json(field, getattr(value, field.name), version)
         for field in fields_of(type(value))
@@ -96,7 +96,8 @@ def plain(seen: Any) -> Any:
 
 @pytest.mark.parametrize("class_", list(every_message()), ids=lambda class_: class_.__name__)
 def test_defaults(kafka: Referee, class_: type[Any]) -> None:
-    """Of the message and its structs. Kafka's have more fields: of versions that are gone."""
+    """The fields of the message and its structs. Kafka's have more: those of versions that are
+    gone."""
     assert_defaults(kafka, class_, class_.__name__)
     for struct in structs_in(class_):
         try:
@@ -154,7 +155,7 @@ def fields_in(text: str) -> dict[str, Any]:
 
 
 def end_of_value(text: str) -> int:
-    """Where the first comma outside of brackets is, or the end."""
+    """The position of the first comma outside of brackets, or the end."""
     depth = 0
     for position, character in enumerate(text):
         depth += (character in "([") - (character in ")]")

@@ -1,7 +1,7 @@
-"""What a version has no field for is refused or left out by us where it is by Kafka.
+"""Values without a field in a version are refused or left out here where they are in Kafka.
 
-For every field that some version of its message lacks, a message in which it alone is not at its default
-is written in a version that has it, read by Kafka, and written by both in one that has not.
+For every field that some version of its message lacks, a message in which it alone is not at its
+default is written in a version that has it, read by Kafka, and written by both in one that has not.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ def name_of(case: Case) -> str:
 
 
 def with_one_value(class_: type[Any], path: tuple[Field, ...], version: int) -> Any:
-    """A message in which the field at the end of the path is not at its default, but all else is."""
+    """A message in which the field at the end of the path is not at its default, but all else
+    is."""
     value = class_()
     field, rest = path[0], path[1:]
     if isinstance(field.element, FieldType):

@@ -1,4 +1,5 @@
-"""Apache Kafka reads the record batches that we build, in every codec, and we read those that it builds."""
+"""Apache Kafka reads the record batches that we build, in every codec, and we read those that it
+builds."""
 
 from __future__ import annotations
 
@@ -109,7 +110,7 @@ def test_kafka_and_we_read_each_other(
 
 @pytest.mark.parametrize("codec", Compression, ids=lambda codec: codec.name)
 def test_large_batches(kafka: Referee, codec: Compression) -> None:
-    """Of several blocks in each codec's framing."""
+    """Data of several blocks in each codec's framing."""
     records = [Record(0, index, b"%d" % index, bytes([index % 251]) * 997) for index in range(900)]
     built = build_batch(records, compression=codec)
     theirs, written = kafka.ask(":batch", codec, built)

@@ -39,7 +39,8 @@ def rows(frame: DataFrame) -> list[Any]:
 
 
 def same(spark: SparkSession, broker: Broker, **options: Any) -> list[Any]:
-    """The rows of Spark's connector, which are ours, too; two underscores in an option are a dot."""
+    """The rows of Spark's connector, which are ours, too; two underscores in an option are a
+    dot."""
     dotted = {name.replace("__", "."): value for name, value in options.items()}
     theirs = load(spark, broker, "connector", dotted)
     expected = rows(theirs)
@@ -62,7 +63,7 @@ def everything(source: Reader, topic: str) -> list[pa.Table]:
 
 
 def error_of(call: Callable[[], object]) -> str:
-    """What went wrong, in Spark's words."""
+    """The error, in Spark's words."""
     try:
         call()
     except Exception as error:  # noqa: BLE001 (whatever it is, its words are looked at)

@@ -21,7 +21,8 @@ if not NEW_ENOUGH:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Py4J leaves its sockets to Java to the garbage collector; Spark's own warnings are not ours."""
+    """Py4J leaves its sockets to Java to the garbage collector; Spark's own warnings are not
+    ours."""
     here = Path(__file__).parent
     for item in items:
         if here in item.path.parents:

@@ -1,8 +1,10 @@
-"""`python -m conformance.pipelines.kills`: the exactly-once sink, its driver killed with SIGKILL again and again.
+"""`python -m conformance.pipelines.kills`: the exactly-once sink, its driver killed with SIGKILL
+again and again.
 
-A stream from topic to topic through `exactly_once`, each micro-batch small; the driver and all its workers
-are killed at seeded moments and started again, until the stream has come to its end. Then every row must
-be in the target once, for a reader of read_committed. Needs the environment of `make pipelines`.
+A stream from topic to topic through `exactly_once`, each micro-batch small; the driver and all its
+workers are killed at seeded moments and started again, until the stream has come to its end. Then
+every row must be in the target once, for a reader of read_committed. Needs the environment of `make
+pipelines`.
 """
 
 import argparse

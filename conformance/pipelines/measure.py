@@ -1,7 +1,9 @@
-"""How long the pipelines take: `python -m conformance.pipelines.measure [ROWS]`, on Spark's local[2].
+"""The time that the pipelines take: `python -m conformance.pipelines.measure [ROWS]`, on Spark's
+local[2].
 
-Generated records of 100 bytes in 4 partitions, and the flights; each pipeline once, after a small one that
-starts Spark's Python workers. Seconds are those of the pipelines' own summaries: without Spark's start.
+Generated records of 100 bytes in 4 partitions, and the flights; each pipeline once, after a small
+one that starts Spark's Python workers. Seconds are those of the pipelines' own summaries: without
+Spark's start.
 """
 
 import sys

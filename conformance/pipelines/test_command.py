@@ -1,4 +1,5 @@
-"""`kafkalite pipeline`, as it is typed: what it says, what it leaves, its exit code, its progress bar."""
+"""`kafkalite pipeline`, as it is typed: what it says, what it leaves, its exit code, its progress
+bar."""
 
 import json
 from collections.abc import Callable

@@ -1,5 +1,5 @@
-"""Segment files alone: Apache Kafka's and ours, read and audited while the broker runs, when it was killed
-and when it was stopped; archived, and replayed into a directory of ours."""
+"""Segment files alone: Apache Kafka's and ours, read and audited while the broker runs, when it was
+killed and when it was stopped; archived, and replayed into a directory of ours."""
 
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,8 @@ COMMITTED = {"kafka.isolation.level": "read_committed", "includeHeaders": "true"
 
 
 def fill(client: Client) -> None:
-    """Every codec, headers, nulls, two transactions aborted and one committed, several partitions."""
+    """Every codec, headers, nulls, two transactions aborted and one committed, several
+    partitions."""
     client.create("mixed", 2)
     for i, codec in enumerate(("none", "gzip", "snappy", "lz4", "zstd")):
         client.send("mixed", range(i * 500, i * 500 + 500), i % 2, compression=codec, key=b"k")

@@ -1,4 +1,5 @@
-"""KafkaUtils under Spark's own connector: what PySpark's helper does, and loss and gaps on demand."""
+"""KafkaUtils under Spark's own connector: what PySpark's helper does, and loss and gaps on
+demand."""
 
 from collections.abc import Iterator
 from pathlib import Path

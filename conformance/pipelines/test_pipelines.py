@@ -1,4 +1,5 @@
-"""seed, archive, replay and audit: the flights and generated records, there and back, byte for byte."""
+"""seed, archive, replay and audit: the flights and generated records, there and back, byte for
+byte."""
 
 import json
 import os
@@ -24,8 +25,8 @@ from kafkalite.spark.pipelines.seeding import seed
 from kafkalite.spark.pipelines.stored import DirectoryReader
 from kafkalite.testing import broker as test_broker
 
-# `make pipelines ROWS=2000000` goes the whole way; in every run of the tests it is less. What takes time
-# about the flights is their days, a file for each partition: one month of them, else the year.
+# `make pipelines ROWS=2000000` goes the whole way; in every run of the tests it is less. What takes
+# time about the flights is their days, a file for each partition: one month of them, else the year.
 ROWS = int(os.environ.get("ROWS") or 150_000)
 MONTHS, FLIGHTS = (12, ALL_FLIGHTS) if os.environ.get("ROWS") else (1, 27_004)
 GENERATED = Columns(
@@ -39,7 +40,8 @@ BY_CARRIER = Columns(key="carrier", timestamp="time_hour", headers=(("from", "or
 
 
 def test_flights_there_and_back(spark: SparkSession, tmp_path: Path) -> None:
-    """Parquet -> segment files -> archive -> segment files: every byte of every record is the same."""
+    """Parquet -> segment files -> archive -> segment files: every byte of every record is the
+    same."""
     source = flights_parquet(tmp_path, MONTHS)
     first, second = tmp_path / "first", tmp_path / "second"
     seeded = seed(
@@ -118,7 +120,7 @@ def test_generated_records_over_the_network(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """An interrupted seed goes on; an archive gains what the topic gains; a replay appends."""
+    """An interrupted seed goes on, an archive gains what the topic gains, a replay appends."""
     arguments: dict[str, Any] = {"columns": GENERATED, "partitions": 4, "generate": ROWS, "seed": 7}
     arguments |= {"topic": topic, "spark": spark}
     appends = 0
@@ -157,7 +159,8 @@ def test_generated_records_over_the_network(
     assert spark.read.parquet(str(root)).count() == ROWS + 100
 
     target = f"{topic}-again"
-    # The timestamps are a millisecond apart: at 100 times the pace, a hundred of them in a millisecond.
+    # The timestamps are a millisecond apart: at 100 times the pace, a hundred of them in a
+    # millisecond.
     replayed = replay(root, topic=topic, into=target, append=True, speed=100.0, **where)
     assert replayed.partitions[0].digest == grown.partitions[0].digest
     assert replayed.rows == grown.rows

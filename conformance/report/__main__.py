@@ -1,8 +1,8 @@
 """`python -m conformance.report [--again] [PART ...]`: run the parts, keep what came of them.
 
 Each part is a run of pytest, on Apache Kafka and on kafkalite; docs/compatibility.json is written
-after each, so that a part can be run again alone, and with `--again` of it those files alone in which
-something failed.
+after each, so that a part can be run again alone, and with `--again` of it those files alone in
+which something failed.
 """
 
 import argparse
@@ -30,7 +30,8 @@ FOLDERS = {
 
 
 def run(arguments: list[str], outcome: str) -> Any:
-    """A run of pytest; what it wrote into the file that `outcome` names. Failures are a result, too."""
+    """A run of pytest; what it wrote into the file that `outcome` names. Failures are a result,
+    too."""
     with tempfile.TemporaryDirectory() as directory:
         file = Path(directory) / "outcome.json"
         command = [sys.executable, "-m", "pytest", "-q", *arguments, outcome, str(file)]
@@ -43,7 +44,7 @@ def both(arguments: list[str]) -> Any:
 
 
 def again(name: str) -> Any:
-    """What there is of the part, with the files in which something failed run again where it did."""
+    """The known results of a part, with the files that had failures run again."""
     runs = json.loads(RESULT.read_text())[name]
     for kind, known in runs.items():
         failed = [path for path, file in known["files"].items() if file["failed"]]

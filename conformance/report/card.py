@@ -55,7 +55,7 @@ def spark() -> str:
 
 
 def files_of(name: str) -> str:
-    """What passed of each file on either broker."""
+    """The passed tests of each file on either broker."""
     runs = result()[name]
     lines = ["| scenarios | on Apache Kafka | on kafkalite |", "|---|--:|--:|"]
     for path in sorted({path for run in runs.values() for path in run["files"]}):
@@ -107,7 +107,7 @@ def clients() -> str:
 
 @once_run("differential")
 def differences() -> str:
-    """What the referee compared, by source of the requests, and every difference that is left."""
+    """The referee's figures by source of the requests, and every difference that is left."""
     run = result()["differential"]
     lines = [
         "| requests | sent to both | APIs x versions | fields compared | differences | took |",
@@ -121,15 +121,22 @@ def differences() -> str:
     left = [each for source in run["sources"].values() for each in source["differences"]]
     lines += ["", *(f"- left: {each}" for each in left)]
     lines += [f"- served and not compared: {each}" for each in run["not_compared"]]
+    lines += ["", "| accepted | where | met | reason |", "|---|---|--:|---|"]
     lines += [
-        f"- accepted: `{each['api']}` `{each['path']}`: {each['reason']} (met {each['count']:,} times)"
+        f"| {'order' if each.get('is_order') else 'value'} | `{each['api']}` "
+        f"`{each['path'].replace('|', '&#124;')}` | {each['count']:,} | {each['reason']} |"
         for each in run["accepted"]
+    ]
+    lines += ["", "| not compared | values | reason |", "|---|--:|---|"]
+    lines += [
+        f"| {each['what']} | {each['count']:,} | {each['reason']} |"
+        for each in run.get("masked", ())
     ]
     return "\n".join(lines)
 
 
 def summary() -> str:
-    """What the README says of it."""
+    """The summary for the README."""
     card = result()
     lines = [
         f"| against Apache Kafka {card['kafka']} | Apache Kafka | kafkalite |",
@@ -158,5 +165,5 @@ def compared() -> str:
     return (
         f"The same {requests:,} requests to both, in {len(run['apis'])} APIs and {versions} versions, "
         f"{fields:,} fields of answers compared: {left} differences left, {len(run['accepted'])} kinds "
-        "accepted, each with its reason."
+        f"accepted and {len(run.get('masked', ()))} not compared, each with its reason."
     )

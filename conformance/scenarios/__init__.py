@@ -1,1 +1,1 @@
-"""What real clients do all day, the same on any broker."""
+"""Everyday work of real clients, the same on any broker."""

@@ -1,4 +1,4 @@
-"""What the scenarios share: topics made beforehand, clients that are closed afterwards."""
+"""Shared by the scenarios: topics made beforehand, clients that are closed afterwards."""
 
 import time
 from collections.abc import Callable, Iterator

@@ -1,7 +1,8 @@
-"""A group member as a process: `python -m conformance.scenarios.group_member CLIENT BOOTSTRAP TOPIC GROUP`.
+"""A group member as a process: `python -m conformance.scenarios.group_member CLIENT BOOTSTRAP TOPIC
+GROUP`.
 
-It prints the value of each record that it reads, one a line, commits as it goes, and leaves its group at
-SIGTERM. CLIENT is librdkafka-classic, librdkafka-consumer, kafka-python or aiokafka.
+It prints the value of each record that it reads, one a line, commits as it goes, and leaves its
+group at SIGTERM. CLIENT is librdkafka-classic, librdkafka-consumer, kafka-python or aiokafka.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """A kafka-python consumer that does not hang by itself.
 
 kafka-python 3.0.12, given its topics at once, misses the wake-up of its own metadata loop about one
-time in forty: it joins with no partitions known, is assigned none, and never asks again, on Apache Kafka
-as well as here. A consumer that has asked for the topic's metadata before it subscribes does not.
+time in forty: it joins with no partitions known, is assigned none, and never asks again, on Apache
+Kafka as well as here. A consumer that has asked for the topic's metadata before it subscribes does
+not.
 """
 
 from typing import Any

@@ -1,11 +1,11 @@
 """Many librdkafka consumers of one group: `python -m conformance.scenarios.members_in_one_process`.
 
-With BOOTSTRAP TOPIC GROUP PROTOCOL COUNT behind it. Prints, as one line of JSON, the partition of each
-consumer when every one has one of its own, and goes on being a member until it is killed.
+With BOOTSTRAP TOPIC GROUP PROTOCOL COUNT behind it. Prints, as one line of JSON, the partition of
+each consumer when every one has one of its own, and goes on being a member until it is killed.
 
-It is a process of its own, and is killed, because closing many consumers at once is not safe: an assignment
-that comes while a consumer closes is waited for in rd_kafka_assign() for ever, and the interpreter with it
-(librdkafka issue 4884).
+It is a process of its own, and is killed, because closing many consumers at once is not safe: an
+assignment that comes while a consumer closes is waited for in rd_kafka_assign() for ever, and the
+interpreter with it (librdkafka issue 4884).
 """
 
 from __future__ import annotations

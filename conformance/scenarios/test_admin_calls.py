@@ -1,6 +1,7 @@
 """Every call that the clients' admin classes have: made, and answered as it should be.
 
-A client that learns a new call makes its test fail until the call is made here, or it is said why not.
+A client that learns a new call makes its test fail until the call is made here, or it is said why
+not.
 """
 
 import asyncio
@@ -80,7 +81,8 @@ def test_librdkafka(broker: Broker, topic: str, unique: Callable[[str], str]) ->
     one(client.create_topics([new]))
     wait_until(lambda: topic in client.list_topics(timeout=SECONDS).topics)
     one(client.create_partitions([librdkafka.NewPartitions(topic, 2)]))
-    # The client breaks down over a partition that has no leader yet, as on Apache Kafka for a moment.
+    # The client breaks down over a partition that has no leader yet, as on Apache Kafka for a
+    # moment.
     wait_until(lambda: led_partitions(client, topic) == 2)
     assert len(one(client.describe_topics(TopicCollection([topic]))).partitions) == 2
     assert client.describe_cluster().result(SECONDS).controller.id == 1

@@ -27,7 +27,7 @@ SECONDS = 15
 def produce_all(
     broker: Broker, topic: str, records: list[dict[str, Any]], **options: Any
 ) -> list[Message]:
-    """Produce them; the delivery reports' messages, in order; raises the first error."""
+    """Produce them. Returns the delivery reports' messages in order, or raises the first error."""
     delivered: list[Message] = []
 
     def report(error: KafkaError | None, message: Message) -> None:

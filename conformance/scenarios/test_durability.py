@@ -156,7 +156,7 @@ def committed(broker: Broker, group: str, topic: str) -> int:
 
 
 def facts(broker: Broker, topic: str, group: str) -> dict[str, Any]:
-    """What a restart must not change."""
+    """The state that a restart must not change."""
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
     metadata = admin.list_topics(timeout=SECONDS)
     resource = ConfigResource(ResourceType.TOPIC, topic)

@@ -1,5 +1,6 @@
-"""Groups of the consumer protocol (KIP-848), and groups that change between the two, with librdkafka
-and the Java consumer: members come and go, restart one by one, and live through a killed broker."""
+"""Groups of the consumer protocol (KIP-848), and groups that change between the two, with
+librdkafka and the Java consumer: members come and go, restart one by one, and live through a killed
+broker."""
 
 import subprocess
 import time

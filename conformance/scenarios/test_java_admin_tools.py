@@ -1,4 +1,4 @@
-"""What operators do with Apache Kafka's tools, on three nodes."""
+"""Work of operators with Apache Kafka's tools, on three nodes."""
 
 import json
 import time

@@ -167,7 +167,8 @@ def test_the_broker_says_which_versions_it_speaks(broker: Broker) -> None:
 
 
 def test_the_files_are_apache_kafkas(new_broker: NewBroker, topic: str) -> None:
-    """Its dump tool reads the segment of a running broker, and finds sound indexes when it is stopped."""
+    """Its dump tool reads the segment of a running broker, and finds sound indexes when it is
+    stopped."""
     broker = new_broker({"num.partitions": "1"})
     values = [letter * 3000 for letter in "abcdef"]
     producer = Producer({"bootstrap.servers": broker.bootstrap})

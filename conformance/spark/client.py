@@ -60,7 +60,8 @@ class Client:
         eventually(lambda: self.partition_count(topic) == partitions)
 
     def partition_count(self, topic: str) -> int:
-        """How many partitions have a leader; asks about all topics, so that none is created."""
+        """The number of partitions with a leader. Asks about all topics, so that none is
+        created."""
         described = self.admin.list_topics(timeout=SECONDS).topics.get(topic)
         if described is None or described.error is not None:
             return 0

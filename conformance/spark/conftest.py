@@ -44,7 +44,8 @@ def broker(
     tmp_path_factory: pytest.TempPathFactory,
     _living: list[Broker],
 ) -> Iterator[Broker]:
-    """One for Spark alone: its queries ask for all topics all the time, and others leave thousands."""
+    """One for Spark alone: its queries ask for all topics all the time, and others leave
+    thousands."""
     kind = pytestconfig.getoption("--broker")
     started = starter(kind, tmp_path_factory.mktemp("for-spark"), _living)()
     yield started

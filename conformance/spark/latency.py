@@ -1,4 +1,4 @@
-"""How long a record takes into a micro-batch, and what an idle stream costs the broker.
+"""The time of a record into a micro-batch, and the cost of an idle stream for the broker.
 
     python -m conformance.spark.latency --broker kafkalite
     python -m conformance.spark.latency --broker kafka

@@ -11,7 +11,7 @@ from conformance.harness.broker import Broker
 from conformance.spark.client import number
 
 POLL_TIMEOUT_MS = 20_000
-"""How long an executor waits for a record that must be there; Spark's default is two minutes."""
+"""The wait of an executor for a record that must be there. Spark's default is two minutes."""
 
 IMPATIENT = {"kafka__default.api.timeout.ms": "10000", "kafka__request.timeout.ms": "10000"}
 """For tests that delete topics under a stream. Where one goes between Spark's two questions, which

@@ -1,4 +1,4 @@
-"""What goes missing under a query: failOnDataLoss tells, or the query goes on."""
+"""Records go missing under a query: failOnDataLoss tells, or the query goes on."""
 
 import random
 
@@ -43,7 +43,7 @@ def earliest(spark: SparkSession, broker: Broker, topic: str) -> int:
 
 
 def retention_is_done(broker: Broker, topic: str) -> bool:
-    """Whether nothing is left that may be deleted, so that no query races with it."""
+    """True if nothing is left that may be deleted, so that no query races with it."""
     try:
         segments = sorted((broker.data_dir / f"{topic}-0").glob("*.log"))
         sizes = [segment.stat().st_size for segment in segments]

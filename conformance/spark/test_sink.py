@@ -221,7 +221,8 @@ def advertise(broker: Broker, address: str) -> None:
 def test_two_lost_acknowledgements(
     spark: SparkSession, new_broker: NewBroker, topic: str, idempotence: str, copies: int
 ) -> None:
-    """The producer sends again what it never heard of; the broker knows an idempotent one's batch."""
+    """The producer sends again what it never heard of; the broker knows an idempotent one's
+    batch."""
     broker = new_broker()
     host, _, port = broker.bootstrap.partition(":")
     with LosingProxy((host, int(port)), api_key=0, count=2) as proxy:

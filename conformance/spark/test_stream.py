@@ -26,7 +26,8 @@ def test_start_and_growth(
     start: str,
     fail_on_data_loss: str,
 ) -> None:
-    """Where a stream starts, and that partitions added under it are read from their beginning."""
+    """A stream's start, and partitions that are added under it, which are read from their
+    beginning."""
     client.create(topic, partitions=2)
     client.send(topic, range(10), partition=0)
     client.send(topic, range(10, 20), partition=1)

@@ -1,4 +1,4 @@
-"""What the tests here ask of a broker, with librdkafka."""
+"""Requests of the tests here, with librdkafka."""
 
 import time
 from typing import Any

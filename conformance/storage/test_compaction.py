@@ -54,7 +54,8 @@ def survivors(directory: Path) -> list[Survivor]:
 
 
 def fill(bootstrap: str, name: str, codec: str, topic_codec: str) -> None:
-    """Four segments: keys again and again, tombstones, transactions of both endings between them."""
+    """Four segments: keys again and again, tombstones, transactions of both endings between
+    them."""
     create(bootstrap, name, **COMPACT, compression_type=topic_codec)
     plain = producer(bootstrap, compression_type=codec, enable_idempotence=True)
     sender = producer(bootstrap, compression_type=codec, transactional_id=name)

@@ -1,4 +1,5 @@
-"""Data directories that get no new partitions (`cordoned.log.dirs`, KIP-1066), as Apache Kafka has it."""
+"""Data directories that get no new partitions (`cordoned.log.dirs`, KIP-1066), as Apache Kafka has
+it."""
 
 import time
 from collections.abc import Callable
@@ -28,7 +29,7 @@ INVALID_REPLICATION_FACTOR, INVALID_REPLICA_ASSIGNMENT = 38, 39
 
 
 def cordon(pair: Pair, dirs: Callable[[Side], str] | None, resource: str = "1") -> None:
-    """What the config is to be; with None, nothing."""
+    """Set the config, or remove it with None."""
 
     def request(side: Side) -> IncrementalAlterConfigsRequest:
         config = AlterableConfig(

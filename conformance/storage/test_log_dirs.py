@@ -1,4 +1,5 @@
-"""Three data directories under each broker: where replicas may be moved, and what is said of them."""
+"""Three data directories under each broker: where replicas may be moved, and what is said of
+them."""
 
 import json
 import time
@@ -59,7 +60,7 @@ def move(pair: Pair, path: Callable[[Side], str], topic: str, *partitions: int) 
 
 
 def described(side: Side) -> dict[str, Any]:
-    """What lies in which disk, `None` for one that is broken; the long topic may lie anywhere."""
+    """The contents of each disk, `None` for a broken one. The long topic may lie anywhere."""
     answer = side.ask(ApiKey.DESCRIBE_LOG_DIRS, 4, DescribeLogDirsRequest(topics=None))
     return {
         Path(result.log_dir).name: None

@@ -26,7 +26,7 @@ def ran(tool: str, *arguments: str) -> str:
 
 
 def shown(snapshot: Path, *paths: str) -> str:
-    """What the shell shows there. It waits until the file is read, and not until all of it is loaded."""
+    """The shell's output there. The shell waits until the file is read, not until it is loaded."""
     deadline = time.monotonic() + SECONDS
     while True:
         seen = ran("kafka-metadata-shell", "--snapshot", str(snapshot), "cat", *paths)

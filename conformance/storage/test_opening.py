@@ -1,4 +1,5 @@
-"""A directory goes from one broker to the other and back: records, offsets, topics, configs, producers."""
+"""A directory goes from one broker to the other and back: records, offsets, topics, configs,
+producers."""
 
 import time
 from pathlib import Path
@@ -66,7 +67,7 @@ def everything(broker: Broker) -> dict[str, Any]:
 
 
 def batch(producer_id: int, epoch: int, sequence: int) -> ProduceRequest:
-    """What an idempotent producer sends to `numbered`."""
+    """The records that an idempotent producer sends to `numbered`."""
     records = build_batch(
         [Record(timestamp=time.time_ns() // 1_000_000, value=b"%d" % sequence)],
         producer_id=producer_id,
@@ -136,7 +137,7 @@ def test_what_one_wrote_the_other_serves(start: Start, first: str, is_clean: boo
 
 
 def console_consumer(broker: Broker, topic: str, count: int) -> list[str]:
-    """What Apache Kafka's own command shows of a topic."""
+    """The topic as Apache Kafka's own command shows it."""
     where = ("--bootstrap-server", broker.bootstrap, "--topic", topic, "--from-beginning")
     ran = run_tool("kafka-console-consumer", *where, "--max-messages", str(count))
     assert ran.status == 0, ran.errors

@@ -1,4 +1,4 @@
-"""What the job wrote, read back with other means than Spark, and compared row by row."""
+"""The job's output, read back with other means than Spark, and compared row by row."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from tqdm import tqdm
 
 CONNECTOR = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__version__}"
 WATERMARK_DAYS = 14
-"""How late a flight may come and still count.
+"""The delay with which a flight may come and still count.
 
 The topic is in order of time, but a micro-batch takes a share of each partition, and the airports
 do not fly in step: at the end of a micro-batch they are up to nine days apart. A flight behind the

@@ -216,7 +216,7 @@ class Cluster:
 
     @property
     def is_snapshot_due(self) -> bool:
-        """Whether it is time for a snapshot of the metadata (metadata.log.max.*)."""
+        """True if it is time for a snapshot of the metadata (metadata.log.max.*)."""
         return False
 
     def begin_snapshot(self) -> Callable[[], object]:

@@ -46,19 +46,19 @@ _MAX_VALUE_BYTES: Final = 32767
 _ELR_FEATURE: Final = "eligible.leader.replicas.version"
 # Dynamic in Kafka, but a node here listens where it began to.
 _AT_START_ONLY: Final = ("listeners", "listener.security.protocol.map")
-# The reconfigurable configs of TLS (SslConfigs.RECONFIGURABLE_CONFIGS).
-_BY_LISTENER_ONLY: Final = frozenset(
+# A running broker takes new certificates for one listener only (SslConfigs.RECONFIGURABLE_CONFIGS).
+_PER_LISTENER: Final = frozenset(
     {
-        "ssl.keystore.type",
-        "ssl.keystore.location",
-        "ssl.keystore.password",
         "ssl.key.password",
-        "ssl.truststore.type",
-        "ssl.truststore.location",
-        "ssl.truststore.password",
         "ssl.keystore.certificate.chain",
         "ssl.keystore.key",
+        "ssl.keystore.location",
+        "ssl.keystore.password",
+        "ssl.keystore.type",
         "ssl.truststore.certificates",
+        "ssl.truststore.location",
+        "ssl.truststore.password",
+        "ssl.truststore.type",
     }
 )
 _CORDONED: Final = "cordoned.log.dirs"
@@ -205,7 +205,7 @@ class ConfigChanges:
                 )
 
     def _check_dynamic(self, name: str, configs: Configs, changed: Sequence[str]) -> None:
-        """Whether a running node takes these, at this level (DynamicBrokerConfig.validate)."""
+        """True if a running node takes these, at this level (DynamicBrokerConfig.validate)."""
         # Kafka keeps what it does not know: it may be a plugin's.
         changed = [key for key in changed if find(key) is not None]
         static = [key for key in changed if not _definition(key).dynamic]
@@ -219,7 +219,7 @@ class ConfigChanges:
                 "Cannot update these configs at default cluster level, broker id must be "
                 f"specified: {_listed(single)}"
             )
-        by_listener = [key for key in changed if key in _BY_LISTENER_ONLY]
+        by_listener = [key for key in changed if key in configs and key in _PER_LISTENER]
         if by_listener:
             raise _invalid(
                 "These security configs can be dynamically updated only per-listener using the "

@@ -177,7 +177,7 @@ class MetadataLog:
 
     @property
     def is_snapshot_due(self) -> bool:
-        """Whether there is much, or for long something, that no snapshot has."""
+        """True if there is much, or for long something, that no snapshot has."""
         config = self._config
         if self._bytes_since_snapshot >= config.metadata_log_max_record_bytes_between_snapshots:
             return True

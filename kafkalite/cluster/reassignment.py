@@ -21,7 +21,7 @@ from kafkalite.wire.messages.stored.partition_change_record import PartitionChan
 
 
 def is_moving(state: PartitionState) -> bool:
-    """Whether a reassignment goes on."""
+    """True if a reassignment goes on."""
     return bool(state.adding_replicas or state.removing_replicas)
 
 

@@ -255,7 +255,7 @@ class SoleController(Cluster):
 
     @property
     def is_snapshot_due(self) -> bool:
-        """Whether it is time for a snapshot of the metadata (metadata.log.max.*)."""
+        """True if it is time for a snapshot of the metadata (metadata.log.max.*)."""
         return self._log.is_snapshot_due
 
     def begin_snapshot(self) -> Callable[[], object]:

@@ -1,10 +1,6 @@
 """Configs: the tables of what there is, the sources of values, and BrokerConfig that joins them."""
 
-from kafkalite.config.broker_config import (
-    RACK_AWARE_SELECTOR,
-    BrokerConfig,
-    validate_topic_configs,
-)
+from kafkalite.config.broker_config import RACK_AWARE_SELECTOR, BrokerConfig
 from kafkalite.config.definition import (
     BROKER_CONFIGS,
     CLIENT_METRICS_CONFIGS,
@@ -19,6 +15,7 @@ from kafkalite.config.definition import (
     format_value,
 )
 from kafkalite.config.listeners import Listener
+from kafkalite.config.topic_validation import validate_topic_configs
 
 __all__ = [
     "BROKER_CONFIGS",

@@ -21,7 +21,15 @@ from kafkalite.config.definition import (
 )
 from kafkalite.config.listeners import Listener, parse_listeners, parse_protocol_map
 from kafkalite.config.log_dirs import EVERY_LOG_DIR, check_cordoned
-from kafkalite.config.sources import at_address, built_in, check, read_environment, read_file
+from kafkalite.config.sources import (
+    at_address,
+    built_in,
+    check,
+    located,
+    read_environment,
+    read_file,
+    variables,
+)
 from kafkalite.log.config import LogConfig
 
 # The values of replica.selector.class (KIP-392) that Kafka itself comes with.
@@ -43,7 +51,7 @@ class BrokerConfig:
     """
 
     def __init__(self, properties: Mapping[str, str] | None = None) -> None:
-        """Of what a program gives. Raises ConfigError; unknown names are refused."""
+        """Takes what a program gives. Raises ConfigError, also for unknown names."""
         properties = properties or {}
         check(properties, strict_names=True)
         self._initialize(properties)
@@ -80,12 +88,20 @@ class BrokerConfig:
         """
         from_file = read_file(file) if file else {}
         from_environment = read_environment(environment or {})
-        check(from_file)
-        check(from_environment)
+        in_file = dict.fromkeys(from_file, str(file))
+        in_environment = variables(environment or {})
+        check(from_file, places=in_file)
+        check(from_environment, places=in_environment)
         check(flags or {}, strict_names=True)
+        places = {**in_file, **in_environment}
+        for name in flags or {}:
+            places.pop(name, None)
         config = cls.__new__(cls)
-        together = {**from_file, **from_environment, **(flags or {})}
-        config._initialize({**together, **at_address(together, host, port)})
+        try:
+            together = {**from_file, **from_environment, **(flags or {})}
+            config._initialize({**together, **at_address(together, host, port)})
+        except ConfigError as error:
+            raise located(error, places) from None
         return config
 
     def afresh(self, changes: Mapping[str, str]) -> BrokerConfig:
@@ -176,11 +192,11 @@ class BrokerConfig:
 
     @property
     def data_directory(self) -> Path:
-        """Where everything is kept."""
+        """The directory that everything is kept in."""
         return Path(self.log_dirs[0])
 
     def is_cordoned(self, directory: str | Path, node_id: int | None = None) -> bool:
-        """Whether a data directory gets no new partitions (KIP-1066)."""
+        """True if a data directory gets no new partitions (KIP-1066)."""
         cordoned = self.items("cordoned.log.dirs", node_id)
         names = (EVERY_LOG_DIR, str(directory), str(Path(directory).absolute()))
         return any(name in cordoned for name in names)
@@ -191,12 +207,33 @@ class BrokerConfig:
             return racks[(node_id - self.node_id) % len(racks)]
         return self.string("broker.rack")
 
+    def static_of(self, node_id: int) -> Mapping[str, str]:
+        """The static configs of a node, as it would have them in a file of its own."""
+        own = dict(self.static)
+        if rack := self.rack(node_id):
+            own["broker.rack"] = rack
+        if node_id == self.node_id:
+            return own
+        own |= {"node.id": str(node_id), "broker.id": str(node_id)}
+        controllers = {item.upper() for item in self.items("controller.listener.names")}
+        for name in ("listeners", "advertised.listeners"):
+            if name in own:
+                step = node_id - self.node_id
+                own[name] = ",".join(
+                    item
+                    if item.partition(":")[0].strip().upper() in controllers
+                    else _with_next_port(item.strip(), step)
+                    for item in own[name].split(",")
+                )
+        return own
+
     def listeners(self, node_id: int | None = None) -> list[Listener]:
-        """What a node listens on. Each further node takes the next port, if the port is not 0."""
+        """The addresses a node listens on. Each further node takes the next port, if it is not
+        0."""
         return self._for_node("listeners", self.items("listeners"), node_id)
 
     def advertised_listeners(self, node_id: int | None = None) -> list[Listener]:
-        """What clients are told; port 0 stands for the port that the listener got."""
+        """The addresses clients are told. Port 0 stands for the port that the listener got."""
         return [
             replace(listener, host=listener.host or socket.getfqdn())
             for listener in self._advertised(node_id)
@@ -219,7 +256,7 @@ class BrokerConfig:
         ]
 
     def _check_together(self) -> None:
-        """What no single value shows. Raises ConfigError."""
+        """Check values against each other. Raises ConfigError."""
         listeners = {listener.name for listener in self.listeners()}
         if not listeners:
             raise ConfigError("listeners: there is no listener for clients")
@@ -300,75 +337,7 @@ def scaled(value: ConfigValue, factor: int) -> ConfigValue:
     return -1 if value < 0 else value * factor
 
 
-# Of several bad values the first in this order is named: that of the definitions in Kafka's LogConfig.
-_PARSED_IN_ORDER: Final = (
-    "segment.bytes",
-    "segment.ms",
-    "segment.jitter.ms",
-    "segment.index.bytes",
-    "flush.messages",
-    "flush.ms",
-    "retention.bytes",
-    "retention.ms",
-    "max.message.bytes",
-    "index.interval.bytes",
-    "delete.retention.ms",
-    "min.compaction.lag.ms",
-    "max.compaction.lag.ms",
-    "file.delete.delay.ms",
-    "min.cleanable.dirty.ratio",
-    "cleanup.policy",
-    "unclean.leader.election.enable",
-    "min.insync.replicas",
-    "compression.type",
-    "compression.gzip.level",
-    "compression.lz4.level",
-    "compression.zstd.level",
-    "preallocate",
-    "message.timestamp.type",
-    "message.timestamp.before.max.ms",
-    "message.timestamp.after.max.ms",
-    "leader.replication.throttled.replicas",
-    "follower.replication.throttled.replicas",
-    "remote.storage.enable",
-    "local.retention.ms",
-    "local.retention.bytes",
-    "remote.log.copy.disable",
-    "remote.log.delete.on.disable",
-    "internal.segment.bytes",
-)
-
-
-def validate_topic_configs(overrides: Mapping[str, str | None]) -> None:
-    """Check the configs of a topic, one by one and together (Kafka's LogConfig.validate).
-
-    Raises ConfigError with Kafka's words.
-    """
-    if nulls := [name for name, text in overrides.items() if text is None]:
-        raise ConfigError(f"Null value not supported for topic configs: {','.join(nulls)}")
-    if unknown := overrides.keys() - TOPIC_CONFIGS.keys():
-        raise ConfigError(f"Unknown topic config name: {min(unknown)}")
-    values = {
-        name: TOPIC_CONFIGS[name].parse(text or "")
-        for name, text in sorted(
-            overrides.items(), key=lambda item: _PARSED_IN_ORDER.index(item[0])
-        )
-    }
-    if values.get("remote.storage.enable"):
-        raise ConfigError(
-            "Tiered Storage functionality is disabled in the broker. "
-            "Topic cannot be configured with remote log storage."
-        )
-    _check_lags(values)
-
-
-def _check_lags(values: Mapping[str, ConfigValue]) -> None:
-    shortest = values.get("min.compaction.lag.ms", 0)
-    longest = values.get("max.compaction.lag.ms", 1 << 63)
-    assert isinstance(shortest, int)
-    assert isinstance(longest, int)
-    if shortest > longest:
-        raise ConfigError(
-            f"conflict topic config setting min.compaction.lag.ms ({shortest}) > "
-            f"max.compaction.lag.ms ({longest})"
-        )
+def _with_next_port(listener: str, step: int) -> str:
+    """`NAME://host:port` with the port of a later node. Port 0 stays: any free port."""
+    address, _, port = listener.rpartition(":")
+    return f"{address}:{int(port) + step}" if port.isdecimal() and int(port) else listener

@@ -1,4 +1,4 @@
-"""What a config is: its name, type, default, allowed values, and what kafkalite does with it.
+"""Definitions of configs: name, type, default, allowed values, and the mark of what kafkalite does.
 
 The facts stand in four tables beside this file (`broker.table`, `topic.table`, `group.table`,
 `client_metrics.table`), one line per config:
@@ -8,7 +8,7 @@ The facts stand in four tables beside this file (`broker.table`, `topic.table`, 
 - default: as in Kafka's files; `null` is no value, empty is the empty string or list.
 - valid: `[0,...]`, `[1,...,9]`, `[1,...,9] or -1` are ranges, `[a, b]` lists the words allowed.
 - dynamic: `per-broker` or `cluster-wide` where a running broker takes a new value (KIP-226).
-- here: `enforced`; `accepted` (checked, kept and shown, but it does not matter here); `refused`
+- here: `enforced`, `accepted` (checked, kept and shown, without effect) or `refused`
   (any value but the default is an error). `internal` is left out of what DescribeConfigs shows.
 """
 
@@ -45,7 +45,7 @@ class ConfigType(IntEnum):
 
 
 class Support(Enum):
-    """What kafkalite does with a config."""
+    """The mark of a config: its effect here."""
 
     ENFORCED = "enforced"
     ACCEPTED = "accepted"
@@ -142,7 +142,7 @@ def format_value(value: ConfigValue) -> str | None:
 
 
 def _format_double(value: float) -> str:
-    """As Java's Double.toString: plain between 10^-3 and 10^7, else like 1.5E10."""
+    """The text of Java's Double.toString: plain between 10^-3 and 10^7, else like 1.5E10."""
     if value == 0 or 1e-3 <= abs(value) < 1e7:
         return str(value)
     sign, digits, _ = Decimal(repr(value)).as_tuple()

@@ -62,7 +62,6 @@ class DescribedConfig:
     documentation: str | None
 
 
-_NODE_IDS: Final = ("node.id", "broker.id")
 # Broker configs that stand for one another, the strongest first.
 _FAMILIES: Final = (
     ("log.roll.ms", "log.roll.hours"),
@@ -79,6 +78,7 @@ def describe_topic(
     config: BrokerConfig, overrides: Mapping[str, str], node_id: int
 ) -> Iterator[DescribedConfig]:
     """All configs of a topic with these configs of its own as a node has them, in order of name."""
+    layers = _layers(config, node_id)
     for name, definition in TOPIC_CONFIGS.items():
         if definition.internal and name not in overrides:
             continue
@@ -87,12 +87,12 @@ def describe_topic(
         if name in overrides:
             synonyms.append(Synonym(name, value, ConfigSource.TOPIC))
         if name in TOPIC_CONFIG_SYNONYMS:
-            synonyms.extend(_broker_synonyms(config, TOPIC_CONFIG_SYNONYMS[name][0][0], node_id))
+            synonyms.extend(_broker_synonyms(layers, TOPIC_CONFIG_SYNONYMS[name][0][0]))
         yield _described(definition, value, synonyms, read_only=False)
 
 
 def effective_source(config: BrokerConfig, name: str, overrides: Mapping[str, str]) -> ConfigSource:
-    """Where a topic config's value comes from, under whatever name (as CreateTopics answers)."""
+    """The source of a topic config's value, under any of its names (as CreateTopics answers)."""
     if name in overrides:
         return ConfigSource.TOPIC
     for source, layer in _layers(config, config.node_id):
@@ -104,7 +104,8 @@ def effective_source(config: BrokerConfig, name: str, overrides: Mapping[str, st
 def describe_node(config: BrokerConfig, node_id: int) -> Iterator[DescribedConfig]:
     """All configs of one node; the internal ones that are set, too (ConfigHelper.allConfigs)."""
     names = [name for name, definition in BROKER_CONFIGS.items() if not definition.internal]
-    set_somewhere = {name: None for _, layer in _layers(config, node_id) for name in layer}
+    layers = _layers(config, node_id)
+    set_somewhere = {name: None for _, layer in layers for name in layer}
     extra = [
         name
         for name in set_somewhere
@@ -112,7 +113,7 @@ def describe_node(config: BrokerConfig, node_id: int) -> Iterator[DescribedConfi
     ]
     for name in names + extra:
         definition = BROKER_CONFIGS.get(name) or find(name)
-        synonyms = _broker_synonyms(config, name, node_id)
+        synonyms = _broker_synonyms(layers, name)
         if definition is None or name in AUTHORIZER_CONFIGS:
             yield _unknown(name, synonyms)
             continue
@@ -123,11 +124,12 @@ def describe_node(config: BrokerConfig, node_id: int) -> Iterator[DescribedConfi
 
 def describe_all_nodes(config: BrokerConfig) -> Iterator[DescribedConfig]:
     """The dynamic configs that hold for all nodes."""
+    layers = _layers(config, config.node_id)
     for name in config.dynamic_default:
         definition = find(name)
         synonyms = [
             synonym
-            for synonym in _broker_synonyms(config, name)
+            for synonym in _broker_synonyms(layers, name)
             if synonym.source is ConfigSource.DYNAMIC_DEFAULT_BROKER
         ]
         if definition is None:
@@ -147,6 +149,7 @@ def describe_group(
     config: BrokerConfig, overrides: Mapping[str, str], node_id: int
 ) -> Iterator[DescribedConfig]:
     """All configs of a group; the broker's configs of the same meaning are the defaults."""
+    layers = _layers(config, node_id)
     for name, definition in GROUP_CONFIGS.items():
         behind = f"group.{name}"
         text = overrides.get(name)
@@ -158,7 +161,7 @@ def describe_group(
         if name in overrides:
             synonyms.append(Synonym(name, value, ConfigSource.GROUP))
         if behind in BROKER_CONFIGS:
-            synonyms.extend(_broker_synonyms(config, behind, node_id))
+            synonyms.extend(_broker_synonyms(layers, behind))
         else:
             default = format_value(definition.parse(definition.default))
             synonyms.append(Synonym(name, default, ConfigSource.DEFAULT))
@@ -173,20 +176,19 @@ def describe_client_metrics(overrides: Mapping[str, str]) -> Iterator[DescribedC
         yield _described(definition, value, synonyms, read_only=False)
 
 
-def _layers(
-    config: BrokerConfig, node_id: int
-) -> tuple[tuple[ConfigSource, Mapping[str, str]], ...]:
-    static = config.static
-    if node_id != config.node_id:  # the file has the first node's
-        static = {**static, **{name: str(node_id) for name in _NODE_IDS if name in static}}
+Layers = tuple[tuple[ConfigSource, Mapping[str, str]], ...]
+
+
+def _layers(config: BrokerConfig, node_id: int) -> Layers:
+    """The places where a node's configs are set, the strongest first."""
     return (
         (ConfigSource.DYNAMIC_BROKER, config.dynamic_by_node.get(node_id, {})),
         (ConfigSource.DYNAMIC_DEFAULT_BROKER, config.dynamic_default),
-        (ConfigSource.STATIC_BROKER, static),
+        (ConfigSource.STATIC_BROKER, config.static_of(node_id)),
     )
 
 
-def _broker_synonyms(config: BrokerConfig, name: str, node_id: int | None = None) -> list[Synonym]:
+def _broker_synonyms(layers: Layers, name: str) -> list[Synonym]:
     """Everywhere a broker config is set, the strongest first.
 
     What comes before the first that has the very name is left out: Kafka drops listeners'
@@ -194,7 +196,7 @@ def _broker_synonyms(config: BrokerConfig, name: str, node_id: int | None = None
     """
     names = _SYNONYMS.get(name, (name,))
     found: list[Synonym] = []
-    for source, layer in _layers(config, config.node_id if node_id is None else node_id):
+    for source, layer in layers:
         for synonym in names:
             if synonym in layer:
                 found.append(Synonym(synonym, _shown(synonym, layer[synonym]), source))

@@ -1,4 +1,5 @@
-"""The configs as a table for people: what each is worth here, where it is from, what is made of it."""
+"""The configs as a table for people: what each is worth here, where it is from, what is made of
+it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `cordoned.log.dirs` may be: the data directories that get no new partitions (KIP-1066)."""
+"""The rules of `cordoned.log.dirs`: data directories that get no new partitions (KIP-1066)."""
 
 from collections.abc import Collection, Sequence
 from typing import Final
@@ -9,7 +9,8 @@ EVERY_LOG_DIR: Final = "*"
 
 
 def check_cordoned(cordoned: Sequence[str], log_dirs: Collection[str]) -> None:
-    """Whether cordoned ones are there at all. Raises ConfigError in Kafka's words (KafkaConfig)."""
+    """Check that cordoned directories are log dirs. Raises ConfigError in Kafka's words
+    (KafkaConfig)."""
     if EVERY_LOG_DIR in cordoned:
         if len(cordoned) > 1:
             raise ConfigError(

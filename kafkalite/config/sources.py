@@ -1,4 +1,4 @@
-"""Where configs come from: a properties file, the environment, flags; the later win.
+"""Sources of configs: a properties file, the environment, flags. The later ones win.
 
 The environment is read as the apache/kafka image reads it: `KAFKA_LOG_RETENTION_MS` is
 log.retention.ms; one underscore stands for a dot, two for an underscore, three for a dash.
@@ -22,6 +22,9 @@ from kafkalite.config.definition import (
 )
 
 logger = logging.getLogger(__name__)
+
+# A slip of the finger leaves a name this similar (difflib's ratio). Less is another name.
+_CLOSE_ENOUGH: Final = 0.8
 
 # What the apache/kafka image knows as its scripts' own settings, not the broker's.
 _NOT_CONFIGS: Final = frozenset(
@@ -56,7 +59,8 @@ BUILT_IN: Final[Mapping[str, str]] = {
     "node.id": "1",
     "process.roles": "broker,controller",
 }
-# Kafka's defaults for internal topics, three replicas of which two must be in sync, need as many nodes.
+# Kafka's defaults for internal topics, three replicas of which two must be in sync, need as many
+# nodes.
 _REPLICATION_FACTORS: Final = (
     "offsets.topic.replication.factor",
     "share.coordinator.state.topic.replication.factor",
@@ -102,20 +106,28 @@ def read_file(path: Path) -> dict[str, str]:
         raise ConfigError(f"cannot read the config file {path}: {error}") from None
 
 
+def variables(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment variable of each config that is set by one, by the config's name."""
+    found = {
+        _config_name(variable): variable
+        for variable in environment
+        if variable.startswith("KAFKA_") and variable not in _NOT_CONFIGS
+    }
+    if environment.get("CLUSTER_ID"):
+        found.setdefault("kafkalite.cluster.id", "CLUSTER_ID")
+    if "advertised.listeners" in found:
+        found.setdefault("listeners", found["advertised.listeners"])
+    return found
+
+
 def read_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """The configs among environment variables."""
-    configs: dict[str, str] = {}
-    for variable, value in environment.items():
-        if variable.startswith("KAFKA_") and variable not in _NOT_CONFIGS:
-            configs[_config_name(variable)] = value
+    configs = {name: environment[variable] for name, variable in variables(environment).items()}
     if jaas := _JAAS_FILE.search(environment.get("KAFKA_OPTS", "")):
         configs.setdefault("kafkalite.jaas.file", jaas[1] or jaas[2])
-    if cluster_id := environment.get("CLUSTER_ID"):
-        configs.setdefault("kafkalite.cluster.id", cluster_id)
-    advertised = configs.get("advertised.listeners")
-    if advertised is not None and "listeners" not in configs:
+    if "advertised.listeners" in configs and "KAFKA_LISTENERS" not in environment:
         # As the image: listen on every interface, at the ports that are advertised.
-        configs["listeners"] = re.sub(r"://[^:]*:", "://0.0.0.0:", advertised)
+        configs["listeners"] = re.sub(r"://[^:]*:", "://0.0.0.0:", configs["advertised.listeners"])
     return configs
 
 
@@ -161,12 +173,35 @@ def find(name: str) -> ConfigDef | None:
     return BROKER_CONFIGS.get(name) or AUTHORIZER_CONFIGS.get(name)
 
 
-def check(properties: Mapping[str, str], *, strict_names: bool = False) -> None:
-    """Check names and values of one source, and warn of what will have no effect.
+def check(
+    properties: Mapping[str, str],
+    *,
+    strict_names: bool = False,
+    places: Mapping[str, str] | None = None,
+) -> None:
+    """Check names and values of one source, and name in one line what will have no effect.
 
-    With `strict_names` an unknown name is an error; else it is left aside, as Kafka does.
-    Raises ConfigError.
+    With `strict_names` an unknown name is an error. Otherwise it is left aside, as Kafka does.
+    `places` says for each config where it is set: a file, a variable.
+    Raises ConfigError, which begins with the place.
     """
+    try:
+        _check(properties, strict_names=strict_names)
+    except ConfigError as error:
+        raise located(error, places or {}) from None
+
+
+def located(error: ConfigError, places: Mapping[str, str]) -> ConfigError:
+    """The error with the place where the config that it names first is set."""
+    named = sorted(
+        (found.start(), -len(name), place)
+        for name, place in places.items()
+        if (found := re.search(rf"(?<![\w.]){re.escape(name)}(?![\w.]*\w)", str(error)))
+    )
+    return ConfigError(f"{named[0][2]}: {error}") if named else error
+
+
+def _check(properties: Mapping[str, str], *, strict_names: bool) -> None:
     idle: list[str] = []
     for name, text in properties.items():
         definition = find(name)
@@ -185,5 +220,5 @@ def check(properties: Mapping[str, str], *, strict_names: bool = False) -> None:
 
 
 def _suggestion(name: str) -> str:
-    close = difflib.get_close_matches(name, BROKER_CONFIGS, n=1)
+    close = difflib.get_close_matches(name, BROKER_CONFIGS, n=1, cutoff=_CLOSE_ENOUGH)
     return f" (did you mean {close[0]}?)" if close else ""

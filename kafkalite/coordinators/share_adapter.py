@@ -14,6 +14,7 @@ from uuid import UUID
 import trio
 
 from kafkalite.cluster.image import GROUP_RESOURCE
+from kafkalite.requests.supervision import every, supervised
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored.remove_topic_record import RemoveTopicRecord
 
@@ -53,15 +54,15 @@ class ShareServices:
         coordinator = self.coordinator
         config = coordinator.config
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self.partitions.run)
-            nursery.start_soon(
-                _every,
-                config.share_coordinator_cold_partition_snapshot_interval_ms,
-                coordinator.snapshot_cold_partitions,
-            )
-            nursery.start_soon(
-                _every, config.share_coordinator_state_topic_prune_interval_ms, coordinator.prune
-            )
+            nursery.start_soon(supervised, "share partitions", self.partitions.run)
+            for interval_ms, work in (
+                (
+                    config.share_coordinator_cold_partition_snapshot_interval_ms,
+                    coordinator.snapshot_cold_partitions,
+                ),
+                (config.share_coordinator_state_topic_prune_interval_ms, coordinator.prune),
+            ):
+                nursery.start_soon(every, "share state", partial(float, interval_ms / 1000), work)
 
     @property
     def coordinator(self) -> ShareCoordinator:
@@ -203,9 +204,3 @@ def find_offset(partition: Partition, timestamp_ms: int) -> int:
             f"{partition.topic}-{partition.index}",
         )
     return found.offset
-
-
-async def _every(interval_ms: int, work: Callable[[], None]) -> None:
-    while True:
-        await trio.sleep(interval_ms / 1000)
-        work()

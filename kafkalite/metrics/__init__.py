@@ -1,4 +1,4 @@
-"""What Prometheus is told, where `kafkalite.metrics.port` asks for it; not even imported elsewhere.
+"""Metrics for Prometheus, imported only where `kafkalite.metrics.port` asks for them.
 
 table.py       every metric: name, kind, labels, meaning; docs/metrics.md is made from it
 requests.py    what is counted while requests are answered: a wrapper around each handler

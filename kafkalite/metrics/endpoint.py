@@ -13,7 +13,7 @@ from kafkalite.metrics.readings import Distribution, Readings
 from kafkalite.metrics.requests import RequestMetrics
 from kafkalite.metrics.server import MetricsServer
 from kafkalite.metrics.state import read
-from kafkalite.server.listener import bind, joined
+from kafkalite.server.listener import StartError, bind, joined
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,11 +38,14 @@ class MetricsEndpoint:
         self._lag = Distribution()
         self._exposition = Exposition()
         self._one_at_a_time = trio.CapacityLimiter(1)
-        self._socket = bind(host, port)
+        try:
+            self._socket = bind(host, port)
+        except StartError as error:
+            raise StartError(f"metrics (kafkalite.metrics.port): {error}") from None
 
     @property
     def url(self) -> str:
-        """Where Prometheus finds it."""
+        """The address for Prometheus."""
         return f"http://{joined(*self._socket.getsockname()[:2])}/metrics"
 
     async def serve(self) -> None:
@@ -56,7 +59,8 @@ class MetricsEndpoint:
         self._socket.close()
 
     async def _render(self, accept: str) -> tuple[bytes, str]:
-        """Everything, as text: looked up here in slices, written in a thread that sees only values."""
+        """Everything, as text: looked up here in slices, written in a thread that sees only
+        values."""
         async with self._one_at_a_time:
             readings = Readings()
             services = self._services()

@@ -1,4 +1,4 @@
-"""How late the event loop is: whatever holds it up delays every client by as much."""
+"""The lag of the event loop: a task that holds it up delays every client by as much."""
 
 from __future__ import annotations
 

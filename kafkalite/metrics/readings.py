@@ -1,4 +1,4 @@
-"""Readings: what all metrics were at one moment, as plain values that nobody changes any more.
+"""Readings: what all metrics were at one moment, as plain values that no longer change.
 
 Taken in the event loop, where nothing comes between; made into text elsewhere, in its own time.
 """
@@ -14,7 +14,7 @@ Labels = tuple[str, ...]
 
 
 class Distribution:
-    """How often a duration fell into each bucket; the last bucket is for what is above all limits."""
+    """Counts of durations by bucket. The last bucket is for those above all limits."""
 
     __slots__ = ("counts", "sum_seconds")
 

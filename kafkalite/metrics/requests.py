@@ -1,7 +1,7 @@
-"""What is counted while requests are answered.
+"""Counters of requests, errors and durations.
 
-`RequestMetrics.count` is a gate of the dispatcher (server/gates.py): a handler around the handler of
-each API. A broker without metrics has no such gate. The counters are plain integers: everything
+`RequestMetrics.count` is a gate of the dispatcher (server/gates.py): a handler around the handler
+of each API. A broker without metrics has no such gate. The counters are plain integers: everything
 happens in one event loop.
 """
 
@@ -49,7 +49,7 @@ _ERROR_COUNTERS: Final[dict[type[Any], ErrorCounter]] = {}
 
 
 class TopicTraffic:
-    """What producers wrote to a topic, and consumers were given."""
+    """Bytes and records that producers wrote to a topic, and bytes that consumers were given."""
 
     __slots__ = ("received_bytes", "received_records", "sent_bytes")
 
@@ -164,7 +164,8 @@ class RequestMetrics:
             self._ended["committed" if request.committed else "aborted"] += 1
 
     def _traffic_of(self, topics: Topics, name: str | None, topic_id: UUID) -> TopicTraffic | None:
-        """None for a topic that does not exist: its name may be anybody's, and there is no end of them."""
+        """None for a topic that does not exist: its name may be anybody's, and there is no end of
+        them."""
         if not name:
             topic = topics.by_id(topic_id)
             if topic is None:
@@ -194,7 +195,7 @@ class RequestMetrics:
 
 
 def api_name(key: ApiKey) -> str:
-    """As Kafka writes it: DescribeConfigs."""
+    """The API's name as Kafka writes it: DescribeConfigs."""
     return "".join(word.capitalize() for word in key.name.split("_"))
 
 
@@ -211,7 +212,7 @@ def error_codes(response: Any) -> Errors:
 
 
 def _row_errors_of(key: ApiKey) -> Callable[[Topics, Any, Any, Errors], None]:
-    """As `_count_errors`, for the responses of an API that are rows."""
+    """`_count_errors` for responses that are rows."""
     count_errors = _make_error_counter(response_class(key), rows=True)
 
     def count(topics: Topics, request: Any, response: Any, errors: Errors) -> None:

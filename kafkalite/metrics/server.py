@@ -41,7 +41,7 @@ class MetricsServer:
                 if self._connections <= _MAX_CONNECTIONS:
                     await self._converse(stream)
         except (trio.BrokenResourceError, h11.LocalProtocolError):
-            pass  # whoever it was has gone
+            pass  # the client has gone
         finally:
             self._connections -= 1
 
@@ -76,7 +76,8 @@ class MetricsServer:
 async def _next_request(
     connection: h11.Connection, stream: trio.SocketStream
 ) -> h11.Request | None:
-    """The next request, read to its end; None when there will be none. Raises RemoteProtocolError."""
+    """The next request, read to its end; None when there will be none. Raises
+    RemoteProtocolError."""
     request: h11.Request | None = None
     with trio.move_on_after(_IDLE_SECONDS):
         while True:

@@ -1,4 +1,4 @@
-"""What is looked up when somebody asks: nothing of this is kept for the sake of metrics."""
+"""State that is looked up at each scrape: nothing of this is kept for the sake of metrics."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from typing import Final
 
 
 class Kind(Enum):
-    """What may be made of a metric (Prometheus' types)."""
+    """The types of metrics, as Prometheus names them."""
 
     COUNTER = "counter"
     GAUGE = "gauge"
@@ -77,7 +77,7 @@ _TABLE: Final = (
         "kafkalite_topic_sent_bytes_total",
         _COUNTER,
         ("topic",),
-        "Bytes of record batches that consumers were given (nobody counts the records in them).",
+        "Bytes of record batches that consumers were given (the records in them are not counted).",
     ),
     Metric("kafkalite_topics", _GAUGE, (), "Topics, internal ones included."),
     Metric("kafkalite_partitions", _GAUGE, (), "Partitions of all topics."),

@@ -15,7 +15,6 @@ from uuid import UUID
 
 import trio
 
-from kafkalite.peers.lasting import lasting
 from kafkalite.peers.link import Address, Connect, connect_tcp
 from kafkalite.quorum.assignments import Assignments
 from kafkalite.quorum.channel import ControllerChannel
@@ -26,6 +25,7 @@ from kafkalite.quorum.producer_ids import ProducerIds
 from kafkalite.quorum.registration import Registration
 from kafkalite.quorum.tail import MetadataTail
 from kafkalite.quorum.topic_requests import TopicRequests
+from kafkalite.requests.supervision import supervised
 
 _FOREVER_SECONDS: Final = float("inf")
 
@@ -97,14 +97,14 @@ class Membership:
         If it cannot be done, `refusal` says why when it has started, and nothing runs.
         """
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(lasting, self.tail.run, "following the metadata")
+            nursery.start_soon(supervised, "following the metadata", self.tail.run)
             await self._catch_up()
             for name, task in (
                 ("producer ids", self.producer_ids),
                 ("assignments of directories", self.assignments),
                 ("requests for topics", self.topic_requests),
             ):
-                nursery.start_soon(lasting, task.run, name)
+                nursery.start_soon(supervised, name, task.run)
             task_status.started()
             if self.refusal is not None:
                 nursery.cancel_scope.cancel()

@@ -117,7 +117,7 @@ class FetchReader:
         return [partition.watchers for _, partition in self._partitions]
 
     def has_enough(self) -> bool:
-        """Whether by now there are min_bytes, or something else that must be told.
+        """True if by now there are min_bytes, or something else that must be told.
 
         Called at every append to one of our partitions: what has not grown is not read.
         """

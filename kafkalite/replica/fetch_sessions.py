@@ -55,7 +55,7 @@ class FetchTarget:
     a session says so, and not that the id is unknown."""
 
     def must_tell(self, row: PartitionDataRow) -> bool:
-        """Whether an incremental response has to carry `row`; remembers what it says."""
+        """True if an incremental response has to carry `row`; remembers what it says."""
         _, code, high_watermark, _, log_start_offset, diverging, _, _, _, replica, records = row
         told = (
             bool(records)

@@ -13,10 +13,11 @@ from kafkalite.cluster.metadata_log import METADATA_TOPIC
 from kafkalite.log.config import LogConfig
 from kafkalite.log.directory import LogDirectory
 from kafkalite.log.files import FILES, Files
-from kafkalite.log.log import Log
+from kafkalite.log.log import PASSING_ERRORS, Log
 from kafkalite.log.manager import LogManager
 from kafkalite.log.open_files import OpenFiles
 from kafkalite.log.opening import offline_log
+from kafkalite.log.said_once import SaidOnce
 from kafkalite.wire.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ class PartitionLogs:
         self._config = config
         self._now_ms = now_ms
         self._open_files = OpenFiles(files=files)
+        # Partitions whose logs could not be opened, by name.
+        self._offline: dict[str, SaidOnce] = {}
         directories: list[LogDirectory] = []
         failed: dict[Path, OSError] = {}
         cluster_id = config.string("kafkalite.cluster.id")
@@ -116,7 +119,8 @@ class PartitionLogs:
             ):
                 logger.warning("%s: belongs to no topic, removed", stored.path)
                 self.manager.discard(stored)
-        self.manager.unlink_deleted()
+        for _ in self.manager.unlink_deleted():
+            pass
 
     def set_strays_aside(self, image: MetadataImage, node_id: int) -> None:
         """Rename the logs of partitions that have no replica here. They are never removed.
@@ -181,19 +185,28 @@ class PartitionLogs:
     ) -> Log:
         """The log of a partition, new or as it was; an offline one if it cannot be opened."""
         directory_ids = [_as_text(each) for each in assigned if each.int >= _FIRST_DIRECTORY_ID]
+        name = f"{topic}-{index}"
         try:
-            return self.manager.open_log(
+            log = self.manager.open_log(
                 topic, index, config, topic_id=topic_id, assigned=directory_ids
             )
         except KafkaError as error:
-            logger.error("partition %s-%d is offline: %s", topic, index, error.message)
+            trouble = self._offline.setdefault(
+                name, SaidOnce(f"partition {name} is offline", logger)
+            )
+            trouble.failed(error)
+            cause = error.__cause__
             return offline_log(
-                (self.manager.directory_of(topic, index) or Path()) / f"{topic}-{index}",
+                (self.manager.directory_of(topic, index) or Path()) / name,
                 config,
                 error.message or error.code.name,
                 now_ms=self._now_ms,
                 open_files=self._open_files,
+                may_come_back=isinstance(cause, OSError) and cause.errno in PASSING_ERRORS,
             )
+        if self._offline.pop(name, None) is not None:
+            logger.info("partition %s is back", name)
+        return log
 
     def delete(self, topic: str, index: int, log: Log) -> None:
         """Its partition is gone: so is the log, and after file.delete.delay.ms so are its files."""

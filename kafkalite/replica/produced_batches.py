@@ -83,7 +83,7 @@ def look_at(topics: list[TopicProduceDataRow], api_version: int) -> Batches:
 
 
 def is_transactional(records: InMemory) -> bool:
-    """Whether a batch says that it belongs to a transaction. One cut short is left to the log."""
+    """True if a batch says that it belongs to a transaction. One cut short is left to the log."""
     if len(records) < HEADER_BYTES:
         return False
     return records[_LOW_ATTRIBUTES] & _TRANSACTION_FLAGS == TRANSACTIONAL_FLAG

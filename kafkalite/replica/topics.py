@@ -223,6 +223,28 @@ class Topics:
             in_sync_replicas=state.in_sync_replicas,
         )
 
+    def reopen(self) -> Iterator[object]:
+        """Open again the logs that could not be opened for what passes, a full disk, say; one a step."""
+        has_changed = False
+        for topic in list(self._by_name.values()):
+            for partition in topic.partitions:
+                if partition.log.may_come_back and not partition.is_deleted:
+                    state = topic.states[partition.index]
+                    log = self._logs.open(
+                        topic.name,
+                        topic.topic_id,
+                        partition.index,
+                        self._log_configs(topic)(state.leader_id),
+                        self._assigned(state),
+                    )
+                    if log.offline_reason is None:
+                        partition.log_moved(log)
+                        has_changed = True
+                yield partition
+        if has_changed:
+            for subscriber in self._subscribers:
+                subscriber()
+
     def _log_configs(self, topic: Topic) -> Callable[[int], LogConfig]:
         """From a leader to the configs of the logs it leads: they are those of its node.
 

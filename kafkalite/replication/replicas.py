@@ -7,17 +7,18 @@ is counted as in sync is always on its way to be.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from math import inf
 from uuid import UUID
 
 import trio
 
-from kafkalite.peers.lasting import lasting
 from kafkalite.peers.link import Address, Connect, connect_tcp
 from kafkalite.replication.fetcher import Fetcher
 from kafkalite.replication.isr_proposals import AskController, IsrProposals
 from kafkalite.replication.leading import Brokers
 from kafkalite.replication.replica import Replica, ReplicationConfig
+from kafkalite.requests.supervision import supervised
 
 Key = tuple[UUID, int]
 
@@ -100,19 +101,19 @@ class Replicas:
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Copy, propose, and look who falls behind. Ends only when it is cancelled."""
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(lasting, self.proposals.run, "proposals of in-sync replicas")
-            nursery.start_soon(lasting, self._shrink, "looking who falls behind")
+            nursery.start_soon(supervised, "proposals of partition changes", self.proposals.run)
+            nursery.start_soon(supervised, "in-sync replicas", self._shrink)
             task_status.started()
             while True:
                 for fetcher in self._unstarted:
-                    nursery.start_soon(self._fetch, fetcher)
+                    nursery.start_soon(supervised, "replication", partial(self._fetch, fetcher))
                 self._unstarted.clear()
                 await self._new_fetcher.wait()
                 self._new_fetcher = trio.Event()
 
     async def _fetch(self, fetcher: Fetcher) -> None:
         while True:
-            await lasting(fetcher.run, f"copying from broker {fetcher.leader_id}")
+            await supervised(f"copying from broker {fetcher.leader_id}", fetcher.run)
             if not fetcher.replicas:
                 # What follows this leader again gets a fetcher of its own.
                 if self._fetchers.get(fetcher.leader_id) is fetcher:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import logging
 import resource
+import select
 import socket
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -105,6 +106,8 @@ def open_listeners(config: BrokerConfig) -> list[Listener]:
     Where port 0 is asked for, the nodes get ports in a row: a broker that is started again with the
     first of them as its port has the same ones, and clients find all its nodes again.
     """
+    if not hasattr(select, "epoll"):
+        raise StartError("kafkalite needs Linux: this system has no epoll")
     bound: list[tuple[int, ListenerConfig, socket.socket]] = []
     try:
         for position in range(len(config.listeners())):

@@ -1,4 +1,5 @@
-"""Spark on kafkalite: a data source without the JVM connector, pipelines over logs, a helper for tests.
+"""Spark on kafkalite: a data source without the JVM connector, pipelines over logs, a helper for
+tests.
 
 Installed by `pip install kafkalite[spark]`; nothing of it is imported by the broker.
 """

@@ -1,8 +1,8 @@
 """Which transactions of a log are open, and which were aborted: what READ_COMMITTED leaves out.
 
-Aborted ones stand in the transaction indexes. Where these cannot be trusted (behind the recovery point of
-a broker that was killed), and for the open ones, the batches are walked from the latest producer snapshot
-on. Only transactional batches are looked at one by one.
+Aborted ones stand in the transaction indexes. Where these cannot be trusted (behind the recovery
+point of a broker that was killed), and for the open ones, the batches are walked from the latest
+producer snapshot on. Only transactional batches are looked at one by one.
 """
 
 from __future__ import annotations
@@ -37,14 +37,16 @@ class Aborted(NamedTuple):
 
 
 class Walked(NamedTuple):
-    """The transactions open at the end of a walk (producer to first offset), and those aborted in it."""
+    """The transactions open at the end of a walk (producer to first offset), and those aborted in
+    it."""
 
     open: dict[int, int]
     aborted: list[Aborted]
 
 
 def first_unstable_offset(directory: Path, end_offset: int) -> int | None:
-    """Where the first transaction begins that is undecided before `end_offset`; None if all are decided."""
+    """The first offset of the first transaction that is open before `end_offset`. None if none
+    is."""
     return min(walk_transactions(directory, end_offset, end_offset).open.values(), default=None)
 
 
@@ -108,7 +110,8 @@ def walk_transactions(directory: Path, from_offset: int, end_offset: int) -> Wal
             if which.any():
                 _follow(chunk.data, headers.select(which), open_transactions, aborted)
     except (DamagedLog, OffsetOutOfRange):
-        # the log's end, where a walk without end must stop; damage below it is for the reader to tell
+        # the log's end, where a walk without end must stop; damage below it is for the reader to
+        # tell
         pass
     return Walked(open_transactions, aborted)
 

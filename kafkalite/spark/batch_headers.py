@@ -1,7 +1,8 @@
 """The headers of many record batches at once, as one numpy table.
 
-From batch to batch Python must go step by step, for each tells where the next one begins; but it looks at
-the length only (and at the checksum, if asked). The fields are gathered afterwards, all at once.
+From batch to batch Python must go step by step, for each tells where the next one begins; but it
+looks at the length only (and at the checksum, if asked). The fields are gathered afterwards, all at
+once.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ _CRC = struct.Struct(">I")
 
 
 class BatchHeaders(NamedTuple):
-    """`fields` has a row of HEADER_DTYPE for each whole batch; positions are those in the buffer."""
+    """`fields` has a row of HEADER_DTYPE for each whole batch; positions are those in the
+    buffer."""
 
     fields: np.ndarray
     positions: np.ndarray
@@ -83,8 +85,8 @@ class BatchHeaders(NamedTuple):
 def walk(buffer: Buffer, position: int = 0, *, check_crc: bool = False) -> BatchHeaders:
     """The whole batches of `buffer` from `position` on.
 
-    Stops at the first that is cut short, has an impossible length or magic, and, with `check_crc`, at
-    none: the wrong checksums are told in `crc_ok`.
+    Stops at the first that is cut short, has an impossible length or magic, and, with `check_crc`,
+    at none: the wrong checksums are told in `crc_ok`.
     """
     view = memoryview(buffer)
     end = len(view)

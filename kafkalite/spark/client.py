@@ -1,13 +1,15 @@
 """A small synchronous Kafka client: what a Spark task needs, and no more.
 
-One request at a time, to the leader of the partition or the coordinator it is for. An error that Kafka
-calls retriable, and a connection that is lost, are tried again with new metadata until the time is over.
-Source: Kafka's NetworkClient and Fetcher for who is asked what; the protocol is kafkalite.wire.
+One request at a time, to the leader of the partition or the coordinator it is for. An error that
+Kafka calls retriable, and a connection that is lost, are tried again with new metadata until the
+time is over. Source: Kafka's NetworkClient and Fetcher for who is asked what; the protocol is
+kafkalite.wire.
 """
 
 from __future__ import annotations
 
 import contextlib
+import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
@@ -35,6 +37,8 @@ from kafkalite.wire.messages.produce import (
     TopicProduceData,
 )
 
+logger = logging.getLogger(__name__)
+
 TopicPartition = tuple[str, int]
 
 EARLIEST, LATEST = -2, -1
@@ -56,7 +60,7 @@ class OffsetAndTimestamp(NamedTuple):
 
 
 class Fetched(NamedTuple):
-    """What one Fetch brought of a partition. `aborted` has (producer id, first offset).
+    """A partition's part of one Fetch. `aborted` has (producer id, first offset).
 
     The records are good until the connection is asked again.
     """
@@ -71,7 +75,8 @@ class Fetched(NamedTuple):
 class Client:
     """Connections to the brokers of a cluster, made when needed.
 
-    Methods raise BrokerError when the time is over or the answer is final, UnknownTopic, OffsetOutOfRange.
+    Methods raise BrokerError when the time is over or the answer is final, UnknownTopic,
+    OffsetOutOfRange.
     """
 
     def __init__(
@@ -108,7 +113,7 @@ class Client:
         self._connections.clear()
 
     def rest(self) -> None:
-        """Close the connections on which an answer comes that nobody waits for."""
+        """Close the connections on which an unwanted response is under way."""
         for address, connection in list(self._connections.items()):
             if not connection.is_at_rest:
                 self._connections.pop(address).close()
@@ -117,6 +122,7 @@ class Client:
 
     def ask(self, body: Any, address: tuple[str, int] | None = None, seconds: float = 0) -> Any:
         """One request to a broker, any if none is named. Raises OSError."""
+        problems: list[str] = []
         for candidate in [address] if address else [*self._connections, *self._bootstrap]:
             try:
                 connection = self._connections.get(candidate)
@@ -128,12 +134,15 @@ class Client:
                 lost = self._connections.pop(candidate, None)
                 if lost is not None:
                     lost.close()
+                problems.append(_located(candidate, error))
                 problem = error
-        raise problem
+        raise ConnectionLost("; ".join(dict.fromkeys(problems))) from problem
 
     def retry(self, what: str, attempt: Callable[[], Any]) -> Any:
-        """Attempt until it works. Raises BrokerError when the time is over, or at once what is final."""
+        """Attempt until it works. Raises BrokerError when the time is over, or at once what is
+        final."""
         deadline = time.monotonic() + self._retry_seconds
+        is_told = False
         while True:
             try:
                 return attempt()
@@ -143,6 +152,9 @@ class Client:
                 problem: Exception = error
             except OSError as error:
                 problem = error
+                if not is_told:
+                    logger.warning("%s: %s (trying for %g s)", what, error, self._retry_seconds)
+                    is_told = True
             if time.monotonic() > deadline:
                 raise BrokerError(
                     f"{what}: given up after {self._retry_seconds:g} s: {problem}",
@@ -188,7 +200,7 @@ class Client:
         return answer
 
     def leader(self, partition: TopicPartition) -> tuple[str, int]:
-        """Where the partition's leader is. Raises BrokerError, UnknownTopic, OSError."""
+        """The address of the partition's leader. Raises BrokerError, UnknownTopic, OSError."""
         if partition not in self._leaders:
             answer = self._metadata([partition[0]])
             if any(t.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION for t in answer.topics):
@@ -286,7 +298,8 @@ class Client:
     ) -> int:
         """Append one batch, acknowledged by all in-sync replicas; its base offset.
 
-        Sent again until an answer comes: the batch must have a producer id, or it may be there twice.
+        Sent again until an answer comes: the batch must have a producer id, or it may be there
+        twice.
         """
         name = f"{partition[0]}-{partition[1]}"
         if any(batch[:8]):
@@ -351,7 +364,8 @@ class Client:
             raise BrokerError(str(error), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) from error
 
     def partitions_to_write(self, topic: str, seconds: float = AUTO_CREATE_SECONDS) -> list[int]:
-        """As a producer asks: the broker may create the topic. Raises UnknownTopic when it does not."""
+        """Ask as a producer does: the broker may create the topic. Raises UnknownTopic if it does
+        not."""
         deadline = time.monotonic() + seconds
         asked = [MetadataRequestTopic(name=topic)]
         request = MetadataRequest(topics=asked, allow_auto_topic_creation=True)
@@ -416,3 +430,9 @@ __all__ = [
     "TopicPartition",
     "check",
 ]
+
+
+def _located(address: tuple[str, int], error: OSError) -> str:
+    """The problem with the address it happened at."""
+    where, text = "{}:{}".format(*address), str(error.strerror or error)
+    return text if text.startswith(where) else f"{where}: {text}"

@@ -17,8 +17,9 @@ from kafkalite.wire.messages.api_versions import ApiVersionsRequest
 from kafkalite.wire.schema import message_of
 
 CLIENT_ID = "kafkalite-spark"
-# Versions above these name topics by id, ask for many things at once, or end a transaction in another
-# way (KIP-890): more than a client this small needs. Every broker since Kafka 0.11 has some below.
+# Versions above these name topics by id, ask for many things at once, or end a transaction in
+# another way (KIP-890): more than a client this small needs. Every broker since Kafka 0.11 has some
+# below.
 _HIGHEST_VERSIONS: Final = {
     ApiKey.PRODUCE: 11,
     ApiKey.FETCH: 12,
@@ -99,7 +100,7 @@ class Connection:
                     return answer
             return self._answer(self._request(body))
         except BaseException:
-            self.close()  # half an answer may have been read: nobody may go on from there
+            self.close()  # half a response may have been read: the next one cannot be told from it
             raise
 
     def send_ahead(self, body: Any) -> None:
@@ -113,7 +114,7 @@ class Connection:
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether no answer is on its way."""
+        """True if no answer is on its way."""
         return self._ahead is None
 
     def _request(self, body: Any) -> _Sent:

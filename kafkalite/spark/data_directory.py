@@ -2,8 +2,9 @@
 
 Nothing is written, nothing is locked, and the broker may be running, stopped or killed:
 
-- **running** (it holds `.lock`): up to the high watermark in `replication-offset-checkpoint`, which it
-  writes every `replica.high.watermark.checkpoint.interval.ms`; who wants the newest asks the broker;
+- **running** (it holds `.lock`): up to the high watermark in `replication-offset-checkpoint`, which
+  it writes every `replica.high.watermark.checkpoint.interval.ms` (the broker itself knows the
+  newest);
 - **stopped** (it left `.kafka_cleanshutdown`): the same checkpoint, which is then the last word;
 - **killed**: up to the end of the last whole batch, as the next start will find it.
 """
@@ -14,6 +15,7 @@ import fcntl
 import os
 import struct
 import sys
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
@@ -25,9 +27,11 @@ from kafkalite.log.files import (
     LOCK,
     LOG_START_OFFSET_CHECKPOINT,
     META_PROPERTIES,
+    PARTITION_METADATA,
     RECOVERY_POINT_CHECKPOINT,
     Files,
     parse_partition_directory,
+    parse_segment_file,
 )
 from kafkalite.spark import aborted_transactions, segment_files
 from kafkalite.spark.errors import NotADataDirectory, UnknownTopic
@@ -66,12 +70,25 @@ def list_partitions(data_dir: Path) -> list[StoredPartition]:
     Raises NotADataDirectory.
     """
     check_is_data_directory(data_dir)
-    found: list[StoredPartition] = []
+    return sorted(each for each in _logs(data_dir) if each.topic != _METADATA_TOPIC)
+
+
+def _logs(data_dir: Path) -> Iterator[StoredPartition]:
+    """The folders named topic-number that hold a file of a log: a name alone is not enough."""
     for name in os.listdir(data_dir):
         parsed = parse_partition_directory(name)
-        if parsed is not None and parsed[0] != _METADATA_TOPIC and (data_dir / name).is_dir():
-            found.append(StoredPartition(*parsed, data_dir / name))
-    return sorted(found)
+        if parsed is not None and _holds_log(data_dir / name):
+            yield StoredPartition(*parsed, data_dir / name)
+
+
+def _holds_log(path: Path) -> bool:
+    """True if it has a segment, or the topic id that a broker writes when it makes the log."""
+    if not path.is_dir():
+        return False
+    return any(
+        name == PARTITION_METADATA or parse_segment_file(name) is not None
+        for name in os.listdir(path)
+    )
 
 
 def check_is_data_directory(data_dir: Path) -> None:
@@ -80,17 +97,16 @@ def check_is_data_directory(data_dir: Path) -> None:
         raise NotADataDirectory(
             f"{data_dir} is no directory: name a broker's data directory (its log.dirs)"
         )
-    names = os.listdir(data_dir)
     known = {META_PROPERTIES, HIGH_WATERMARK_CHECKPOINT, RECOVERY_POINT_CHECKPOINT}
-    if known.isdisjoint(names) and not any(map(parse_partition_directory, names)):
+    if known.isdisjoint(os.listdir(data_dir)) and next(_logs(data_dir), None) is None:
         raise NotADataDirectory(
             f"{data_dir} is no data directory: there is neither {META_PROPERTIES} nor a "
-            "topic-partition directory in it"
+            "topic-partition directory with a log in it"
         )
 
 
 def partition_directory(data_dir: Path, topic: str, partition: int) -> Path:
-    """Where that log lies. Raises NotADataDirectory, UnknownTopic."""
+    """The directory of that log. Raises NotADataDirectory, UnknownTopic."""
     path = data_dir / f"{topic}-{partition}"
     if not path.is_dir():
         check_is_data_directory(data_dir)
@@ -99,10 +115,10 @@ def partition_directory(data_dir: Path, topic: str, partition: int) -> Path:
 
 
 def is_held(data_dir: Path) -> bool:
-    """Whether a living broker has the directory.
+    """True if a living broker has the directory.
 
-    Asks about the lock without taking it. In a broker's own process the file is not even opened: closing
-    it would give up the lock.
+    Asks about the lock without taking it. In a broker's own process the file is not even opened:
+    closing it would give up the lock.
     """
     log_directory = sys.modules.get("kafkalite.log.directory")  # a broker here has imported it
     if log_directory is not None and log_directory.is_locked_here(data_dir):
@@ -125,7 +141,9 @@ def bounds(
     partition: int,
     isolation: Isolation = Isolation.READ_UNCOMMITTED,
 ) -> Bounds:
-    """What of a partition may be read. Raises NotADataDirectory, UnknownTopic, DamagedLog."""
+    """The offsets of a partition that may be read.
+
+    Raises NotADataDirectory, UnknownTopic, DamagedLog."""
     path = partition_directory(data_dir, topic, partition)
     start = log_start_offset(data_dir, topic, partition)
     end = _end_offset(data_dir, topic, partition, path, start)
@@ -137,7 +155,8 @@ def bounds(
 
 
 def log_start_offset(data_dir: Path, topic: str, partition: int) -> int:
-    """The first offset that is not deleted: where the first segment begins, or DeleteRecords cut."""
+    """The first offset that is not deleted: where the first segment begins, or DeleteRecords
+    cut."""
     path = partition_directory(data_dir, topic, partition)
     segments = segment_files.list_segments(path)
     first = segments[0].base_offset if segments else 0

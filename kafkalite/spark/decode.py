@@ -1,7 +1,7 @@
 """Arrow columns out of the bytes of batches.
 
-Keys and values are not cut out one by one: one Arrow array over the whole buffer has an element for every
-key, every value and all that lies between them, and `take` copies every fourth of them.
+Keys and values are not cut out one by one: one Arrow array over the whole buffer has an element for
+every key, every value and all that lies between them, and `take` copies every fourth of them.
 """
 
 from __future__ import annotations

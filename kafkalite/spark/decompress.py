@@ -91,7 +91,8 @@ class _Output:
         try:
             self.size += decompress_into(data, room)
         except (cramjam.DecompressionError, OSError):
-            # Neither frame need tell its size: when it does not fit, it is tried with room for more.
+            # Neither frame need tell its size: when it does not fit, it is tried with room for
+            # more.
             self._append(_decompress(codec, data))
 
     def _append(self, plain: bytes) -> None:
@@ -104,7 +105,7 @@ class _Output:
         self.size = end
 
     def take(self) -> np.ndarray:
-        """What was written; the next goes to the same place."""
+        """The bytes that were written. The next ones go to the same place."""
         data = self._data[: self.size]
         self.size = 0
         return data

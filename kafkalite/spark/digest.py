@@ -1,8 +1,9 @@
 """A digest of a partition's records that does not depend on how they were read, batched or split.
 
 Every record gets a 64-bit hash of its key, value and headers (null and empty differ) and its
-timestamp; with its offset mixed in, the hashes are added up. So digests of parts are added to that of
-the whole, and the archive of a topic has the digest of the topic. It tells mistakes, not forgers.
+timestamp; with its offset mixed in, the hashes are added up. So digests of parts are added to that
+of the whole, and the archive of a topic has the digest of the topic. It tells mistakes, not
+forgers.
 
 The bytes are hashed eight at a time, in numpy, over whole columns.
 """
@@ -39,7 +40,8 @@ def milliseconds(column: Any) -> Any:
 def content_hashes(records: Any) -> Any:
     """A hash of each record, uint64, without its offset.
 
-    Columns: `key`, `value`, `timestamp` (int64 milliseconds, or a timestamp type), perhaps `headers`.
+    Columns: `key`, `value`, `timestamp` (int64 milliseconds, or a timestamp type), perhaps
+    `headers`.
     """
     hashes = _of_binary(records.column("key"), _KEY)
     hashes ^= _of_binary(records.column("value"), _VALUE)
@@ -78,7 +80,7 @@ def digest(records: Any) -> int:
 
 
 def text(value: int) -> str:
-    """As people see it: 16 hex digits."""
+    """The digest as text: 16 hex digits."""
     return f"{value:016x}"
 
 

@@ -1,7 +1,8 @@
 """Record batches out of Arrow columns, with no Python for a single record.
 
-A record is varints, the key, varints, the value, and the headers. The varints are made in numpy, a column
-at a time; Arrow joins the parts row by row. The rows of a batch then lie beside one another already.
+A record is varints, the key, varints, the value, and the headers. The varints are made in numpy, a
+column at a time; Arrow joins the parts row by row. The rows of a batch then lie beside one another
+already.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class EncodedBatch(NamedTuple):
 
 
 class Producer(NamedTuple):
-    """Who writes: for idempotence and transactions."""
+    """The producer of a batch, for idempotence and transactions."""
 
     producer_id: int = NO_PRODUCER_ID
     producer_epoch: int = NO_PRODUCER_EPOCH
@@ -77,7 +78,8 @@ def encode_batches(
         offsets: int64, ascending: the records keep them; else they count on from `base_offset`.
         max_batch_bytes: of the records, before compression; a larger record has a batch of its own.
         timestamp_type: with LOG_APPEND_TIME, the records of a batch have one timestamp.
-        end_offset: with `offsets`, batches reach up to the next, as after compaction; the last to here.
+        end_offset: with `offsets`, batches reach up to the next, as after compaction; the last to
+        here.
     """
     count = len(keys)
     if not count:
@@ -137,7 +139,7 @@ def _attributes(compression: Compression, producer: Producer, *, stamped: bool) 
 
 
 def _last_offset(offsets: np.ndarray, start: int, end: int, end_offset: int | None) -> int:
-    """Where the batch of the rows [start, end) ends: with its last record, or before the next batch."""
+    """The end of the batch of the rows [start, end): its last record, or before the next batch."""
     if end_offset is None:
         return int(offsets[end - 1])
     following = int(offsets[end]) if end < len(offsets) else end_offset
@@ -253,7 +255,7 @@ def _zigzag(values: np.ndarray) -> np.ndarray:
 
 
 def varint_sizes(values: np.ndarray) -> np.ndarray:
-    """How many bytes each takes as a zigzag varint."""
+    """The number of bytes each takes as a zigzag varint."""
     return _sizes(_zigzag(np.ascontiguousarray(values, np.int64)))
 
 

@@ -1,4 +1,4 @@
-"""What is said to whoever runs a job: one sentence that names the thing, the value and what to do."""
+"""Errors for the user of a job: one sentence that names the thing, the value and what to do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""An exactly-once Kafka sink: a micro-batch's rows and the note that it is done, in one transaction.
+"""An exactly-once Kafka sink: a micro-batch's rows and the note that it is done, in one
+transaction.
 
     query = (
         frame.writeStream.foreachBatch(exactly_once("localhost:9092", topic="out"))
@@ -6,21 +7,22 @@
         .start()
     )
 
-Spark runs a micro-batch again when it does not know that it was done: after a driver died. Then the note
-is there or it is not, and the rows with it. How that is made sure of:
+Spark runs a micro-batch again when it does not know that it was done: after a driver died. Then the
+note is there or it is not, and the rows with it. How that is made sure of:
 
-1. The driver begins a transaction under the query's id. That fences every task of an earlier run, and
-   ends what it left open.
-2. Only then it reads the note: the last batch id of this query that was committed. A batch up to it is
-   done, and skipped.
-3. The rows are shuffled so that each topic's partition is written by exactly one task, and the tasks write
-   under the one producer id and epoch. A task that is run again is refused: its sequence numbers could
-   pass for those of the first attempt. The whole batch fails then, and is done anew.
+1. The driver begins a transaction under the query's id. That fences every task of an earlier run,
+  and ends what it left open.
+2. Only then it reads the note: the last batch id of this query that was committed. A batch up to it
+  is done, and skipped.
+3. The rows are shuffled so that each topic's partition is written by exactly one task, and the
+  tasks write under the one producer id and epoch. A task that is run again is refused: its sequence
+  numbers could pass for those of the first attempt. The whole batch fails then, and is done anew.
 4. The driver writes the note into the same transaction, and commits.
 
-A note is a record in the compacted topic NOTES: key the query's id (Spark makes one for each checkpoint),
-value the batch id. Readers of the sink's topics must read read_committed. Source: KIP-98, KIP-447 (the
-fencing); Spark's StreamExecution (a batch id belongs to one range of offsets, for ever).
+A note is a record in the compacted topic NOTES: key the query's id (Spark makes one for each
+checkpoint), value the batch id. Readers of the sink's topics must read read_committed. Source:
+KIP-98, KIP-447 (the fencing); Spark's StreamExecution (a batch id belongs to one range of offsets,
+for ever).
 """
 
 from __future__ import annotations

@@ -89,7 +89,8 @@ def fetch_partition(
 def _until_markers(
     aborted: list[tuple[int, int]], found: list[Aborted], end_offset: int
 ) -> list[Aborted]:
-    """A Fetch names where aborted transactions begin; they end with their producer's next abort marker."""
+    """A Fetch names where aborted transactions begin; they end with their producer's next abort
+    marker."""
     result: list[Aborted] = []
     for producer_id, first_offset in aborted:
         ends = [

@@ -19,11 +19,13 @@ from kafkalite.spark.errors import SparkSourceError
 
 _SUBSCRIPTIONS = ("subscribe", "assign", "subscribePattern")
 _NOT_HERE = ("minOffsetsPerTrigger", "maxTriggerDelay")
-_CONSUMERS_OWN = ("kafka.auto.offset.reset", "kafka.enable.auto.commit", "kafka.group.id")
+# Refused by Spark's connector, too. It takes kafka.group.id, which changes nothing here: offsets
+# are Spark's, and no consumer joins a group.
+_CONSUMERS_OWN = ("kafka.auto.offset.reset", "kafka.enable.auto.commit")
 
 
 class Where(StrEnum):
-    """How a limit of the range is given."""
+    """The ways to give a limit of the range."""
 
     EARLIEST = "earliest"
     LATEST = "latest"
@@ -34,7 +36,7 @@ class Where(StrEnum):
 
 @dataclass(frozen=True)
 class Limit:
-    """Where a read begins or ends: for every partition the same, or for each its own."""
+    """The beginning or end of a read: the same for every partition, or one for each."""
 
     where: Where
     each: Mapping[TopicPartition, int] | None = None  # offsets, or timestamps in ms
@@ -43,7 +45,7 @@ class Limit:
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What was asked for, checked."""
+    """The options of a read, checked."""
 
     bootstrap: str | None
     paths: tuple[Path, ...]

@@ -25,7 +25,7 @@ _ON_DATA_LOSS = "set failOnDataLoss to false to go on without them"
 
 
 class OffsetRange(NamedTuple):
-    """What one task reads: offsets from `start` to before `end`."""
+    """The range of one task: offsets from `start` to before `end`."""
 
     topic: str
     partition: int
@@ -98,7 +98,7 @@ def _by_timestamp(
 
 
 def batch_ranges(access: Access, options: ReadOptions) -> list[OffsetRange]:
-    """What a batch reads, cut into tasks. Raises SparkSourceError."""
+    """The ranges of a batch read, cut into tasks. Raises SparkSourceError."""
     bounds = access.bounds(subscribed(access, options), options.isolation)
     starts = resolve(access, options, options.start, bounds, is_start=True)
     ends = resolve(access, options, options.end, bounds, is_start=False)
@@ -123,7 +123,7 @@ def batch_ranges(access: Access, options: ReadOptions) -> list[OffsetRange]:
 def stream_ranges(
     access: Access, options: ReadOptions, start: Offsets, end: Offsets
 ) -> list[OffsetRange]:
-    """What a micro-batch reads, from a checkpointed `start` on. Raises OffsetOutOfRange."""
+    """The ranges of a micro-batch, from a checkpointed `start` on. Raises OffsetOutOfRange."""
     gone = set(start) - set(end)
     if gone:
         data_loss(options, f"partitions {_named(gone)} are gone")
@@ -153,7 +153,8 @@ def stream_ranges(
 def _still_there(
     access: Access, options: ReadOptions, ranges: list[OffsetRange]
 ) -> list[OffsetRange]:
-    """Without what was deleted since the last micro-batch: files keep it longer than the log has it."""
+    """Without what was deleted since the last micro-batch: files keep it longer than the log has
+    it."""
     bounds = access.bounds([(each.topic, each.partition) for each in ranges], options.isolation)
     result: list[OffsetRange] = []
     for each in ranges:
@@ -178,7 +179,8 @@ def data_loss(options: ReadOptions, what: str) -> None:
 
 
 def cut(ranges: list[OffsetRange], options: ReadOptions) -> list[OffsetRange]:
-    """A task for each range; more for large ones if minPartitions or maxRecordsPerPartition ask for it."""
+    """A task for each range; more for large ones if minPartitions or maxRecordsPerPartition ask for
+    it."""
     total = sum(each.end - each.start for each in ranges)
     result: list[OffsetRange] = []
     for each in ranges:
@@ -207,7 +209,7 @@ def rate_limited(limit: int, start: Offsets, end: Offsets) -> Offsets:
 
 
 def to_json(offsets: Mapping[TopicPartition, int]) -> dict[str, dict[str, int]]:
-    """As Spark's own Kafka source writes offsets: `{"topic": {"0": 23}}`."""
+    """Offsets in the form of Spark's own Kafka source: `{"topic": {"0": 23}}`."""
     found: dict[str, dict[str, int]] = {}
     for (topic, partition), offset in sorted(offsets.items()):
         found.setdefault(topic, {})[str(partition)] = offset

@@ -8,7 +8,7 @@ from kafkalite.wire.messages.init_producer_id import InitProducerIdRequest
 
 
 def new_producer(client: Client) -> Producer:
-    """An idempotent producer that nobody has been before. Raises BrokerError."""
+    """A new id for an idempotent producer. Raises BrokerError."""
 
     def attempt() -> Producer:
         answer = client.ask(

@@ -22,16 +22,16 @@ _INTERNAL = ("__consumer_offsets", "__transaction_state", "__share_group_state")
 
 
 class Access(Protocol):
-    """What a reader asks. Errors are those of `kafkalite.spark.errors`."""
+    """The questions of a reader. Errors are those of `kafkalite.spark.errors`."""
 
     def partitions(self, topics: Iterable[str] | None) -> list[TopicPartition]:
-        """Of these topics, or of all that are not internal."""
+        """The partitions of these topics, or of all that are not internal."""
         ...
 
     def bounds(
         self, partitions: Iterable[TopicPartition], isolation: Isolation
     ) -> dict[TopicPartition, Bounds]:
-        """What may be read; partitions that are not there are left out."""
+        """The bounds of what may be read. Partitions that are not there are left out."""
         ...
 
     def offsets_for_times(
@@ -47,8 +47,8 @@ class Access(Protocol):
     def close(self) -> None: ...
 
 
-# Spark's Python workers run one task after the other: the next goes on with the last one's connections.
-# By process, too: a fork must not talk over its parent's.
+# Spark's Python workers run one task after the other: the next goes on with the last one's
+# connections. By process, too: a fork must not talk over its parent's.
 _idle_clients: dict[tuple[int, str], Client] = {}
 
 
@@ -112,7 +112,7 @@ class NetworkAccess:
         )
 
     def close(self) -> None:
-        """Whoever is next to ask in this process gets the client; of two, one is kept."""
+        """Keep the client for the next reader in this process. Of two, one is kept."""
         self._client.rest()
         kept = _idle_clients.setdefault(self._kept_as, self._client)
         if kept is not self._client:

@@ -1,7 +1,7 @@
 """The rows of Spark's own Kafka source, as Spark and as Arrow spell them.
 
-Spark takes a data source's Arrow batches only if they are exactly the Arrow form of the declared schema.
-Source: Spark's KafkaRecordToRowConverter.
+Spark takes a data source's Arrow batches only if they are exactly the Arrow form of the declared
+schema. Source: Spark's KafkaRecordToRowConverter.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """A log's segments as files that may change underneath: rolled, deleted, replaced by the cleaner.
 
-A reader goes by offsets, not by files: it looks for the segment that holds the next offset, reads batches
-from there, and looks again when a file is gone. The cleaner renames a finished replacement to `.log.swap`,
-moves the old segments away, and renames it to `.log`; so a `.swap` counts as a segment, and offsets that
-were read already are skipped. Source: log/README.md (crash states).
+A reader goes by offsets, not by files: it looks for the segment that holds the next offset, reads
+batches from there, and looks again when a file is gone. The cleaner renames a finished replacement
+to `.log.swap`, moves the old segments away, and renames it to `.log`; so a `.swap` counts as a
+segment, and offsets that were read already are skipped. Source: log/README.md (crash states).
 """
 
 from __future__ import annotations
@@ -112,7 +112,8 @@ def read_batches(
 def _segment_of(
     directory: Path, offset: int, finished: Path | None
 ) -> tuple[SegmentFile | None, bool]:
-    """The segment that holds `offset`, or the one behind `finished`; else None and whether all are read."""
+    """The segment that holds `offset`, or the one behind `finished`; else None and whether all are
+    read."""
     try:
         segments = list_segments(directory)
     except FileNotFoundError:
@@ -181,13 +182,13 @@ def _between(headers: BatchHeaders, start_offset: int, end_offset: int) -> Batch
 
 
 def _count_good(crc_ok: np.ndarray) -> int:
-    """How many batches come before the first whose checksum is wrong."""
+    """The number of batches before the first whose checksum is wrong."""
     return len(crc_ok) if crc_ok.all() else int(np.argmin(crc_ok))
 
 
 def _read(descriptor: int, position: int, size: int, memory: list[memoryview]) -> memoryview:
-    """Up to `size` bytes, in `memory[0]`; made anew where it is too small: fresh pages cost more than
-    the reading."""
+    """Up to `size` bytes, in `memory[0]`; made anew where it is too small: fresh pages cost more
+    than the reading."""
     if not memory or len(memory[0]) < size:
         memory[:] = [memoryview(bytearray(size))]
     data = memory[0]
@@ -205,7 +206,7 @@ def _batch_size(data: memoryview) -> int:
 
 
 def _is_batch_at(descriptor: int, position: int, offset: int) -> bool:
-    """Whether a batch that does not begin behind `offset` can be there."""
+    """True if a batch that does not begin behind `offset` can be there."""
     head = os.pread(descriptor, HEADER_BYTES, position)
     if len(head) < HEADER_BYTES:
         return position == 0
@@ -215,7 +216,8 @@ def _is_batch_at(descriptor: int, position: int, offset: int) -> bool:
 def _positions(
     segment: SegmentFile, start_offset: int, end_offset: int, size: int
 ) -> tuple[int, int]:
-    """From the offset index: a position at or before `start_offset`, and one that is likely enough."""
+    """From the offset index: a position at or before `start_offset`, and one that is likely
+    enough."""
     offsets, positions = offset_index(segment)
     i = int(np.searchsorted(offsets, start_offset, side="right")) - 1
     j = int(np.searchsorted(offsets, end_offset)) + 1
@@ -246,8 +248,8 @@ def offset_index(segment: SegmentFile) -> tuple[np.ndarray, np.ndarray]:
 def end_of_log(directory: Path, *, trusted_until: int | None) -> int:
     """The offset behind the last whole batch: what a start would find.
 
-    Up to `trusted_until` (the recovery point) nothing is checked, behind it every checksum; None: only the
-    end is looked for.
+    Up to `trusted_until` (the recovery point) nothing is checked, behind it every checksum; None:
+    only the end is looked for.
     """
     segments = list_segments(directory)
     if not segments:
@@ -265,7 +267,7 @@ def end_of_log(directory: Path, *, trusted_until: int | None) -> int:
 
 
 def _end_of_segment(segment: SegmentFile, end: int, trusted_until: int | None) -> tuple[bool, int]:
-    """Whether all of a segment is batches, and the offset behind the last of them."""
+    """True if all of a segment is batches, and the offset behind the last of them."""
     descriptor = os.open(segment.path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         size = os.fstat(descriptor).st_size

@@ -28,10 +28,11 @@ def read_partition(
     isolation: Isolation = Isolation.READ_UNCOMMITTED,
     include_headers: bool = False,
 ) -> Iterator[pa.RecordBatch]:
-    """The records with offsets in [start_offset, end_offset), ascending, as rows of Spark's Kafka source.
+    """The records with offsets in [start_offset, end_offset), ascending, as rows of Spark's Kafka
+    source.
 
-    The range is one that `bounds` allows. Markers are left out, and under READ_COMMITTED the records of
-    aborted transactions.
+    The range is one that `bounds` allows. Markers are left out, and under READ_COMMITTED the
+    records of aborted transactions.
 
     Raises:
         NotADataDirectory, UnknownTopic: there is no such log.

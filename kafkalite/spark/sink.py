@@ -1,8 +1,9 @@
 """Writing a DataFrame into topics: the columns and rules of Spark's own Kafka sink.
 
-Columns: `value` (needed), `key`, `topic`, `partition`, `headers`; key and value are binary or text. Each
-task is an idempotent producer: a lost answer makes no duplicate. A task or a driver that is run again
-does, as with Spark's own sink: rows are written at least once. Source: Spark's KafkaWriter, KafkaWriteTask.
+Columns: `value` (needed), `key`, `topic`, `partition`, `headers`; key and value are binary or text.
+Each task is an idempotent producer: a lost answer makes no duplicate. A task or a driver that is
+run again does, as with Spark's own sink: rows are written at least once. Source: Spark's
+KafkaWriter, KafkaWriteTask.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _BUFFERED_BYTES = 16 << 20
 
 @dataclass(frozen=True)
 class WriteOptions:
-    """What was asked for, checked."""
+    """The options of a write, checked."""
 
     bootstrap: str
     topic: str | None
@@ -81,7 +82,7 @@ def write_options(
 
 @dataclass
 class Written(WriterCommitMessage):
-    """What a task wrote."""
+    """The outcome of one task."""
 
     rows: int
 

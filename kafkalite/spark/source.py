@@ -1,7 +1,8 @@
-"""`format("kafkalite")`: a PySpark data source with the schema and options of Spark's own for Kafka.
+"""`format("kafkalite")`: a PySpark data source with the schema and options of Spark's own for
+Kafka.
 
-PySpark 4.2 or newer. The planning (options, offsets, tasks) runs in a Python process of the driver, the
-reading in the tasks' Python workers, which hand Arrow batches to Spark.
+PySpark 4.2 or newer. The planning (options, offsets, tasks) runs in a Python process of the driver,
+the reading in the tasks' Python workers, which hand Arrow batches to Spark.
 """
 
 from __future__ import annotations
@@ -51,7 +52,8 @@ def register(spark: SparkSession) -> None:
 
 
 class KafkaliteDataSource(DataSource):
-    """Batch and streaming reads and writes; options are checked before anything is read or written."""
+    """Batch and streaming reads and writes; options are checked before anything is read or
+    written."""
 
     @classmethod
     def name(cls) -> str:
@@ -101,7 +103,8 @@ class Reader(DataSourceReader):
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """A stream of micro-batches; offsets are written into the checkpoint as Spark's own source does."""
+    """A stream of micro-batches; offsets are written into the checkpoint as Spark's own source
+    does."""
 
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
@@ -176,7 +179,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def read_range(options: ReadOptions, wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
-    """A task's rows. Records that retention took meanwhile are data loss, or left out if that is allowed."""
+    """A task's rows. Records that retention took meanwhile are data loss, or left out if that is
+    allowed."""
     partition = (wanted.topic, wanted.partition)
     way = access(options)
     start = wanted.start

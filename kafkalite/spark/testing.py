@@ -7,10 +7,10 @@
             cls.kafka_utils = KafkaUtils()
             cls.kafka_utils.setup()
 
-PySpark tests its Kafka connector with a class of this name (`pyspark.sql.tests.streaming.kafka_utils`,
-SPARK-55306), which starts a container. Names, arguments and behaviour here are the same, so a change of
-the import is all it takes; the broker is kafkalite in a thread. What a container cannot do is added:
-`force_data_loss`, `make_gap` and `clean_now`.
+PySpark tests its Kafka connector with a class of this name
+(`pyspark.sql.tests.streaming.kafka_utils`, SPARK-55306), which starts a container. Names, arguments
+and behaviour here are the same, so a change of the import is all it takes; the broker is kafkalite
+in a thread. What a container cannot do is added: `force_data_loss`, `make_gap` and `clean_now`.
 
 `producer`, `admin_client` and `send_messages` need kafka-python, as there.
 """
@@ -126,7 +126,8 @@ class KafkaUtils:
                 running.delete_topic(name)
 
     def send_messages(self, topic: str, messages: Sequence[tuple[Any, Any]]) -> None:
-        """Send (key, value) pairs, as text (None stays null), and wait until all are acknowledged."""
+        """Send (key, value) pairs, as text (None stays null), and wait until all are
+        acknowledged."""
         producer = self.producer
         futures = [producer.send(topic, key=key, value=value) for key, value in messages]
         producer.flush()
@@ -202,7 +203,7 @@ class KafkaUtils:
         self._assert_initialized()
         if self._producer is None:
             serializer = _text_serializer()
-            self._producer = import_module("kafka").KafkaProducer(
+            self._producer = _kafka_python("kafka").KafkaProducer(
                 bootstrap_servers=self.broker,
                 key_serializer=serializer,
                 value_serializer=serializer,
@@ -218,7 +219,7 @@ class KafkaUtils:
         """A `kafka.admin.KafkaAdminClient`."""
         self._assert_initialized()
         if self._admin_client is None:
-            self._admin_client = import_module("kafka.admin").KafkaAdminClient(
+            self._admin_client = _kafka_python("kafka.admin").KafkaAdminClient(
                 bootstrap_servers=self.broker, request_timeout_ms=_CLIENT_MILLISECONDS
             )
         return self._admin_client
@@ -236,13 +237,24 @@ class KafkaUtils:
     def make_gap(self, topic: str, partition: int, first_offset: int, end_offset: int) -> None:
         """Take the records [first_offset, end_offset) out, as compaction would: offsets stay.
 
-        Raises KeyError for a partition that does not exist, KafkaError where it has no such records.
+        Raises KeyError for a partition that does not exist, KafkaError where it has no such
+        records.
         """
         self._assert_initialized().make_gap(topic, partition, first_offset, end_offset)
 
     def clean_now(self) -> None:
         """Apply retention and compaction to all that is written so far, without waiting."""
         self._assert_initialized().clean_now()
+
+
+def _kafka_python(module: str) -> Any:
+    """A module of kafka-python. Raises ImportError with the extra that brings it."""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        raise ImportError(
+            "KafkaUtils needs kafka-python for this: pip install 'kafkalite[spark]'"
+        ) from error
 
 
 def _text_serializer() -> Any:
@@ -252,5 +264,5 @@ def _text_serializer() -> Any:
         value = arguments[-1]  # behind the topic and, since kafka-python 3, the headers
         return None if value is None else str(value).encode()
 
-    base = import_module("kafka.serializer").Serializer
+    base = _kafka_python("kafka.serializer").Serializer
     return type("TextSerializer", (base,), {"serialize": serialize})()

@@ -1,7 +1,8 @@
 """A transaction from outside a task: begun on the driver, written to by tasks, ended on the driver.
 
-The transaction coordinator knows a transaction by its transactional id, producer id and epoch, and not by
-its connection; so many processes can write into one. Source: Kafka's TransactionManager; KIP-98.
+The transaction coordinator knows a transaction by its transactional id, producer id and epoch, and
+not by its connection; so many processes can write into one. Source: Kafka's TransactionManager;
+KIP-98.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ class Transaction:
 
     @classmethod
     def begin(cls, client: Client, transactional_id: str, timeout_ms: int) -> Transaction:
-        """A new epoch: whoever had the last one is fenced, and what it left open is ended first."""
+        """A new epoch: the producer with the last one is fenced, and what it left open is ended
+        first."""
         answer = _ask(
             client,
             transactional_id,
@@ -56,7 +58,7 @@ class Transaction:
         _ask(self._client, self.transactional_id, request)
 
     def has_written(self, partition: TopicPartition) -> bool:
-        """Whether a batch of this very epoch is in the partition."""
+        """True if a batch of this very epoch is in the partition."""
 
         def attempt() -> bool:
             topics = [TopicRequest(name=partition[0], partition_indexes=[partition[1]])]

@@ -1,15 +1,16 @@
 """Records out of many batches at once, without Python for a single record.
 
-A batch's records can only be found one after the other, for each tells where the next one begins. But every
-batch can be walked beside every other: each is a lane with a cursor, and step k finds the k-th record of all
-lanes with some numpy calls, whatever the number of lanes. A batch with many records makes several lanes
-(`split`): where a record may begin in its middle is guessed, and the guess is proved by the lane before it,
-which must end there. Once all records are found, their fields are read from all of them at once.
+A batch's records can only be found one after the other, for each tells where the next one begins.
+But every batch can be walked beside every other: each is a lane with a cursor, and step k finds the
+k-th record of all lanes with some numpy calls, whatever the number of lanes. A batch with many
+records makes several lanes (`split`): where a record may begin in its middle is guessed, and the
+guess is proved by the lane before it, which must end there. Once all records are found, their
+fields are read from all of them at once.
 
 Positions are those in `data`. A record is (KIP-98)::
 
-    length, attributes (1 byte), timestamp delta, offset delta, key length, key, value length, value,
-    header count, headers        all numbers zigzag varints
+    length, attributes (1 byte), timestamp delta, offset delta, key length, key, value length,
+    value, header count, headers        all numbers zigzag varints
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class CorruptRecords(ValueError):
 
 
 class Records(NamedTuple):
-    """What is known of each record; positions are those in the data."""
+    """Columns of what is known of each record. Positions are those in the data."""
 
     edges: np.ndarray  # `new_edges`: where key and value begin and end
     key_is_null: np.ndarray
@@ -46,8 +47,9 @@ class Records(NamedTuple):
 
 
 def new_edges(count: int) -> np.ndarray:
-    """Four positions for each of `count` pairs, and one more: the offsets of an Arrow array over the
-    data whose elements are a key, what lies behind it, a value, what lies behind that, and so on."""
+    """Four positions for each of `count` pairs, and one more: the offsets of an Arrow array over
+    the data whose elements are a key, what lies behind it, a value, what lies behind that, and so
+    on."""
     return np.zeros(4 * count + 1, np.int32)
 
 
@@ -156,7 +158,8 @@ def _read_fields(
 
 
 def read_varints(data: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The zigzag varints at these positions, and the positions behind them. IndexError at the end."""
+    """The zigzag varints at these positions, and the positions behind them. IndexError at the
+    end."""
     value, behind = read_unsigned(data, at)
     return unfold_zigzag(value), behind
 
@@ -195,7 +198,7 @@ def split(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
     """Lanes (starts, ends, counts) for batches of which some have many records; None if none has.
 
-    A guess: that a record begins there must be proved by whoever runs the lanes.
+    A guess: that a record begins there must be proved by the caller.
     """
     large = np.flatnonzero(counts >= 2 * _RECORDS_PER_LANE)
     if not len(large):

@@ -117,7 +117,8 @@ class Context:
 
 @dataclass
 class ShareStates:
-    """A share coordinator that keeps (state epoch, start offset); `failure` is raised if it is set."""
+    """A share coordinator that keeps (state epoch, start offset); `failure` is raised if it is
+    set."""
 
     kept: dict[tuple[str, uuid.UUID, int], tuple[int, int]] = field(default_factory=dict)
     failure: ErrorCode | None = None
@@ -403,8 +404,8 @@ class Member:
 
 @dataclass
 class Consumer:
-    """A member of a group of the consumer protocol that does what a client does: it gives up at once
-    what it is asked to, and says in each heartbeat what it has."""
+    """A member of a group of the consumer protocol that does what a client does: it gives up at
+    once what it is asked to, and says in each heartbeat what it has."""
 
     world: World
     group_id: str

@@ -29,7 +29,7 @@ MEMBERS = 50
 
 
 class Truth:
-    """Who has what, and how far has been committed, seen from outside."""
+    """The owners of partitions and the committed offsets, seen from outside."""
 
     def __init__(self, world):
         self.world = world
@@ -202,7 +202,7 @@ class ClassicPlayer(Player):
         return response.error_code
 
     def divided(self, wanted):
-        """What the leader of a classic group does."""
+        """Assign as the leader of a classic group does."""
         shares = {member_id: {} for member_id in wanted}
         for topic in ("orders", "payments"):
             subscribers = [m for m in wanted if topic in wanted[m]]
@@ -236,7 +236,7 @@ class ClassicPlayer(Player):
 
 
 def joined_as_leader(response):
-    """Who has to see that topics have grown."""
+    """The members that must see that topics have grown."""
     return response.leader == response.member_id
 
 

@@ -1,4 +1,5 @@
-"""Share groups: admission, epochs, partitions that become ready, silence, offsets, restarts (KIP-932)."""
+"""Share groups: admission, epochs, partitions that become ready, silence, offsets, restarts
+(KIP-932)."""
 
 from __future__ import annotations
 

@@ -24,7 +24,9 @@ ALLOWED_SECONDS = 2 * LONG_SECONDS
 KNOWN = (
     "FIND_COORDINATOR",  # creates the 50 partitions of __consumer_offsets in one step
     "INIT_PRODUCER_ID",  # the same for __transaction_state
-    "METADATA",  # either, by its name
+    "SHARE_FETCH",  # the same for __share_group_state
+    "SHARE_GROUP_HEARTBEAT",
+    "METADATA",  # each of them, by its name
     "CREATE_TOPICS",  # any number of partitions
     "DELETE_TOPICS",
     "API key -1",  # the first broken frame imports construct

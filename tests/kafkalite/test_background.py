@@ -1,4 +1,5 @@
-"""The work in the background of a broker that runs: compaction, flushes, what is seen after them."""
+"""The work in the background of a broker that runs: compaction, flushes, what is seen after
+them."""
 
 from collections.abc import Callable
 

@@ -162,8 +162,9 @@ async def test_nodes_that_cannot_be_stopped_or_started() -> None:
 def test_an_ordinary_client_goes_on() -> None:
     """librdkafka produces and consumes while every node is away once.
 
-    It has its first record before that: while it joins, librdkafka 2.16 loses what it asks of a node that
-    goes (OffsetFetch answered NOT_COORDINATOR, Metadata of a node that is no longer listed), on any broker.
+    It has its first record before that: while it joins, librdkafka 2.16 loses what it asks of a
+    node that goes (OffsetFetch answered NOT_COORDINATOR, Metadata of a node that is no longer
+    listed), on any broker.
     """
     with test_broker(nodes=3) as b:
         b.create_topic("t", 1, 3)

@@ -1,4 +1,4 @@
-"""What the testing broker does to a log on request: loss, gaps, cleaning."""
+"""The testing broker changes a log on request: loss, gaps, cleaning."""
 
 from __future__ import annotations
 

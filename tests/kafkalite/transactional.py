@@ -1,4 +1,5 @@
-"""A transactional producer for tests: one client, one transactional id, requests as they are sent."""
+"""A transactional producer for tests: one client, one transactional id, requests as they are
+sent."""
 
 from __future__ import annotations
 
@@ -157,7 +158,8 @@ class Transactional:
 
 
 async def read_committed(client: Any, partition: int = 0) -> list[bytes]:
-    """The values a consumer shows with read_committed: it drops what the answer says was aborted."""
+    """The values a consumer shows with read_committed: it drops what the answer says was
+    aborted."""
     wanted = FetchPartition(partition=partition, fetch_offset=0, partition_max_bytes=1 << 20)
     request = FetchRequest(
         isolation_level=1,
@@ -196,7 +198,7 @@ async def end_offsets(client: Any, partition: int = 0) -> tuple[int, int]:
 
 
 async def committed_offset(client: Any, *, require_stable: bool = False) -> int | ErrorCode:
-    """What the group has committed, or the code that stands instead."""
+    """The group's committed offset, or the error code that stands instead."""
     topic = OffsetFetchRequestTopics(name=TOPIC, partition_indexes=[0])
     group = OffsetFetchRequestGroup(group_id=GROUP, topics=[topic])
     request = OffsetFetchRequest(groups=[group], require_stable=require_stable)

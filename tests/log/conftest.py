@@ -55,7 +55,8 @@ def disk(tmp_path: Path) -> Disk:
 
 
 def read_all(log: Log) -> list[Record]:
-    """Every record from the log's start to its end, control records too, one slice after the other."""
+    """Every record from the log's start to its end, control records too, one slice after the
+    other."""
     records: list[Record] = []
     offset = log.log_start_offset
     while offset < log.log_end_offset:

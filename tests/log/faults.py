@@ -35,7 +35,8 @@ class FullFiles(Files):
 
 
 class FaultyFiles(PromptFiles):
-    """Counts operations; the n-th calls `fault`, which raises, or returns how many bytes to write."""
+    """Counts operations; the n-th calls `fault`, which raises, or returns how many bytes to
+    write."""
 
     def __init__(self) -> None:
         self.count = 0

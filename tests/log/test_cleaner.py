@@ -118,7 +118,8 @@ def test_every_offset_can_be_asked_for(disk: Any) -> None:
 
 
 def test_the_last_batch_of_the_round_stays_even_if_empty(disk: Any, records: Any) -> None:
-    """Spark, and whoever waits for an offset, must be able to go on to the end of what was cleaned."""
+    """Spark, and whoever waits for an offset, must be able to go on to the end of what was
+    cleaned."""
     log = disk.log(config=COMPACT)
     put(disk, log, (b"a", b"1"))
     put(disk, log, (b"a", b"2"), (b"b", b"2"))

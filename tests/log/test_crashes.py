@@ -1,8 +1,10 @@
-"""A crash at every file operation: failed, written short, or the power gone with all that was not synced.
+"""A crash at every file operation: failed, written short, or the power gone with all that was not
+synced.
 
-One long story (appends with two producers, a transaction, rolls, flushes, checkpoints, retention, deleted
-records, compaction, close) is told again and again; the n-th file operation goes wrong, n = 1, 2, 3, ...
-What is found afterwards must be the beginning of what was appended, no shorter than what was flushed.
+One long story (appends with two producers, a transaction, rolls, flushes, checkpoints, retention,
+deleted records, compaction, close) is told again and again; the n-th file operation goes wrong, n =
+1, 2, 3, ... What is found afterwards must be the beginning of what was appended, no shorter than
+what was flushed.
 """
 
 import errno
@@ -34,8 +36,9 @@ NOW_MS = 1_700_000_000_000
 class PowerlessFiles(FaultyFiles):
     """Knows what is on the disk, and not only in the page cache.
 
-    Contents are there since the last fsync of the file, names since the last fsync of the directory; what
-    came later may be there or not: names in the order of their operations, bytes from the front.
+    Contents are there since the last fsync of the file, names since the last fsync of the
+    directory; what came later may be there or not: names in the order of their operations, bytes
+    from the front.
     """
 
     def __init__(self) -> None:
@@ -138,7 +141,8 @@ class Story:
         self.failed_offset = -1
 
     def tell(self) -> None:
-        """The whole story. Errors of the disk are answered as a broker would: the next step comes."""
+        """The whole story. Errors of the disk are answered as a broker would: the next step
+        comes."""
         for step in self.steps():
             try:
                 step()

@@ -150,10 +150,10 @@ def test_a_deleted_log_is_gone_at_once_and_removed_later(tmp_path: Path) -> None
     assert not isinstance(records, bytes)
     assert len(records.read()) == len(records)
     records.close()
-    directory.remove_deleted()
+    list(directory.remove_deleted())
     assert [path.name.endswith("-delete") for path in tmp_path.glob("t-0.*")] == [True]
     now += 60_000
-    directory.remove_deleted()
+    list(directory.remove_deleted())
     assert list(tmp_path.glob("t-0.*")) == []
     with pytest.raises(KafkaError):
         log.append(b"", leader_epoch=0)

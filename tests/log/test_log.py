@@ -92,7 +92,8 @@ def test_a_slice_outlives_its_segment(disk: Any) -> None:
 
 
 def test_time_index_and_offset_index_are_kafkas(disk: Any) -> None:
-    """Bytes by hand: one entry per interval, `relative offset, position` and `timestamp, offset`."""
+    """Bytes by hand: one entry per interval, `relative offset, position` and `timestamp,
+    offset`."""
     log = disk.log(config=LogConfig(index_interval_bytes=0))
     for i in range(3):
         disk.append(log, b"v", timestamp=disk.now_ms + i)

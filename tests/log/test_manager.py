@@ -82,7 +82,9 @@ def test_a_broken_disk_takes_only_its_own_logs(tmp_path: Path) -> None:
         third.read(0, 100, upper_bound=1)
     assert append(second) == 1
     assert list(logs.retention()) == [second]
-    logs.checkpoint()
+    for step in logs.checkpoint():
+        if callable(step):
+            step()
     assert append(logs.open_log("t", 3, LogConfig())) == 0  # where there is a disk
     logs.close()
     assert not (tmp_path / "0" / ".kafka_cleanshutdown").exists()

@@ -122,7 +122,7 @@ def test_the_log_is_the_same_in_another_place(manager: LogManager, tmp_path: Pat
     with pytest.raises(KafkaError):
         append(log, b"too late")
     append(moved, b"next", producer_id=5, producer_epoch=0, base_sequence=1, is_transactional=True)
-    manager.unlink_deleted()
+    list(manager.unlink_deleted())
     assert [path.name for path in (tmp_path / "a").glob("t-0*")] == []
 
 
@@ -186,13 +186,13 @@ def test_a_move_is_cancelled(manager: LogManager, tmp_path: Path) -> None:
     move = manager.begin_move("t", 0, target)
     move.step()
     manager.cancel_move("t", 0)
-    manager.unlink_deleted()
+    list(manager.unlink_deleted())
     assert manager.moves == {}
     assert list((tmp_path / "b").glob("t-0*")) == []
     append(log, b"y")
     manager.begin_move("t", 0, target)
     manager.delete_log("t", 0)  # ends it, too
-    manager.unlink_deleted()
+    list(manager.unlink_deleted())
     assert list(tmp_path.glob("*/t-0*")) == []
 
 
@@ -259,7 +259,8 @@ def test_a_log_whose_directory_is_missing_is_not_made_anew(manager: LogManager) 
 
 
 class Story:
-    """Appends while the log moves from `a` to `b`; what was appended, and where it is said to lie."""
+    """Appends while the log moves from `a` to `b`; what was appended, and where it is said to
+    lie."""
 
     def __init__(self, root: Path, files: Files) -> None:
         self.root = root
@@ -309,7 +310,7 @@ class Story:
         for move in list(manager.moves.values()):
             log = carry(manager, move, self.assigned)
             assert [record.value for record in read_all(log)] == found
-        manager.unlink_deleted()
+        list(manager.unlink_deleted())
         assert len(list(self.root.glob("*/t-0*"))) == 1
         manager.close()
 

@@ -19,7 +19,8 @@ SIZE = 256 * MB  # with places so far apart that the kernel does not read ahead 
 
 @pytest.fixture
 def file(tmp_path: Path) -> LogFile:
-    """Large enough not to be read whole at a touch; nothing of it is in the page cache. Mostly a hole."""
+    """Large enough not to be read whole at a touch; nothing of it is in the page cache. Mostly a
+    hole."""
     path = tmp_path / "file"
     with path.open("wb") as written:
         for megabytes in range(0, SIZE // MB, 32):

@@ -1,4 +1,5 @@
-"""Idempotence and transactions in one partition: behaviours B26 to B30 and what consumers may see."""
+"""Idempotence and transactions in one partition: behaviours B26 to B30 and what consumers may
+see."""
 
 from pathlib import Path
 from typing import Any

@@ -61,7 +61,8 @@ def test_garbage_behind_the_last_batch_is_cut(disk: Any, values: Any, tail: byte
 
 
 def test_a_damaged_byte_ends_the_log_there(disk: Any, values: Any) -> None:
-    """As Kafka: what is behind a damaged batch in the unflushed part is removed, segments and all."""
+    """As Kafka: what is behind a damaged batch in the unflushed part is removed, segments and
+    all."""
     log = filled(disk)
     third = log.segments.base_offsets[2]
     log.close_files()
@@ -213,7 +214,8 @@ def test_deleted_and_cleaned_files_are_removed(disk: Any, values: Any) -> None:
 
 
 def test_a_swap_is_finished(disk: Any, values: Any) -> None:
-    """A .swap is complete: the segments it covers are removed, whichever of them are still there."""
+    """A .swap is complete: the segments it covers are removed, whichever of them are still
+    there."""
     log = filled(disk)
     bases = log.segments.base_offsets
     log.close()

@@ -1,15 +1,16 @@
-"""Broken frames: what must never happen does not. `python -m tests.wire.fuzz SECONDS [SEED]` for long runs.
+"""Broken frames: what must never happen does not. `python -m tests.wire.fuzz SECONDS [SEED]` for
+long runs.
 
-Of every request and response in every version a valid frame is made, then broken in some way. Whatever
-comes of it:
+Of every request and response in every version a valid frame is made, then broken in some way.
+Whatever comes of it:
 - either it is decoded, or the declared errors are raised, and nothing else;
 - the generated parser and the declaration agree, in the value as in the error;
-- what was decoded can be encoded, and from then on nothing changes (what was read may be less regular than
-  what is written: malformed text, unknown tags twice or out of order);
-- it takes at most 50 ms, and memory in proportion to the frame. That is at most four times the frame for
-  all that is text, bytes or records, and 256 bytes for each array element or tagged field of a request,
-  which may have a million of them (test_memory.py). A small frame can be so dense that this is 48 times
-  its size; a large one stays below 4 times its size and 256 MB.
+- what was decoded can be encoded, and from then on nothing changes (what was read may be less
+  regular than what is written: malformed text, unknown tags twice or out of order);
+- it takes at most 50 ms, and memory in proportion to the frame. That is at most four times the
+  frame for all that is text, bytes or records, and 256 bytes for each array element or tagged field
+  of a request, which may have a million of them (test_memory.py). A small frame can be so dense
+  that this is 48 times its size; a large one stays below 4 times its size and 256 MB.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def outcome(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def check(case: Case, frame: bytes) -> bool:
-    """Whether the frame was valid after all."""
+    """True if the frame was valid after all."""
     class_, version = case
     message = message_of(class_)
     parsed = outcome(lambda: parse_body(class_, version, frame))
@@ -111,7 +112,8 @@ def measure(case: Case, frame: bytes) -> tuple[float, int]:
 def one_round(random: Random, found: list[Case], *, measure_each: int = 0) -> tuple[int, int]:
     """Every message once; how many of the broken frames were valid, and how many there were.
 
-    Decoding is measured of each so many messages, once the parsers have been made: by a first round.
+    Decoding is measured of each so many messages, once the parsers have been made: by a first
+    round.
     """
     valid = count = 0
     other = b""

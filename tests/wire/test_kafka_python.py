@@ -1,7 +1,8 @@
-"""A second opinion: kafka-python reads what we write, field by field, and writes the same bytes again.
+"""A second opinion: kafka-python reads what we write, field by field, and writes the same bytes
+again.
 
-Its codec is made from Kafka's schemas in another way than ours. It does not have every API; those that it
-lacks have one referee only (conformance/java_codec).
+Its codec is made from Kafka's schemas in another way than ours. It does not have every API; those
+that it lacks have one referee only (conformance/java_codec).
 """
 
 from __future__ import annotations

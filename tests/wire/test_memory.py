@@ -1,4 +1,5 @@
-"""What a request may take in memory, by tracemalloc: four times its bytes, and what its elements come to."""
+"""What a request may take in memory, by tracemalloc: four times its bytes, and what its elements
+come to."""
 
 from __future__ import annotations
 
@@ -42,7 +43,8 @@ def peak_of(action: Callable[[], Any]) -> int:
 
 
 def dense(class_: type[Any], version: int, count: int) -> tuple[Any, int]:
-    """A struct of whose arrays each has `count` elements, all of little in bytes and much in memory."""
+    """A struct of whose arrays each has `count` elements, all of little in bytes and much in
+    memory."""
     value, elements = class_(), 0
     for field in fields_of(class_):
         if field.is_in(version):

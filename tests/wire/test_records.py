@@ -1,4 +1,5 @@
-"""Record batches: the header, the records, the codecs; with aiokafka's reader and writer as referee."""
+"""Record batches: the header, the records, the codecs; with aiokafka's reader and writer as
+referee."""
 
 import gzip
 import struct
@@ -273,7 +274,8 @@ def test_gzip_members_may_follow_one_another() -> None:
 
 
 def test_lz4_blocks_are_independent() -> None:
-    """Kafka's Java reader refuses a frame whose block independence flag (bit 5 of FLG) is not set."""
+    """Kafka's Java reader refuses a frame whose block independence flag (bit 5 of FLG) is not
+    set."""
     frame = compress(Compression.LZ4, b"x" * 100)
     assert frame[:4] == bytes.fromhex("04224d18")
     assert frame[4] & 0x20

@@ -1,7 +1,7 @@
 """Rows say what messages say: for every message of an API that is served as rows, in every version.
 
-The rows of a frame are the message of the frame, field by field, sound or broken; a response built of
-rows is the response built of the message, byte by byte.
+The rows of a frame are the message of the frame, field by field, sound or broken; a response built
+of rows is the response built of the message, byte by byte.
 """
 
 from __future__ import annotations

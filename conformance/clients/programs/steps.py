@@ -1,4 +1,4 @@
-"""What the programs in Python share: arguments, and a line per step that went well.
+"""Shared by the programs in Python: arguments, and a line per step that went well.
 
 It runs in the client's own environment, so it imports nothing else of this project.
 """

@@ -1,4 +1,5 @@
-"""Coordinators: groups and transactions on theirs, and every request for them on nodes that are not."""
+"""Coordinators: groups and transactions on theirs, and every request for them on nodes that are
+not."""
 
 from __future__ import annotations
 
@@ -224,7 +225,8 @@ def test_a_classic_group(
 
 
 def seen(cluster: Pair, group: str) -> None:
-    """Described and listed by every node; one of them has it, and the tests' other groups are not asked."""
+    """Described and listed by every node; one of them has it, and the tests' other groups are not
+    asked."""
     for side in cluster.sides:
         side.names.prefix = group
     for node in NODES:

@@ -93,7 +93,7 @@ def test_fetching_elsewhere(cluster: Pair, spread: str, version: int) -> None:
 
 
 def test_fetching_from_followers(cluster: Pair, topic: str) -> None:
-    """What they have of it, once they know that all have it."""
+    """The records that all replicas have, once each knows that all have them."""
     create(cluster, topic)
     for node in (1, 2):
         led = [index for index in (0, 1) if SPREAD[index][0] == node]
@@ -147,7 +147,7 @@ def test_producers_elsewhere(cluster: Pair, spread: str) -> None:
 
 @pytest.mark.parametrize("version", range(2, 5))
 def test_epochs(cluster: Pair, topic: str, version: int) -> None:
-    """Where each ended, asked of every node, and with current epochs old and unheard of."""
+    """The end of each epoch, asked of every node, with current epochs that are old or unknown."""
     create(cluster, topic)
     cluster.ask(ApiKey.PRODUCE, 9, producing(topic, 9, [0]), connection=at(1))
     moved(cluster, topic)
@@ -168,7 +168,7 @@ def test_epochs(cluster: Pair, topic: str, version: int) -> None:
 
 
 def test_the_new_leader_is_named(cluster: Pair, topic: str) -> None:
-    """Who was the leader names the new one, with its epoch and its address."""
+    """The former leader names the new one, with its epoch and its address."""
     create(cluster, topic)
     moved(cluster, topic)
     for node in NODES:
@@ -246,7 +246,7 @@ def reassign(
 
 @pytest.mark.parametrize("version", range(2))
 def test_reassigning(cluster: Pair, topic: str, version: int) -> None:
-    """To other nodes, more and fewer, in another order; to none that are there; and back."""
+    """To other nodes, more and fewer, in another order. To none that are there. And back."""
     create(cluster, topic, [[1, 2, 3], [2, 3, 1], [3, 1, 2], [2, 1, 3]])
     moves: list[dict[int, list[int] | None]] = [
         {0: [1, 2, 3]},

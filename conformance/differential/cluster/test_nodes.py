@@ -1,4 +1,5 @@
-"""What every node says of the cluster: nodes, topics, coordinators, the quorum, its own configs."""
+"""The cluster as every node describes it: nodes, topics, coordinators, the quorum, its own
+configs."""
 
 from __future__ import annotations
 
@@ -113,7 +114,8 @@ WRONG_ASSIGNMENTS = {
 
 @pytest.mark.parametrize("version", range(2, 8))
 def test_creating(cluster: Pair, topic: str, version: int) -> None:
-    """By every node: with replicas by hand, right and wrong, and with a factor, possible and not."""
+    """By every node: with replicas by hand, right and wrong, and with a factor, possible and
+    not."""
     for node in NODES:
         where = at(node)
         topics = [assigned_topic(f"{topic}-{node}", [[2, 3], [3, 1]])]

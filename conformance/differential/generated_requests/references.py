@@ -1,4 +1,4 @@
-"""What stands in a story for what only a broker can know: resolved on each side by what it answered.
+"""Placeholders in a story for what only a broker knows, resolved on each side by its own answers.
 
 References find the group or the transactional id they belong to in the message around them, so that
 "the generation" is the one of the group that the request is about.
@@ -20,7 +20,7 @@ NOBODY = UUID(int=0xDEAD)
 
 @dataclass
 class Memory:
-    """What one side has answered so far."""
+    """The answers of one side so far."""
 
     prefix: str
     log_directory: str
@@ -72,10 +72,11 @@ class Pattern(Reference):
 
 @dataclass(frozen=True)
 class TopicId(Reference):
-    """The id of a topic; of the one before it, when `old`. While there is none, one that nothing has.
+    """The id of a topic; of the one before it, when `old`. While there is none, one that nothing
+    has.
 
-    Not the same for two, for a request would name it twice; and not zero: of two partitions of a topic
-    with that id, Apache Kafka's Fetch trips over the name.
+    Not the same for two, for a request would name it twice; and not zero: of two partitions of a
+    topic with that id, Apache Kafka's Fetch trips over the name.
     """
 
     name: str
@@ -99,7 +100,8 @@ class Moment(Reference):
 
 @dataclass(frozen=True)
 class Member(Reference):
-    """The member id that `slot` got in the group around; before it got one "", or one of its own."""
+    """The member id that `slot` got in the group around; before it got one "", or one of its
+    own."""
 
     slot: str
     names_itself: bool = False
@@ -182,7 +184,8 @@ class LogDirectory(Reference):
 
 @dataclass(frozen=True)
 class Batch(Reference):
-    """A record batch: of a transaction (`producer` "" for the one around), a plain producer, nobody."""
+    """A record batch: of a transaction (`producer` "" for the one around), a plain producer,
+    nobody."""
 
     count: int = 1
     codec: Compression = Compression.NONE

@@ -1,7 +1,7 @@
 """The shortest story that still shows a difference: requests are left out while it stays.
 
-Hypothesis would also make each request simpler, one field at a time; that is thousands of stories, each
-with topics of its own, where this is dozens.
+Hypothesis would also make each request simpler, one field at a time; that is thousands of stories,
+each with topics of its own, where this is dozens.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Tell = Callable[[Sequence[Step]], None]
 
 
 def shortest(tell: Tell, story: Sequence[Step], found: Difference) -> Difference:
-    """What is left to tell of it, after so many seconds at most."""
+    """The shortest story that still shows the difference, after so many seconds at most."""
     deadline = time.monotonic() + SECONDS
     steps = list(story)
     size = max(1, len(steps) // 2)

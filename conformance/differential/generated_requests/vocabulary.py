@@ -1,4 +1,5 @@
-"""What may stand in a field of a request: by the field's name, and by API where it needs its own.
+"""Values that may stand in a field of a request: by the field's name, and by API where it needs its
+own.
 
 Mostly what a client would send, sometimes what none would. Left out is what would decide by the
 clock what an answer is, what would lock the referee itself out (quotas that catch it, the broker
@@ -422,7 +423,8 @@ ENTITIES: Values = of(
     (),
 )
 
-# No name twice: Apache Kafka counts it twice, falls over it when the join completes, and never answers.
+# No name twice: Apache Kafka counts it twice, falls over it when the join completes, and never
+# answers.
 PROTOCOLS: Values = of(
     (("range", SUBSCRIBED),),
     (("range", SUBSCRIBED),),
@@ -433,9 +435,9 @@ PROTOCOLS: Values = of(
     (),
 )
 
-# In these a request may name a thing twice: the protocol has an answer to that, or it harms nobody. In
-# the others it depends on what stands beside it whether Apache Kafka's maps answer once, twice, with
-# the first or with the last; it may even fall over it and never answer. No client does it.
+# In these a request may name a thing twice: the protocol has an answer to that, or it harms nobody.
+# In the others it depends on what stands beside it whether Apache Kafka's maps answer once, twice,
+# with the first or with the last; it may even fall over it and never answer. No client does it.
 MAY_REPEAT = {
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
     ApiKey.CREATE_PARTITIONS,
@@ -459,8 +461,8 @@ IDENTITY = (
     "key", "group_id",
 )  # fmt: skip
 
-# Who joins a group: a dynamic member, a static one, one that is not there. A member id that was given
-# out, but not used yet, and now comes with an instance id makes Apache Kafka fail (-1).
+# Who joins a group: a dynamic member, a static one, one that is not there. A member id that was
+# given out, but not used yet, and now comes with an instance id makes Apache Kafka fail (-1).
 JOINERS: Values = of(
     *[(Member("a"), None)] * 7,
     *[(Member("b"), None)] * 5,

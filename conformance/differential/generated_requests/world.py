@@ -48,7 +48,8 @@ WAKES = PARKS | {
 }
 # Records are so old that their times cannot be taken for the broker's.
 RECORDS_AGE_MS = 600_000
-# How long both must have been silent at the end of a story; who is later in it is noticed at a next step.
+# How long both must have been silent at the end of a story; who is later in it is noticed at a next
+# step.
 QUIET_SECONDS = 0.05
 
 
@@ -122,8 +123,9 @@ class World:
     def pass_by(self, group: Any) -> None:
         """Ask the group's coordinator something, so that it has seen what was asked before.
 
-        Stable offsets are read behind all that is being written: Apache Kafka has one thread for each
-        of the ways there (conftest.py), and so whoever is answered at once is answered before this.
+        Stable offsets are read behind all that is being written: Apache Kafka has one thread for
+        each of the ways there (conftest.py), and so whoever is answered at once is answered before
+        this.
         """
         for side in reversed(self.pair.sides):
             name = resolved(group, self.memories[side])
@@ -132,7 +134,7 @@ class World:
             side.ask(ApiKey.OFFSET_FETCH, 9, request, "own")
 
     def connection_of(self, step: Step) -> str:
-        """Who may have to wait has a connection of its own."""
+        """A request that may have to wait has a connection of its own."""
         if step.api not in PARKS:
             return "main"
         member = step.body.member_id

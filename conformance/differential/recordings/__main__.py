@@ -16,7 +16,7 @@ from conformance.harness.recording_proxy import RecordingProxy
 
 
 def record(client: str) -> str:
-    """What it came to, in a line."""
+    """The outcome in one line."""
     with tempfile.TemporaryDirectory() as directory:
         kafka = ApacheKafka(Path(directory), PROPERTIES)
         try:

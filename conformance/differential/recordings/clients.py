@@ -1,4 +1,5 @@
-"""Who is recorded, and what each does: all it makes has names that begin with the one it is given."""
+"""The clients that are recorded, and what each does. Names that one makes begin with the given
+one."""
 
 from __future__ import annotations
 
@@ -39,7 +40,8 @@ def smoke(version: str) -> Callable[[str, str], None]:
 
 
 def java_consumer_protocol(bootstrap: str, name: str) -> None:
-    """The console tools, in a group of the protocol of KIP-848 twice: the second goes on after the first."""
+    """The console tools, in a group of the protocol of KIP-848 twice: the second goes on after the
+    first."""
     where = ("--bootstrap-server", bootstrap)
     run_tool("kafka-topics", *where, "--create", "--topic", name, "--partitions", "2")
     for values in ("one\ntwo\nthree\n", "four\n"):

@@ -1,4 +1,5 @@
-"""librdkafka, through confluent-kafka: every codec, a group that commits, transactions with offsets."""
+"""librdkafka, through confluent-kafka: every codec, a group that commits, transactions with
+offsets."""
 
 from __future__ import annotations
 

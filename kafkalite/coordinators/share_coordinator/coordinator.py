@@ -338,5 +338,5 @@ def _check_index(key: SharePartitionKey) -> None:
 
 
 def _is_cold(state: ShareState) -> bool:
-    """Whether its last snapshot was one that came in time."""
+    """True if its last snapshot was one that came in time."""
     return state.create_timestamp_ms != state.write_timestamp_ms

@@ -15,6 +15,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import trio
@@ -36,6 +37,7 @@ from kafkalite.coordinators.transaction_coordinator.transaction import (
     with_partitions,
 )
 from kafkalite.requests.purgatory import Watchers
+from kafkalite.requests.supervision import every, supervised
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -114,17 +116,20 @@ class TransactionCoordinator:
         self.load()
         config = self.config
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(
-                _every,
-                config.transaction_abort_timed_out_transaction_cleanup_interval_ms,
-                self.abort_timed_out,
-            )
-            nursery.start_soon(
-                _every,
-                config.transaction_remove_expired_transaction_cleanup_interval_ms,
-                self.remove_expired,
-            )
-            nursery.start_soon(self._retry_markers)
+            for interval_ms, work in (
+                (
+                    config.transaction_abort_timed_out_transaction_cleanup_interval_ms,
+                    self.abort_timed_out,
+                ),
+                (
+                    config.transaction_remove_expired_transaction_cleanup_interval_ms,
+                    self.remove_expired,
+                ),
+            ):
+                nursery.start_soon(
+                    every, "transaction timeouts", partial(float, interval_ms / 1000), work
+                )
+            nursery.start_soon(supervised, "transaction markers", self._retry_markers)
             task_status.started()
 
     async def _retry_markers(self) -> None:
@@ -132,7 +137,11 @@ class TransactionCoordinator:
             await self._must_retry.wait()
             self._must_retry = trio.Event()
             await trio.sleep(_RETRY_SECONDS)
-            self.retry_markers()
+            try:
+                self.retry_markers()
+            finally:
+                if self._unmarked:
+                    self._must_retry.set()
 
     def retry_markers(self) -> None:
         """Try again to write the markers that are missing."""
@@ -197,7 +206,7 @@ class TransactionCoordinator:
             self._adopt(added)
 
     def verify_partition(self, producer: Producer, node_id: int, where: TopicPartition) -> None:
-        """Whether a partition was added. Raises KafkaError: TRANSACTION_ABORTABLE if not."""
+        """True if a partition was added. Raises KafkaError: TRANSACTION_ABORTABLE if not."""
         transaction = self._existing(producer.transactional_id, node_id)
         check_producer(transaction, producer.producer_id, producer.producer_epoch)
         check_not_ending(transaction)
@@ -230,7 +239,7 @@ class TransactionCoordinator:
     # What partitions ask, before the first batch of a transaction
 
     def is_ending(self, transactional_id: str) -> bool:
-        """Whether the last transaction's markers are not all written yet."""
+        """True if the last transaction's markers are not all written yet."""
         return transactional_id in self._unmarked
 
     def begin_in_partition(
@@ -382,9 +391,3 @@ class TransactionCoordinator:
                 self.completions.check_and_complete()
                 return
         self._must_retry.set()
-
-
-async def _every(interval_ms: int, work: Callable[[], None]) -> None:
-    while True:
-        await trio.sleep(interval_ms / 1000)
-        work()

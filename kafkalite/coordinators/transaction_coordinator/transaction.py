@@ -113,7 +113,7 @@ class Transaction:
         )
 
     def is_expired(self, now_ms: int, expiration_ms: int) -> bool:
-        """Whether the transactional id was idle for so long that it may be forgotten."""
+        """True if the transactional id was idle for so long that it may be forgotten."""
         return self.state in AT_REST and self.last_update_timestamp_ms <= now_ms - expiration_ms
 
     def become(self, state: TransactionState, now_ms: int, **changes: Any) -> Transaction:
@@ -165,7 +165,7 @@ def initialized(
 
 
 def check_expected(transaction: Transaction, expected: tuple[int, int] | None) -> None:
-    """Whether a client that recovers can be the one that has the id; its epoch is looked at later.
+    """True if a client that recovers can be the one that has the id; its epoch is looked at later.
 
     Raises KafkaError(PRODUCER_FENCED).
     """
@@ -189,7 +189,7 @@ def check_not_ending(transaction: Transaction) -> None:
 
 
 def check_producer(transaction: Transaction, producer_id: int, producer_epoch: int) -> None:
-    """Whether a producer is the one that has the transactional id.
+    """True if a producer is the one that has the transactional id.
 
     Raises KafkaError: INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED.
     """

@@ -112,7 +112,7 @@ def _acknowledge(
 
 
 def _are_sound(batches: Sequence[_Batch], most: int, *, is_renewal: bool) -> bool:
-    """Whether batches follow one another, and say one thing for all their offsets, or one for each."""
+    """True if batches follow one another, and say one thing for all their offsets, or one for each."""
     previous = -1
     for batch in batches:
         types = batch.acknowledge_types

@@ -185,7 +185,7 @@ class _Acquisition:
                 return
 
     def _is_throttled(self, batch: InFlightBatch) -> bool:
-        """Whether a record that would be delivered has failed often already."""
+        """True if a record that would be delivered has failed often already."""
         throttled_from = _throttled_from(self.limits.delivery_count_limit)
         if batch.whole is not None:
             available = [batch.whole]

@@ -134,7 +134,7 @@ class SharePartition:
 
     @property
     def can_acquire(self) -> bool:
-        """Whether there may be something to deliver, and it may be delivered."""
+        """True if there may be something to deliver, and it may be delivered."""
         if self.is_fenced:
             return False
         if self.next_fetch_offset() != self.end_offset + 1:

@@ -141,12 +141,12 @@ class SharePartitions:
     # Share partitions
 
     def is_known(self, where: TopicPartitionId) -> bool:
-        """Whether there is such a partition."""
+        """True if there is such a partition."""
         topic = self._topics.by_id(where.topic_id)
         return topic is not None and 0 <= where.partition < len(topic.partitions)
 
     def is_topic(self, topic_id: UUID) -> bool:
-        """Whether there is such a topic."""
+        """True if there is such a topic."""
         return self._topics.by_id(topic_id) is not None
 
     def topic_name(self, topic_id: UUID) -> str | None:

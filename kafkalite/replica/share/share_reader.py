@@ -93,7 +93,7 @@ class ShareReader:
         return watched
 
     def has_enough(self) -> bool:
-        """Whether there is enough to acquire by now, or something that must be answered."""
+        """True if there is enough to acquire by now, or something that must be answered."""
         size = 0
         acquirable = self._acquirable()
         if acquirable is None:

@@ -68,7 +68,7 @@ class ShareSession:
             self.partitions.pop(where, None)
 
     def must_tell(self, where: TopicPartitionId, *, has_records: bool, has_error: bool) -> bool:
-        """Whether the answer names the partition. One that had records goes to the end of the queue."""
+        """True if the answer names the partition. One that had records goes to the end of the queue."""
         partition = self.partitions.get(where)
         if partition is None:
             return True
@@ -126,7 +126,7 @@ class ShareSessions:
         return self._sessions.pop(key, None)
 
     def knows(self, connection: object) -> bool:
-        """Whether a session began on this connection."""
+        """True if a session began on this connection."""
         return connection in self._by_connection
 
     def connection_closed(self, connection: object) -> SessionKey | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,7 +58,7 @@ class Audit:
         return not self.damage
 
     def write_json(self, path: Path) -> None:
-        """As audit.json of the report. Raises OSError."""
+        """Write audit.json of the report. Raises OSError."""
         path.write_bytes(as_json(self))
 
     def __str__(self) -> str:
@@ -111,7 +111,7 @@ def audit(
 
 @dataclass(slots=True)
 class Plan:
-    """What is to be audited, and what the files of the directory itself say."""
+    """The partitions to audit, and what the files of the directory itself say."""
 
     root: Path
     is_held: bool
@@ -199,8 +199,18 @@ def _check_topics(done: list[PartitionAudit], findings: Findings) -> None:
         if len(ids) > 1:
             findings.add("topic-id", f"{topic}'s partitions name {', '.join(sorted(ids))}")
         numbers = {each.partition for each in partitions}
-        missing = sorted(set(range(max(numbers) + 1)) - numbers)
+        missing = gaps(numbers)
         if missing:
-            findings.add(
-                "partition-missing", f"{topic} has no partition {', '.join(map(str, missing))} here"
-            )
+            findings.add("partition-missing", f"{topic} has no partition {', '.join(missing)} here")
+
+
+def gaps(numbers: Collection[int]) -> list[str]:
+    """The numbers below the highest that are not there, as `3` or `5-9`."""
+    found: list[str] = []
+    expected = 0
+    for number in sorted(numbers):
+        if number > expected:
+            last = number - 1
+            found.append(str(last) if last == expected else f"{expected}-{last}")
+        expected = number + 1
+    return found

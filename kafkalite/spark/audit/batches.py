@@ -1,4 +1,5 @@
-"""The batches of a partition: read from its segments past any damage, their offsets and times checked."""
+"""The batches of a partition: read from its segments past any damage, their offsets and times
+checked."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ class Segment:
     crc_ok: Any
     is_active: bool
     is_damaged: bool
-    """Whether bytes of it are no batches, or batches are not what was written."""
+    """True if bytes of it are no batches, or batches are not what was written."""
 
     @property
     def base_offsets(self) -> Any:
@@ -153,13 +154,14 @@ def _stop(
 
 
 def _next_batch(view: memoryview, start: int) -> int | None:
-    """Where the next batch with a right checksum begins, at or behind `start`."""
+    """The position of the next batch with a right checksum, at or behind `start`."""
     data = np.frombuffer(view, np.uint8)
     last = len(data) - HEADER_BYTES
     if start > last:
         return None
     magics = data[start + MAGIC_POSITION : last + MAGIC_POSITION + 1]
-    # The first four bytes of a length, and the upper half of an offset, are zero for all real batches.
+    # The first four bytes of a length, and the upper half of an offset, are zero for all real
+    # batches.
     candidates = start + np.flatnonzero(magics == MAGIC)
     for position in candidates[:_MOST_CANDIDATES].tolist():
         length = int.from_bytes(view[position + 8 : position + 12], "big", signed=True)

@@ -1,4 +1,4 @@
-"""What an audit can find: a name for each, and what it means to whoever has it."""
+"""The findings of an audit: a name for each, and what it means."""
 
 from __future__ import annotations
 

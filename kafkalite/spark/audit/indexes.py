@@ -1,7 +1,8 @@
 """The files beside a segment: what indexes and snapshots say, held against the batches.
 
-An index is sparse, so what is missing is no damage; what is there must be right. The last segment's may be
-behind, or longer than what was written (Kafka allocates them in advance), unless the broker closed it.
+An index is sparse, so what is missing is no damage; what is there must be right. The last segment's
+may be behind, or longer than what was written (Kafka allocates them in advance), unless the broker
+closed it.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def _entries(path: Path, layout: np.dtype[Any], findings: Findings) -> Any:
 
 
 def _used(entries: Any) -> int:
-    """How many entries there are before the zeros at the end."""
+    """The number of entries before the zeros at the end."""
     used = np.flatnonzero(entries != np.zeros(1, entries.dtype)[0])
     return int(used[-1]) + 1 if len(used) else 0
 
@@ -119,7 +120,8 @@ def _check_offset_index(segment: Segment, path: Path, entries: Any, findings: Fi
 def _check_time_index(
     segment: Segment, path: Path, entries: Any, findings: Findings, *, is_finished: bool
 ) -> None:
-    """Each entry is the largest timestamp up to its offset; a finished index ends with the largest."""
+    """Each entry is the largest timestamp up to its offset; a finished index ends with the
+    largest."""
     if _out_of_order(path, entries, ("timestamp",), findings):
         return
     times = entries["timestamp"].astype(np.int64)
@@ -221,7 +223,8 @@ def check_snapshots(
 
 
 def _batch_of(segments: list[Segment], offset: int) -> tuple[int, int, int] | None:
-    """(producer id, last offset, last sequence or -1) of the batch that holds an offset, if one does."""
+    """(producer id, last offset, last sequence or -1) of the batch that holds an offset, if one
+    does."""
     for segment in segments:
         if segment.is_damaged or not len(segment.fields):
             continue

@@ -44,7 +44,7 @@ class SegmentFacts:
 
 @dataclass(slots=True)
 class PartitionAudit:
-    """What was found in a partition, and what it is."""
+    """The findings of one partition, and its figures."""
 
     topic: str
     partition: int
@@ -161,7 +161,8 @@ class AuditTask:
 
 
 def _first_timestamp(first: Any) -> int:
-    """Of the first batch; where the broker stamps them, a producer's clock says nothing."""
+    """Taken from the first batch. Where the broker stamps records, a producer's clock says
+    nothing."""
     is_stamped = first["attributes"] & LOG_APPEND_TIME_FLAG
     return int(first["max_timestamp" if is_stamped else "base_timestamp"])
 

@@ -26,7 +26,7 @@ class Aborted(NamedTuple):
 
 @dataclass(slots=True)
 class Transactions:
-    """What became of a partition's transactions."""
+    """The outcome of a partition's transactions."""
 
     committed: int = 0
     aborted: list[Aborted] = field(default_factory=list[Aborted])

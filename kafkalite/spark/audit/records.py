@@ -1,4 +1,5 @@
-"""The records inside the batches: whether they can be read, and whether they are what the header says."""
+"""The records inside the batches: whether they can be read, and whether they are what the header
+says."""
 
 from __future__ import annotations
 

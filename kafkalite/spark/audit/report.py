@@ -1,4 +1,5 @@
-"""An audit as files: findings.parquet and partitions.parquet, audit.json, and audit.html to read."""
+"""An audit as files: findings.parquet and partitions.parquet, audit.json, and audit.html to
+read."""
 
 from __future__ import annotations
 

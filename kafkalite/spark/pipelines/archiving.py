@@ -56,7 +56,7 @@ _COLUMNS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """What an executor is told: a range of a partition, and where its files go."""
+    """A task for an executor: a range of a partition, and the place for its files."""
 
     source: Reader
     root: Path
@@ -229,7 +229,7 @@ def _plan(
 
 
 def _remove_left_behind(manifest: Manifest, chosen: dict[str, list[int]]) -> None:
-    """What an interrupted run wrote and did not get into the manifest. Only names that we give."""
+    """Remove files of an interrupted run that are not in the manifest. Only names that we give."""
     shutil.rmtree(manifest.root / _STAGING, ignore_errors=True)
     for topic in chosen:
         named = {file.path for file in manifest.files(topic)}

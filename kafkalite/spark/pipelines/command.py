@@ -1,7 +1,7 @@
 """`kafkalite pipeline ...`: the flags, the words on the terminal, the exit code.
 
-0: done, and sound; 1: damage found, or the proof failed; 2: the pipeline could not do what was asked,
-which is one sentence on stderr.
+0: done, and sound; 1: damage found, or the proof failed; 2: the pipeline could not do what was
+asked, which is one sentence on stderr.
 """
 
 from __future__ import annotations

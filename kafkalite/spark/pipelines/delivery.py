@@ -1,7 +1,8 @@
 """Delivery: pieces into a sink, in order; what an interrupted run has delivered is passed over.
 
-What is in the topic behind where the first run began must be the beginning of what is delivered now,
-record by record. Nobody's word is taken for it: the records are read back and their hashes compared.
+What is in the topic behind where the first run began must be the beginning of what is delivered
+now, record by record. Nothing is taken on trust: the records are read back and their hashes
+compared.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class Delivery:
         self._rows[partition] += piece.rows
 
     def is_there(self, partition: int, record_count: int) -> bool:
-        """Whether the next records of a partition were delivered by an earlier run."""
+        """True if the next records of a partition were delivered by an earlier run."""
         return self._next[partition] + record_count <= self._there[partition]
 
     def append(self, partition: int, batch: bytearray, record_count: int) -> None:

@@ -1,7 +1,11 @@
-"""What a user did wrong, or a file is at fault for: one sentence, and nothing half-written."""
+"""Errors of the user or of a file: one sentence, and nothing half-written."""
 
 from __future__ import annotations
 
 
 class PipelineError(ValueError):
     """The pipeline cannot go on; the message is the sentence to show."""
+
+
+class CouldNotBegin(PipelineError):
+    """Something that a proof needs is not there, so that it proves nothing either way."""

@@ -1,7 +1,7 @@
 """Parquet, JSON and CSV files as tables, in parts that are read apart from each other.
 
-A part is a file, or some row groups of a Parquet file. The order of the rows is that of the files' names
-and of the rows in them, whoever reads which part when.
+A part is a file, or some row groups of a Parquet file. The order of the rows is that of the files'
+names and of the rows in them, whichever executor reads which part.
 """
 
 from __future__ import annotations

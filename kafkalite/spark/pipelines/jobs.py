@@ -1,8 +1,9 @@
-"""Spark, as the pipelines use it: one Python task per part of the work, results in the parts' order.
+"""Spark, as the pipelines use it: one Python task per part of the work, results in the parts'
+order.
 
-A task reads and writes files itself, by Arrow and numpy; through the JVM go only its description and its
-result. The parts are done in waves, so that progress is shown, and kept, while it goes on. On a cluster,
-every path must mean the same files on every machine.
+A task reads and writes files itself, by Arrow and numpy; through the JVM go only its description
+and its result. The parts are done in waves, so that progress is shown, and kept, while it goes on.
+On a cluster, every path must mean the same files on every machine.
 """
 
 from __future__ import annotations

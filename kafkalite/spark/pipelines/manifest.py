@@ -1,7 +1,8 @@
-"""An archive's manifest: which offsets of which partitions are archived, in which files, with what in them.
+"""An archive's manifest: which offsets of which partitions are archived, in which files, with what
+in them.
 
-`_manifest.json` lies at the archive's root and is replaced whole (written, synced, renamed). What it does
-not name is not part of the archive. Layout, as Spark and Hive discover it:
+`_manifest.json` lies at the archive's root and is replaced whole (written, synced, renamed). What
+it does not name is not part of the archive. Layout, as Spark and Hive discover it:
 
     archive/_manifest.json
     archive/topic=flights/date=2013-01-01/00003-00000000000000250000.parquet
@@ -37,7 +38,7 @@ class ArchivedFile:
     last_offset: int
     size_bytes: int
     crc32c: str
-    """Of the file's bytes, 8 hex digits."""
+    """CRC-32C of the file's bytes, 8 hex digits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class ArchivedRange:
     end: int
     rows: int
     digest: str
-    """Of the records with their offsets, 16 hex digits (kafkalite.spark.digest)."""
+    """Digest of the records with their offsets, 16 hex digits (kafkalite.spark.digest)."""
     files: tuple[ArchivedFile, ...]
 
 
@@ -58,7 +59,8 @@ def _no_partitions() -> dict[int, list[ArchivedRange]]:
 
 @dataclass(slots=True)
 class ArchivedTopic:
-    """A topic's ranges by partition, ascending; none where nothing was. `isolation` is that of every run."""
+    """A topic's ranges by partition, ascending; none where nothing was. `isolation` is that of
+    every run."""
 
     isolation: str
     partitions: dict[int, list[ArchivedRange]] = field(default_factory=_no_partitions)
@@ -71,7 +73,7 @@ class ArchivedTopic:
 
 @dataclass(slots=True)
 class Manifest:
-    """What an archive holds."""
+    """The contents of an archive."""
 
     root: Path
     topics: dict[str, ArchivedTopic] = field(default_factory=dict[str, ArchivedTopic])
@@ -122,7 +124,7 @@ class Manifest:
                 yield from each.files
 
     def summary(self, topic: str) -> list[PartitionSummary]:
-        """What is archived of each partition."""
+        """The archived ranges of each partition."""
         return [
             PartitionSummary.of(
                 topic,
@@ -143,7 +145,7 @@ def topic_directory(topic: str) -> str:
 
 
 def file_path(topic: str, date: str, partition: int, start: int) -> str:
-    """Where a range's records of one day lie, in the archive."""
+    """The place in the archive of a range's records of one day."""
     return f"{topic_directory(topic)}/date={date}/{partition:05d}-{start:020d}.parquet"
 
 

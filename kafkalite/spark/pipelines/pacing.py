@@ -20,7 +20,8 @@ _WINDOW_MS: Final = 50
 def pace_windows(timestamps: Any, speed: float | None) -> Iterator[tuple[int, int]]:
     """(start, end) of the rows that are sent together; all of them without a speed.
 
-    A timestamp that goes back does not change the order of the records: it is sent with the one before.
+    A timestamp that goes back does not change the order of the records: it is sent with the one
+    before.
     """
     count = len(timestamps)
     if speed is None:
@@ -48,7 +49,8 @@ class Pace:
         self._sleep = sleep
 
     def deliver(self, delivery: Delivery, pieces: Sequence[Piece]) -> None:
-        """All batches, in the order of their (largest) timestamps; each no sooner than it is due."""
+        """All batches, in the order of their (largest) timestamps; each no sooner than it is
+        due."""
         by_partition: dict[int, list[Piece]] = {}
         for piece in pieces:
             by_partition.setdefault(piece.partition, []).append(piece)

@@ -1,6 +1,7 @@
 """Which partition a record goes to, as Kafka's producer decides: murmur2 of the key.
 
-Source: Kafka's Utils.murmur2 and BuiltInPartitioner. Keys of one length are hashed together in numpy.
+Source: Kafka's Utils.murmur2 and BuiltInPartitioner. Keys of one length are hashed together in
+numpy.
 """
 
 from __future__ import annotations

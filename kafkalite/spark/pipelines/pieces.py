@@ -1,8 +1,8 @@
 """Pieces: what a task made of its part of the input, on the disk until it is delivered.
 
-For each partition that a part has records for there are two files: the record batches, one after the
-other, and the records' hashes. Parts are delivered in their order, so the topic is the same however the
-tasks ran.
+For each partition that a part has records for there are two files: the record batches, one after
+the other, and the records' hashes. Parts are delivered in their order, so the topic is the same
+however the tasks ran.
 """
 
 from __future__ import annotations
@@ -115,7 +115,8 @@ def codec_named(name: str) -> Compression:
 
 @contextmanager
 def temporary_directory(pipeline: str, data_dir: str | Path | None) -> Iterator[Path]:
-    """Where pieces lie for a while: on the disk they are meant for, but not among the logs."""
+    """The folder where pieces lie for a while: on the disk they are meant for, outside of the
+    logs."""
     near = None if data_dir is None else Path(data_dir).resolve().parent
     with tempfile.TemporaryDirectory(prefix=f".kafkalite-{pipeline}-", dir=near) as name:
         yield Path(name)

@@ -1,4 +1,4 @@
-"""Where an appending replay began: a small file in the archive while it is not finished."""
+"""The beginning of an appending replay: a small file in the archive until it is finished."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ class ProgressFile:
         self._path = root / f"_replay-{name}.json"
 
     def begin(self, ends: list[int]) -> list[int]:
-        """The ends as the first run found them: `ends` if this is the first. Raises PipelineError."""
+        """The ends as the first run found them: `ends` if this is the first. Raises
+        PipelineError."""
         try:
             stored = json.loads(self._path.read_text())
             return [int(end) for end in stored["ends"]]

@@ -1,4 +1,5 @@
-"""replay: an archive back into a topic, at the same offsets or behind what is there, at any speed."""
+"""replay: an archive back into a topic, at the same offsets or behind what is there, at any
+speed."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ from kafkalite.wire.record_batch import TimestampType
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """What an executor is told: a range of the archive, and how to encode it."""
+    """A task for an executor: a range of the archive, and how to encode it."""
 
     number: int
     root: Path
@@ -64,7 +65,8 @@ class _Task:
         return piece
 
     def _in_place(self, writer: PieceWriter, table: Any) -> None:
-        """Offsets and the kind of timestamps as they were; the last batch reaches to the range's end."""
+        """Offsets and the kind of timestamps as they were; the last batch reaches to the range's
+        end."""
         kinds = table.column("timestampType").to_numpy()
         offsets = table.column("offset").to_numpy()
         starts = [0, *(np.flatnonzero(np.diff(kinds)) + 1).tolist()]
@@ -79,7 +81,8 @@ class _Task:
 
 
 def read_range(root: Path, partition: int, archived: ArchivedRange) -> Any:
-    """The rows of a range, in order of offset. Raises PipelineError when they are not what was written."""
+    """The rows of a range, in order of offset. Raises PipelineError when they are not what was
+    written."""
     tables: list[Any] = []
     for file in archived.files:
         try:
@@ -118,14 +121,15 @@ def replay(
 ) -> Summary:
     """Write an archived topic into a topic.
 
-    Without `append` every record gets its own offset, timestamp and headers back, byte for byte: into a
-    topic that is new or empty. In a data directory, offsets that had no record stay empty, and the log
-    begins and ends where it did. Over the network that takes an archive that begins at offset 0 and
-    has no holes, since a broker numbers what it is sent; and timestamps that a broker had set become
-    the producer's.
+    Without `append` every record gets its own offset, timestamp and headers back, byte for byte:
+    into a topic that is new or empty. In a data directory, offsets that had no record stay empty,
+    and the log begins and ends where it did. Over the network that takes an archive that begins at
+    offset 0 and has no holes, since a broker numbers what it is sent; and timestamps that a broker
+    had set become the producer's.
 
-    With `append` the records go behind what the topic has. An interrupted run is gone on with by the
-    next (a file in the archive says where it began), as long as nobody else wrote to the topic.
+    With `append` the records go behind what the topic has. An interrupted run is gone on with by
+    the next (a file in the archive says where it began), as long as no other producer wrote to the
+    topic.
 
     Args:
         topic: the archived one; `into`: its name now, if another.
@@ -205,7 +209,7 @@ def _check(
     speed: float | None,
     bootstrap: str | None,
 ) -> None:
-    """What can be seen to be wrong before anything is written. Raises PipelineError."""
+    """Check what can be checked before anything is written. Raises PipelineError."""
     if speed is not None and (not append or bootstrap is None):
         raise PipelineError("a speed needs --append and --bootstrap: a broker that receives")
     if speed is not None and not speed > 0:

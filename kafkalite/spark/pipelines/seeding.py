@@ -38,7 +38,7 @@ Part = FilePart | GeneratedPart
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """What an executor is told: a part of the input, and what to make of it."""
+    """A task for an executor: a part of the input, and what to make of it."""
 
     number: int
     part: Part
@@ -83,17 +83,17 @@ def seed(
 
     Args:
         inputs: Parquet, CSV or JSON (one object per line) files, or directories of them.
-        data_dir: of a kafkalite that does not run: written as segment files, the topic appears whole.
-        bootstrap: or of any running Kafka: sent by an idempotent producer.
-        columns: which columns become what; by default the value is the whole row as JSON.
-        generate: so many records made from `seed`, instead of files.
-        compression: none, gzip, snappy, lz4 or zstd.
+        data_dir: of a kafkalite that does not run: written as segment files, the topic appears
+        whole. bootstrap: or of any running Kafka: sent by an idempotent producer. columns: which
+        columns become what; by default the value is the whole row as JSON. generate: so many
+        records made from `seed`, instead of files. compression: none, gzip, snappy, lz4 or zstd.
         configs: of a topic that is made; it keeps its records for ever unless these say otherwise.
-        resume: go on where an interrupted run stopped. What is in the topic must be the beginning of
+        resume: go on where an interrupted run stopped. What is in the topic must be the beginning
+        of
             what is to be written.
 
-    Raises PipelineError: nothing is there that was not there before, but for what a resumed run or a
-    broken connection has sent.
+    Raises PipelineError: nothing is there that was not there before, but for what a resumed run or
+    a broken connection has sent.
     """
     codec = codec_named(compression)
     if not 1 <= partitions <= 10_000:

@@ -1,8 +1,8 @@
-"""Where encoded batches go: into a data directory while no broker runs, or over the network.
+"""Sinks of encoded batches: a data directory while no broker runs, or the network.
 
-Into a data directory, a new topic appears whole: its logs are written first, the metadata that makes it
-a topic last, and a log that belongs to no topic is removed by the next broker. The files are written by
-kafkalite's own log, so segments, indexes and snapshots are those of a broker.
+Into a data directory, a new topic appears whole: its logs are written first, the metadata that
+makes it a topic last, and a log that belongs to no topic is removed by the next broker. The files
+are written by kafkalite's own log, so segments, indexes and snapshots are those of a broker.
 """
 
 from __future__ import annotations
@@ -66,8 +66,9 @@ class Sink(ABC):
 class DataDirectorySink(Sink):
     """A topic in the data directory of a kafkalite that does not run.
 
-    Leaving the `with` statement without an error makes a new topic appear; with one, nothing stays of it.
-    A topic that is there must have as many partitions; what is in it stays, and is continued.
+    Leaving the `with` statement without an error makes a new topic appear; with one, nothing stays
+    of it. A topic that is there must have as many partitions; what is in it stays, and is
+    continued.
     """
 
     def __init__(
@@ -203,7 +204,8 @@ class DataDirectorySink(Sink):
 
 
 def empty_batch(base_offset: int, end_offset: int) -> bytes:
-    """A batch without records that takes the offsets [base_offset, end_offset), as compaction leaves."""
+    """A batch without records that takes the offsets [base_offset, end_offset), as compaction
+    leaves."""
     return pack_batch(
         b"",
         base_offset=base_offset,
@@ -237,7 +239,8 @@ def open_sink(
 
 
 def _config(data_dir: Path) -> BrokerConfig:
-    """Of a broker that is opened but not served: its listener is bound, and nobody is answered."""
+    """Sink of a broker that is open but does not serve: its listener is bound, and no client is
+    answered."""
     properties = {"log.dirs": str(data_dir), "listeners": "PLAINTEXT://127.0.0.1:0"}
     if data_dir.exists():
         if not data_dir.is_dir():

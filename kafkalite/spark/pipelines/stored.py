@@ -1,4 +1,4 @@
-"""What lies in topics, read alike from a data directory and over the network."""
+"""Records of topics, read alike from a data directory and over the network."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class DirectoryReader:
 
 
 def reader(data_dir: str | Path | None, bootstrap: str | None) -> Reader:
-    """Of whichever is given. Raises PipelineError when it is not just one."""
+    """The reader of the one that is given. Raises PipelineError unless it is exactly one."""
     if (data_dir is None) == (bootstrap is None):
         raise PipelineError("either a data directory is named, or a bootstrap address")
     if data_dir is not None:
@@ -68,7 +68,8 @@ def reader(data_dir: str | Path | None, bootstrap: str | None) -> Reader:
 def existing_hashes(
     source: Reader, topic: str, starts: list[int], ends: list[int]
 ) -> Callable[[int, int], Any]:
-    """`take(partition, count)`: content hashes of the next records of a partition's [start, end)."""
+    """`take(partition, count)`: content hashes of the next records of a partition's [start,
+    end)."""
     takers = [
         _taker(
             digest.content_hashes(batch)

@@ -1,4 +1,4 @@
-"""What a pipeline says in the end: rows, offsets and a digest for each partition."""
+"""The summary of a pipeline: rows, offsets and a digest for each partition."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class PartitionSummary:
     start_offset: int
     end_offset: int
     digest: str
-    """Of the records with their offsets (kafkalite.spark.digest), 16 hex digits."""
+    """Digest of the records with their offsets (kafkalite.spark.digest), 16 hex digits."""
 
     @classmethod
     def of(
@@ -31,7 +31,7 @@ class PartitionSummary:
 
 @dataclass(slots=True)
 class Summary:
-    """What a pipeline did. `seconds` is wall clock time, without Spark's start.
+    """The outcome of a pipeline. `seconds` is wall clock time, without Spark's start.
 
     `done` are the rows of this run; the partitions' may be those of earlier ones, too.
     """

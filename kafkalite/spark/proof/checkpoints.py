@@ -1,4 +1,4 @@
-"""What Spark's checkpoints and its Parquet sink have written down, read without Spark.
+"""Files of Spark's checkpoints and of its Parquet sink, read without Spark.
 
 Source: Spark's OffsetSeqLog, CommitLog, FileStreamSinkLog.
 """

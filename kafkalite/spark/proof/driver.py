@@ -2,8 +2,8 @@
 
     python -m kafkalite.spark.proof.driver --bootstrap HOST:PORT --directory DIR [--jars ...]
 
-Two queries, each with a checkpoint: the source topic to Parquet, and to another topic. With --to-the-end
-they stop when all is copied; else they run until they are killed, or fail.
+Two queries, each with a checkpoint: the source topic to Parquet, and to another topic. With
+--to-the-end they stop when all is copied; else they run until they are killed, or fail.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from kafkalite.spark.proof.processes import QUERIES_RUN
 from kafkalite.spark.proof.source import COPY, SOURCE
 
 
@@ -76,6 +77,7 @@ def main() -> int:
                 "spark.jars" if name == "jars" else "spark.jars.packages", value
             )
     queries = start_queries(builder.getOrCreate(), flags)
+    (flags.directory / QUERIES_RUN).touch()
     for query in queries:
         query.awaitTermination()  # raises what ended it
     return 0

@@ -20,7 +20,7 @@ _MOST_NAMED: Final = 5
 
 @dataclass(slots=True)
 class Verdict:
-    """Whether the proof holds, and the figures it rests on. Lists name some (partition, offset)."""
+    """True if the proof holds, and the figures it rests on. Lists name some (partition, offset)."""
 
     seed: int
     acknowledged: int
@@ -60,7 +60,8 @@ class Verdict:
 def judge_parquet(
     verdict: Verdict, seed: int, acknowledged: Sequence[int], rows: Iterable[Any]
 ) -> None:
-    """Exactly once: tables of partition, offset, value hold each acknowledged record, and no other."""
+    """Exactly once: tables of partition, offset, value hold each acknowledged record, and no
+    other."""
     table = _all(rows, ("partition", "offset", "value"))
     verdict.parquet_rows = table.num_rows
     for partition, end in enumerate(acknowledged):
@@ -77,7 +78,8 @@ def judge_kafka(
     rows: Iterable[Any],
     replayed: Sequence[Mapping[int, tuple[int, int]]],
 ) -> None:
-    """At least once: what is there twice is of `replayed` batches, ranges of offsets by partition."""
+    """At least once: what is there twice is of `replayed` batches, ranges of offsets by
+    partition."""
     table = _all(rows, ("partition", "offset", "value"))
     verdict.kafka_rows = table.num_rows
     verdict.replayed_batches = len(replayed)
@@ -102,7 +104,7 @@ def _all(rows: Iterable[Any], names: Sequence[str]) -> Any:
 
 
 def _count(verdict: Verdict, sink: str, seed: int, partition: int, end: int, own: Any) -> Any:
-    """How often each offset [0, end) is there with its value; what else is there is a problem."""
+    """Count how often each offset [0, end) is there with its value. Anything else is a problem."""
     offsets = own.column("offset").to_numpy()
     inside = (offsets >= 0) & (offsets < end)
     if not inside.all():

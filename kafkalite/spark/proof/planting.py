@@ -1,7 +1,8 @@
-"""Bugs to be found: what a broker would leave that loses a batch it acknowledged, or writes one twice.
+"""Bugs to be found: what a broker would leave that loses a batch it acknowledged, or writes one
+twice.
 
-They are planted into the source topic's last segment while the broker is dead, in a batch that Spark has
-not read yet.
+They are planted into the source topic's last segment while the broker is dead, in a batch that
+Spark has not read yet.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def plant(bug: str, data_dir: Path, read_up_to: Mapping[int, int]) -> bool:
 def _rewrite(path: Path, batches: list[RecordBatch], bug: str) -> None:
     last = batches[-1]
     kept = [bytes(batch.buffer) for batch in batches]
-    if bug == LOST_BATCH:  # offsets and sequences go on: nobody is told
+    if bug == LOST_BATCH:  # offsets and sequences go on, and no client is told
         kept[-1] = pack_batch(
             b"",
             base_offset=last.base_offset,

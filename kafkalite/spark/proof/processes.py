@@ -18,6 +18,8 @@ from kafkalite.spark.pipelines.errors import PipelineError
 
 _START_SECONDS: Final = 60.0
 _TAIL_BYTES: Final = 2000
+# The driver makes this file when its queries run: Spark is there, and so is its connector.
+QUERIES_RUN: Final = "driver.begun"
 
 
 class Child:
@@ -63,7 +65,8 @@ class BrokerProcess:
         self._child: Child | None = None
 
     def start(self) -> str:
-        """Start, and wait until clients can connect; the bootstrap address. Raises PipelineError."""
+        """Start, and wait until clients can connect; the bootstrap address. Raises
+        PipelineError."""
         self._ready.unlink(missing_ok=True)
         command = ["-m", "kafkalite", "--port", str(self._port), "--data-dir", str(self.data_dir)]
         command += ["--ready-file", str(self._ready), "--log-level", "warning"]
@@ -88,6 +91,8 @@ class DriverProcess:
 
     def __init__(self, directory: Path, bootstrap: str, spark_arguments: Sequence[str]) -> None:
         self._directory = directory
+        self._begun = directory / QUERIES_RUN
+        self._begun.unlink(missing_ok=True)
         self._command = [
             *("-m", "kafkalite.spark.proof.driver", "--bootstrap", bootstrap),
             *("--directory", str(directory), *spark_arguments),
@@ -104,6 +109,11 @@ class DriverProcess:
     def is_running(self) -> bool:
         return self._child is not None and self._child.is_running
 
+    @property
+    def has_begun(self) -> bool:
+        """True if any driver of this proof had its queries running."""
+        return self._begun.exists()
+
     def kill(self) -> None:
         if self._child is not None:
             self._child.kill()
@@ -118,3 +128,10 @@ class DriverProcess:
 
     def tail(self) -> str:
         return "" if self._child is None else self._child.tail()
+
+    def problem(self) -> str:
+        """The last line of the driver's log that names an error, and where the rest stands."""
+        log = self._directory / "driver.log"
+        lines = log.read_text(errors="replace").splitlines() or ["nothing was said"]
+        named = [line for line in lines if "Error" in line or "Exception" in line]
+        return f"{(named or lines)[-1].strip()} ({log})"

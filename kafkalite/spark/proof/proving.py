@@ -19,7 +19,7 @@ from tqdm import tqdm
 
 from kafkalite.spark.data_directory import Isolation
 from kafkalite.spark.errors import SparkSourceError
-from kafkalite.spark.pipelines.errors import PipelineError
+from kafkalite.spark.pipelines.errors import CouldNotBegin, PipelineError
 from kafkalite.spark.pipelines.network import NetworkReader, NetworkSink
 from kafkalite.spark.proof.checkpoints import batch_ids, interrupted, planned_end, sink_files
 from kafkalite.spark.proof.judging import Verdict, judge_kafka, judge_parquet
@@ -48,7 +48,7 @@ class Kill:
 
 
 def plan_kills(seed: int, records: int, kills: int) -> list[Kill]:
-    """Where broker and driver die: one after the other in turn, at seeded points."""
+    """The points at which broker and driver die: in turn, from the seed."""
     chance = random.Random(seed)
     points = sorted(
         chance.sample(range(records // 20, max(records * 9 // 10, records // 20 + kills)), kills)
@@ -101,7 +101,13 @@ class _Proof:
         self.start_driver(to_the_end=True)
         code = self.driver.wait(_END_SECONDS)
         if code != 0:
+            self._check_begun()
             raise PipelineError(f"Spark did not come to an end: {self.driver.tail()}")
+
+    def _check_begun(self) -> None:
+        """Raises CouldNotBegin: no driver ever got as far as to run its queries."""
+        if not self.driver.has_begun:
+            raise CouldNotBegin(f"Spark did not start: {self.driver.problem()}")
 
     def start_driver(self, *, to_the_end: bool = False) -> None:
         """Start it; what it will run again for the Kafka sink is written down first."""
@@ -160,6 +166,7 @@ class _Proof:
         while not until():
             self.bar.update(self.feeder.total - self.bar.n)
             if not self.driver.is_running:  # a query failed, as it may when its broker dies
+                self._check_begun()
                 self.start_driver()
             if time.monotonic() > deadline:
                 raise PipelineError(f"nothing happened for {seconds:g} s: {self.driver.tail()}")
@@ -191,8 +198,8 @@ def prove(
         seed: of the records, and of where the kills strike.
         jars: Spark's Kafka connector and what it needs, separated by commas; or
         packages: its name in Maven Central; PySpark's own version by default.
-        plant: "lost-batch" or "repeated-batch": a bug of the broker's, which must make the proof fail.
-        seconds: the source is fed over about so long.
+        plant: "lost-batch" or "repeated-batch": a bug of the broker's, which must make the proof
+        fail. seconds: the source is fed over about so long.
 
     Raises PipelineError: the proof could not be carried out.
     """
@@ -246,6 +253,8 @@ def _run(proof: _Proof, seed: int, kills: list[Kill], source: NetworkReader) -> 
     try:
         proof.carry_out(kills)
         proof.finish()
+    except CouldNotBegin:
+        raise
     except (PipelineError, SparkSourceError) as error:
         verdict.problems.append(str(error))
     if proof.plant is not None and not verdict.problems:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -186,3 +187,28 @@ async def test_what_cannot_be_described(
 async def test_loggers_have_levels(client: Any) -> None:
     found = await configs(client, BROKER_LOGGER, "1")
     assert found["root"].value in {"DEBUG", "INFO", "WARN", "ERROR", "FATAL"}
+
+
+async def test_each_node_shows_its_own_rack_and_listeners(connect: Any) -> None:
+    settings = {
+        "kafkalite.racks": "a,b",
+        "listeners": "PLAINTEXT://127.0.0.1:0,CONTROLLER://:9093",
+        "advertised.listeners": "PLAINTEXT://broker.example:7000",
+    }
+    async with test_broker(settings, nodes=2) as b:
+        for node_id, rack, port in ((1, "a", 7000), (2, "b", 7001)):
+            client = await connect(SimpleNamespace(bootstrap=bound(b)), node_id)
+            found = await configs(client, BROKER, str(node_id))
+            assert (found["broker.rack"].value, found["broker.rack"].config_source) == (
+                rack,
+                STATIC,
+            )
+            advertised = f"PLAINTEXT://broker.example:{port}"
+            assert found["advertised.listeners"].value == advertised
+            assert found["listeners"].value == "PLAINTEXT://127.0.0.1:0,CONTROLLER://:9093"
+            assert found["node.id"].value == str(node_id)
+
+
+def bound(b: test_broker) -> str:
+    """The addresses that the nodes listen on, whatever they advertise."""
+    return ",".join(listener.address for listener in b._running.listeners)

@@ -229,3 +229,28 @@ async def test_configs_without_effect_are_kept_and_named_once(
     assert configs_of(broker) == {"preallocate": "true"}
     (line,) = [each for each in caplog.messages if "have no effect here" in each]
     assert line == "configs that are kept and have no effect here: preallocate"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "code"),
+    [
+        ("ssl.keystore.location", "/k", 42),
+        ("ssl.truststore.type", "PEM", 42),
+        ("ssl.cipher.suites", "TLS_AES_128_GCM_SHA256", 0),
+        ("ssl.client.auth", "required", 0),
+        ("sasl.enabled.mechanisms", "PLAIN", 0),
+        ("sasl.jaas.config", "x", 0),
+        ("principal.builder.class", "com.example.Builder", 0),
+    ],
+)
+async def test_only_certificates_are_taken_per_listener_only(
+    client: Any, name: str, value: str, code: int
+) -> None:
+    """SslConfigs.RECONFIGURABLE_CONFIGS; all other security configs are taken per broker."""
+    ((told, message),) = await alter(client, resource(BROKER, "1", (name, SET, value)))
+    assert told == code, message
+    if code:
+        assert message == (
+            "These security configs can be dynamically updated only per-listener using the "
+            f"listener prefix: [{name}]"
+        )

@@ -1,4 +1,5 @@
-"""Produce: what is acknowledged, what is refused and with which number, and what happens to others."""
+"""Produce: what is acknowledged, what is refused and with which number, and what happens to
+others."""
 
 import struct
 from uuid import UUID, uuid4

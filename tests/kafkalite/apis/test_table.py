@@ -13,7 +13,7 @@ from kafkalite.wire.codec import request_class, response_class
 
 @pytest.mark.parametrize("api", APIS.values(), ids=lambda api: api.key.name)
 def test_a_handler_is_annotated_with_the_messages_of_its_api(api: Api) -> None:
-    """As rows where the table says `rows`, else as messages; with None and coroutines of it."""
+    """The types a handler may return: rows where the table says `rows`, else messages."""
     module = importlib.import_module(f"kafkalite.apis.{api.key.name.lower()}")
     assert api.load() is module.handle
     parameters = inspect.signature(module.handle).parameters

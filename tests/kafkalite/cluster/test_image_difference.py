@@ -1,4 +1,4 @@
-"""What a snapshot changes, as records: applied to the old image they give the new one."""
+"""The records of a snapshot's changes, applied to the old image, give the new one."""
 
 from __future__ import annotations
 

@@ -74,8 +74,8 @@ def test_who_was_last_known_to_be_eligible_is_forgotten_once_anyone_is_in_sync()
     )
 
 
-# (leader, leader epoch, in-sync replicas, eligible leaders, last known leader, offline), after each step,
-# the creation first.
+# (leader, leader epoch, in-sync replicas, eligible leaders, last known leader, offline), after each
+# step, the creation first.
 SHOWN: Mapping[str, list[tuple[int, int, list[int], list[int], list[int], list[int]]]] = {
     "one-0": [
         (2, 0, [2], [], [], []),

@@ -99,3 +99,21 @@ def test_a_replica_selector_that_is_not_kafkas_is_refused() -> None:
         ConfigError, match=r"replica\.selector\.class=com\.example\.Mine: it may be"
     ):
         BrokerConfig({"replica.selector.class": "com.example.Mine"})
+
+
+def test_the_static_configs_of_a_later_node_are_its_own() -> None:
+    config = BrokerConfig(
+        {
+            "listeners": "PLAINTEXT://:9092,INSIDE://:0,CONTROLLER://:9093",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,INSIDE:PLAINTEXT",
+            "advertised.listeners": "PLAINTEXT://h:7000",
+            "kafkalite.nodes": "2",
+            "kafkalite.racks": "a,b",
+        }
+    )
+    second = config.static_of(2)
+    assert second["listeners"] == "PLAINTEXT://:9093,INSIDE://:0,CONTROLLER://:9093"
+    assert second["advertised.listeners"] == "PLAINTEXT://h:7001"
+    assert (second["node.id"], second["broker.id"], second["broker.rack"]) == ("2", "2", "b")
+    assert config.static_of(1)["listeners"] == config.static["listeners"]
+    assert config.static_of(1)["broker.rack"] == "a"

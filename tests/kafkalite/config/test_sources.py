@@ -77,6 +77,61 @@ def test_flags_win_over_the_environment_and_that_over_the_file(
     assert str(config.listeners()[0]) == "PLAINTEXT://127.0.0.1:7"
 
 
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("num.partitions=x", "Invalid value x for configuration num.partitions: Not a number of"),
+        ("listeners=9092", "listeners: '9092' is not NAME://host:port"),
+        ("remote.log.storage.system.enable=true", "config remote.log.storage.system.enable=true:"),
+    ],
+)
+def test_a_bad_value_in_a_file_names_the_file(tmp_path: Path, text: str, sentence: str) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text(f"{text}\n")
+    with pytest.raises(ConfigError) as refused:
+        BrokerConfig.from_sources(file)
+    assert str(refused.value).startswith(f"{file}: {sentence}")
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "sentence"),
+    [
+        ("KAFKA_NUM_PARTITIONS", "x", "Invalid value x for configuration num.partitions: "),
+        ("KAFKA_LISTENERS", "9092", "listeners: '9092' is not NAME://host:port"),
+        ("KAFKA_ADVERTISED_LISTENERS", "X://h:1", "listeners: no security protocol for "),
+    ],
+)
+def test_a_bad_value_in_the_environment_names_the_variable(
+    variable: str, value: str, sentence: str
+) -> None:
+    with pytest.raises(ConfigError) as refused:
+        BrokerConfig.from_sources(environment={variable: value})
+    assert str(refused.value).startswith(f"{variable}: {sentence}")
+
+
+def test_a_value_that_a_flag_replaces_is_not_blamed(tmp_path: Path) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text("listeners=PLAINTEXT://:9092\n")
+    with pytest.raises(ConfigError) as refused:
+        BrokerConfig.from_sources(file, {}, {"listeners": "9092"})
+    assert str(refused.value).startswith("listeners: '9092' is not")
+
+
+@pytest.mark.parametrize(
+    ("name", "suggestion"),
+    [
+        ("num.partitons", " (did you mean num.partitions?)"),
+        ("log.retention.hour", " (did you mean log.retention.hours?)"),
+        ("service.port", ""),
+        ("my.plugin.setting", ""),
+    ],
+)
+def test_only_a_slip_of_the_finger_is_corrected(name: str, suggestion: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        BrokerConfig({name: "1"})
+    assert str(refused.value) == f"there is no config {name}{suggestion}"
+
+
 IMAGE = {
     "KAFKA_LISTENERS": "PLAINTEXT://0.0.0.0:9092",
     "KAFKA_ADVERTISED_LISTENERS": "PLAINTEXT://localhost:9092",

@@ -19,11 +19,13 @@ from kafkalite.testing import broker as test_broker
 from tests.kafkalite.scraping import SECONDS
 
 
-def test_a_port_in_use_is_said() -> None:
+def test_a_port_in_use_is_said_to_be_that_of_metrics() -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         with (
-            pytest.raises(StartError, match=f"127.0.0.1:{port}"),
+            pytest.raises(
+                StartError, match=rf"^metrics \(kafkalite.metrics.port\): .*127.0.0.1:{port}"
+            ),
             test_broker({"kafkalite.metrics.port": port}),
         ):
             pass

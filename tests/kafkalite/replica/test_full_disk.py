@@ -17,7 +17,8 @@ from tests.kafkalite.first_partition import codes, produce, values
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """Three megabytes; only root can make such a disk (others: the seam, tests/log/test_manager.py)."""
+    """Three megabytes; only root can make such a disk (others: the seam,
+    tests/log/test_manager.py)."""
     path = tmp_path / "small"
     path.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(path)]

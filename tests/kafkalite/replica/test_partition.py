@@ -1,4 +1,4 @@
-"""What a partition asks of an append: all in sync, seen after the flush, part of a transaction."""
+"""Conditions of an append: all in sync, visible after the flush, part of a transaction."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """The rules of Kafka's controllers, as short as they can be: what brokers are to obey.
 
 One topic, decisions one at a time, a metadata log whose end is not committed at once and may be
-truncated when another controller takes over. Source: ReplicationControlManager, PartitionChangeBuilder.
+truncated when another controller takes over. Source: ReplicationControlManager,
+PartitionChangeBuilder.
 """
 
 from __future__ import annotations

@@ -50,7 +50,8 @@ class Simulation:
         self.numbers = count()
 
     def run(self) -> Simulation:
-        # trio shuffles its tasks, with a random generator that is its own: a seed must decide that, too.
+        # trio shuffles its tasks, with a random generator that is its own: a seed must decide that,
+        # too.
         _run._ALLOW_DETERMINISTIC_SCHEDULING = True
         _run._r.seed(self.random.random())
         trio.run(self._main, clock=MockClock(autojump_threshold=0))

@@ -1,4 +1,5 @@
-"""A broker of the simulation: the product's quorum, replication, peers and log; nothing of a server."""
+"""A broker of the simulation: the product's quorum, replication, peers and log; nothing of a
+server."""
 
 from __future__ import annotations
 
@@ -112,7 +113,7 @@ class KnownBrokers:
 
 
 class VirtualBroker:
-    """What stays (a directory) and, between `run` and its end, what lives."""
+    """A broker's directory, which stays, and what lives between `run` and its end."""
 
     def __init__(
         self, node_id: int, root: Path, network: Network, controller: Controller, watch: Watch
@@ -211,7 +212,8 @@ class VirtualBroker:
                     self.change(record)
 
     def begin(self) -> None:
-        """Take roles by the metadata as they are now: what they were long ago must not be played again."""
+        """Take roles by the metadata as they are now: what they were long ago must not be played
+        again."""
         self.has_begun = True
         for record in self.records.values():
             self.change(record)

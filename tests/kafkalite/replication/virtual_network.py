@@ -1,4 +1,5 @@
-"""Nodes in one process, and links between them that delay, drop and part; all of it in trio's time."""
+"""Nodes in one process, and links between them that delay, drop and part; all of it in trio's
+time."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ Serve = Callable[[bytes], Awaitable[bytes]]
 
 
 class Network:
-    """Who serves at which port, and who cannot hear whom. `steps` counts frames that were sent."""
+    """The servers by port, and the pairs that cannot hear each other. `steps` counts frames
+    sent."""
 
     def __init__(self, random: Random, nursery: trio.Nursery) -> None:
         self.random = random
@@ -74,7 +76,7 @@ class VirtualStream(trio.abc.Stream):
             self.changed.set()
 
     async def _pass(self) -> bool:
-        """Whether what is on its way arrives: it may be lost, or the other end gone."""
+        """True if what is on its way arrives: it may be lost, or the other end gone."""
         network = self.network
         await trio.sleep(network.delay())
         if network.servers.get(self.port, (0,))[0] != self.incarnation:

@@ -25,7 +25,8 @@ BLOCK_BYTES = 4096
 
 
 class Disk:
-    """Nothing is in the page cache before a thread has waited for it, which it does until `ready` is set."""
+    """Nothing is in the page cache before a thread has waited for it, which it does until `ready`
+    is set."""
 
     def __init__(self) -> None:
         self.cached: set[tuple[int, int]] = set()

@@ -27,7 +27,7 @@ ALICE, BOB = b"\0alice\0secret", b"\0bob\0secret"
 
 
 class Answers:
-    """What the floors above answer."""
+    """The answers of the floors above."""
 
     def api_versions(self, request: Request) -> tuple[object, bool]:
         good = request.body.client_software_name != "bad name"

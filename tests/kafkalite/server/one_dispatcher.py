@@ -1,4 +1,5 @@
-"""A dispatcher of a broker that is open and not served: frames in, responses out, without sockets."""
+"""A dispatcher of a broker that is open and not served: frames in, responses out, without
+sockets."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class Hazards:
             nursery.start_soon(trio.sleep, 0.01)
 
     def happen(self) -> None:
-        """What they wait for; it must not reach anything but the handler."""
+        """Ways to wait, which must not reach anything but the handler."""
         self.event.set()
         self.lot.unpark_all()
 

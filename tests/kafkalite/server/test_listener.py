@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import struct
 
+import pytest
 import trio
 
+from kafkalite.config import BrokerConfig
+from kafkalite.server.listener import StartError, open_listeners
 from kafkalite.testing import broker as test_broker
 from tests.kafkalite.frames import GOOD
 
@@ -62,3 +66,9 @@ async def test_no_more_connections_from_one_address_than_allowed(connect) -> Non
         second = await connect(running)
         assert await second.is_closed()
         assert await first.ask(GOOD)
+
+
+def test_a_system_without_epoll_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(select, "epoll")
+    with pytest.raises(StartError, match="needs Linux: this system has no epoll"):
+        open_listeners(BrokerConfig({"listeners": "PLAINTEXT://127.0.0.1:0"}))

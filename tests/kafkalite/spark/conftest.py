@@ -1,4 +1,5 @@
-"""Data directories made of chosen batches. Without pyarrow (the extra `spark`) nothing is collected."""
+"""Data directories made of chosen batches. Without pyarrow (the extra `spark`) nothing is
+collected."""
 
 import importlib.util
 from collections.abc import Callable, Iterable, Iterator
@@ -72,14 +73,14 @@ class DataDirectory:
         self.append(marker)
 
     def stop(self) -> Path:
-        """As a broker that was stopped leaves it."""
+        """The directory as a broker that was stopped leaves it."""
         self.checkpoint(self.log.high_watermark)
         self.log.close()
         (self.path / CLEAN_SHUTDOWN).write_text('{"version":0,"brokerEpoch":-1}')
         return self.path
 
     def kill(self, recovery_point: int = 0) -> Path:
-        """As a broker that was killed leaves it: what it wrote, and an old recovery point."""
+        """The directory as a killed broker leaves it: what it wrote, and an old recovery point."""
         for segment in self.log.segments:
             segment.write_indexes()
         write_offsets(Files(), self.path / RECOVERY_POINT_CHECKPOINT, {(TOPIC, 0): recovery_point})

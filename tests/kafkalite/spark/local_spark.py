@@ -1,4 +1,4 @@
-"""As much of a SparkSession as the pipelines use, in this process: their own logic without a JVM."""
+"""The part of a SparkSession that the pipelines use, in this process: their logic without a JVM."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from kafkalite.spark.audit.auditing import Audit, judge, plan_audit
+from kafkalite.spark.audit.auditing import Audit, gaps, judge, plan_audit
 from kafkalite.spark.audit.findings import KINDS, Severity
 from kafkalite.spark.audit.partitions import AuditTask
 from kafkalite.spark.audit.report import write_report
@@ -454,3 +454,25 @@ def test_what_is_no_data_directory_is_one_sentence(tmp_path: Path) -> None:
         with pytest.raises(PipelineError, match="director") as error:
             audited(path)
         assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["report-2024", "x-20000000"])
+def test_a_folder_is_not_a_log_because_of_its_name(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "letter.txt").write_text("Dear log,")
+    with pytest.raises(PipelineError, match="no data directory"):
+        audited(tmp_path)
+
+
+def test_such_a_folder_beside_logs_is_passed_over(sound: Path, tmp_path: Path) -> None:
+    shutil.copytree(sound, tmp_path / "data")
+    (tmp_path / "data" / "report-2024").mkdir()
+    result = audited(tmp_path / "data")
+    assert result.is_sound
+    assert "report" not in {each.topic for each in result.partitions}
+
+
+def test_partitions_that_are_missing_are_told_in_ranges() -> None:
+    assert gaps([0, 1, 2]) == []
+    assert gaps([1, 3, 7]) == ["0", "2", "4-6"]
+    assert gaps([20_000_000]) == ["0-19999999"]

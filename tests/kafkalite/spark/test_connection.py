@@ -33,7 +33,7 @@ def bootstrap() -> Iterator[str]:
 
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[ApiKey]:
-    """What is asked of the broker, as it is sent."""
+    """The requests to the broker, as they are sent."""
     found: list[ApiKey] = []
     real = Connection._send
 
@@ -98,7 +98,7 @@ def test_the_next_reader_goes_on_with_the_connections_of_the_last(
 
 
 def test_who_is_no_broker_costs_no_memory() -> None:
-    """What a web server says begins with what is a length of 1.2 GB here."""
+    """A web server's answer begins with what is a length of 1.2 GB here."""
     listener = socket.create_server(("127.0.0.1", 0))
     listener.settimeout(10)
 

@@ -1,4 +1,4 @@
-"""What a Fetch may answer: cut short, from the middle of a batch, with nothing, with something else."""
+"""Answers to a Fetch: cut short, from the middle of a batch, empty, or something else."""
 
 from typing import Any
 

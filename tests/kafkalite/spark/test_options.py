@@ -95,3 +95,7 @@ def test_a_rate_limit_starves_nobody() -> None:
     assert limited == {("t", 0): 99, ("t", 1): 1, ("t", 2): 5}
     assert rate_limited(5000, start, end) == end
     assert from_json(to_json(limited)) == limited
+
+
+def test_a_group_id_is_taken_as_by_the_connector() -> None:
+    assert read_options({**AT, "kafka.group.id": "g"}, streaming=True).topics == ("t",)

@@ -1,4 +1,5 @@
-"""`kafkalite pipeline`: what is wrong is one sentence and exit code 2, and nothing is half-written."""
+"""`kafkalite pipeline`: what is wrong is one sentence and exit code 2, and nothing is
+half-written."""
 
 from __future__ import annotations
 
@@ -126,6 +127,15 @@ def test_what_is_no_data_directory(
     ):
         assert "director" in refused(capsys, *arguments)
     assert listed(other) == {"letter.txt"}
+    assert not (tmp_path / "archive").exists()
+
+
+def test_a_folder_with_a_number_is_not_archived(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "reports" / "report-2024").mkdir(parents=True)
+    arguments = ["archive", tmp_path / "archive", "--data-dir", tmp_path / "reports"]
+    assert "no data directory" in refused(capsys, *arguments)
     assert not (tmp_path / "archive").exists()
 
 

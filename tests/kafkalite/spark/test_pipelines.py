@@ -318,7 +318,7 @@ class Sink(Delivery):
 
 
 def test_pace_follows_the_timestamps(tmp_path: Path) -> None:
-    """At twice the pace; partitions side by side; a timestamp that goes back waits for nothing."""
+    """At twice the pace, partitions side by side. A timestamp that goes back waits for nothing."""
     writer = PieceWriter(tmp_path, "piece")
     for partition, stamps in enumerate(([0, 10, 4000, 3000, 9000], [2000])):
         table = pa.table(

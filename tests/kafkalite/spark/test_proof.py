@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from kafkalite.spark.pipelines.command import main
+from kafkalite.spark.proof import proving
 from kafkalite.spark.proof.checkpoints import interrupted, planned_end, sink_files
 from kafkalite.spark.proof.judging import Verdict, judge_kafka, judge_parquet
 from kafkalite.spark.proof.planting import plant
+from kafkalite.spark.proof.processes import DriverProcess
 from kafkalite.spark.proof.proving import plan_kills
 from kafkalite.spark.proof.source import SOURCE, batches, values
 from kafkalite.wire.record_batch import RecordBatch, iterate_batches, iterate_records
@@ -139,3 +143,23 @@ def test_sparks_own_notes_are_read(tmp_path: Path) -> None:
     (log / "10").write_text(f"v1\n{entry('new')}\n")
     assert sink_files(sink) == [sink / "old", sink / "a b", sink / "new"]
     assert sink_files(tmp_path / "none") == []
+
+
+def test_a_driver_that_never_starts_is_no_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A connector that cannot be found proves nothing: exit 2, and at once."""
+
+    class Broken(DriverProcess):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            self._command = ["-c", "raise LookupError('spark-sql-kafka-0-10 not found')"]
+
+    monkeypatch.setattr(proving, "DriverProcess", Broken)
+    began = time.monotonic()
+    arguments = ["prove", str(tmp_path / "proof"), "--records", "400", "--kills", "1", "--quiet"]
+    assert main(arguments) == 2
+    assert time.monotonic() - began < 60  # a driver that copies nothing is waited for 180 s
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "Spark did not start: LookupError: spark-sql-kafka-0-10 not found" in line
+    assert not (tmp_path / "proof" / "verdict.json").exists()

@@ -296,6 +296,9 @@ def test_what_is_no_data_directory_is_told_in_one_sentence(tmp_path: Path) -> No
     with pytest.raises(NotADataDirectory, match="is no data directory"):
         list_partitions(tmp_path)
     path = DataDirectory(tmp_path / "data").stop()
+    # A broker writes this when it makes a log, before there is a segment.
+    metadata = "version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ\n"
+    (path / f"{TOPIC}-0" / "partition.metadata").write_text(metadata)
     assert [(each.topic, each.partition) for each in list_partitions(path)] == [(TOPIC, 0)]
     with pytest.raises(UnknownTopic, match="has no partition 3 of topic 'topic'"):
         bounds(path, TOPIC, 3)

@@ -20,7 +20,8 @@ BROKER_CONFIGS = SMALL
 async def test_a_cluster_that_older_brokers_may_read(
     writer: Transactional, broker: a_broker
 ) -> None:
-    """At level 0 of transaction.version records have no tagged fields, and V2 has no place in them."""
+    """At level 0 of transaction.version records have no tagged fields, and V2 has no place in
+    them."""
     lowered = FeatureUpdateKey(feature="transaction.version", max_version_level=0, upgrade_type=2)
     answer = await writer.client.ask(UpdateFeaturesRequest(feature_updates=[lowered]))
     assert answer.error_code == NONE

@@ -40,8 +40,8 @@ NEW_ID = 99
 WORDS = TopicPartition("words", 0)
 MORE = TopicPartition("words", 1)
 
-# The producer is 7, its epoch 5, the one before 4: what became of it is (state, producer id, epoch),
-# or the code it was refused with, or None for "done already".
+# The producer is 7, its epoch 5, the one before 4: what became of it is (state, producer id,
+# epoch), or the code it was refused with, or None for "done already".
 Outcome = tuple[TransactionState, int, int] | ErrorCode | None
 
 

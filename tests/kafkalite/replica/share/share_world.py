@@ -30,7 +30,7 @@ def log_batch(base_offset: int, count: int, **settings: object) -> RecordBatch:
 
 
 class World:
-    """`now` is the clock; `stored` what a crash would leave; `broken` makes writes fail."""
+    """`now` is the clock, `stored` what a crash would leave. `broken` makes writes fail."""
 
     def __init__(self, sizes: Sequence[int], **limits: object) -> None:
         self.log: list[RecordBatch] = []
@@ -59,7 +59,7 @@ class World:
         self.stored = combine(self.stored, update.batches, update.start_offset)
 
     def opened(self) -> SharePartition:
-        """As after a crash: what was stored, and nothing else."""
+        """The state after a crash: what was stored, and nothing else."""
         share = SharePartition(
             KEY, limits=lambda: self.limits, clock=lambda: self.now, write=self.write
         )
@@ -81,7 +81,7 @@ class World:
         acknowledge(self.share, member_id, [Acknowledgement(first, last, [kind])])
 
     def states(self) -> dict[int, tuple[RecordState, int]]:
-        """What is in flight, by offset: state and delivery count."""
+        """Records in flight by offset: state and delivery count."""
         return {
             offset: (delivery.state, delivery.count)
             for batch in self.share.batches

@@ -20,7 +20,7 @@ MEMBERS = ("a", "b", "c")
 
 
 class Model:
-    """What must hold of every record, whatever happens."""
+    """Invariants of every record, whatever happens."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -71,8 +71,8 @@ class Model:
         assert share.delivery_complete_count == done
 
     def crashed(self) -> None:
-        """What was only acquired is free again, and its delivery may be forgotten, but nothing that
-        was accepted comes back."""
+        """Records only acquired are free again, and their delivery may be forgotten, but nothing
+        that was accepted comes back."""
         self.holders.clear()
         self.world.share = self.world.opened()
         states = self.world.states()

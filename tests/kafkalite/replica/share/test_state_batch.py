@@ -1,4 +1,4 @@
-"""What is stored of records in flight: laid over one another as if each offset were kept by itself."""
+"""Stored states of records in flight, laid over one another as if each offset stood by itself."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from typing import Any
 
 import pytest
@@ -10,7 +11,8 @@ import pytest
 from kafkalite.spark.testing import KafkaUtils
 from kafkalite.wire.errors import KafkaError
 
-# The methods of pyspark.sql.tests.streaming.kafka_utils.KafkaUtils (SPARK-55306), with their arguments.
+# The methods of pyspark.sql.tests.streaming.kafka_utils.KafkaUtils (SPARK-55306), with their
+# arguments.
 METHODS = {
     "setup": [],
     "teardown": [],
@@ -107,3 +109,12 @@ def test_waiting_for_a_query() -> None:
         utils.wait_for_query_alive(Query(), timeout=0.01, interval=0)
     with pytest.raises(OSError, match="lost"):
         utils.wait_for_query_alive(Query(OSError("lost")))
+
+
+def test_without_kafka_python_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "kafka", None)
+    with KafkaUtils() as utils:
+        utils.create_topics(["t"])
+        for use in (lambda: utils.producer, lambda: utils.send_messages("t", [("k", "v")])):
+            with pytest.raises(ImportError, match=r"pip install 'kafkalite\[spark\]'"):
+                use()

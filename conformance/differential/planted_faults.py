@@ -1,0 +1,54 @@
+"""kafkalite with one fault planted: `python -m conformance.differential.planted_faults NAME
+[FLAGS]`.
+
+The command runs as its users start it, and one function of the broker gives a wrong result.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from kafkalite.__main__ import main
+from kafkalite.wire.api_keys import ApiKey
+
+
+def wrap(owner: Any, name: str, change: Callable[[Any], Any]) -> None:
+    """Let `change` have every result of a function. Raises AttributeError if it is not there."""
+    function = getattr(owner, name)
+    setattr(owner, name, lambda *given, **named: change(function(*given, **named)))
+
+
+def a_later_offset() -> None:
+    """Produce is told the offset behind that of its first record."""
+    from kafkalite.replica.partition import Partition
+
+    wrap(Partition, "append", lambda info: info._replace(base_offset=info.base_offset + 1))
+
+
+def no_session() -> None:
+    """A fetch session is never opened."""
+    from kafkalite.replica.fetch_sessions import FetchSessionCache
+
+    wrap(FetchSessionCache, "_open", lambda session_id: 0)
+
+
+def another_leader_epoch() -> None:
+    """Metadata tells a leader epoch that was not yet."""
+    from kafkalite.apis import metadata
+
+    wrap(metadata, "_partition", lambda row: (*row[:3], row[3] + 1, *row[4:]))
+
+
+# name: (the API in which it shows, how it is planted)
+FAULTS: dict[str, tuple[ApiKey, Callable[[], None]]] = {
+    "a later offset": (ApiKey.PRODUCE, a_later_offset),
+    "no fetch session": (ApiKey.FETCH, no_session),
+    "another leader epoch": (ApiKey.METADATA, another_leader_epoch),
+}
+
+
+if __name__ == "__main__":
+    FAULTS[sys.argv[1]][1]()
+    sys.exit(main(sys.argv[2:]))

@@ -1,0 +1,95 @@
+"""Tasks in the background that outlive their errors.
+
+Every task that a broker starts for itself runs under `supervised` or is made of `every`: an error ends its
+turn, is said once, and the task goes on. Nothing that happens in the background ends the process.
+`tests/kafkalite/requests/test_supervision.py` finds each task and checks that it is so.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import trio
+
+from kafkalite.log.said_once import SaidOnce
+
+logger = logging.getLogger(__name__)
+
+# Until a task that failed runs again.
+RESTART_SECONDS: Final = 1.0
+
+
+async def supervised(
+    name: str,
+    run: Callable[[], Awaitable[None]],
+    *,
+    restart_seconds: float = RESTART_SECONDS,
+) -> None:
+    """Run a task until it ends by itself; after an error, again.
+
+    Args:
+        name: for the log.
+        run: to be called again after an error.
+    """
+    trouble = SaidOnce(name, logger)
+    while True:
+        try:
+            await run()
+        except Exception as error:  # noqa: BLE001 - said, and tried again
+            trouble.failed(error)
+        else:
+            return
+        await trio.sleep(restart_seconds)
+
+
+async def every(
+    name: str,
+    seconds: Callable[[], float],
+    work: Callable[[], Awaitable[None] | None],
+) -> None:
+    """Do `work` every so often, for ever; what goes wrong ends its turn."""
+    trouble = SaidOnce(name, logger)
+    while True:
+        await trio.sleep(seconds())
+        try:
+            pause = work()
+            if pause is not None:
+                await pause
+        except Exception as error:  # noqa: BLE001 - said, and tried again
+            trouble.failed(error)
+
+
+class _Started:
+    """Told that a service has started, as often as that is: the caller hears of it once."""
+
+    def __init__(self, task_status: trio.TaskStatus[None]) -> None:
+        self._task_status = task_status
+        self.is_started = False
+
+    def started(self, value: None = None) -> None:
+        if not self.is_started:
+            self.is_started = True
+            self._task_status.started()
+
+
+async def supervised_service(
+    name: str,
+    run: Callable[..., Awaitable[None]],
+    *,
+    task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    """`supervised` for `nursery.start`: an error before `run` has started is the caller's."""
+    started = _Started(task_status)
+    trouble = SaidOnce(name, logger)
+    while True:
+        try:
+            await run(task_status=started)
+        except Exception as error:
+            if not started.is_started:
+                raise
+            trouble.failed(error)
+        else:
+            return
+        await trio.sleep(RESTART_SECONDS)

@@ -1,0 +1,150 @@
+"""The marks of configs are true: what is enforced is read by the product, what is accepted is not.
+
+A config is read where its name stands in the code, or, for a topic config, where the field of
+LogConfig stands. Tests of behaviour hold what a value does; this one holds that no mark is idle.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+from pathlib import Path
+
+from kafkalite.config import (
+    BROKER_CONFIGS,
+    GROUP_CONFIGS,
+    TOPIC_CONFIG_SYNONYMS,
+    TOPIC_CONFIGS,
+    ConfigDef,
+    Support,
+)
+from kafkalite.config.sources import BUILT_IN
+
+ROOT = Path(__file__).parents[3]
+# Tables, lists of names and the folder of the Spark source, whose options are a consumer's.
+NOT_READERS = (
+    "kafkalite/config/definition.py",
+    "kafkalite/config/sources.py",
+    "kafkalite/config/topic_validation.py",
+    "kafkalite/spark",
+    "kafkalite/wire",
+    "kafkalite/log",
+    "kafkalite/group_coordinator",
+)
+# Accepted, and named in the code all the same.
+NAMED_ONLY = {
+    "process.roles": "both roles are shown, as Kafka has them in its server.properties",
+    # Checked against each other as those of other groups; there are no streams groups to use them.
+    "group.streams.max.size": "checked only",
+    "streams.heartbeat.interval.ms": "checked only",
+    "streams.session.timeout.ms": "checked only",
+    # Taken per listener only, so that AlterConfigs names them to refuse them.
+    "ssl.key.password": "refused by name",
+    "ssl.keystore.certificate.chain": "refused by name",
+    "ssl.keystore.key": "refused by name",
+    "ssl.keystore.location": "refused by name",
+    "ssl.keystore.password": "refused by name",
+    "ssl.keystore.type": "refused by name",
+    "ssl.truststore.certificates": "refused by name",
+    "ssl.truststore.location": "refused by name",
+    "ssl.truststore.password": "refused by name",
+    "ssl.truststore.type": "refused by name",
+}
+
+
+@functools.cache
+def trees() -> dict[str, ast.Module]:
+    paths = [
+        path
+        for top in ("kafkalite", "log", "group_coordinator")
+        for path in (ROOT / top).rglob("*.py")
+        if not str(path.relative_to(ROOT)).startswith(NOT_READERS)
+    ]
+    return {str(path.relative_to(ROOT)): ast.parse(path.read_text()) for path in paths}
+
+
+@functools.cache
+def names_in_code() -> frozenset[str]:
+    """Every string that stands alone in the code."""
+    return frozenset(
+        node.value
+        for tree in trees().values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    )
+
+
+@functools.cache
+def patterns_in_code() -> tuple[re.Pattern[str], ...]:
+    """Names that are put together: f"{prefix}.num.partitions" with a group for what is put in."""
+    found: set[str] = set()
+    for tree in trees().values():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.JoinedStr):
+                fixed = [part.value for part in node.values if isinstance(part, ast.Constant)]
+                if any(re.search(r"[a-z]{3,}", str(text)) for text in fixed):
+                    found.add(
+                        "".join(
+                            re.escape(str(part.value)) if isinstance(part, ast.Constant) else "(.+)"
+                            for part in node.values
+                        )
+                    )
+    return tuple(re.compile(pattern) for pattern in sorted(found))
+
+
+def is_put_together(name: str) -> bool:
+    """True if a pattern gives the name, with parts that stand in the code, too."""
+    return any(
+        (match := pattern.fullmatch(name)) and set(match.groups()) <= names_in_code()
+        for pattern in patterns_in_code()
+    )
+
+
+@functools.cache
+def fields_in_code() -> frozenset[str]:
+    """Every attribute that is read."""
+    return frozenset(
+        node.attr
+        for tree in trees().values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute)
+    )
+
+
+def is_read(name: str) -> bool:
+    """A broker config is also read as the default of a topic config or of a group config."""
+    if name in names_in_code() or is_put_together(name):
+        return True
+    if name.replace(".", "_") in fields_in_code():
+        return True
+    return any(
+        name == synonym and topic_name != name and is_read(topic_name)
+        for topic_name, synonyms in TOPIC_CONFIG_SYNONYMS.items()
+        for synonym, _ in synonyms
+    )
+
+
+def marked(support: Support) -> dict[str, ConfigDef]:
+    tables = (BROKER_CONFIGS, TOPIC_CONFIGS, GROUP_CONFIGS)
+    return {
+        name: config
+        for table in tables
+        for name, config in table.items()
+        if config.support is support
+    }
+
+
+def test_every_enforced_config_is_read() -> None:
+    assert [name for name in marked(Support.ENFORCED) if not is_read(name)] == []
+
+
+def test_no_accepted_config_is_read() -> None:
+    read = {name for name in marked(Support.ACCEPTED) if is_read(name)}
+    assert read - NAMED_ONLY.keys() == set()
+
+
+def test_exceptions_are_still_needed() -> None:
+    for name in NAMED_ONLY:
+        assert name in marked(Support.ACCEPTED), name
+        assert is_read(name) or name in BUILT_IN, name

@@ -1,0 +1,138 @@
+"""Supervised tasks outlive their errors, and every task of a broker is supervised."""
+
+from __future__ import annotations
+
+import ast
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import trio
+import trio.testing
+
+import kafkalite
+from kafkalite.requests.supervision import every, supervised, supervised_service
+
+ROOT = Path(kafkalite.__file__).parent
+SUPERVISED = {"supervised", "supervised_service", "every"}
+# Tasks that may end as they like, and why.
+EXCEPTIONS = {
+    "broker.py: self._accept": "holds the listeners' tasks, each of which is told here",
+    "broker.py: self._connections.serve": "the loop itself: each connection is guarded by its own",
+    "broker.py: self._connections.close_idle": "touches no disk, and closes connections that are guarded",
+    "broker.py: self._connections.accept": "each connection is guarded by its own",
+    "server/listener.py: nursery.start_soon": "hands out what starts a connection's task",
+    "metrics/endpoint.py: watch": "under the endpoint's own supervised task",
+    "metrics/endpoint.py: MetricsServer(self._render).serve": "the same",
+    "__main__.py: stop_on_signal": "ends the process: that is what it is for",
+    "__main__.py: broker.serve": "the broker itself",
+}
+# Rooms whose tasks belong to a client's process, or to a test.
+OUTSIDE = ("spark", "testing.py", "pytest_plugin.py", "control")
+
+
+def starts() -> Iterator[tuple[str, str]]:
+    """Where a task is started, and what."""
+    for path in _sources():
+        name = path.relative_to(ROOT).as_posix()
+        if name.startswith(OUTSIDE):
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.Call):
+                continue
+            function = node.func
+            if isinstance(function, ast.Attribute) and (
+                function.attr == "start_soon"
+                or (function.attr == "start" and "nursery" in ast.unparse(function.value))
+            ):
+                yield name, ast.unparse(node.args[0])
+            for keyword in node.keywords:
+                if isinstance(keyword.value, ast.Attribute) and keyword.value.attr == "start_soon":
+                    yield name, ast.unparse(keyword.value)
+
+
+def _sources() -> list[Path]:
+    rooms = [ROOT, *(each for each in ROOT.iterdir() if each.is_dir())]
+    return sorted({path for room in rooms for path in room.rglob("*.py")})
+
+
+def test_every_task_is_supervised() -> None:
+    found = [f"{name}: {started}" for name, started in starts() if started not in SUPERVISED]
+    assert sorted(set(found) - set(EXCEPTIONS)) == []
+    assert len(list(starts())) > 15
+
+
+async def test_a_task_that_fails_runs_again(
+    autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    turns: list[float] = []
+
+    async def run() -> None:
+        turns.append(trio.current_time())
+        if len(turns) < 4:
+            raise OSError("the disk is full")
+
+    await supervised("a job", run)
+    assert [round(turn - turns[0]) for turn in turns] == [0, 1, 2, 3]
+    assert caplog.messages == ["a job: the disk is full"]
+
+
+async def test_what_is_no_fault_of_a_disk_is_said_with_its_place(
+    autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    has_failed = False
+
+    async def run() -> None:
+        nonlocal has_failed
+        if not has_failed:
+            has_failed = True
+            raise ValueError("a mistake")
+
+    await supervised("a job", run)
+    assert "ValueError: a mistake" in caplog.text
+    assert "Traceback" in caplog.text
+
+
+async def test_work_done_every_so_often_goes_on_after_an_error(
+    autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    turns: list[float] = []
+
+    def work() -> None:
+        turns.append(trio.current_time())
+        raise OSError("the disk is full")
+
+    with trio.move_on_after(35):
+        await every("a job", lambda: 10.0, work)
+    assert len(turns) == 3
+    assert [each.levelno for each in caplog.records] == [logging.ERROR]
+
+
+async def test_a_service_that_cannot_start_says_so_to_who_starts_it(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    async def never(*, task_status: trio.TaskStatus[None]) -> None:
+        raise OSError("nothing there")
+
+    with pytest.raises(ExceptionGroup):
+        async with trio.open_nursery() as nursery:
+            await nursery.start(supervised_service, "a service", never)
+
+
+async def test_a_service_that_fails_later_starts_again(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    turns = 0
+
+    async def run(*, task_status: trio.TaskStatus[None]) -> None:
+        nonlocal turns
+        turns += 1
+        task_status.started()
+        await trio.sleep(1)
+        if turns < 3:
+            raise OSError("the disk is full")
+
+    async with trio.open_nursery() as nursery:
+        await nursery.start(supervised_service, "a service", run)
+    assert turns == 3

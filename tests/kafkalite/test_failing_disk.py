@@ -1,0 +1,198 @@
+"""Nothing that the broker does in the background ends it: the disk fails at each operation meanwhile."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+
+from kafkalite.broker import Broker
+from kafkalite.log.files import Files
+from kafkalite.replica.partition import Partition
+from kafkalite.testing import broker as test_broker
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.messages.api_versions import ApiVersionsRequest
+from kafkalite.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from kafkalite.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from kafkalite.wire.messages.sync_group import SyncGroupRequest
+from kafkalite.wire.record_batch import Record, build_batch
+from tests.kafkalite.conftest import Client
+from tests.kafkalite.transactional import SMALL, Transactional
+
+OPERATIONS = ("pread", "pwritev", "sync", "sync_directory", "rename", "unlink", "truncate", "open")
+RESTLESS: dict[str, Any] = {
+    **SMALL,
+    "log.initial.task.delay.ms": 0,
+    "log.retention.check.interval.ms": 10,
+    "log.flush.offset.checkpoint.interval.ms": 10,
+    "replica.high.watermark.checkpoint.interval.ms": 10,
+    "producer.id.expiration.check.interval.ms": 10,
+    "producer.id.expiration.ms": 10,
+    "log.flush.scheduler.interval.ms": 10,
+    "log.flush.interval.ms": 10,
+    "log.cleaner.backoff.ms": 10,
+    "log.segment.delete.delay.ms": 20,
+    "metadata.log.max.snapshot.interval.ms": 50,
+    "group.min.session.timeout.ms": 10,
+    "offsets.retention.check.interval.ms": 20,
+    "offsets.retention.minutes": 1,
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": 20,
+    "transaction.remove.expired.transaction.cleanup.interval.ms": 20,
+    "replica.alter.log.dirs.io.max.bytes.per.second": 20_000,
+    "kafkalite.metrics.port": 0,
+    "auto.create.topics.enable": "false",
+}
+
+
+class Fault:
+    """Makes one operation of every disk fail, while it is told to, under a path."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, operation: str, number: int) -> None:
+        self.is_on = False
+        self.count = 0
+        whole = getattr(Files, operation)
+
+        def faulty(files: Files, *arguments: Any) -> Any:
+            if self.is_on:
+                self.count += 1
+                raise OSError(number, os.strerror(number))
+            return whole(files, *arguments)
+
+        monkeypatch.setattr(Files, operation, faulty)
+
+
+def core(broker: test_broker) -> Broker:
+    return broker._running
+
+
+def partition_of(broker: test_broker, topic: str) -> Partition:
+    found = core(broker).services.topics.get(topic)
+    assert found is not None
+    return found.partitions[0]
+
+
+def write(partition: Partition, count: int) -> None:
+    now_ms = core_now()
+    for i in range(count):
+        record = Record(timestamp=now_ms, key=b"key-%d" % (i % 3), value=bytes(100))
+        with suppress(KafkaError):
+            partition.append(build_batch([record]))
+
+
+def core_now() -> int:
+    from kafkalite.broker import wall_clock_ms
+
+    return wall_clock_ms()
+
+
+async def join(client: Client) -> None:
+    """A member whose session ends soon."""
+    request = JoinGroupRequest(
+        group_id="group",
+        session_timeout_ms=200,
+        rebalance_timeout_ms=200,
+        protocol_type="consumer",
+        protocols=[JoinGroupRequestProtocol(name="range", metadata=b"")],
+    )
+    joined = await client.ask(request, 3)
+    await client.ask(
+        SyncGroupRequest(
+            group_id="group", generation_id=joined.generation_id, member_id=joined.member_id
+        ),
+        3,
+    )
+
+
+async def until(condition: Callable[[], bool], seconds: float = 15) -> None:
+    with trio.fail_after(seconds):
+        while not condition():  # noqa: ASYNC110 - nothing tells when the background is done
+            await trio.sleep(0.02)
+
+
+async def connected(broker: test_broker) -> Client:
+    host, port = broker.bootstrap.split(":")
+    return Client(await trio.open_tcp_stream(host, int(port)))
+
+
+def is_writable(partition: Partition) -> bool:
+    try:
+        partition.append(build_batch([Record(timestamp=core_now(), key=b"k", value=b"v")]))
+    except KafkaError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC], ids=["EIO", "ENOSPC"])
+@pytest.mark.parametrize("operation", OPERATIONS)
+async def test_a_failing_disk_ends_no_broker(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    operation: str,
+    number: int,
+) -> None:
+    fault = Fault(monkeypatch, operation, number)
+    config = {"log.dirs": f"{tmp_path}/a,{tmp_path}/b", **RESTLESS}
+    async with test_broker(config) as broker:
+        small = {"internal.segment.bytes": 1000}
+        broker.create_topic("table", 1, configs={"cleanup.policy": "compact", **small})
+        broker.create_topic("short", 1, configs={"retention.bytes": 2000, **small})
+        broker.create_topic("moving", 1, configs=small)
+        broker.create_topic("words", 1)
+        client = await connected(broker)
+        await join(client)
+        producer = Transactional(client)
+        await producer.init(timeout_ms=100)
+        await producer.add(0)
+        for topic in ("table", "short", "moving"):
+            write(partition_of(broker, topic), 40)
+        moves = core(broker).services.replica_moves
+        manager = core(broker).services.logs.manager
+        here = manager.directory_of("moving", 0)
+        other = next(each.path for each in manager.directories if each.path != here)
+        moves.request(1, "moving", 0, str(other))
+        caplog.clear()
+        fault.is_on = True
+        for _ in range(20):
+            for topic in ("table", "short", "moving"):
+                write(partition_of(broker, topic), 10)
+            await trio.sleep(0.05)
+        fault.is_on = False
+        another = await connected(broker)
+        answer = await another.ask(ApiVersionsRequest(), 0)
+        assert answer.error_code == ErrorCode.NONE
+        said = [each for each in caplog.records if each.levelno >= logging.WARNING]
+        if number == errno.ENOSPC:
+            await until(lambda: is_writable(partition_of(broker, "short")))
+            await join(another)
+        await client.stream.aclose()
+        await another.stream.aclose()
+    assert fault.count
+    # Each log and each task says it once, not each time it tries.
+    assert len(said) < 40, [each.getMessage() for each in said]
+
+
+async def test_a_topic_made_on_a_full_disk_is_there_when_the_disk_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fault = Fault(monkeypatch, "make_directory", errno.ENOSPC)
+    async with test_broker({"log.dirs": str(tmp_path / "a")}) as broker:
+        client = await connected(broker)
+        fault.is_on = True
+        request = CreateTopicsRequest(
+            topics=[CreatableTopic(name="late", num_partitions=2, replication_factor=1)],
+            timeout_ms=1000,
+        )
+        answer = await client.ask(request)
+        assert answer.topics[0].error_code == ErrorCode.NONE
+        assert not is_writable(partition_of(broker, "late"))
+        fault.is_on = False
+        await until(lambda: is_writable(partition_of(broker, "late")))
+        await client.stream.aclose()

@@ -1,0 +1,58 @@
+"""The wheel: what is in the tree is in it, and nothing else."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import zipfile
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+NEEDED = ("kafkalite", "wire", "log", "group_coordinator", "pyproject.toml", "setup.py")
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A copy of what a build reads."""
+    target = tmp_path / "tree"
+    target.mkdir()
+    for name in (*NEEDED, "README.md", "LICENSE"):
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(
+                source,
+                target / name,
+                symlinks=True,
+                ignore=shutil.ignore_patterns("__pycache__"),
+            )
+        else:
+            shutil.copy(source, target / name)
+    return target
+
+
+@pytest.mark.skipif(
+    int(version("setuptools").partition(".")[0]) < 77, reason="the build needs setuptools 77"
+)
+def test_what_an_earlier_build_left_is_not_packed(tree: Path, tmp_path: Path) -> None:
+    stale = tree / "build" / "lib" / "kafkalite" / "wire" / "long_gone.py"
+    stale.parent.mkdir(parents=True)
+    stale.write_text("")
+    command = [sys.executable, "-c", "from setuptools import build_meta as b; b.build_wheel('out')"]
+    subprocess.run(command, cwd=tree, check=True, capture_output=True)
+    (wheel,) = (tree / "out").glob("*.whl")
+    with zipfile.ZipFile(wheel) as packed:
+        names = {name for name in packed.namelist() if name.endswith(".py")}
+    expected = {
+        f"kafkalite/{path.relative_to(tree)}"
+        for room in ("wire", "log", "group_coordinator")
+        for path in (tree / room).rglob("*.py")
+    } | {
+        str(path.relative_to(tree))
+        for path in (tree / "kafkalite").rglob("*.py")
+        if path.relative_to(tree).parts[1] not in ("wire", "log", "group_coordinator")
+    }
+    assert names == expected
