@@ -91,6 +91,7 @@ class ControlledCluster:
         self._number = 0
         self._core: _Core
         self._spare: _Core | None = None
+        self._is_opening_spare = False
         self._nursery: trio.Nursery
         self._stop = trio.Event()
         self._cluster_id = config.string("kafkalite.cluster.id")
@@ -304,12 +305,25 @@ class ControlledCluster:
         return spare
 
     async def _open_spare(self) -> None:
-        await trio.sleep(_SPARE_AFTER_SECONDS)
-        has_metrics = self.broker.metrics is not None
-        if self._spare is None and not self._stop.is_set() and not has_metrics:
+        """Open a broker that a later reset can take, unless one is there or on its way."""
+        if self._is_opening_spare:
+            return
+        self._is_opening_spare = True
+        try:
+            await trio.sleep(_SPARE_AFTER_SECONDS)
+            if self._spare is not None or self.broker.metrics is not None:
+                return
             # It knows its addresses, and listens nowhere: a stopped node's port must be closed.
             told = [replace(each, socket=_closed_socket()) for each in self.broker.listeners]
-            self._spare = self._open(listeners=told, clock=ClusterClock())
+            clock, directory = ClusterClock(), self._new_directory()
+            # Files are made, which may take longer than others can wait.
+            self._spare = await trio.to_thread.run_sync(
+                lambda: self._open(listeners=told, clock=clock, directory=directory)
+            )
+        finally:
+            self._is_opening_spare = False
+        if self._stop.is_set():
+            self._close_spare()
 
     def _close_spare(self) -> None:
         if self._spare is not None:
