@@ -56,6 +56,7 @@ from kafkalite.wire.messages.sync_group import SyncGroupRequest, SyncGroupRespon
 if TYPE_CHECKING:
     from kafkalite.group_coordinator.share_api import ShareGroupRequests
     from kafkalite.group_coordinator.share_protocol import ShareStateKeeper
+    from kafkalite.group_coordinator.streams_api import StreamsGroupRequests
 
 
 class GroupCoordinator(GroupAdministration):
@@ -95,6 +96,7 @@ class GroupCoordinator(GroupAdministration):
         )
         self._share_state = share_state
         self._share: ShareGroupRequests | None = None
+        self._streams: StreamsGroupRequests | None = None
         self._change = ProtocolChange(
             config, self._classic, topics, self.save, now_ms, self._replace
         )
@@ -129,6 +131,19 @@ class GroupCoordinator(GroupAdministration):
             )
             self._share = ShareGroupRequests(self, protocol, keeper)
         return self._share
+
+    @property
+    def streams(self) -> StreamsGroupRequests:
+        """Streams groups; imported at their first need."""
+        if self._streams is None:
+            from kafkalite.group_coordinator.streams_api import StreamsGroupRequests
+            from kafkalite.group_coordinator.streams_protocol import StreamsProtocol
+
+            protocol = StreamsProtocol(
+                self.config, self._overrides, self._timers, self.topics, self.now_ms, self.save
+            )
+            self._streams = StreamsGroupRequests(self, protocol)
+        return self._streams
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Load the groups, then let time pass: without this task, no timeout ever ends."""
@@ -182,8 +197,10 @@ class GroupCoordinator(GroupAdministration):
             group.is_metadata_stale = True
             if isinstance(group, ConsumerGroup):
                 self._consumer.watch(group)
-            else:
+            elif group.group_type == "share":
                 self.share.protocol.watch(group)
+            else:
+                self.streams.protocol.watch(group)
 
     def resigned(self, partition: int) -> None:
         """The partition is led elsewhere, or gone: whoever waits is told to look for the new
@@ -240,8 +257,8 @@ class GroupCoordinator(GroupAdministration):
     def save(self, group_id: str, records: Sequence[StateRecord]) -> None:
         """Write records of a group; KafkaError with the code that the group's members get.
 
-        What could not be written must not stay: all there is of groups that are not classic is loaded
-        anew.
+        What could not be written must not stay: all there is of groups that are not classic is
+        loaded anew.
         """
         partition = self.partition_for(group_id)
         try:
@@ -283,7 +300,7 @@ class GroupCoordinator(GroupAdministration):
             answer(self._join_consumer_group(group, context, request))
             return
         if not isinstance(group, ClassicGroup):
-            if group is not None and group.group_type == "share":
+            if group is not None and (group.group_type == "share" or not group.is_empty):
                 answer(JoinGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL))
                 return
             if request.member_id:
@@ -431,7 +448,7 @@ class GroupCoordinator(GroupAdministration):
         for shard in self._shards.values():
             self.offsets.forget_topic(shard, topic, topic_id)
             for group in shard.groups.values():
-                if not isinstance(group, ClassicGroup | ConsumerGroup):
+                if group.group_type == "share":
                     self.share.protocol.topics_deleted(group, {topic_id})
 
     def _expire_offsets(self) -> None:

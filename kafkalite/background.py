@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 import trio
 
 from kafkalite.log.cleaner import Cleaner, Throttle
-from kafkalite.requests.supervision import every, supervised
+from kafkalite.supervision import every, supervised
 
 if TYPE_CHECKING:
     from kafkalite.cluster.cluster import Cluster

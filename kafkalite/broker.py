@@ -35,7 +35,6 @@ from kafkalite.replica.fetch_sessions import FetchSessionCache
 from kafkalite.replica.partition_logs import PartitionLogs
 from kafkalite.replica.replica_moves import ReplicaMoves
 from kafkalite.replica.topics import Topics
-from kafkalite.requests.supervision import supervised, supervised_service
 from kafkalite.security.security import Security, scram_records
 from kafkalite.server.dispatch import Dispatcher
 from kafkalite.server.gates import Gate, Gates
@@ -48,6 +47,7 @@ from kafkalite.server.listener import (
 )
 from kafkalite.server.loop import Loop
 from kafkalite.services import Services
+from kafkalite.supervision import supervised, supervised_service
 from kafkalite.wire.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -245,6 +245,7 @@ class Broker:
         self.metrics = MetricsEndpoint(
             lambda: self.services,
             lambda: len(self._connections),
+            lambda: self.loop.longest_turn_seconds,
             host,
             self.config.integer("kafkalite.metrics.port"),
         )

@@ -208,6 +208,7 @@ ROOT_MODULES = {
     "faults",
     "pytest_plugin",
     "services",
+    "supervision",
     "testing",
 }
 KAFKALITE_ROOMS = {

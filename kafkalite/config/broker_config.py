@@ -271,6 +271,7 @@ class BrokerConfig:
                     "host that they can reach, as in --set advertised.listeners="
                     f"{advertised.name}://localhost:{advertised.port}"
                 )
+        self._check_listener_prefixes()
         selector = self.string("replica.selector.class")
         if selector not in (None, "", LEADER_SELECTOR, RACK_AWARE_SELECTOR):
             raise ConfigError(
@@ -280,6 +281,17 @@ class BrokerConfig:
         if self.node_id < 0:
             raise ConfigError(f"node.id={self.node_id}: Value must be at least 0")
         check_cordoned(self.items("cordoned.log.dirs"), self.log_dirs)
+
+    def _check_listener_prefixes(self) -> None:
+        """Refuse configs of a listener that is not there. Raises ConfigError."""
+        listeners = {name.partition("://")[0].strip() for name in self.items("listeners")}
+        listeners |= set(self.items("controller.listener.names"))
+        known = {name.lower() for name in listeners}
+        for name in self.static:
+            if name.startswith("listener.name."):
+                listener = name.removeprefix("listener.name.").partition(".")[0]
+                if listener not in known:
+                    raise ConfigError(f"{name}: there is no listener {listener.upper()}")
 
     # Topics
 

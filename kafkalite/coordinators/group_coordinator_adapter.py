@@ -42,6 +42,8 @@ def open_group_coordinator(
         groups.group_consumer_assignment_interval_ms = interval_ms
         interval_ms = config.integer("group.share.assignment.interval.ms")
         groups.group_share_assignment_interval_ms = interval_ms
+        interval_ms = config.integer("group.streams.assignment.interval.ms")
+        groups.group_streams_assignment_interval_ms = interval_ms
 
     config.subscribe(dynamic_configs_changed)
     coordinator = GroupCoordinator(
@@ -103,6 +105,25 @@ def group_config(config: BrokerConfig) -> GroupConfig:
         group_share_max_assignment_interval_ms=integer("group.share.max.assignment.interval.ms"),
         group_share_initialize_retry_interval_ms=integer(
             "group.share.initialize.retry.interval.ms"
+        ),
+        group_streams_session_timeout_ms=integer("group.streams.session.timeout.ms"),
+        group_streams_min_session_timeout_ms=integer("group.streams.min.session.timeout.ms"),
+        group_streams_max_session_timeout_ms=integer("group.streams.max.session.timeout.ms"),
+        group_streams_heartbeat_interval_ms=integer("group.streams.heartbeat.interval.ms"),
+        group_streams_min_heartbeat_interval_ms=integer("group.streams.min.heartbeat.interval.ms"),
+        group_streams_max_heartbeat_interval_ms=integer("group.streams.max.heartbeat.interval.ms"),
+        group_streams_max_size=integer("group.streams.max.size"),
+        group_streams_assignment_interval_ms=integer("group.streams.assignment.interval.ms"),
+        group_streams_min_assignment_interval_ms=integer(
+            "group.streams.min.assignment.interval.ms"
+        ),
+        group_streams_max_assignment_interval_ms=integer(
+            "group.streams.max.assignment.interval.ms"
+        ),
+        group_streams_num_standby_replicas=integer("group.streams.num.standby.replicas"),
+        group_streams_max_standby_replicas=integer("group.streams.max.standby.replicas"),
+        group_streams_initial_rebalance_delay_ms=integer(
+            "group.streams.initial.rebalance.delay.ms"
         ),
     )
 

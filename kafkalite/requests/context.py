@@ -78,7 +78,7 @@ class RequestContext:
 
     `node_id` is the node whose listener received the request. `client_id` is never None (Kafka
     treats a null client id as ""). `received_at` is in seconds of trio's clock. `may_read` says of a
-    topic whether the client may fetch from it, None if it may fetch from all.
+    topic whether the client may fetch from it, None if it may fetch from all; `may_create` likewise.
     """
 
     node_id: int
@@ -93,6 +93,7 @@ class RequestContext:
     principal: Principal = ANONYMOUS
     request_bytes: int = 0
     may_read: Callable[[str], bool] | None = None
+    may_create: Callable[[str], bool] | None = None
     correlation_id: int = 0
     # The members of groups, by group and member id, that were heard of over this connection.
     members: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])

@@ -22,7 +22,7 @@ from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.codec import request_class, response_class
 from kafkalite.wire.messages.fetch import FetchRequestRow
 from kafkalite.wire.messages.produce import ProduceRequestRow
-from kafkalite.wire.rows import message_of_row, rows_of
+from kafkalite.wire.rows import LargeResponse, message_of_row, row_of, rows_of
 
 if TYPE_CHECKING:
     from kafkalite.services import Services
@@ -71,6 +71,8 @@ def authorize_gate(authorizer: Authorizer) -> Gate:
             return _producing(authorizer, handle, authorized)
         if api.key in _SHARING:
             return _sharing(authorizer, authorized)
+        if api.key is ApiKey.STREAMS_GROUP_HEARTBEAT:
+            return _streaming(authorizer, authorized)
         return authorized
 
     return gate
@@ -109,7 +111,8 @@ def _on_rows(api: Api, finish: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def finish_row(response: Any) -> Any:
         if response is None:
             return None
-        return rows_of(finish(message_of_row(response_class(api.key), response)))
+        row = rows_of(finish(message_of_row(response_class(api.key), row_of(response))))
+        return LargeResponse(row) if type(response) is LargeResponse else row
 
     return finish_row
 
@@ -167,6 +170,23 @@ def _sharing(authorizer: Authorizer, authorized: Handler) -> Handler:
         return authorized(services, context, request)
 
     return share
+
+
+def _streaming(authorizer: Authorizer, authorized: Handler) -> Handler:
+    """Streams groups: internal topics are created for those who may create them."""
+
+    def stream(services: Services, context: RequestContext, request: Any) -> Any:
+        context.may_create = _may_create(_access(authorizer, context))
+        return authorized(services, context, request)
+
+    return stream
+
+
+def _may_create(access: Access) -> _MayRead:
+    return lambda name: (
+        access.may(Operation.CREATE, ResourceType.CLUSTER, log=False)
+        or access.may(Operation.CREATE, ResourceType.TOPIC, name)
+    )
 
 
 def _may_consume(access: Access) -> _MayRead:

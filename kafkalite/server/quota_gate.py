@@ -28,6 +28,7 @@ from kafkalite.security.node_quotas import NodeQuotas
 from kafkalite.server.gates import Gate, when_done
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.codec import response_class
+from kafkalite.wire.rows import LargeResponse, row_of
 from kafkalite.wire.schema import fields_of
 
 if TYPE_CHECKING:
@@ -85,7 +86,13 @@ def _setter(api: Api) -> Callable[[Any, int], Any]:
         return lambda response, wait_ms: response
     if api.rows:
         at = names.index("throttle_time_ms")
-        return lambda row, wait_ms: (*row[:at], wait_ms, *row[at + 1 :])
+
+        def say_in_row(response: Any, wait_ms: int) -> Any:
+            row = row_of(response)
+            row = (*row[:at], wait_ms, *row[at + 1 :])
+            return LargeResponse(row) if type(response) is LargeResponse else row
+
+        return say_in_row
 
     def say(response: Any, wait_ms: int) -> Any:
         response.throttle_time_ms = wait_ms

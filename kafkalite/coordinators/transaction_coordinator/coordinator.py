@@ -37,7 +37,7 @@ from kafkalite.coordinators.transaction_coordinator.transaction import (
     with_partitions,
 )
 from kafkalite.requests.purgatory import Watchers
-from kafkalite.requests.supervision import every, supervised
+from kafkalite.supervision import every, supervised
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:

@@ -49,12 +49,12 @@ def test_an_unknown_name_in_a_file_is_left_aside_and_an_idle_one_is_named(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     file = tmp_path / "server.properties"
-    file.write_text("num.io.threads=4\nsome.plugin.thing=1\nlistener.name.foo.sasl.jaas.config=x\n")
+    file.write_text("num.io.threads=4\nsome.plugin.thing=1\n")
     with caplog.at_level(logging.INFO):
         config = BrokerConfig.from_sources(file)
     assert config.integer("num.io.threads") == 4
     assert "config some.plugin.thing is not known" in caplog.text
-    assert "no effect here: listener.name.foo.sasl.jaas.config, num.io.threads" in caplog.text
+    assert "no effect here: num.io.threads" in caplog.text
     assert BROKER_CONFIGS["num.io.threads"].support is Support.ACCEPTED
 
 
@@ -182,3 +182,10 @@ def test_every_interface_needs_an_address_for_clients() -> None:
     assert f"--set {setting}" in str(refused.value)
     name, _, value = setting.partition("=")
     BrokerConfig.from_sources(None, {}, {name: value}, host="0.0.0.0", port=7)
+
+
+def test_what_secures_a_listener_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text("listener.name.foo.plain.sasl.jaas.config=x\n")
+    with pytest.raises(ConfigError, match=r"listener\.name\.foo\..*: there is no listener FOO$"):
+        BrokerConfig.from_sources(file)

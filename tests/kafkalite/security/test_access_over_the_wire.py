@@ -299,7 +299,7 @@ async def test_acls_are_created_described_and_deleted(users: Users) -> None:
     assert (await described(alice)).error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
     wrong = allow(Operation.ANY, ResourceType.TOPIC, "t")
     answer = await root.ask(CreateAclsRequest(creations=[wrong]))
-    assert answer.results[0].error_code == ErrorCode.INVALID_REQUEST
+    assert answer.results[0].error_code == -1  # as Kafka: a filter is no ACL
     gone = await root.ask(
         DeleteAclsRequest(
             filters=[
