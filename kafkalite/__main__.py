@@ -87,15 +87,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
         type=_port,
         help="serve Prometheus metrics at http://HOST:PORT/metrics (0: any free port)",
     )
-    parser.add_argument(
-        "--control-port",
-        metavar="PORT",
-        type=_port,
-        help="take verbs over HTTP: faults, time, state, waiting (0: any free port)",
-    )
-    parser.add_argument(
-        "--profile", choices=("test",), help="configs that belong together; others win over them"
-    )
+    _add_testing_flags(parser)
     parser.add_argument(
         "--log-level", choices=("debug", "info", "warning", "error"), default="info"
     )
@@ -112,6 +104,18 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("--version", action="version", version=f"kafkalite {__version__}")
     return parser.parse_args(arguments)
+
+
+def _add_testing_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--control-port",
+        metavar="PORT",
+        type=_port,
+        help="take verbs over HTTP: faults, time, state, waiting (0: any free port)",
+    )
+    parser.add_argument(
+        "--profile", choices=("test",), help="configs that belong together; others win over them"
+    )
 
 
 def _port(text: str) -> int:

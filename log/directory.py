@@ -113,10 +113,6 @@ class LogDirectory:
         self.previous_broker_epoch = -1
         # What is said when it is closed: controllers know a clean shutdown by it (KIP-966).
         self.broker_epoch = -1
-        # What was written to the checkpoints last.
-        self._checkpointed: dict[str, dict[TopicPartition, int]] = {}
-        # What passes, a full disk, say: said once for all logs here.
-        self._trouble = SaidOnce(str(path), _logger, logging.WARNING)
         self.was_clean_shutdown = self._take_clean_shutdown()
         self._recovery_points = self._read_checkpoint(RECOVERY_POINT_CHECKPOINT)
         self._log_start_offsets = self._read_checkpoint(LOG_START_OFFSET_CHECKPOINT)

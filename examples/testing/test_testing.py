@@ -1,5 +1,4 @@
-"""Problems of people who test with Kafka, and how they are solved. docs/testing.md tells of
-each."""
+"""Problems of people who test with Kafka, each solved. docs/testing.md tells of them."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 import trio
 
@@ -90,10 +91,12 @@ class ControlledCluster:
         self._number = 0
         self._core: _Core
         self._spare: _Core | None = None
+        self._is_opening_spare = False
         self._nursery: trio.Nursery
         self._stop = trio.Event()
         self._cluster_id = config.string("kafkalite.cluster.id")
         self._faults: Faults | None = None
+        self._metrics_port: str | None = None
         self._fill: Callable[[Path], None] | None = None
         self.ended = trio.Event()
         self.resets = 0
@@ -139,6 +142,9 @@ class ControlledCluster:
             self._fill(directory)
         self._core = self._open(listeners=(), clock=ClusterClock(), directory=directory)
         self._cluster_id = self.broker.services.cluster.cluster_id
+        if self.broker.metrics is not None:
+            port = urlsplit(self.broker.metrics.url).port
+            self._metrics_port = None if port is None else str(port)
 
     def close(self) -> None:
         """Give back what `open` took, where `run` was never called."""
@@ -176,6 +182,8 @@ class ControlledCluster:
 
     def _config_for(self, directory: Path) -> BrokerConfig:
         changes = {} if self._keeps_directory else {"log.dirs": str(directory)}
+        if self._metrics_port is not None:
+            changes["kafkalite.metrics.port"] = self._metrics_port
         if self._cluster_id is not None:
             changes["kafkalite.cluster.id"] = self._cluster_id
         return self._config.afresh(changes)
@@ -255,6 +263,9 @@ class ControlledCluster:
             await self._empty_directory(old)
             if fill is not None:
                 await trio.to_thread.run_sync(fill, old.directory)
+        elif old.broker.metrics is not None:
+            # The port of the metrics is to be free for the new broker.
+            await self._end(old)
         new = self._take_spare(listeners, clock) if directory is None else None
         if new is None:
             new = self._open(listeners=listeners, clock=clock, directory=directory)
@@ -266,14 +277,19 @@ class ControlledCluster:
 
     async def _empty_directory(self, old: _Core) -> None:
         """Let the old broker go first: the new one is to have its directory."""
-        old.broker.abandon()
-        await old.ended.wait()
+        await self._end(old)
         trash = old.directory / f"{TRASH}{self.resets}x"
         trash.mkdir()
         for path in list(old.directory.iterdir()):
             if not path.name.startswith((TRASH, ".kafkalite")):
                 path.rename(trash / path.name)
         self._nursery.start_soon(_remove, trash)
+
+    async def _end(self, old: _Core) -> None:
+        """Let a broker go, and wait until it has given back all it had."""
+        old.is_replaced = True
+        old.broker.abandon()
+        await old.ended.wait()
 
     def _take_spare(self, listeners: list[Listener], clock: ClusterClock) -> _Core | None:
         spare, self._spare = self._spare, None
@@ -289,11 +305,25 @@ class ControlledCluster:
         return spare
 
     async def _open_spare(self) -> None:
-        await trio.sleep(_SPARE_AFTER_SECONDS)
-        if self._spare is None and not self._stop.is_set():
+        """Open a broker that a later reset can take, unless one is there or on its way."""
+        if self._is_opening_spare:
+            return
+        self._is_opening_spare = True
+        try:
+            await trio.sleep(_SPARE_AFTER_SECONDS)
+            if self._spare is not None or self.broker.metrics is not None:
+                return
             # It knows its addresses, and listens nowhere: a stopped node's port must be closed.
             told = [replace(each, socket=_closed_socket()) for each in self.broker.listeners]
-            self._spare = self._open(listeners=told, clock=ClusterClock())
+            clock, directory = ClusterClock(), self._new_directory()
+            # Files are made, which may take longer than others can wait.
+            self._spare = await trio.to_thread.run_sync(
+                lambda: self._open(listeners=told, clock=clock, directory=directory)
+            )
+        finally:
+            self._is_opening_spare = False
+        if self._stop.is_set():
+            self._close_spare()
 
     def _close_spare(self) -> None:
         if self._spare is not None:

@@ -99,7 +99,7 @@ class Clusters:
             source = self._snapshot(request.snapshot)
             cluster.begin_with(lambda directory: snapshots.unfold(source, directory))
         try:
-            cluster.open()
+            await trio.to_thread.run_sync(cluster.open)
         except (StartError, OSError) as error:
             raise Problem("refused", f"no cluster was made: {error}") from None
         idle = math.inf if request.idle_end is None else seconds(request.idle_end)

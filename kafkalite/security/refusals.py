@@ -185,7 +185,7 @@ def refuse(
     if api_key is ApiKey.PRODUCE and request.acks == 0:
         return None
     response: Any = response_class(api_key)()
-    fields = _fields(type(response))
+    fields = _fields(response.__class__)
     top = fields.get("error_code")
     has_top = top is not None and top.is_in(version)
     if has_top:

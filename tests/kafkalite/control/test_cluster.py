@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import time
+import urllib.request
+
 import pytest
 from confluent_kafka import KafkaException
 
@@ -119,3 +123,36 @@ def test_a_transaction_is_taken_from_its_producer(k: broker) -> None:
     assert caught.value.args[0].fatal()
     assert k.transaction("billing-0").state == "CompleteAbort"
     assert (len(k.records("t")), len(k.records("t", committed=True))) == (1, 0)
+
+
+def test_the_metrics_keep_their_port() -> None:
+    with broker({"kafkalite.metrics.port": 0}) as b:
+        url = b.metrics_url
+        assert url is not None
+        for turn in range(3):
+            b.create_topic("t")
+            b.reset()
+            assert b.metrics_url == url
+            with urllib.request.urlopen(url, timeout=10) as answer:
+                assert b"kafkalite_info" in answer.read(), turn
+        b.restart()
+        assert b.metrics_url == url
+
+
+def test_many_resets_leave_nothing_behind() -> None:
+    with broker() as b:
+        for _ in range(5):
+            b.reset()
+        before = len(os.listdir("/proc/self/fd"))
+        address = b.bootstrap
+        for generation in range(40):
+            b.create_topic("t")
+            b.produce("t", str(generation))
+            assert [record.value for record in b.records("t")] == [str(generation)]
+            b.reset()
+        assert b.bootstrap == address
+        deadline = time.monotonic() + 10
+        while len(list(b.data_dir.parent.glob("state-*"))) > 2 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert len(list(b.data_dir.parent.glob("state-*"))) <= 2
+        assert len(os.listdir("/proc/self/fd")) <= before + 5
