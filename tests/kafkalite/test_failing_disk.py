@@ -88,7 +88,7 @@ def write(partition: Partition, count: int) -> None:
 
 
 def core_now() -> int:
-    from kafkalite.broker import wall_clock_ms
+    from kafkalite.clock import wall_clock_ms
 
     return wall_clock_ms()
 

@@ -89,7 +89,7 @@ async def test_a_transaction_that_takes_too_long_is_aborted(
     coordinator = broker._running.services.transaction_coordinator
     assert await writer.init(timeout_ms=1000) is NONE
     assert await writer.produce(b"slow") is NONE
-    now_ms = broker._running.now_ms()
+    now_ms = broker._running.services.now_ms()
     monkeypatch.setattr(coordinator, "_now_ms", lambda: now_ms)
     coordinator.abort_timed_out()
     assert await writer.state() == "Ongoing"
@@ -110,7 +110,7 @@ async def test_a_transactional_id_that_rests_is_forgotten(
     writer: Transactional, broker: a_broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     coordinator = broker._running.services.transaction_coordinator
-    later = broker._running.now_ms() + coordinator.config.transactional_id_expiration_ms
+    later = broker._running.services.now_ms() + coordinator.config.transactional_id_expiration_ms
     assert await writer.produce(b"open") is NONE
     monkeypatch.setattr(coordinator, "_now_ms", lambda: later + 1000)
     coordinator.remove_expired()
