@@ -1,4 +1,4 @@
-"""Changes of streams groups: the records of one request, and what it says of its member (KIP-1071)."""
+"""Changes of streams groups: the records of one request, and its member's news (KIP-1071)."""
 
 from __future__ import annotations
 

@@ -162,7 +162,9 @@ class Background:
     async def _clean(self) -> None:
         """Compact the logs that need it, one after the other."""
         while True:
-            if not await self._clean_one():
+            if await self._clean_one():
+                await trio.lowlevel.checkpoint()
+            else:  # also after a failure: a full disk is not asked again at once
                 await trio.sleep(self._seconds("log.cleaner.backoff.ms"))
 
     async def _clean_one(self) -> bool:

@@ -128,7 +128,7 @@ class Cleaner:
             self.uncleanable.add((log.topic, log.partition))
 
     def clean(self) -> Generator[Step, None, bool]:
-        """Clean the log that needs it most, step by step; returns whether there was one."""
+        """Clean the log that needs it most, step by step; True if one was cleaned."""
         chosen: Cleanable | None = None
         for each in self._all_cleanable():
             yield Step(0, None)
@@ -136,8 +136,7 @@ class Cleaner:
                 chosen = each
         if chosen is None or chosen.log.cleaning is not None:
             return False
-        yield from self._clean(chosen)
-        return True
+        return (yield from self._clean(chosen))
 
     def clean_at_once(self) -> bool:
         """Clean one log that has anything to clean, due or not, in one go; whether there was
@@ -148,7 +147,7 @@ class Cleaner:
                 return True
         return False
 
-    def _clean(self, cleanable: Cleanable) -> Iterator[Step]:
+    def _clean(self, cleanable: Cleanable) -> Generator[Step, None, bool]:
         log = cleanable.log
         key = (log.topic, log.partition)
         try:
@@ -159,10 +158,12 @@ class Cleaner:
                 self._max_keys,
             ).run()
             self._checkpoint(log, key, end_offset)
+            return True
         except CleaningAborted:
             _logger.info("%s: truncated or deleted while it was cleaned", log.name)
         except (OSError, KafkaError) as error:
             self._failed(log, error)
+        return False
 
     def _checkpoint(self, log: Log, key: TopicPartition, end_offset: int) -> None:
         for directory in self._directories:

@@ -73,12 +73,14 @@ class ClientConnection(Protocol):
 class RequestContext:
     """The asker of a request, its API, and the listener it came by.
 
-    There is one per connection, as a connection's requests are handled one after the other. Dispatch
-    sets what differs between requests: API key and version, client id, correlation id, `received_at`.
+    There is one per connection, as a connection's requests are handled one after the other.
+    Dispatch sets what differs between requests: API key and version, client id, correlation id,
+    `received_at`.
 
     `node_id` is the node whose listener received the request. `client_id` is never None (Kafka
-    treats a null client id as ""). `received_at` is in seconds of trio's clock. `may_read` says of a
-    topic whether the client may fetch from it, None if it may fetch from all; `may_create` likewise.
+    treats a null client id as ""). `received_at` is in seconds of trio's clock. `may_read` says of
+    a topic whether the client may fetch from it, None if it may fetch from all. `may_create` says
+    the same of creating it.
     """
 
     node_id: int
