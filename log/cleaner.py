@@ -163,6 +163,9 @@ class Cleaner:
             _logger.info("%s: truncated or deleted while it was cleaned", log.name)
         except (OSError, KafkaError) as error:
             self._failed(log, error)
+            # A log that is damaged or offline is not asked again, others may be cleaned at once.
+            is_left_alone = (log.topic, log.partition) in self.uncleanable
+            return is_left_alone or log.offline_reason is not None
         return False
 
     def _checkpoint(self, log: Log, key: TopicPartition, end_offset: int) -> None:
