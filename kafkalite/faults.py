@@ -17,7 +17,6 @@ __all__ = [
     "delay",
     "dribble",
     "drop",
-    "errno",
     "error",
     "hold",
     "move_leader",
@@ -97,11 +96,6 @@ def corrupt(what: Literal["crc", "length", "value"]) -> Action:
 def repeat(times: int = 2) -> Action:
     """Says what is produced is written so often, by another producer."""
     return Action(repeat=times)
-
-
-def errno(name: str) -> Action:
-    """A file operation fails with this errno: "ENOSPC", "EIO"."""
-    return Action(errno=name)
 
 
 def run(verb: str, *, at: Literal["before", "then"] = "before", **arguments: Any) -> Action:

@@ -31,7 +31,7 @@ _MISTAKE: Final = 2
 # Actions of faults that one flag can say.
 _SIMPLE_ACTIONS: Final = (
     *("delay", "hold", "error", "drop", "silence", "cut", "throttle", "corrupt", "repeat"),
-    *("errno", "count"),
+    "count",
 )
 
 

@@ -21,7 +21,6 @@ from typing import Final
 from zlib import crc32
 
 from kafkalite.control.durations import milliseconds
-from kafkalite.control.faults.criteria import predicate
 from kafkalite.control.faults.matching import (
     API_NAMES,
     Matched,
@@ -83,8 +82,6 @@ class RuleState:
         self.seed = crc32(rule.id.encode(), cluster_seed) if rule.seed is None else rule.seed
         self._luck = random.Random(self.seed)
         self._ends_ms = None if rule.lasting is None else made_ms + milliseconds(rule.lasting)
-        self._file = None if rule.when.file is None else predicate(rule.when.file, field="file")
-        self._disk = None if rule.when.disk is None else predicate(rule.when.disk, field="disk")
 
     @property
     def left(self) -> int | None:
@@ -96,11 +93,6 @@ class RuleState:
     def is_unfired(self) -> bool:
         """Tells whether it was never applied, though it should have been."""
         return self.applied == 0 and not self.rule.optional
-
-    @property
-    def is_for_disk(self) -> bool:
-        """Tells whether it is about file operations, not requests."""
-        return self._disk is not None
 
     def count(self, now_ms: int) -> bool:
         """Count a match; whether the rule is due now, in which case it counts as applied."""
@@ -123,12 +115,6 @@ class RuleState:
         for value in missed.seen:
             if len(near.seen) < _MOST_VALUES:
                 near.seen[repr(value)] = None
-
-    def file_matches(self, operation: str, path: str) -> bool:
-        """Tells whether it is about such a file operation."""
-        if self._disk is None or not self._disk(operation):
-            return False
-        return self._file is None or self._file(path) or self._file(path.rpartition("/")[2])
 
     def why_unfired(self) -> str:
         """One sentence: what came instead of what was waited for."""
@@ -244,14 +230,13 @@ class RuleBook:
         return RuleState(rule, made_ms=self._now_ms(), cluster_seed=self._seed)
 
     def _changed(self) -> None:
-        requests = [state for state in self._rules.values() if not state.is_for_disk]
         self._by_api = {
             key: rules
             for key in ApiKey
             if (
                 rules := [
                     state
-                    for state in requests
+                    for state in self._rules.values()
                     if state.matcher.api_keys is None or key in state.matcher.api_keys
                 ]
             )
@@ -298,23 +283,6 @@ class RuleBook:
         state.hits.append(
             Hit(now_ms, seen.client_id, str(seen.connection), API_NAMES[seen.api_key], did)
         )
-        return actions
-
-    def disk_actions(self, operation: str, path: str) -> list[Action]:
-        """Says what is to be done to a file operation."""
-        actions: list[Action] = []
-        for state in self._rules.values():
-            if not state.file_matches(operation, path):
-                continue
-            turn = state.applied
-            now_ms = self._now_ms()
-            if state.count(now_ms):
-                due = state.rule.actions(turn)
-                did = tuple(described(action) for action in due) or ("nothing",)
-                state.hits.append(Hit(now_ms, "", path, operation, did))
-                actions += due
-                if any(action.is_final for action in due):
-                    break
         return actions
 
     def unfired(self) -> list[str]:

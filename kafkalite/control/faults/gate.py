@@ -151,7 +151,6 @@ class FaultGate:
             body,
             client_id=context.client_id,
             client_host=context.client_host,
-            client_software=getattr(connection, "client_software", ""),
             principal=str(getattr(context, "principal", "") or ""),
             node=context.node_id,
             listener=context.listener_name,

@@ -124,16 +124,6 @@ def acks_to_minority(topic: str, times: int | None = 1) -> list[Rule]:
     return [Rule(note="acks_to_minority", when=when, times=times, do=do)]
 
 
-def disk_full(topic: str = "*") -> list[Rule]:
-    """The disk takes no more: the logs written to go offline, as with one of several
-    directories.
-
-    Apache Kafka with a single data directory halts instead.
-    """
-    when = When(disk="write", file=f"*/{topic}-*")
-    return [Rule(note="disk_full", when=when, times=None, do=(Action(errno="ENOSPC"),))]
-
-
 PRESETS: Final[dict[str, Preset]] = {
     make.__name__: Preset(make)
     for make in (
@@ -149,7 +139,6 @@ PRESETS: Final[dict[str, Preset]] = {
         stale_metadata,
         throttled,
         acks_to_minority,
-        disk_full,
     )
 }
 

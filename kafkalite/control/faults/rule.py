@@ -43,7 +43,6 @@ class When(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, 
     api: Match = None
     version: Match = None
     client_id: Match = None
-    client_software: Match = None
     client_host: Match = None
     principal: Match = None
     node: Match = None
@@ -59,8 +58,6 @@ class When(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, 
     request: dict[str, Match] = {}
     records: RecordMatch | None = None
     after: str | None = None
-    disk: Match = None
-    file: Match = None
 
 
 class LogNormal(Struct, frozen=True, forbid_unknown_fields=True):
@@ -99,8 +96,6 @@ class Action(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     corrupt: Literal["crc", "length", "value"] | None = None
     repeat: Annotated[int, Meta(ge=2, le=1000)] | None = None
     run: str | None = None
-    errno: str | None = None
-    short: Annotated[int, Meta(ge=0)] | None = None
     count: Literal[True] | None = None
 
     message: str | None = None
@@ -147,13 +142,10 @@ KINDS: Final = (
     "corrupt",
     "repeat",
     "run",
-    "errno",
-    "short",
     "count",
 )
-_FINAL: Final = frozenset({"error", "drop", "silence", "cut", "answer", "errno", "short"})
+_FINAL: Final = frozenset({"error", "drop", "silence", "cut", "answer"})
 _AFTER: Final = frozenset({"cut", "dribble", "throttle", "patch", "corrupt"})
-_DISK_KINDS: Final = frozenset({"errno", "short", "delay", "uniform", "lognormal", "count"})
 
 
 class Rule(
@@ -178,7 +170,6 @@ class Rule(
     do: tuple[Action, ...] = ()
     sequence: tuple[tuple[Action, ...], ...] = ()
     optional: bool = False
-    wake: bool = False
 
     @property
     def limit(self) -> int | None:
@@ -197,13 +188,13 @@ def check_rule(rule: Rule) -> Rule:
     if bool(rule.do) == bool(rule.sequence):
         raise Problem("invalid_fault", "a fault needs either `do` or `sequence`, with an action")
     for action in (*rule.do, *(each for turn in rule.sequence for each in turn)):
-        _check_action(rule, action)
+        _check_action(action)
     if rule.lasting is not None:
         seconds(rule.lasting, field="for")
     return rule
 
 
-def _check_action(rule: Rule, action: Action) -> None:
+def _check_action(action: Action) -> None:
     given = [kind for kind in KINDS if getattr(action, kind) is not None]
     if len(given) != 1:
         raise Problem(
@@ -211,11 +202,6 @@ def _check_action(rule: Rule, action: Action) -> None:
             f"an action has one kind, and this has {', '.join(given) or 'none'}",
             hint=f"one of {', '.join(KINDS)}",
         )
-    kind = given[0]
-    if (rule.when.disk is not None) != (kind in ("errno", "short")) and kind not in _DISK_KINDS:
-        raise Problem("invalid_fault", f"{kind} cannot be done to a file operation")
-    if rule.when.disk is None and kind in ("errno", "short"):
-        raise Problem("invalid_fault", f"{kind} is for file operations", hint="give `when.disk`")
     if action.error is not None:
         error_code(action.error)
     for field, value in (("delay", action.delay), ("throttle", action.throttle)):
