@@ -80,7 +80,7 @@ class RuleState:
         self.hits: deque[Hit] = deque(maxlen=_MOST_HITS)
         self.near: dict[str, NearMiss] = {}
         self.seed = crc32(rule.id.encode(), cluster_seed) if rule.seed is None else rule.seed
-        self._luck = random.Random(self.seed)
+        self.luck = random.Random(self.seed)
         self._ends_ms = None if rule.lasting is None else made_ms + milliseconds(rule.lasting)
 
     @property
@@ -103,7 +103,7 @@ class RuleState:
             return False
         if self._ends_ms is not None and now_ms >= self._ends_ms:
             return False
-        if rule.probability is not None and self._luck.random() >= rule.probability:
+        if rule.probability is not None and self.luck.random() >= rule.probability:
             return False
         self.applied += 1
         return True

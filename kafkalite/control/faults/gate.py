@@ -190,7 +190,7 @@ class FaultGate:
         action = step.action
         match action.kind:
             case "delay" | "uniform" | "lognormal":
-                await trio.sleep(delay_seconds(action, step.state.rule.id))
+                await trio.sleep(delay_seconds(action, step.state.luck))
             case "hold":
                 await self._holds.hold(step.state, context.connection)
             case "run":
@@ -339,15 +339,15 @@ class FaultGate:
 _SHAPES: Final = frozenset({"cut", "dribble", "throttle"})
 
 
-def delay_seconds(action: Action, rule_id: str) -> float:
-    """Says how long a delay is this time."""
+def delay_seconds(action: Action, luck: random.Random) -> float:
+    """The length of one delay in seconds. `luck` is the rule's own, so a seed repeats a run."""
     if action.delay is not None:
         return seconds(action.delay)
     if action.uniform is not None:
         low, high = (seconds(each) for each in action.uniform)
-        return random.uniform(low, high)
-    assert action.lognormal is not None, rule_id
-    return random.lognormvariate(
+        return luck.uniform(low, high)
+    assert action.lognormal is not None
+    return luck.lognormvariate(
         math.log(seconds(action.lognormal.median) or 1e-9), action.lognormal.sigma
     )
 
