@@ -25,7 +25,7 @@ from kafkalite.cluster.internal_topics import INTERNAL_TOPICS
 from kafkalite.cluster.topic_creation import NewTopic, validate_topic_name
 from kafkalite.replica.topics import Topic
 from kafkalite.requests.context import RequestContext
-from kafkalite.requests.slices import Steps, at_once, in_slices
+from kafkalite.requests.slices import Steps, at_once, in_slices, release_set
 from kafkalite.security.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.fields import NO_UUID
@@ -163,6 +163,7 @@ def _describe_by_id(
             found.append((code, None, topic_id, False, (), _NOT_ASKED))
         else:
             found.append(_describe(services, context, topic))
+    yield from release_set(seen)
     return found
 
 
@@ -186,6 +187,7 @@ def _describe_by_name(
             found.append(_describe(services, context, topic))
         else:
             found.append(_missing(services, name, create=creates))
+    yield from release_set(seen)
     return found
 
 

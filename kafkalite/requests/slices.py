@@ -15,7 +15,7 @@ Steps = Generator[None, None, T]
 """Work that yields after each of its steps, of a millisecond at most, and returns its result."""
 
 # Work gives way to others after so much time.
-SLICE_SECONDS: Final = 0.005
+SLICE_SECONDS: Final = 0.003
 _RELEASED_AT_ONCE: Final = 512
 _NEVER: Final = 1_000_000
 
@@ -31,17 +31,21 @@ def at_once(steps: Steps[T]) -> T:
 
 
 async def in_slices(steps: Steps[T], context: RequestContext) -> T:
-    """The result of work that may be long."""
+    """The result of work that may be long. After long work, others have their turn once more."""
     await context.connection.move_to_task()
     with _without_full_collections:
+        gave_way = False
         until = monotonic() + SLICE_SECONDS
         while True:
             try:
                 next(steps)
             except StopIteration as done:
                 value: T = done.value
+                if gave_way:
+                    await context.connection.yield_turn()
                 return value
             if monotonic() > until:
+                gave_way = True
                 await context.connection.yield_turn()
                 until = monotonic() + SLICE_SECONDS
 
@@ -62,6 +66,14 @@ def release(values: Iterable[Any], *, inner: bool = False) -> Steps[None]:
             for each in some if inner else ():
                 if isinstance(each, tuple):
                     yield from release(cast("tuple[object, ...]", each), inner=True)
+
+
+def release_set(values: set[Any]) -> Steps[None]:
+    """Empty a set little by little, as to free a million entries takes time, too."""
+    while values:
+        for _ in range(min(len(values), _RELEASED_AT_ONCE)):
+            values.pop()
+        yield
 
 
 class _WithoutFullCollections:
