@@ -67,6 +67,12 @@ demo: $(VENV)/.installed-demo ## a year of flights through Spark Structured Stre
 	@$(BIN)/python -m conformance.prepare
 	$(BIN)/python -m examples.flights
 
+client: $(VENV)/.installed-test ## write the clients of the control port from the table of verbs
+	$(BIN)/python -m kafkalite.control.make_client
+	$(BIN)/python -m kafkalite.client.make_async
+	$(BIN)/ruff check -q --fix kafkalite/client
+	$(BIN)/ruff format -q kafkalite/client
+
 docs: $(VENV)/.installed-test ## write the generated parts of the documents
 	$(BIN)/python -m docs.generate
 

@@ -20,7 +20,7 @@ LIVING = pytest.StashKey[list[Broker]]()
 
 NewBroker = Callable[..., Broker]
 
-TOGETHER = {"clients", "cluster", "differential", "referees", "spark"}
+TOGETHER = {"clients", "cluster", "differential", "java_codec", "spark"}
 LONGEST = {"test_exactly_once"}
 
 

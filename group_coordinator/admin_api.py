@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING
 
 from kafkalite.group_coordinator import admin
 from kafkalite.group_coordinator.callers import Context, check_group_id
-from kafkalite.group_coordinator.classic_group import ClassicGroup
 from kafkalite.group_coordinator.config import GroupConfig
-from kafkalite.group_coordinator.consumer_group import ConsumerGroup
 from kafkalite.group_coordinator.offset_api import OffsetRequests
 from kafkalite.group_coordinator.shard import Group, Shard
 from kafkalite.group_coordinator.state_log import OffsetLog
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class GroupAdministration(ABC):
-    """What is asked of groups by those who are not in them."""
+    """Requests about groups by those who are not in them."""
 
     config: GroupConfig
     log: OffsetLog
@@ -114,7 +112,7 @@ class GroupAdministration(ABC):
         if (group := shard.groups.get(group_id)) is None:
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
         group.validate_delete()
-        if not isinstance(group, ClassicGroup | ConsumerGroup):
+        if group.group_type == "share":
             self.share.delete_state(group)
         self.offsets.forget_group(shard, group)
         self.unload(group, ErrorCode.COORDINATOR_NOT_AVAILABLE)

@@ -18,6 +18,7 @@ import uuid
 from collections import Counter
 from collections.abc import Iterable
 from enum import Enum
+from typing import Literal
 
 from kafkalite.group_coordinator import state_log
 from kafkalite.group_coordinator.classic_member import ClassicMember
@@ -78,7 +79,7 @@ TRANSITIONS: dict[ClassicGroupState, dict[ClassicGroupEvent, ClassicGroupState]]
 class ClassicGroup:
     """State and members of one group. `now_ms` stamps state changes (wall clock)."""
 
-    group_type = "classic"
+    group_type: Literal["classic"] = "classic"
 
     def __init__(
         self,

@@ -45,11 +45,14 @@ class ClassicProtocol:
         self,
         config: GroupConfig,
         timers: Timers,
+        phases: Timers,
         now_ms: Callable[[], int],
         save: Callable[[str, Sequence[state_log.StateRecord]], None],
     ) -> None:
         self._config = config
         self._timers = timers
+        # Rebalances, which living members wait for: they take real time whatever the clock says.
+        self._phases = phases
         self._now_ms = now_ms
         self._save = save
 
@@ -253,12 +256,12 @@ class ClassicProtocol:
             delay_ms = self._config.group_initial_rebalance_delay_ms
             group.initial_delay_left_ms = max(longest_ms - delay_ms, 0)
             group.new_member_added = False
-            self._timers.set(group.phase, delay_ms / 1000)
+            self._phases.set(group.phase, delay_ms / 1000)
         elif group.all_joined() or not group.members:
             # Who is only expected is not waited for. Apache Kafka sets a timer of no time then.
             self._complete_join(group)
         else:
-            self._timers.set(group.phase, longest_ms / 1000)
+            self._phases.set(group.phase, longest_ms / 1000)
 
     def _phase_over(self, group: ClassicGroup) -> None:
         """The group's timer has expired: what that means depends on the phase."""
@@ -266,7 +269,7 @@ class ClassicProtocol:
             if group.new_member_added and group.initial_delay_left_ms:
                 group.new_member_added = False
                 delay_ms = self._config.group_initial_rebalance_delay_ms
-                self._timers.set(group.phase, min(delay_ms, group.initial_delay_left_ms) / 1000)
+                self._phases.set(group.phase, min(delay_ms, group.initial_delay_left_ms) / 1000)
                 group.initial_delay_left_ms = max(group.initial_delay_left_ms - delay_ms, 0)
             else:
                 self._complete_join(group)
@@ -290,7 +293,7 @@ class ClassicProtocol:
                 group.remove(member.member_id)
         if group.members and not group.elect_joined_leader():
             group.initial_delay_left_ms = 0
-            self._timers.set(group.phase, group.rebalance_timeout_ms / 1000)
+            self._phases.set(group.phase, group.rebalance_timeout_ms / 1000)
             return
         group.phase.cancel()
         group.start_generation(self._now_ms())
@@ -303,7 +306,7 @@ class ClassicProtocol:
             self.put_off(member)
             member.is_new = False
             group.pending_sync.add(member.member_id)
-        self._timers.set(group.phase, group.rebalance_timeout_ms / 1000)
+        self._phases.set(group.phase, group.rebalance_timeout_ms / 1000)
 
     # SyncGroup
 
@@ -423,11 +426,20 @@ class ClassicProtocol:
 
         def expire() -> None:
             if member.may_expire() and group.members.get(member.member_id) is member:
-                self._dismiss(group, member)
-                self._after_silence(group)
+                self.expel(group, member)
 
         member.session = Timer(expire)
         self.put_off(member)
+
+    def expel(self, group: ClassicGroup, member: ClassicMember) -> None:
+        """Let a member go that nothing is heard of."""
+        self._dismiss(group, member)
+        self._after_silence(group)
+
+    def rebalance(self, group: ClassicGroup) -> None:
+        """Have all members join again, unless they are at it."""
+        if group.can(Event.REBALANCE_NEEDED):
+            self.prepare_rebalance(group)
 
     def watch_phase(self, group: ClassicGroup) -> None:
         """Give a group its timer."""

@@ -7,6 +7,8 @@ this from its configuration (Kafka's GroupCoordinatorConfig), the tests by hand.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+_NO_LIMIT = 2_147_483_647
+
 
 @dataclass(slots=True, kw_only=True)
 class GroupConfig:
@@ -50,6 +52,20 @@ class GroupConfig:
     group_share_min_assignment_interval_ms: int = 0
     group_share_max_assignment_interval_ms: int = 15_000
     group_share_initialize_retry_interval_ms: int = 30_000
+
+    group_streams_session_timeout_ms: int = 45_000
+    group_streams_min_session_timeout_ms: int = 45_000
+    group_streams_max_session_timeout_ms: int = 60_000
+    group_streams_heartbeat_interval_ms: int = 5_000
+    group_streams_min_heartbeat_interval_ms: int = 5_000
+    group_streams_max_heartbeat_interval_ms: int = 15_000
+    group_streams_max_size: int = 2_147_483_647
+    group_streams_assignment_interval_ms: int = 1_000
+    group_streams_min_assignment_interval_ms: int = 0
+    group_streams_max_assignment_interval_ms: int = 15_000
+    group_streams_num_standby_replicas: int = 0
+    group_streams_max_standby_replicas: int = 2
+    group_streams_initial_rebalance_delay_ms: int = 3_000
 
     classic_new_member_join_timeout_ms: int = field(default=300_000)
     """How long a new member may wait in a JoinGroup before it is taken for gone. A constant in
@@ -123,6 +139,51 @@ class GroupOverrides:
             self._config.group_share_assignment_interval_ms,
             self._config.group_share_min_assignment_interval_ms,
             self._config.group_share_max_assignment_interval_ms,
+        )
+
+    def streams_session_timeout_ms(self, group_id: str) -> int:
+        return self._within(
+            group_id,
+            "streams.session.timeout.ms",
+            self._config.group_streams_session_timeout_ms,
+            self._config.group_streams_min_session_timeout_ms,
+            self._config.group_streams_max_session_timeout_ms,
+        )
+
+    def streams_heartbeat_interval_ms(self, group_id: str) -> int:
+        return self._within(
+            group_id,
+            "streams.heartbeat.interval.ms",
+            self._config.group_streams_heartbeat_interval_ms,
+            self._config.group_streams_min_heartbeat_interval_ms,
+            self._config.group_streams_max_heartbeat_interval_ms,
+        )
+
+    def streams_assignment_interval_ms(self, group_id: str) -> int:
+        return self._within(
+            group_id,
+            "streams.assignment.interval.ms",
+            self._config.group_streams_assignment_interval_ms,
+            self._config.group_streams_min_assignment_interval_ms,
+            self._config.group_streams_max_assignment_interval_ms,
+        )
+
+    def streams_num_standby_replicas(self, group_id: str) -> int:
+        return self._within(
+            group_id,
+            "streams.num.standby.replicas",
+            self._config.group_streams_num_standby_replicas,
+            0,
+            self._config.group_streams_max_standby_replicas,
+        )
+
+    def streams_initial_rebalance_delay_ms(self, group_id: str) -> int:
+        return self._within(
+            group_id,
+            "streams.initial.rebalance.delay.ms",
+            self._config.group_streams_initial_rebalance_delay_ms,
+            0,
+            _NO_LIMIT,
         )
 
     def _within(self, group_id: str, name: str, default: int, smallest: int, largest: int) -> int:

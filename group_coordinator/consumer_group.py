@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from enum import Enum
+from typing import Literal
 from uuid import UUID
 
 from kafkalite.group_coordinator import consumer_records, state_log
@@ -91,7 +92,7 @@ class MemberTimers:
 class ConsumerGroup:
     """One group. `timers` and `is_metadata_stale` are not in the log."""
 
-    group_type = "consumer"
+    group_type: Literal["consumer"] = "consumer"
     protocol_type = "consumer"
 
     def __init__(self, group_id: str) -> None:

@@ -272,6 +272,12 @@ class ConsumerProtocol:
             changes.add(consumer_records.group(group_id, group.epoch + 1, hashed))
         group.is_metadata_stale = False
 
+    def rebalance(self, group: ConsumerGroup) -> None:
+        """Assign anew though nothing has changed: the group begins another epoch."""
+        changes = Changes(group)
+        self.refresh(changes, raise_epoch=True)
+        self.commit(changes)
+
     def reconcile(
         self, changes: Changes, member_id: str, owned: Owned | None, subscription_changed: bool
     ) -> ConsumerMember:

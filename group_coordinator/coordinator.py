@@ -17,6 +17,7 @@ from uuid import UUID
 
 import trio
 
+from kafkalite.clock import Clock
 from kafkalite.group_coordinator.admin_api import GroupAdministration
 from kafkalite.group_coordinator.callers import Context, check_group_id
 from kafkalite.group_coordinator.classic_group import ClassicGroup
@@ -27,6 +28,7 @@ from kafkalite.group_coordinator.consumer_checks import check_request, group_not
 from kafkalite.group_coordinator.consumer_group import ConsumerGroup
 from kafkalite.group_coordinator.consumer_member import JOIN_EPOCH
 from kafkalite.group_coordinator.consumer_protocol import Changes, ConsumerProtocol
+from kafkalite.group_coordinator.interventions import Interventions
 from kafkalite.group_coordinator.java_hash import java_hash
 from kafkalite.group_coordinator.offset_api import OffsetRequests
 from kafkalite.group_coordinator.offset_router import OffsetRouter
@@ -54,14 +56,15 @@ from kafkalite.wire.messages.sync_group import SyncGroupRequest, SyncGroupRespon
 if TYPE_CHECKING:
     from kafkalite.group_coordinator.share_api import ShareGroupRequests
     from kafkalite.group_coordinator.share_protocol import ShareStateKeeper
+    from kafkalite.group_coordinator.streams_api import StreamsGroupRequests
 
 
 class GroupCoordinator(GroupAdministration):
     """All groups coordinated by this process, for each of its nodes.
 
-    `now_ms` is the wall clock, for what is written; timeouts are measured by `clock` (seconds).
-    `configs_of(group_id)` returns what a group has configured for itself. `share_state` is called at the
-    first need of the share coordinator.
+    Sessions follow `clock`, and rebalances, which living members wait for, the time of trio.
+    `configs_of(group_id)` returns what a group has configured for itself. `share_state` is called
+    at the first need of the share coordinator.
     """
 
     def __init__(
@@ -70,27 +73,30 @@ class GroupCoordinator(GroupAdministration):
         log: OffsetLog,
         topics: TopicsView,
         *,
-        now_ms: Callable[[], int],
-        clock: Callable[[], float] = trio.current_time,
+        clock: Clock,
         configs_of: Callable[[str], Mapping[str, str]] = lambda group_id: {},
         share_state: Callable[[], ShareStateKeeper] | None = None,
     ) -> None:
         self.config = config
         self.log = log
         self.topics = topics
-        self.now_ms = now_ms
-        self._timers = Timers(clock, self._wake_earlier)
+        self.now_ms = now_ms = clock.now_ms
+        self._clock = clock
+        self._timers = Timers(clock.time, self._wake_earlier)
+        self._phases = Timers(trio.current_time, self._wake_earlier)
+        clock.subscribe(self._wake_earlier)
         self._nap: trio.CancelScope | None = None
         self._running = False
         self._leaders: dict[int, int | None] = {}
         self._shards: dict[int, Shard] = {}
-        self._classic = ClassicProtocol(config, self._timers, now_ms, self.save)
+        self._classic = ClassicProtocol(config, self._timers, self._phases, now_ms, self.save)
         self._overrides = GroupOverrides(config, configs_of)
         self._consumer = ConsumerProtocol(
             config, self._overrides, self._timers, topics, now_ms, self.save
         )
         self._share_state = share_state
         self._share: ShareGroupRequests | None = None
+        self._streams: StreamsGroupRequests | None = None
         self._change = ProtocolChange(
             config, self._classic, topics, self.save, now_ms, self._replace
         )
@@ -101,6 +107,9 @@ class GroupCoordinator(GroupAdministration):
         self.offsets = OffsetRequests(config, log, topics, now_ms, self._classic)
         self.offset_router = OffsetRouter(self.offsets, topics, self.shard_of)
         self._sweep = Timer(self._expire_offsets)
+        self.interventions = Interventions(
+            self._shards, self._timers, self._classic, self._consumer
+        )
 
     @property
     def share(self) -> ShareGroupRequests:
@@ -123,6 +132,19 @@ class GroupCoordinator(GroupAdministration):
             self._share = ShareGroupRequests(self, protocol, keeper)
         return self._share
 
+    @property
+    def streams(self) -> StreamsGroupRequests:
+        """Streams groups; imported at their first need."""
+        if self._streams is None:
+            from kafkalite.group_coordinator.streams_api import StreamsGroupRequests
+            from kafkalite.group_coordinator.streams_protocol import StreamsProtocol
+
+            protocol = StreamsProtocol(
+                self.config, self._overrides, self._timers, self.topics, self.now_ms, self.save
+            )
+            self._streams = StreamsGroupRequests(self, protocol)
+        return self._streams
+
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Load the groups, then let time pass: without this task, no timeout ever ends."""
         self._running = True
@@ -131,12 +153,17 @@ class GroupCoordinator(GroupAdministration):
         task_status.started()
         while True:
             self._timers.expire_due()
-            with trio.CancelScope(deadline=self._timers.next_time()) as self._nap:
+            self._phases.expire_due()
+            with trio.CancelScope(deadline=self._next_time()) as self._nap:
                 await trio.sleep_forever()
+
+    def _next_time(self) -> float:
+        """When to look next, by trio's clock."""
+        return min(self._clock.trio_deadline(self._timers.next_time()), self._phases.next_time())
 
     def _wake_earlier(self) -> None:
         if self._nap is not None:
-            self._nap.deadline = self._timers.next_time()
+            self._nap.deadline = self._next_time()
 
     # Which groups are here
 
@@ -170,8 +197,10 @@ class GroupCoordinator(GroupAdministration):
             group.is_metadata_stale = True
             if isinstance(group, ConsumerGroup):
                 self._consumer.watch(group)
-            else:
+            elif group.group_type == "share":
                 self.share.protocol.watch(group)
+            else:
+                self.streams.protocol.watch(group)
 
     def resigned(self, partition: int) -> None:
         """The partition is led elsewhere, or gone: whoever waits is told to look for the new
@@ -228,8 +257,8 @@ class GroupCoordinator(GroupAdministration):
     def save(self, group_id: str, records: Sequence[StateRecord]) -> None:
         """Write records of a group; KafkaError with the code that the group's members get.
 
-        What could not be written must not stay: all there is of groups that are not classic is loaded
-        anew.
+        What could not be written must not stay: all there is of groups that are not classic is
+        loaded anew.
         """
         partition = self.partition_for(group_id)
         try:
@@ -271,7 +300,7 @@ class GroupCoordinator(GroupAdministration):
             answer(self._join_consumer_group(group, context, request))
             return
         if not isinstance(group, ClassicGroup):
-            if group is not None and group.group_type == "share":
+            if group is not None and (group.group_type == "share" or not group.is_empty):
                 answer(JoinGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL))
                 return
             if request.member_id:
@@ -419,7 +448,7 @@ class GroupCoordinator(GroupAdministration):
         for shard in self._shards.values():
             self.offsets.forget_topic(shard, topic, topic_id)
             for group in shard.groups.values():
-                if not isinstance(group, ClassicGroup | ConsumerGroup):
+                if group.group_type == "share":
                     self.share.protocol.topics_deleted(group, {topic_id})
 
     def _expire_offsets(self) -> None:

@@ -34,10 +34,11 @@ from kafkalite.wire.messages.stored.offset_commit import OffsetCommitKey, Offset
 
 if TYPE_CHECKING:
     from kafkalite.group_coordinator.share_group import ShareGroup
+    from kafkalite.group_coordinator.streams_group import StreamsGroup
 
-    Group = ClassicGroup | ConsumerGroup | ShareGroup
+    Group = ClassicGroup | ConsumerGroup | ShareGroup | StreamsGroup
 else:
-    Group = object  # share groups are imported when one is met
+    Group = object  # the last two are imported when one is met
 
 CONSUMER_GROUP_KEYS = (
     ConsumerGroupMetadataKey,
@@ -94,8 +95,10 @@ class Shard:
                 self._forget(key.group_id, ConsumerGroup)
             case (key, value) if isinstance(key, CONSUMER_GROUP_KEYS):
                 self._apply_to_consumer_group(key.group_id, key, value)
-            case (key, value) if type(key).__module__.rpartition(".")[2].startswith("share_group_"):
+            case (key, value) if _module_of(key).startswith("share_group_"):
                 self._apply_to_share_group(key, value, now_ms)
+            case (key, value) if _module_of(key).startswith("streams_group_"):
+                self._apply_to_streams_group(key, value)
             case _:
                 pass  # of a kind unknown to us (a newer Kafka's): it stays in the log
 
@@ -125,3 +128,21 @@ class Shard:
                 return
             group = self.groups[key.group_id] = ShareGroup(key.group_id)
         group.apply(key, value, now_ms)
+
+    def _apply_to_streams_group(self, key: Any, value: object) -> None:
+        from kafkalite.group_coordinator.streams_group import StreamsGroup
+        from kafkalite.wire.messages.stored.streams_group_metadata import StreamsGroupMetadataKey
+
+        if isinstance(key, StreamsGroupMetadataKey) and value is None:
+            self._forget(key.group_id, StreamsGroup)
+            return
+        group = self.groups.get(key.group_id)
+        if not isinstance(group, StreamsGroup):
+            if value is None:
+                return
+            group = self.groups[key.group_id] = StreamsGroup(key.group_id)
+        group.apply(key, value)
+
+
+def _module_of(key: object) -> str:
+    return type(key).__module__.rpartition(".")[2]

@@ -182,7 +182,7 @@ class ShareGroupRequests:
     def describe_offsets(
         self, context: Context, request: DescribeShareGroupOffsetsRequestGroup
     ) -> DescribeShareGroupOffsetsResponseGroup:
-        """Where a share group is with the partitions asked for, or with all of them."""
+        """The offsets of a share group in the partitions asked for, or in all of them."""
         answer = DescribeShareGroupOffsetsResponseGroup(group_id=request.group_id)
         try:
             wanted, unknown = self._wanted(context, request)

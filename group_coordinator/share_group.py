@@ -1,14 +1,14 @@
-"""A share group (KIP-932): its members, the partitions they fetch, and the topics whose state is kept.
+"""A share group (KIP-932): members, the partitions they fetch, topics whose state is kept.
 
-Members need not give anything up before others get it, so a member has its target as soon as it hears of
-it. Before a partition can be fetched, its share state must be initialized by the share coordinator: the
-group remembers of which topics that is under way, done, or being undone.
+Members need not give anything up before others get it, so a member has its target as soon as it
+hears of it. Before a partition can be fetched, its share state must be initialized by the share
+coordinator: the group remembers of which topics that is under way, done, or being undone.
 
     Empty   no members
     Stable  some
 
-What a group is, is what its records in `__consumer_offsets` say: they are applied here when they are
-read back and likewise when they are written. Source: Kafka's ShareGroup, ShareGroupMember.
+What a group is, is what its records in `__consumer_offsets` say: they are applied here when they
+are read back and likewise when they are written. Source: Kafka's ShareGroup, ShareGroupMember.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 from kafkalite.group_coordinator import share_records, state_log
@@ -76,7 +76,7 @@ class ShareMember:
 
 
 class SessionTimer:
-    """What a member must do in time: be heard of."""
+    """The time in which a member must be heard of."""
 
     __slots__ = ("session",)
 
@@ -90,7 +90,7 @@ class SessionTimer:
 class ShareGroup:
     """One group. `timers` and `is_metadata_stale` are not in the log."""
 
-    group_type = "share"
+    group_type: Literal["share"] = "share"
     protocol_type = "share"
 
     def __init__(self, group_id: str) -> None:
@@ -110,7 +110,7 @@ class ShareGroup:
         self.is_metadata_stale = True
         """Topics may have come, grown or gone since the hash was computed."""
         self.is_settled = False
-        """The last heartbeat found nothing to do for the group as a whole, and nothing has changed."""
+        """The last heartbeat found nothing to do for the group, and nothing has changed."""
 
     @property
     def state(self) -> ShareGroupState:
@@ -125,7 +125,7 @@ class ShareGroup:
         return frozenset().union(*(m.subscribed_topic_names for m in self.members.values()))
 
     def depends_on(self, topics: Collection[str]) -> bool:
-        """True if what becomes of these topics matters to it."""
+        """True if it matters to the group what becomes of these topics."""
         return not self.subscribed_topics.isdisjoint(topics)
 
     def is_ready(self, topic_id: UUID, partition: int) -> bool:
@@ -134,7 +134,7 @@ class ShareGroup:
         return topic is not None and partition in topic.partitions
 
     def has_unassigned_state(self) -> bool:
-        """True if partitions that members subscribe to are initialized, but nobody's yet."""
+        """True if a partition that is subscribed to is initialized, but has no member yet."""
         subscribed = self.subscribed_topics
         given: dict[UUID, set[int]] = {}
         for target in self.targets.values():
@@ -246,7 +246,7 @@ class ShareGroup:
         return None
 
     def tombstones(self) -> list[state_log.StateRecord]:
-        """What ends the group in the log."""
+        """The records that end the group in the log."""
         changes = share_records.no_group(self.group_id, self.members)
         return [state_log.encoded(*change) for change in changes]
 

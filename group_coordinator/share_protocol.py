@@ -1,4 +1,4 @@
-"""What ShareGroupHeartbeat, silence, and administrators do to a share group (KIP-932).
+"""The rules of ShareGroupHeartbeat, silence, and administration of share groups (KIP-932).
 
 A heartbeat does in this order what there is to do, all of it written as one batch:
 
@@ -46,7 +46,7 @@ Offsets = Mapping[UUID, Mapping[int, int]]
 
 
 class ShareChanges:
-    """What a request changes in one group: applied at once, written in the end, all or nothing."""
+    """The changes of one request to one group: applied at once, written in the end."""
 
     __slots__ = ("_now_ms", "group", "records")
 
@@ -78,12 +78,15 @@ class ShareStateKeeper(Protocol):
         ...
 
     def latest_offset(self, topic_id: UUID, partition: int) -> int:
-        """Where the next record of the partition will stand."""
+        """The offset of the next record of the partition."""
         ...
 
 
 class ShareProtocol:
-    """The rules, for all share groups of a coordinator. `save(group_id, records)` makes records durable."""
+    """The rules, for all share groups of a coordinator.
+
+    `save(group_id, records)` makes records durable.
+    """
 
     def __init__(
         self,
@@ -151,7 +154,7 @@ class ShareProtocol:
         )
 
     def _initialize_for_members(self, group: ShareGroup, offsets: Offsets) -> None:
-        """What comes of it the next heartbeats find out."""
+        """The next heartbeats find out what comes of it."""
         try:
             for (topic_id, partition), error in self.initialize(group, offsets).items():
                 _logger.warning(
@@ -282,8 +285,8 @@ class ShareProtocol:
         )
 
     def initialize(self, group: ShareGroup, offsets: Offsets) -> dict[tuple[UUID, int], KafkaError]:
-        """Have the share coordinator begin these partitions. They are ready if none is refused; those
-        that are, by topic and partition."""
+        """Have the share coordinator begin these partitions. They are ready if none is refused;
+        those that are, by topic and partition."""
         refused: dict[tuple[UUID, int], KafkaError] = {}
         for topic_id, partitions in offsets.items():
             for partition, start_offset in partitions.items():

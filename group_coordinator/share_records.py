@@ -1,4 +1,4 @@
-"""What a share group writes to `__consumer_offsets`: a key and a value for every change (KIP-932).
+"""Records of a share group in `__consumer_offsets`: a key and a value for every change (KIP-932).
 
 Source: Kafka's GroupCoordinatorRecordHelpers.
 """
@@ -47,8 +47,8 @@ STABLE = 0  # Kafka's MemberState of a member that has nothing to give up: all o
 
 
 class StateTopic(NamedTuple):
-    """Partitions of a topic whose share state is being, or has been, initialized. `since_ms` is when
-    that was written or read back (wall clock); it is not in the log."""
+    """Partitions of a topic whose share state is being, or has been, initialized. `since_ms` is
+    when that was written or read back (wall clock); it is not in the log."""
 
     name: str
     partitions: frozenset[int]
@@ -142,7 +142,7 @@ def _listed(topics: StateTopics) -> list[TopicPartitionsInfo]:
 
 
 def no_member(group_id: str, member_id: str) -> list[Change]:
-    """What ends a member, the last first."""
+    """The records that end a member, the last first."""
     return [
         (ShareGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id), None),
         (ShareGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), None),
@@ -151,7 +151,7 @@ def no_member(group_id: str, member_id: str) -> list[Change]:
 
 
 def no_group(group_id: str, member_ids: Iterable[str]) -> list[Change]:
-    """What ends a group with all that is in it."""
+    """The records that end a group with all that is in it."""
     changes = [change for member_id in member_ids for change in no_member(group_id, member_id)]
     changes.append((ShareGroupTargetAssignmentMetadataKey(group_id=group_id), None))
     changes.append((ShareGroupStatePartitionMetadataKey(group_id=group_id), None))

@@ -20,6 +20,7 @@ from kafkalite import __version__
 if TYPE_CHECKING:
     from kafkalite.broker import Broker
     from kafkalite.config import BrokerConfig
+    from kafkalite.control.process import ControlledProcess
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +40,8 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
         prog="kafkalite",
         description="A broker that speaks Kafka's wire protocol.",
         epilog="Configs have Kafka's names. Flags win over KAFKA_* environment variables, those "
-        "over the config file. Documentation of each: docs/configs.md. Jobs over logs: kafkalite pipeline "
+        "over the config file. Documentation of each: docs/configs.md. Verbs for a broker with a "
+        "control port: kafkalite reset --help, docs/testing.md. Jobs over logs: kafkalite pipeline "
         "--help.",
         allow_abbrev=False,
     )
@@ -86,6 +88,15 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
         help="serve Prometheus metrics at http://HOST:PORT/metrics (0: any free port)",
     )
     parser.add_argument(
+        "--control-port",
+        metavar="PORT",
+        type=_port,
+        help="take verbs over HTTP: faults, time, state, waiting (0: any free port)",
+    )
+    parser.add_argument(
+        "--profile", choices=("test",), help="configs that belong together; others win over them"
+    )
+    parser.add_argument(
         "--log-level", choices=("debug", "info", "warning", "error"), default="info"
     )
     parser.add_argument(
@@ -118,11 +129,18 @@ def _setting(text: str) -> tuple[str, str]:
 
 def properties(flags: argparse.Namespace) -> dict[str, str]:
     """The configs that the flags stand for. Raises ConfigError where flags contradict one another."""
-    configs: dict[str, str] = dict(flags.settings)
+    configs: dict[str, str] = {}
+    if flags.profile is not None:
+        from kafkalite.config.profiles import profile
+
+        configs |= profile(flags.profile)
+    configs |= dict(flags.settings)
     if flags.data_dir is not None:
         configs["log.dirs"] = flags.data_dir
     if flags.nodes is not None:
         configs["kafkalite.nodes"] = str(flags.nodes)
+    if flags.control_port is not None:
+        configs["kafkalite.control.port"] = str(flags.control_port)
     if flags.metrics_port is not None:
         configs["kafkalite.metrics.port"] = str(flags.metrics_port)
     if _is_secured(flags):
@@ -158,6 +176,10 @@ def main(arguments: list[str] | None = None) -> int:
         from kafkalite.storage_format import main as format_storage
 
         return format_storage(arguments[1:])
+    if arguments and not arguments[0].startswith("-"):
+        from kafkalite.client.command import main as verb
+
+        return verb(arguments)
     flags = parse_arguments(arguments)
     _log_to_stderr(flags.log_level.upper(), flags.log_format)
     from kafkalite.config import ConfigError
@@ -200,8 +222,8 @@ def _run(flags: argparse.Namespace) -> int:
     import gc
 
     gc.disable()  # what is imported stays; no need to look through it again and again
-    import kafkalite.broker  # noqa: F401
-    from kafkalite.config import BrokerConfig
+    from kafkalite.broker import Broker
+    from kafkalite.config import BrokerConfig, ConfigError
     from kafkalite.server.host import Host
 
     gc.freeze()
@@ -224,8 +246,16 @@ def _run(flags: argparse.Namespace) -> int:
         )
         host = Host()
         stack.callback(host.close)
-        broker = stack.enter_context(_broker_class(config)(config, loop=host.loop))
-        host.run(_serve, broker, flags.ready_file, clients)
+        if config["kafkalite.control.port"] is not None:
+            if config.is_given("process.roles") and _broker_class(config) is not Broker:
+                raise ConfigError("a control port is for clusters of their own (process.roles)")
+            from kafkalite.control.process import ControlledProcess
+
+            process = ControlledProcess(config, temporary=flags.temporary, loop=host.loop)
+            host.run(_serve, stack.enter_context(process), flags.ready_file, clients)
+        else:
+            broker = stack.enter_context(_broker_class(config)(config, loop=host.loop))
+            host.run(_serve, broker, flags.ready_file, clients)
     return 0
 
 
@@ -263,7 +293,9 @@ def _allow_many_files() -> None:
 
 
 async def _serve(
-    broker: Broker, ready_file: Path | None, clients: Mapping[str, Mapping[str, str]]
+    broker: Broker | ControlledProcess,
+    ready_file: Path | None,
+    clients: Mapping[str, Mapping[str, str]],
 ) -> None:
     import gc
     import signal
@@ -299,7 +331,7 @@ async def _serve(
 
 
 def announce(
-    broker: Broker,
+    broker: Broker | ControlledProcess,
     ready_file: Path | None,
     clients: Mapping[str, Mapping[str, str]] | None = None,
 ) -> None:
@@ -313,7 +345,9 @@ def announce(
 
 
 def write_ready_file(
-    broker: Broker, path: Path, clients: Mapping[str, Mapping[str, str]] | None = None
+    broker: Broker | ControlledProcess,
+    path: Path,
+    clients: Mapping[str, Mapping[str, str]] | None = None,
 ) -> None:
     """Say in a file, which appears whole or not at all, how to connect. Raises StartError."""
     import json
@@ -324,7 +358,7 @@ def write_ready_file(
         "bootstrap": broker.bootstrap,
         "pid": os.getpid(),
         "cluster_id": broker.services.cluster.cluster_id,
-        "data_dir": str(broker.config.data_directory.absolute()),
+        "data_dir": str(broker.data_directory),
         "listeners": {
             listener.name: listener.advertised_address for listener in reversed(broker.listeners)
         },
@@ -333,6 +367,9 @@ def write_ready_file(
         ready["clients"] = clients
     if broker.metrics is not None:
         ready["metrics"] = broker.metrics.url
+    control: dict[str, str] | None = getattr(broker, "control", None)
+    if control is not None:
+        ready["control"] = control
     temporary = path.with_name(f"{path.name}.{os.getpid()}")
     try:
         # It may hold a password.

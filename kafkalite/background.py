@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 import trio
 
 from kafkalite.log.cleaner import Cleaner, Throttle
-from kafkalite.requests.supervision import every, supervised
+from kafkalite.supervision import every, supervised
 
 if TYPE_CHECKING:
     from kafkalite.cluster.cluster import Cluster
@@ -134,6 +134,14 @@ class Background:
             pass
         while self._cleaner.clean_at_once():
             pass
+
+    async def catch_up(self) -> None:
+        """Do now what the clock says is due: producers that expired, retention, compaction."""
+        await in_slices(self._expire_producers())
+        await in_slices(self._logs.retention())
+        if self._config.boolean("log.cleaner.enable"):
+            while await self._clean_one():
+                pass
 
     async def _snapshot_metadata(self) -> None:
         """Write a snapshot of the metadata if one is due; in a thread, from what it is now."""

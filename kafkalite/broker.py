@@ -10,10 +10,10 @@ What requests share is in `Broker.services` (services.py); nothing is global.
 from __future__ import annotations
 
 import logging
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import fields
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
@@ -21,6 +21,7 @@ import trio
 
 from kafkalite.apis import Api, Handler
 from kafkalite.background import Background
+from kafkalite.clock import Clock, SystemClock
 from kafkalite.cluster.cluster import Cluster, Endpoint
 from kafkalite.cluster.metadata_log import MetadataLog, MetadataLogConfig
 from kafkalite.cluster.sole_controller import SoleController
@@ -29,14 +30,14 @@ from kafkalite.coordinators.group_coordinator_adapter import open_group_coordina
 from kafkalite.coordinators.produce_transactions import open_transaction_coordinator
 from kafkalite.coordinators.share_adapter import ShareServices
 from kafkalite.log.errors import DataDirectoryInUse, InconsistentDataDirectory
+from kafkalite.log.files import FILES, Files
 from kafkalite.replica.fetch_sessions import FetchSessionCache
 from kafkalite.replica.partition_logs import PartitionLogs
 from kafkalite.replica.replica_moves import ReplicaMoves
 from kafkalite.replica.topics import Topics
-from kafkalite.requests.supervision import supervised, supervised_service
 from kafkalite.security.security import Security, scram_records
 from kafkalite.server.dispatch import Dispatcher
-from kafkalite.server.gates import Gates
+from kafkalite.server.gates import Gate, Gates
 from kafkalite.server.listener import (
     Connections,
     Listener,
@@ -46,6 +47,7 @@ from kafkalite.server.listener import (
 )
 from kafkalite.server.loop import Loop
 from kafkalite.services import Services
+from kafkalite.supervision import supervised, supervised_service
 from kafkalite.wire.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -59,11 +61,6 @@ _STOP_PATIENCE_SECONDS: Final = 5.0
 SECURITY_PROTOCOLS: Final = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 
 
-def wall_clock_ms() -> int:
-    """Milliseconds since the epoch: what is written into records."""
-    return time.time_ns() // 1_000_000
-
-
 class Broker:
     """One process' nodes over one set of logs."""
 
@@ -75,14 +72,27 @@ class Broker:
         self,
         config: BrokerConfig,
         *,
-        now_ms: Callable[[], int] = wall_clock_ms,
+        clock: Clock | None = None,
+        files: Files = FILES,
+        listeners: Sequence[Listener] = (),
         loop: Loop | None = None,
     ) -> None:
-        """`loop` serves the connections, if this trio is its host's guest; else a task does."""
+        """Make a broker that is not open yet.
+
+        Args:
+            clock: the machine's, unless given.
+            files: how the disk is written to.
+            listeners: bound already, in the place of those that the config asks for.
+            loop: serves the connections, if this trio is its host's guest. Else a task does.
+        """
         self.config = config
         self._loop = loop
-        self.now_ms = now_ms
-        self.listeners: list[Listener] = []
+        self.clock: Clock = SystemClock() if clock is None else clock
+        self._files = files
+        self.listeners: list[Listener] = list(listeners)
+        self._is_abandoned = False
+        self._life = trio.CancelScope()
+        self._fault: Gate | None = None
         self._fetch_sessions = {node_id: self._new_sessions() for node_id in config.node_ids}
         self.stopped = trio.Event()
         self._stop = trio.Event()
@@ -105,6 +115,11 @@ class Broker:
         for listener in self.listeners:
             first.setdefault(listener.node_id, listener)
         return ",".join(listener.advertised_address for listener in first.values())
+
+    @property
+    def data_directory(self) -> Path:
+        """The (first) data directory."""
+        return self.config.data_directory.absolute()
 
     @property
     def loop(self) -> Loop:
@@ -133,10 +148,10 @@ class Broker:
         self._stack.close()
 
     def _open(self, stack: ExitStack) -> None:
-        config, now_ms = self.config, self.now_ms
-        logs = PartitionLogs(config, now_ms)
-        stack.callback(logs.close)
-        self.listeners = open_listeners(self.config)
+        config, now_ms = self.config, self.clock.now_ms
+        logs = PartitionLogs(config, now_ms, self._files)
+        stack.callback(self._close_logs, logs)
+        self.listeners = self.listeners or open_listeners(self.config)
         stack.callback(self._close_listeners)
         self._open_metrics(stack)
         self.controller = cluster = SoleController(
@@ -162,9 +177,9 @@ class Broker:
         forward: Callable[[Api], Handler] | None = None,
     ) -> None:
         """Coordinators, services, jobs, dispatch. `forward`: for what others decide."""
-        config, now_ms = self.config, self.now_ms
+        config, now_ms = self.config, self.clock.now_ms
         share = ShareServices(config, cluster, topics, now_ms)
-        groups = open_group_coordinator(config, cluster, topics, now_ms, share)
+        groups = open_group_coordinator(config, cluster, topics, self.clock, share)
         transactions = open_transaction_coordinator(config, cluster, topics, groups, now_ms)
         security = self._open_security(cluster)
         self.services = Services(
@@ -185,7 +200,7 @@ class Broker:
         if loop is None:
             loop = Loop()
             stack.callback(loop.close)
-        dispatcher = Dispatcher(self.services, self._gates(), forward)
+        dispatcher = self._dispatcher = Dispatcher(self.services, self._gates(), forward)
         security.when_quotas_change(lambda: dispatcher.set_gates(self._gates()))
         self._connections = Connections(dispatcher, config, loop, self.services)
 
@@ -214,6 +229,7 @@ class Broker:
             throttle = quota_gate(security.quotas)
         return Gates(
             authorize=authorize,
+            fault=self._fault,
             count=None if self.metrics is None else self.metrics.requests.count,
             throttle=throttle,
         )
@@ -229,6 +245,7 @@ class Broker:
         self.metrics = MetricsEndpoint(
             lambda: self.services,
             lambda: len(self._connections),
+            lambda: self.loop.longest_turn_seconds,
             host,
             self.config.integer("kafkalite.metrics.port"),
         )
@@ -242,7 +259,13 @@ class Broker:
                 for field in fields(MetadataLogConfig)
             }
         )
-        return MetadataLog(logs.open_metadata(), self.now_ms, config)
+        return MetadataLog(logs.open_metadata(), self.clock.now_ms, config)
+
+    def _close_logs(self, logs: PartitionLogs) -> None:
+        if self._is_abandoned:
+            logs.abandon()
+        else:
+            logs.close()
 
     def _close_listeners(self) -> None:
         for listener in self.listeners:
@@ -260,37 +283,41 @@ class Broker:
 
     async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Serve clients until `stop`; has started when they can connect."""
-        services = self.services
         try:
-            async with trio.open_nursery() as nursery:
-                self.background.start(nursery)
-                nursery.start_soon(supervised, "replica moves", services.replica_moves.run)
-                for name, run in (
-                    ("group coordinator", services.group_coordinator.run),
-                    ("transaction coordinator", services.transaction_coordinator.run),
-                ):
-                    await nursery.start(supervised_service, name, run)
-                services.security.run_keys(
-                    lambda keys: nursery.start_soon(supervised, "public keys", keys.run)
-                )
-                if services.security.has_tokens:
-                    nursery.start_soon(supervised, "delegation tokens", self._expire_tokens)
-                nursery.start_soon(supervised, "share groups", services.share.run)
-                nursery.start_soon(self._connections.serve)
-                nursery.start_soon(self._connections.close_idle)
-                if self.metrics is not None:
-                    nursery.start_soon(supervised, "metrics", self.metrics.serve)
-                accepting = trio.CancelScope()
-                await nursery.start(self._accept, accepting)
-                task_status.started()
-                await self._stop.wait()
-                accepting.cancel()
-                services.group_coordinator.stop()
-                await self._connections.stop(_STOP_PATIENCE_SECONDS)
-                nursery.cancel_scope.cancel()
+            with self._life:
+                await self._serve_until_stopped(task_status)
         finally:
             self._connections.close()
             self.stopped.set()
+
+    async def _serve_until_stopped(self, task_status: trio.TaskStatus[None]) -> None:
+        services = self.services
+        async with trio.open_nursery() as nursery:
+            self.background.start(nursery)
+            nursery.start_soon(supervised, "replica moves", services.replica_moves.run)
+            for name, run in (
+                ("group coordinator", services.group_coordinator.run),
+                ("transaction coordinator", services.transaction_coordinator.run),
+            ):
+                await nursery.start(supervised_service, name, run)
+            services.security.run_keys(
+                lambda keys: nursery.start_soon(supervised, "public keys", keys.run)
+            )
+            if services.security.has_tokens:
+                nursery.start_soon(supervised, "delegation tokens", self._expire_tokens)
+            nursery.start_soon(supervised, "share groups", services.share.run)
+            nursery.start_soon(self._connections.serve)
+            nursery.start_soon(self._connections.close_idle)
+            if self.metrics is not None:
+                nursery.start_soon(supervised, "metrics", self.metrics.serve)
+            accepting = trio.CancelScope()
+            await nursery.start(self._accept, accepting)
+            task_status.started()
+            await self._stop.wait()
+            accepting.cancel()
+            services.group_coordinator.stop()
+            await self._connections.stop(_STOP_PATIENCE_SECONDS)
+            nursery.cancel_scope.cancel()
 
     async def _expire_tokens(self) -> None:
         """Remove delegation tokens that have ended, for ever."""
@@ -298,7 +325,7 @@ class Broker:
         while True:
             pause_ms = self.config.integer("delegation.token.expiry.check.interval.ms")
             await trio.sleep(pause_ms / 1000)
-            services.cluster.write(services.security.tokens.expired(self.now_ms()))
+            services.cluster.write(services.security.tokens.expired(self.clock.now_ms()))
 
     async def _accept(
         self,
@@ -323,8 +350,8 @@ class Broker:
     def stop_node(self, node_id: int) -> None:
         """Let one of several nodes go, as if its process had died.
 
-        Its connections are cut, its ports closed; others lead what it led, if they hold it, and
-        coordinate what it coordinated. Raises KeyError if no such node is up.
+        Its connections are cut, its ports closed; others lead what it led, if they hold it,
+        and coordinate what it coordinated. Raises KeyError if no such node is up.
         """
         if node_id not in self.services.cluster.nodes:
             raise KeyError(node_id)
@@ -366,8 +393,8 @@ class Broker:
     def remove_node(self, node_id: int) -> None:
         """Let a node go for good, as if it was stopped and unregistered (KIP-704).
 
-        What it alone holds has no leader then. Raises KeyError if there is no such node, ValueError
-        if it is the only one.
+        What it alone holds has no leader then. Raises KeyError if there is no such node,
+        ValueError if it is the only one.
         """
         if self._nodes_with_listeners() == {node_id}:
             raise ValueError(f"node {node_id} is the only one")
@@ -386,3 +413,39 @@ class Broker:
     def stop(self) -> None:
         """Let `serve` end: no more connections, what is in flight is answered."""
         self._stop.set()
+
+    def abandon(self) -> None:
+        """Let `serve` end as if the process had been killed: connections are cut, nothing is
+        flushed.
+        """
+        self._is_abandoned = True
+        self._close_listeners()
+        self._connections.cut_all()
+        self._life.cancel()
+
+    def hand_on_listeners(self, node_ids: Collection[int]) -> list[Listener]:
+        """The bound listeners of these nodes once more, for a broker that takes this one's
+        place.
+
+        They stay open when this one closes its own: clients that connect meanwhile wait.
+        Those of nodes that are stopped are opened again. Raises StartError.
+        """
+        return [
+            each.handed_on() if each.is_open else each.open_again(each.advertised_port)
+            for each in self.listeners
+            if each.node_id in node_ids
+        ]
+
+    def take_listeners(self, listeners: Sequence[Listener]) -> None:
+        """Listen with these, which are bound to the addresses that it was opened with."""
+        self.listeners = list(listeners)
+
+    def set_fault_gate(self, fault: Gate | None) -> None:
+        """Have requests pass this gate, or none, from the next one on."""
+        self._fault = fault
+        self._dispatcher.set_gates(self._gates())
+
+    @property
+    def connections(self) -> Connections:
+        """The connections that are open."""
+        return self._connections

@@ -10,13 +10,13 @@ Source: BrokerServer.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
 import trio
 
-from kafkalite.broker import SECURITY_PROTOCOLS, Broker, wall_clock_ms
+from kafkalite.broker import SECURITY_PROTOCOLS, Broker
+from kafkalite.clock import Clock
 from kafkalite.cluster.features import SUPPORTED_FEATURES
 from kafkalite.cluster.observed_cluster import ObservedCluster
 from kafkalite.cluster.topic_creation import NewTopic
@@ -54,10 +54,10 @@ class QuorumBroker(Broker):
         self,
         config: BrokerConfig,
         *,
-        now_ms: Callable[[], int] = wall_clock_ms,
+        clock: Clock | None = None,
         loop: Loop | None = None,
     ) -> None:
-        super().__init__(config, now_ms=now_ms, loop=loop)
+        super().__init__(config, clock=clock, loop=loop)
         self._served = trio.Event()
 
     def _open(self, stack: ExitStack) -> None:
@@ -65,7 +65,7 @@ class QuorumBroker(Broker):
         config = self.config
         self._quorum = quorum_config(config)
         self._check_formatted()
-        self._logs = logs = PartitionLogs(config, self.now_ms)
+        self._logs = logs = PartitionLogs(config, self.clock.now_ms)
         stack.callback(logs.close)
         self.listeners = open_listeners(config)
         stack.callback(self._close_listeners)

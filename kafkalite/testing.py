@@ -3,29 +3,38 @@
     with broker() as b:                      # in a thread of its own: for any client
         b.create_topic("words", partitions=3)
         producer = KafkaProducer(bootstrap_servers=b.bootstrap)
+        b.clock.advance("46s")
 
-    async with broker(nodes=3) as b:         # in the caller's trio
-        ...
+    async with broker(nodes=3) as b:         # in the caller's trio; in a thread beside asyncio
+        await b.asynchronous.wait.group("billing", members=3)
 
-Each listens on free ports of 127.0.0.1 and keeps its data in a temporary directory that is gone in
-the end, unless told otherwise. pytest users have the fixture `kafkalite_broker`.
+Each listens on free ports of 127.0.0.1 and keeps its data in a temporary directory that is
+gone in the end, unless told otherwise. It has the verbs of the control plane (client/kit.py)
+as methods. pytest users have the fixtures of pytest_plugin.py.
 """
 
 from __future__ import annotations
 
+import asyncio
 import tempfile
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 from uuid import UUID
 
 import trio
 
 from kafkalite.broker import Broker
+from kafkalite.client.local import LocalKit, NewCluster, at_once, in_trio
+from kafkalite.client.values import text_of
 from kafkalite.config import BrokerConfig
+from kafkalite.config.profiles import profile as configs_of
+from kafkalite.control.cluster import ControlledCluster
+from kafkalite.control.clusters import Clusters
 from kafkalite.replica.partition import Partition
 from kafkalite.replica.record_removal import remove_records
 from kafkalite.replica.topics import NewTopic
@@ -35,12 +44,13 @@ from kafkalite.server.loop import Loop
 T = TypeVar("T")
 
 
-class broker:
+class broker(LocalKit):
     """A running broker; `with` starts it in a thread, `async with` in the caller's trio.
 
-    `config` takes Kafka's property names; `data_dir` keeps the data there. Entering raises
-    ConfigError or StartError. `client_settings` has what clients need where it is secured: for "java",
-    "librdkafka" and "kafka_python".
+    `config` takes Kafka's property names, `data_dir` keeps the data there. `profile` names
+    configs that belong together ("test"). Entering raises ConfigError or StartError. It may
+    be entered again when it has ended, and is a new one then. `client_settings`
+    has what clients need where it is secured: for "java", "librdkafka" and "kafka_python".
     """
 
     def __init__(
@@ -51,12 +61,15 @@ class broker:
         host: str = "127.0.0.1",
         port: int = 0,
         data_dir: str | Path | None = None,
+        profile: str | None = None,
         sasl: str | Sequence[str] = (),
         tls: str | None = None,
         acls: bool = False,
     ) -> None:
         """`sasl`, `tls` and `acls` are as the flags of the command: docs/security.md."""
-        self._properties = {name: _text(value) for name, value in (config or {}).items()}
+        super().__init__(self._verb, self._async_verb)
+        self._properties = {} if profile is None else configs_of(profile)
+        self._properties |= {name: text_of(value) for name, value in (config or {}).items()}
         self._certificates: tempfile.TemporaryDirectory[str] | None = None
         self.client_settings: Mapping[str, Mapping[str, str]] = {}
         if sasl or tls or acls:
@@ -64,12 +77,13 @@ class broker:
         self._properties.setdefault("listeners", f"PLAINTEXT://{host}:{port}")
         self._properties.setdefault("kafkalite.nodes", str(nodes))
         self._data_dir = data_dir
-        self._broker: Broker | None = None
+        self._clusters: Clusters | None = None
         self._token: trio.lowlevel.TrioToken | None = None
         self._thread: threading.Thread | None = None
         self._loop: Loop | None = None
         self._failure: list[BaseException] = []
         self._stack = AsyncExitStack()
+        self._nursery: trio.Nursery
 
     def _secure(
         self, sasl: str | Sequence[str], tls: str | None, host: str, port: int, *, acls: bool
@@ -101,13 +115,26 @@ class broker:
     @property
     def data_dir(self) -> Path:
         """The (first) directory of the logs."""
-        return Path(self._properties["log.dirs"].partition(",")[0])
+        return self._default.data_dir
 
     @property
     def metrics_url(self) -> str | None:
         """The URL of the metrics for Prometheus. None unless kafkalite.metrics.port is set."""
         metrics = self._running.metrics
         return None if metrics is None else metrics.url
+
+    def new_cluster(
+        self,
+        name: str | None = None,
+        *,
+        nodes: int = 1,
+        config: Mapping[str, object] | None = None,
+        snapshot: str | None = None,
+    ) -> NewCluster:
+        """A cluster of its own in the same process, on ports of its own: a context manager."""
+        configs = {key: text_of(value) for key, value in (config or {}).items()}
+        fields = {"name": name, "nodes": nodes, "configs": configs, "snapshot": snapshot}
+        return NewCluster(self._verb, self._async_verb, fields)
 
     def create_topic(
         self,
@@ -121,7 +148,7 @@ class broker:
             name,
             -1 if partitions is None else partitions,
             -1 if replication_factor is None else replication_factor,
-            configs={key: _text(value) for key, value in (configs or {}).items()},
+            configs={key: text_of(value) for key, value in (configs or {}).items()},
         )
         self._call(lambda: self._running.services.topics.create(new))
 
@@ -143,7 +170,9 @@ class broker:
         return self._call(lambda: self._running.add_node())
 
     def remove_node(self, node_id: int) -> None:
-        """Let a node go for good; KeyError if there is none, ValueError if it is the only one."""
+        """Let a node go for good; KeyError if there is none, ValueError if it is the only
+        one.
+        """
         self._call(lambda: self._running.remove_node(node_id))
 
     def topic_id(self, name: str) -> UUID:
@@ -157,14 +186,15 @@ class broker:
 
     def clean_now(self) -> None:
         """Apply retention and compaction to all that is written so far, without waiting for any
-        interval, ratio or full segment."""
+        interval, ratio or full segment.
+        """
         self._call(lambda: self._running.background.clean_now())
 
     def force_data_loss(self, topic: str, partition: int, to_offset: int) -> None:
         """Lose the records before `to_offset` (-1: all), as retention loses what is too old.
 
-        Raises KeyError for a partition that does not exist, KafkaError when `to_offset` lies behind
-        the high watermark.
+        Raises KeyError for a partition that does not exist, KafkaError when `to_offset` lies
+        behind the high watermark.
         """
 
         def lose() -> None:
@@ -179,7 +209,8 @@ class broker:
     def make_gap(self, topic: str, partition: int, first_offset: int, end_offset: int) -> None:
         """Take the records [first_offset, end_offset) out, as compaction does: offsets stay.
 
-        Raises KeyError for a partition that does not exist, KafkaError when it does not have them.
+        Raises KeyError for a partition that does not exist, KafkaError when it does not have
+        them.
         """
         self._call(
             lambda: remove_records(self._partition(topic, partition).log, first_offset, end_offset)
@@ -217,17 +248,23 @@ class broker:
         assert self._token is not None
         assert self._thread is not None
         with suppress(trio.RunFinishedError):
-            self._token.run_sync_soon(self._running.stop)
+            self._token.run_sync_soon(self._stop)
         self._thread.join()
+        self._thread = self._token = self._clusters = None
         if self._failure:
             raise self._failure[0]
 
+    def _stop(self) -> None:
+        if self._clusters is not None:
+            self._clusters.stop()
+
     def _run_in_thread(self, started: threading.Event, failure: list[BaseException]) -> None:
         async def run() -> None:
-            async with self:
+            async with AsyncExitStack() as stack:
+                await self._start(stack)
                 self._token = trio.lowlevel.current_trio_token()
                 started.set()
-                await self._running.stopped.wait()
+                await self._default.ended.wait()
 
         host = Host()
         self._loop = host.loop
@@ -236,24 +273,42 @@ class broker:
         except BaseException as error:  # noqa: BLE001 - raised again where it was started
             failure.append(error)
         finally:
+            self._loop = None
             host.close()
             started.set()
 
-    # In trio
+    # In trio, or beside asyncio
 
     async def __aenter__(self) -> Self:
+        if not in_trio():
+            await asyncio.to_thread(self.__enter__)
+            return self
         async with AsyncExitStack() as stack:
-            directory = self._data_dir
-            if directory is None:
-                directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="kafkalite-"))
-            self._properties.setdefault("log.dirs", str(directory))
-            self._broker = Broker(BrokerConfig(self._properties), loop=self._loop)
-            stack.enter_context(self._broker)
-            nursery = await stack.enter_async_context(trio.open_nursery())
-            await nursery.start(self._broker.serve)
-            stack.callback(self._broker.stop)
+            await self._start(stack)
             self._stack = stack.pop_all()
         return self
+
+    async def _start(self, stack: AsyncExitStack) -> None:
+        temporary = tempfile.TemporaryDirectory(prefix="kafkalite-", ignore_cleanup_errors=True)
+        root = Path(stack.enter_context(temporary))
+        config = BrokerConfig(
+            self._properties
+            if self._data_dir is None
+            else {**self._properties, "log.dirs": str(self._data_dir)}
+        )
+        keeps = self._data_dir is not None or "log.dirs" in self._properties
+        default = ControlledCluster("default", config, root, keeps_directory=keeps, loop=self._loop)
+        default.open()
+        self._clusters = Clusters(default, root)
+        self._nursery = await stack.enter_async_context(trio.open_nursery())
+        await self._nursery.start(self._clusters.run)
+
+        async def end() -> None:
+            default.stop()
+            with trio.CancelScope(shield=True):
+                await default.ended.wait()
+
+        stack.push_async_callback(end)
 
     async def __aexit__(
         self,
@@ -261,24 +316,84 @@ class broker:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        if self._thread is not None:
+            await asyncio.to_thread(self.__exit__, kind, error, traceback)
+            return
         try:
             await self._stack.__aexit__(kind, error, traceback)
         except BaseExceptionGroup as group:
             # The nursery is our affair: a test that fails inside should see its own exception.
             if group.exceptions != (error,):
                 raise
+        finally:
+            self._clusters = None
+
+    @property
+    def _default(self) -> ControlledCluster:
+        if self._clusters is None:
+            raise RuntimeError("the broker is not running: use it in a with statement")
+        return self._clusters.default
 
     @property
     def _running(self) -> Broker:
-        if self._broker is None:
-            raise RuntimeError("the broker is not running: use it in a with statement")
-        return self._broker
+        return self._default.broker
+
+    # Calls, from wherever they come
 
     def _call(self, function: Callable[[], T]) -> T:
+        """Call a function in the broker's loop, and wait for it."""
         if self._token is None:
             return function()
-        return trio.from_thread.run_sync(function, trio_token=self._token)
+        future: Future[T] = Future()
 
+        def call() -> None:
+            try:
+                future.set_result(function())
+            except BaseException as error:  # noqa: BLE001 - raised where it was called
+                future.set_exception(error)
 
-def _text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+        self._token.run_sync_soon(call)
+        return future.result()
+
+    def _verb(self, verb: str, cluster: str, /, **fields: Any) -> Any:
+        doing = self._doing(verb, cluster, fields)
+        if self._token is None:
+            return at_once(doing, verb)
+        return self._submit(doing).result()
+
+    async def _async_verb(self, verb: str, cluster: str, /, **fields: Any) -> Any:
+        doing = self._doing(verb, cluster, fields)
+        if self._token is None:
+            return await doing
+        future = self._submit(doing)
+        if in_trio():
+            return await trio.to_thread.run_sync(future.result, abandon_on_cancel=True)
+        return await asyncio.wrap_future(future)
+
+    def _doing(
+        self, verb: str, cluster: str, fields: Mapping[str, Any]
+    ) -> Coroutine[Any, Any, Any]:
+        from kafkalite.control.verbs import VERBS
+
+        row = VERBS[verb]
+        assert self._clusters is not None, "the broker is not running"
+        if "cluster" in row.in_path and not row.is_of_cluster:
+            fields = {"cluster": cluster, **fields}
+        return row.run(self._clusters, cluster, row.request(**fields))
+
+    def _submit(self, doing: Coroutine[Any, Any, Any]) -> Future[Any]:
+        """Do a verb as a task of the broker's loop."""
+        future: Future[Any] = Future()
+
+        async def do() -> None:
+            try:
+                future.set_result(await doing)
+            except trio.Cancelled:
+                future.set_exception(RuntimeError("the broker has ended"))
+                raise
+            except BaseException as error:  # noqa: BLE001 - raised where it was called
+                future.set_exception(error)
+
+        assert self._token is not None
+        self._token.run_sync_soon(self._nursery.start_soon, do)
+        return future

@@ -408,6 +408,12 @@ class LogDirectory:
         finally:
             _unlock(self.path, self._lock_descriptor)
 
+    def abandon(self) -> None:
+        """Let go of all files as they are, as a process does that is killed; unlock."""
+        for _, log in self.all_logs:
+            log.close_files()
+        _unlock(self.path, self._lock_descriptor)
+
     def _close_logs(self) -> bool:
         """Close them; whether all went well."""
         logs = [log for _, log in self.all_logs]

@@ -214,6 +214,25 @@ class Files:
             self.sync_directory(path.parent)
 
 
+class UnsyncedFiles(Files):
+    """Without waiting for the disk: what was written outlives the process, not the machine's power.
+
+    For data that is thrown away in the end.
+    """
+
+    def sync(self, descriptor: int) -> None:
+        """The data is with the operating system; that is enough here."""
+
+    def sync_directory(self, path: Path) -> None:
+        """The same for names."""
+
+    def sync_everything(self) -> None:
+        """The same for all there is."""
+
+    def sync_file(self, path: Path) -> None:
+        """The same for a file that is closed."""
+
+
 FILES = Files()
 
 

@@ -454,6 +454,17 @@ class Log:
         """
         flushing.close(self, sync=sync)
 
+    def settle(self) -> None:
+        """Write what opening fast needs, as `close` does, and go on. Raises KafkaError."""
+        if self.offline_reason is None:
+            try:
+                self.segments.active.finish_indexes()
+                self.producer_state.end_offset = self.log_end_offset
+                self.snapshots.take(self.producer_state)
+                self.leader_epochs.write()
+            except OSError as error:
+                raise self.storage_error(error) from error
+
     def synced(self) -> None:
         """Everything that was written is on the disk now."""
         self.recovery_point = self.log_end_offset

@@ -352,6 +352,11 @@ class LogManager:
             if directory.failure is None:
                 yield from directory.checkpoint_steps()
 
+    def abandon(self) -> None:
+        """Let go of all files without flushing or saying anything on the disk."""
+        for directory in self.directories:
+            directory.abandon()
+
     def close(self) -> None:
         """Close all logs and unlock the directories."""
         for directory in self.directories:

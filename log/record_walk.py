@@ -19,20 +19,15 @@ _MOST_BYTES_OF_INT64 = 10
 def walk(data: bytes, count: int, lowest: int, highest: int, *, needs_keys: bool) -> int:
     """The largest timestamp delta of `count` records that fill `data`; REFUSED if anything is odd.
 
-    Args:
-        data: the records, without the batch's header and not compressed.
-        lowest, highest: what timestamp deltas may be.
-        needs_keys: whether a record without a key is refused.
+    The records are not compressed. Their timestamp deltas are between `lowest` and `highest`.
     """
     position = 0
     largest = REFUSED
     try:
         for i in range(count):
-            value = data[position]
-            position += 1
+            value, position = data[position], position + 1
             if value > 127:
-                second = data[position]
-                position += 1
+                second, position = data[position], position + 1
                 if 0 < second < 128:
                     value = value & 127 | second << 7
                 else:
@@ -47,8 +42,7 @@ def walk(data: bytes, count: int, lowest: int, highest: int, *, needs_keys: bool
             position += 2
             if delta:
                 if delta > 127:
-                    second = data[position]
-                    position += 1
+                    second, position = data[position], position + 1
                     if 0 < second < 128:
                         delta = delta & 127 | second << 7
                     else:
@@ -58,11 +52,9 @@ def walk(data: bytes, count: int, lowest: int, highest: int, *, needs_keys: bool
             if delta > highest or delta < lowest:
                 return REFUSED
 
-            value = data[position]
-            position += 1
+            value, position = data[position], position + 1
             if value > 127:
-                second = data[position]
-                position += 1
+                second, position = data[position], position + 1
                 if 0 < second < 128:
                     value = value & 127 | second << 7
                 else:
@@ -71,11 +63,9 @@ def walk(data: bytes, count: int, lowest: int, highest: int, *, needs_keys: bool
                 return REFUSED
 
             for is_needed in (needs_keys, False):  # the key, then the value
-                value = data[position]
-                position += 1
+                value, position = data[position], position + 1
                 if value > 127:
-                    second = data[position]
-                    position += 1
+                    second, position = data[position], position + 1
                     if 0 < second < 128:
                         value = value & 127 | second << 7
                     else:
@@ -85,8 +75,7 @@ def walk(data: bytes, count: int, lowest: int, highest: int, *, needs_keys: bool
                 elif value != 1 or is_needed:
                     return REFUSED
 
-            value = data[position]
-            position += 1
+            value, position = data[position], position + 1
             if value:
                 position = _past_headers(data, position - 1)
             if position != end:

@@ -42,6 +42,8 @@ from kafkalite.wire.schema import Message, message_of
 _unpack_header = Struct(">hhih").unpack_from  # key, version, correlation id, length of client id
 # Frames up to here are parsed in one go, whatever they are made of: an element takes a byte at least.
 _MOST_BYTES_OF_FEW_ELEMENTS: Final = 4096
+# Parts of a huge response that are joined to one chunk.
+_PARTS_AT_ONCE: Final = 2048
 # Larger ones are not worth explaining: it takes 50 microseconds for every element.
 _MOST_BYTES_TO_EXPLAIN: Final = 65536
 
@@ -253,7 +255,11 @@ class ApiCodec:
         parts: list[bytes] = []
         chunks: list[Records] = []
         try:
-            yield from build(response, parts, chunks)
+            for _ in build(response, parts, chunks):
+                if len(parts) > _PARTS_AT_ONCE:
+                    chunks.append(b"".join(parts))
+                    parts.clear()
+                yield
             last = b"".join(parts)
         except BUILD_ODDITIES:
             chunks = self._build_declared(response)

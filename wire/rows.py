@@ -11,7 +11,7 @@ is what ties rows to messages.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -29,12 +29,16 @@ class SharedResponse:
 
 
 class LargeResponse:
-    """The row of a response that is to be built in slices."""
+    """The row of a response that is to be built in slices.
 
-    __slots__ = ("row",)
+    `lists` are those lists in it that nothing else refers to: they are emptied once it is built.
+    """
 
-    def __init__(self, row: tuple[Any, ...]) -> None:
+    __slots__ = ("lists", "row")
+
+    def __init__(self, row: tuple[Any, ...], lists: Sequence[Any]) -> None:
         self.row = row
+        self.lists = lists
 
 
 def row_of(response: Any) -> Any:

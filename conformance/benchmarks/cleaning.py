@@ -63,7 +63,7 @@ async def fill(running: broker) -> None:
     value = bytes(200)
     i = 0
     while True:
-        now_ms = running._running.now_ms()
+        now_ms = running._running.clock.now_ms()
         records = [
             Record(timestamp=now_ms, key=b"key-%d" % ((i * 31 + j) % 20_000), value=value)
             for j in range(50)

@@ -10,10 +10,23 @@ import pytest
 
 from conformance.differential.broker_side import Side
 from conformance.differential.comparison import Pair
+from conformance.differential.share_requests import (
+    ACCEPT,
+    GAP,
+    REJECT,
+    RELEASE,
+    RENEW,
+    Member,
+    beat,
+    configure,
+    describe,
+    offsets,
+    produce,
+    until_ready,
+)
 from conformance.differential.test_groups import group
 from conformance.differential.test_share_states import initialize, queue
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.messages import share_acknowledge, share_fetch
 from kafkalite.wire.messages.alter_share_group_offsets import (
     AlterShareGroupOffsetsRequest,
     AlterShareGroupOffsetsRequestPartition,
@@ -31,17 +44,7 @@ from kafkalite.wire.messages.delete_share_group_offsets import (
     DeleteShareGroupOffsetsRequestTopic,
 )
 from kafkalite.wire.messages.describe_groups import DescribeGroupsRequest
-from kafkalite.wire.messages.describe_share_group_offsets import (
-    DescribeShareGroupOffsetsRequest,
-    DescribeShareGroupOffsetsRequestGroup,
-    DescribeShareGroupOffsetsRequestTopic,
-)
 from kafkalite.wire.messages.heartbeat import HeartbeatRequest
-from kafkalite.wire.messages.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-)
 from kafkalite.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from kafkalite.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from kafkalite.wire.messages.list_groups import ListGroupsRequest
@@ -51,184 +54,10 @@ from kafkalite.wire.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from kafkalite.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
-from kafkalite.wire.messages.produce import (
-    PartitionProduceData,
-    ProduceRequest,
-    TopicProduceData,
-)
-from kafkalite.wire.messages.share_acknowledge import ShareAcknowledgeRequest
 from kafkalite.wire.messages.share_fetch import ForgottenTopic, ShareFetchRequest
-from kafkalite.wire.messages.share_group_describe import ShareGroupDescribeRequest
-from kafkalite.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from kafkalite.wire.messages.sync_group import SyncGroupRequest
-from kafkalite.wire.record_batch import Record, build_batch
 
 __all__ = ["group", "queue"]  # the fixtures
-
-ACCEPT, RELEASE, REJECT, RENEW = 1, 2, 3, 4
-GAP = 0
-GROUP_RESOURCE = 32
-BEAT = ApiKey.SHARE_GROUP_HEARTBEAT
-
-
-def beat(pair: Pair, group: str, member_id: str = "m-1", **fields: Any) -> Any:
-    request = ShareGroupHeartbeatRequest(
-        **{"group_id": group, "member_id": member_id, "member_epoch": 0} | fields
-    )
-    return pair.ask(BEAT, 1, request)
-
-
-def describe(pair: Pair, *groups: str) -> None:
-    for operations in (False, True):
-        request = ShareGroupDescribeRequest(
-            group_ids=list(groups), include_authorized_operations=operations
-        )
-        api = ApiKey.SHARE_GROUP_DESCRIBE
-        answers = [side.ask(api, 1, request) for side in pair.sides]
-        for answer in answers:
-            for described in answer.groups:
-                described.members.sort(key=lambda member: member.member_id)
-        pair.compare(f"{api.name} v1", *answers, api=api, version=1)
-
-
-def offsets(pair: Pair, group: str, topics: list[tuple[str, list[int]]] | None) -> None:
-    wanted = None
-    if topics is not None:
-        wanted = [
-            DescribeShareGroupOffsetsRequestTopic(topic_name=name, partitions=partitions)
-            for name, partitions in topics
-        ]
-    asked = DescribeShareGroupOffsetsRequestGroup(group_id=group, topics=wanted)
-    for version in (0, 1):
-        api = ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS
-        request = DescribeShareGroupOffsetsRequest(groups=[asked])
-        answers = [side.ask(api, version, request) for side in pair.sides]
-        for answer in answers:
-            for described in answer.groups:
-                described.topics.sort(key=lambda topic: topic.topic_name)
-                for topic in described.topics:
-                    topic.partitions.sort(key=lambda each: each.partition_index)
-        pair.compare(f"{api.name} v{version}", *answers, api=api, version=version)
-
-
-def until_ready(pair: Pair, group: str, topic: str, count: int) -> None:
-    """Until the state of so many partitions is there, which Apache Kafka sees to by and by."""
-    asked = DescribeShareGroupOffsetsRequestGroup(group_id=group, topics=None)
-    request = DescribeShareGroupOffsetsRequest(groups=[asked])
-    for side in pair.sides:
-        side.until(
-            ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS,
-            1,
-            request,
-            lambda answer: sum(len(t.partitions) for t in answer.groups[0].topics) == count,
-        )
-
-
-def produce(pair: Pair, topic: str, *batches: int, first: int = 0) -> None:
-    """Batches of so many records, on both sides."""
-    for count in batches:
-        data = build_batch([Record(timestamp=1, value=b"x" * 10) for _ in range(count)])
-        request = ProduceRequest(
-            acks=-1,
-            timeout_ms=5000,
-            topic_data=[
-                TopicProduceData(
-                    name=topic, partition_data=[PartitionProduceData(index=0, records=data)]
-                )
-            ],
-        )
-        pair.ask(ApiKey.PRODUCE, 12, request)
-
-
-class Member:
-    """A member on both sides, with a connection of its own; `epoch` is its session's."""
-
-    def __init__(self, pair: Pair, group: str, topic: str, name: str = "m-1") -> None:
-        self.pair, self.group, self.topic, self.name = pair, group, topic, name
-        self.epoch = 0
-
-    def fetch(self, *said: tuple[Any, ...], version: int = 2, **fields: Any) -> Any:
-        epoch = fields.pop("epoch", self.epoch)
-        values = {
-            "group_id": self.group,
-            "member_id": self.name,
-            "share_session_epoch": epoch,
-            "max_wait_ms": 500,
-            "min_bytes": 1,
-            "max_bytes": 1 << 20,
-            "max_records": 500,
-            "batch_size": 500,
-        } | fields
-        partition = values.pop("partition", 0)
-        without_topics = values.pop("without_topics", False)
-
-        def request(side: Side) -> Any:
-            topic = share_fetch.FetchTopic(
-                topic_id=side.topic_id(self.topic),
-                partitions=[
-                    share_fetch.FetchPartition(
-                        partition_index=partition,
-                        acknowledgement_batches=batches(share_fetch, said),
-                    )
-                ],
-            )
-            topics = [] if without_topics else [topic]
-            return ShareFetchRequest(**{"topics": topics} | values)
-
-        answers = self.pair.ask(ApiKey.SHARE_FETCH, version, request, connection=self.name)
-        self.epoch = epoch + 1
-        return answers[0]
-
-    def say(self, *said: tuple[Any, ...], version: int = 2, **fields: Any) -> Any:
-        epoch = fields.pop("epoch", self.epoch)
-        values = {
-            "group_id": self.group,
-            "member_id": self.name,
-            "share_session_epoch": epoch,
-        } | fields
-        partition = values.pop("partition", 0)
-
-        def request(side: Side) -> Any:
-            topic = share_acknowledge.AcknowledgeTopic(
-                topic_id=side.topic_id(self.topic),
-                partitions=[
-                    share_acknowledge.AcknowledgePartition(
-                        partition_index=partition,
-                        acknowledgement_batches=batches(share_acknowledge, said),
-                    )
-                ],
-            )
-            return ShareAcknowledgeRequest(**{"topics": [topic]} | values)
-
-        answers = self.pair.ask(ApiKey.SHARE_ACKNOWLEDGE, version, request, connection=self.name)
-        self.epoch = epoch + 1
-        return answers[0]
-
-
-def batches(messages: Any, said: tuple[tuple[Any, ...], ...]) -> list[Any]:
-    return [
-        messages.AcknowledgementBatch(
-            first_offset=first, last_offset=last, acknowledge_types=list(types)
-        )
-        for first, last, *types in said
-    ]
-
-
-def configure(pair: Pair, group: str, **configs: str) -> None:
-    request = IncrementalAlterConfigsRequest(
-        resources=[
-            AlterConfigsResource(
-                resource_type=GROUP_RESOURCE,
-                resource_name=group,
-                configs=[
-                    AlterableConfig(name=name, config_operation=0, value=value)
-                    for name, value in configs.items()
-                ],
-            )
-        ]
-    )
-    pair.ask(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, request)
-    pair.settle()
 
 
 @pytest.fixture

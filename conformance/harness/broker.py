@@ -9,6 +9,9 @@ from typing import Protocol
 SMALL = {
     "group.initial.rebalance.delay.ms": "0",
     "group.consumer.assignment.interval.ms": "0",
+    "group.share.assignment.interval.ms": "0",
+    "group.streams.assignment.interval.ms": "0",
+    "group.streams.initial.rebalance.delay.ms": "0",
     "offsets.topic.num.partitions": "4",
     "offsets.topic.replication.factor": "1",
     "transaction.state.log.num.partitions": "4",

@@ -25,6 +25,10 @@ KAFKA_SHELL = (
     f"org.apache.kafka:kafka-shell:{KAFKA_VERSION}",
     "org.slf4j:slf4j-simple:1.7.36",
 )
+KAFKA_STREAMS = (
+    f"org.apache.kafka:kafka-streams:{KAFKA_VERSION}",
+    "org.slf4j:slf4j-simple:1.7.36",
+)
 RESOLVE_SECONDS = 600
 
 
@@ -40,6 +44,11 @@ def kafka_jars() -> Path:
 def kafka_shell_jars() -> Path:
     """The directory with the jars of kafka-metadata-shell."""
     return resolve(f"kafka-shell-{KAFKA_VERSION}", KAFKA_SHELL)
+
+
+def kafka_streams_jars() -> Path:
+    """The directory with the jars of Kafka Streams."""
+    return resolve(f"kafka-streams-{KAFKA_VERSION}", KAFKA_STREAMS)
 
 
 def resolve(name: str, coordinates: Sequence[str], *, transitive: bool = True) -> Path:

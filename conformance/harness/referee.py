@@ -1,4 +1,4 @@
-"""Apache Kafka's own message classes, in a Java process kept open (referees/Referee.java)."""
+"""Apache Kafka's own message classes, in a Java process kept open (java_codec/Referee.java)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from conformance.harness.java_process import JavaProcess
 
-SOURCE = Path(__file__).parent.parent / "referees" / "Referee.java"
+SOURCE = Path(__file__).parent.parent / "java_codec" / "Referee.java"
 
 
 class RefereeRefuses(Exception):
@@ -31,6 +31,11 @@ class Referee(JavaProcess):
     def rewrite(self, name: str, version: int, data: bytes, to_version: int) -> bytes:
         """The bytes Kafka writes in one version of a message that it read in another."""
         return self._ask(f":rewrite {name} {to_version}", version, data)[1]
+
+    def refuse(self, key: int, version: int, request: bytes, code: int) -> bytes | None:
+        """The body of Kafka's answer that says an error to this request; None where it gives none."""
+        text, written = self._ask(f":refuse {key} {code}", version, request)
+        return written if text else None
 
     def rows(self, what: str) -> list[list[str]]:
         """One of the lists `messages`, `apis`, `errors`."""

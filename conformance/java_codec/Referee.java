@@ -17,6 +17,7 @@ import org.apache.kafka.common.compress.Compression;
 import org.apache.kafka.common.errors.RetriableException;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.message.ApiMessageType;
+import org.apache.kafka.common.protocol.ApiKeys;
 import org.apache.kafka.common.protocol.ByteBufferAccessor;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.protocol.Message;
@@ -26,6 +27,8 @@ import org.apache.kafka.common.record.internal.MemoryRecords;
 import org.apache.kafka.common.record.internal.MemoryRecordsBuilder;
 import org.apache.kafka.common.record.internal.Record;
 import org.apache.kafka.common.record.internal.RecordBatch;
+import org.apache.kafka.common.requests.AbstractRequest;
+import org.apache.kafka.common.requests.AbstractResponse;
 import org.apache.kafka.common.utils.Utils;
 
 /**
@@ -35,7 +38,8 @@ import org.apache.kafka.common.utils.Utils;
  * bytes). For a message's name the bytes are read as that message in that version: the text is what Kafka's
  * JSON converter makes of it, the bytes are what it writes. For ":batch" the bytes are a record batch, and the version
  * is the codec with which the same records are built again. ":rewrite Name N" reads like "Name", and writes in
- * version N. ":messages", ":apis" and ":errors" list what there is; ":new Name" shows a new message.
+ * version N. ":refuse KEY CODE" reads a request of that API, and writes the answer that says that error;
+ * its text is empty where Kafka has none. ":messages", ":apis" and ":errors" list what there is; ":new Name" shows a new message.
  */
 public class Referee {
     private static final String SUFFIX = "JsonConverter.class";
@@ -72,6 +76,15 @@ public class Referee {
                     batch.ensureValid();
                     text = describe(batch);
                     written = batch.isControlBatch() ? data : rebuild(batch, version);
+                } else if (name.startsWith(":refuse ")) {
+                    String[] words = name.split(" ");
+                    AbstractResponse refusal = AbstractRequest
+                        .parseRequest(ApiKeys.forId(Integer.parseInt(words[1])), version,
+                            new ByteBufferAccessor(ByteBuffer.wrap(data)))
+                        .request
+                        .getErrorResponse(0, Errors.forCode(Short.parseShort(words[2])).exception());
+                    text = refusal == null ? "" : refusal.data().getClass().getSimpleName();
+                    written = refusal == null ? written : write((Message) refusal.data(), version);
                 } else if (name.startsWith(":rewrite ")) {
                     String[] words = name.split(" ");
                     text = "";

@@ -17,4 +17,5 @@ if TYPE_CHECKING:
 def handle(
     services: Services, context: RequestContext, request: HeartbeatRequestRow
 ) -> HeartbeatResponseRow:
+    context.heard_of(request[0], request[2])
     return services.group_coordinator.heartbeat(context, request)

@@ -23,6 +23,7 @@ async def handle(
 ) -> JoinGroupResponse:
     """Answered when all members have joined, or the rebalance timeout is over."""
     response = await services.group_coordinator.join_group(context, request)
+    context.heard_of(request.group_id, response.member_id)
     if context.api_version < NULL_PROTOCOL_NAME_SINCE:
         response.protocol_name = response.protocol_name or ""
     elif response.error_code != ErrorCode.NONE or not response.protocol_name:

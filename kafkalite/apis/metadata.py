@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
 
 from kafkalite.cluster.internal_topics import INTERNAL_TOPICS
 from kafkalite.cluster.topic_creation import NewTopic, validate_topic_name
@@ -77,7 +78,8 @@ def handle(
 
 
 async def _in_slices(steps: Steps[MetadataResponseRow], context: RequestContext) -> LargeResponse:
-    return LargeResponse(await in_slices(steps, context))
+    row = await in_slices(steps, context)
+    return LargeResponse(row, [row[4]])
 
 
 def _is_lasting(row: MetadataResponseRow) -> bool:
@@ -96,10 +98,10 @@ def _response(
 ) -> Steps[MetadataResponseRow]:
     version = context.api_version
     asked, creates, with_cluster_operations, with_topic_operations = request
-    if version < 12 and any(name is None or topic_id.int for topic_id, name in asked or ()):
+    by_id, is_nameless = yield from _look_at(asked or ())
+    if version < 12 and (by_id or is_nameless):
         return _failed(asked or (), version, ErrorCode.INVALID_REQUEST)
-    by_id = any(topic_id.int for topic_id, _ in asked or ())
-    if not by_id and any(name is None for _, name in asked or ()):
+    if not by_id and is_nameless:
         # Neither name nor id: Kafka has no words for it either. Where one has an id, it looks at no name.
         return _failed(asked or (), version, ErrorCode.UNKNOWN_SERVER_ERROR)
     if asked is None or (version == 0 and not asked):
@@ -122,6 +124,17 @@ def _response(
     )
 
 
+def _look_at(asked: Sequence[MetadataRequestTopicRow]) -> Steps[tuple[bool, bool]]:
+    """Whether a topic is asked for by id, and whether one has no name."""
+    by_id = is_nameless = False
+    for start in range(0, len(asked), _MANY_TOPICS):
+        yield
+        for topic_id, name in asked[start : start + _MANY_TOPICS]:
+            by_id = by_id or bool(topic_id.int)
+            is_nameless = is_nameless or name is None
+    return by_id, is_nameless
+
+
 def _describe_all(
     services: Services, context: RequestContext
 ) -> Steps[list[MetadataResponseTopicRow]]:
@@ -137,8 +150,12 @@ def _describe_by_id(
 ) -> Steps[list[MetadataResponseTopicRow]]:
     """Each topic once. Where one is asked for by id, no name counts."""
     found: list[MetadataResponseTopicRow] = []
-    for topic_id in dict.fromkeys(topic_id for topic_id, _ in asked if topic_id.int):
+    seen: set[UUID] = set()
+    for topic_id, _ in asked:
         yield
+        if not topic_id.int or topic_id in seen:
+            continue
+        seen.add(topic_id)
         topic = services.topics.by_id(topic_id)
         if topic is None:
             code = ErrorCode.UNKNOWN_TOPIC_ID
@@ -157,8 +174,12 @@ def _describe_by_name(
 ) -> Steps[list[MetadataResponseTopicRow]]:
     """Each topic once."""
     found: list[MetadataResponseTopicRow] = []
-    for name in dict.fromkeys(name for _, name in asked if name is not None):
+    seen: set[str] = set()
+    for _, name in asked:
         yield
+        if name is None or name in seen:
+            continue
+        seen.add(name)
         topic = services.topics.get(name)
         if topic is not None:
             found.append(_describe(services, context, topic))

@@ -26,4 +26,5 @@ async def handle(
         request.protocol_name,
     ):
         return SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+    context.heard_of(request.group_id, request.member_id)
     return await services.group_coordinator.sync_group(context, request)

@@ -247,6 +247,7 @@ class ConfigChanges:
         for key, text in configs.items():
             family, _, rest = key.partition(".")
             least, most = f"group.{family}.min.{rest}", f"group.{family}.max.{rest}"
+            most = most.replace(".max.num.", ".max.")  # of standby replicas
             if least in BROKER_CONFIGS and int(text) < broker.integer(least):
                 raise ConfigError(f"{key} must be greater than or equal to {least}")
             if most in BROKER_CONFIGS and int(text) > broker.integer(most):

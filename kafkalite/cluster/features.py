@@ -16,6 +16,7 @@ Level = TypeVar("Level")
 
 METADATA_VERSION: Final = "metadata.version"
 SHARE_VERSION: Final = "share.version"
+STREAMS_VERSION: Final = "streams.version"
 
 # name: (lowest, highest) level that can be finalized
 SUPPORTED_FEATURES: Final[Mapping[str, tuple[int, int]]] = {

@@ -190,6 +190,11 @@ class SoleController(Cluster):
 
         self.write(self._leader_changes(change))
 
+    def move_leader(self, topic_id: UUID, index: int, node_id: int) -> None:
+        """Have a node that is in sync lead a partition, in a new leader epoch."""
+        record = PartitionChangeRecord(partition_id=index, topic_id=topic_id, leader=node_id)
+        self.write([record])
+
     def balance_leaders(self) -> None:
         """Let preferred replicas lead what others lead, where they can (auto.leader.rebalance)."""
         alive = self.alive

@@ -57,7 +57,7 @@ class BrokerConfig:
         self._initialize(properties)
 
     def _initialize(self, properties: Mapping[str, str]) -> None:
-        self._given = frozenset(properties)
+        self.given: Mapping[str, str] = dict(properties)
         self.static: dict[str, str] = {**built_in(properties), **properties}
         # Two names of one thing, as in Kafka; the older one counts where it stands alone.
         if int(properties.get("broker.id", -1)) >= 0 and "node.id" not in properties:
@@ -104,9 +104,15 @@ class BrokerConfig:
             raise located(error, places) from None
         return config
 
+    def afresh(self, changes: Mapping[str, str]) -> BrokerConfig:
+        """As it was given at first, with these changes. Raises ConfigError."""
+        config = type(self).__new__(type(self))
+        config._initialize({**self.given, **changes})
+        return config
+
     def is_given(self, name: str) -> bool:
         """Whether a file, the environment, a flag or a program set it."""
-        return name in self._given
+        return name in self.given
 
     def __getitem__(self, name: str) -> ConfigValue:
         """The value in force, on the first node where they differ."""

@@ -7,7 +7,7 @@ of `__consumer_offsets` are others, that topics have come, grown or gone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -20,6 +20,7 @@ from kafkalite.wire.messages.stored.remove_topic_record import RemoveTopicRecord
 from kafkalite.wire.messages.stored.topic_record import TopicRecord
 
 if TYPE_CHECKING:
+    from kafkalite.clock import Clock
     from kafkalite.cluster.cluster import Cluster
     from kafkalite.config import BrokerConfig
     from kafkalite.coordinators.share_adapter import ShareServices
@@ -30,7 +31,7 @@ def open_group_coordinator(
     config: BrokerConfig,
     cluster: Cluster,
     topics: Topics,
-    now_ms: Callable[[], int],
+    clock: Clock,
     share: ShareServices,
 ) -> GroupCoordinator:
     """The coordinator of all groups of this process. It works once its `run` does."""
@@ -41,13 +42,15 @@ def open_group_coordinator(
         groups.group_consumer_assignment_interval_ms = interval_ms
         interval_ms = config.integer("group.share.assignment.interval.ms")
         groups.group_share_assignment_interval_ms = interval_ms
+        interval_ms = config.integer("group.streams.assignment.interval.ms")
+        groups.group_streams_assignment_interval_ms = interval_ms
 
     config.subscribe(dynamic_configs_changed)
     coordinator = GroupCoordinator(
         groups,
-        ConsumerOffsetsLog(topics, now_ms),
+        ConsumerOffsetsLog(topics, clock.now_ms),
         TopicNames(topics),
-        now_ms=now_ms,
+        clock=clock,
         configs_of=lambda group_id: cluster.image.configs.get((GROUP_RESOURCE, group_id), {}),
         share_state=lambda: share,
     )
@@ -102,6 +105,25 @@ def group_config(config: BrokerConfig) -> GroupConfig:
         group_share_max_assignment_interval_ms=integer("group.share.max.assignment.interval.ms"),
         group_share_initialize_retry_interval_ms=integer(
             "group.share.initialize.retry.interval.ms"
+        ),
+        group_streams_session_timeout_ms=integer("group.streams.session.timeout.ms"),
+        group_streams_min_session_timeout_ms=integer("group.streams.min.session.timeout.ms"),
+        group_streams_max_session_timeout_ms=integer("group.streams.max.session.timeout.ms"),
+        group_streams_heartbeat_interval_ms=integer("group.streams.heartbeat.interval.ms"),
+        group_streams_min_heartbeat_interval_ms=integer("group.streams.min.heartbeat.interval.ms"),
+        group_streams_max_heartbeat_interval_ms=integer("group.streams.max.heartbeat.interval.ms"),
+        group_streams_max_size=integer("group.streams.max.size"),
+        group_streams_assignment_interval_ms=integer("group.streams.assignment.interval.ms"),
+        group_streams_min_assignment_interval_ms=integer(
+            "group.streams.min.assignment.interval.ms"
+        ),
+        group_streams_max_assignment_interval_ms=integer(
+            "group.streams.max.assignment.interval.ms"
+        ),
+        group_streams_num_standby_replicas=integer("group.streams.num.standby.replicas"),
+        group_streams_max_standby_replicas=integer("group.streams.max.standby.replicas"),
+        group_streams_initial_rebalance_delay_ms=integer(
+            "group.streams.initial.rebalance.delay.ms"
         ),
     )
 

@@ -1,7 +1,8 @@
-"""How share groups are fitted into the broker: the share coordinator, the share partitions, their tasks.
+"""Share groups in the broker: the share coordinator, the share partitions, their tasks.
 
 Both are made, and imported, when the first request needs them. Here they meet: leaders of share
-partitions and the group coordinator ask the share coordinator, which in Kafka goes over the network.
+partitions and the group coordinator ask the share coordinator, which in Kafka goes over the
+network.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from uuid import UUID
 import trio
 
 from kafkalite.cluster.image import GROUP_RESOURCE
-from kafkalite.requests.supervision import every, supervised
+from kafkalite.supervision import every, supervised
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored.remove_topic_record import RemoveTopicRecord
 
@@ -34,7 +35,7 @@ EARLIEST: Final = -2
 
 
 class ShareServices:
-    """What share groups need, made at their first need."""
+    """All that share groups need, made at their first need."""
 
     def __init__(
         self, config: BrokerConfig, cluster: Cluster, topics: Topics, now_ms: Callable[[], int]
@@ -130,7 +131,7 @@ class ShareServices:
     # What leaders of share partitions ask
 
     def read_state(self, key: SharePartitionKey, leader_epoch: int) -> ShareState:
-        """What was stored. Raises KafkaError."""
+        """The stored state. Raises KafkaError."""
         self.coordinator.log.ensure()
         return self.coordinator.read(key, leader_epoch)
 
@@ -177,7 +178,7 @@ class ShareServices:
         return state.start_offset, state.delivery_complete_count, state.leader_epoch
 
     def latest_offset(self, topic_id: UUID, partition: int) -> int:
-        """Where the next record will stand that consumers see. Raises KafkaError."""
+        """The offset of the next record that consumers see. Raises KafkaError."""
         topic = self._topics.by_id(topic_id)
         if topic is None or partition >= len(topic.partitions):
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)

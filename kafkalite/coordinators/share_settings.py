@@ -1,4 +1,4 @@
-"""What share groups may do: as they are configured themselves, or else as the broker is (KIP-932).
+"""The limits of share groups: their own configs, or else the broker's (KIP-932).
 
 A group's value outside of the broker's limits counts as the nearest inside.
 Source: Kafka's GroupConfig, ShareGroupConfig, ShareGroupConfigProvider.
@@ -59,7 +59,7 @@ class ShareGroupSettings:
         return min(max(int(chosen), smallest), largest)
 
     def reset_timestamp_ms(self, group_id: str) -> int:
-        """Where to begin, as ListOffsets has it: -1 latest, -2 earliest, or a timestamp."""
+        """The offset to begin at, as ListOffsets has it: -1 latest, -2 earliest, or a timestamp."""
         reset = self._configs_of(group_id).get("share.auto.offset.reset", "latest")
         if reset == "latest":
             return LATEST

@@ -28,12 +28,14 @@ class MetricsEndpoint:
         self,
         services: Callable[[], Services],
         connection_count: Callable[[], int],
+        longest_turn_seconds: Callable[[], float],
         host: str,
         port: int,
     ) -> None:
         """`services` is called once requests can come, when there are services."""
         self._services = services
         self._connection_count = connection_count
+        self._longest_turn_seconds = longest_turn_seconds
         self.requests = RequestMetrics()
         self._lag = Distribution()
         self._exposition = Exposition()
@@ -67,5 +69,7 @@ class MetricsEndpoint:
             self.requests.read(services.topics, readings)
             readings.put("kafkalite_connections", self._connection_count())
             readings.put_distribution("kafkalite_event_loop_lag_seconds", self._lag)
+            longest = self._longest_turn_seconds()
+            readings.put("kafkalite_event_loop_longest_turn_seconds", longest)
             await in_slices(read(services, readings))
             return await trio.to_thread.run_sync(self._exposition.text, readings, accept)

@@ -60,6 +60,12 @@ _TABLE: Final = (
         (),
         "How late the event loop got to a task that was due; tried ten times a second.",
     ),
+    Metric(
+        "kafkalite_event_loop_longest_turn_seconds",
+        _GAUGE,
+        (),
+        "The longest time for which anything held the event loop since the start.",
+    ),
     # Topics
     Metric(
         "kafkalite_topic_received_bytes_total",

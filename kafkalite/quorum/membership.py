@@ -25,7 +25,7 @@ from kafkalite.quorum.producer_ids import ProducerIds
 from kafkalite.quorum.registration import Registration
 from kafkalite.quorum.tail import MetadataTail
 from kafkalite.quorum.topic_requests import TopicRequests
-from kafkalite.requests.supervision import supervised
+from kafkalite.supervision import supervised
 
 _FOREVER_SECONDS: Final = float("inf")
 

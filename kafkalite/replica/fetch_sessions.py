@@ -163,6 +163,11 @@ class FetchSessionCache:
     def __len__(self) -> int:
         return len(self._sessions)
 
+    def covered(self, session_id: int) -> list[TargetKey]:
+        """The partitions of a session, by topic id or name; none if there is no such session."""
+        session = self._sessions.get(session_id)
+        return [] if session is None else list(session.targets)
+
     def begin(self, request: FetchRequestRow, api_version: int) -> FetchContext:
         """What this request fetches. Raises KafkaError with FETCH_SESSION_ID_NOT_FOUND,
         INVALID_FETCH_SESSION_EPOCH or FETCH_SESSION_TOPIC_ID_ERROR.

@@ -12,6 +12,7 @@ from uuid import UUID
 from kafkalite.cluster.metadata_log import METADATA_TOPIC
 from kafkalite.log.config import LogConfig
 from kafkalite.log.directory import LogDirectory
+from kafkalite.log.files import FILES, Files
 from kafkalite.log.log import PASSING_ERRORS, Log
 from kafkalite.log.manager import LogManager
 from kafkalite.log.open_files import OpenFiles
@@ -38,10 +39,12 @@ class PartitionLogs:
     Raises OSError, and DataDirectoryInUse or InconsistentDataDirectory of `log.errors`.
     """
 
-    def __init__(self, config: BrokerConfig, now_ms: Callable[[], int]) -> None:
+    def __init__(
+        self, config: BrokerConfig, now_ms: Callable[[], int], files: Files = FILES
+    ) -> None:
         self._config = config
         self._now_ms = now_ms
-        self._open_files = OpenFiles()
+        self._open_files = OpenFiles(files=files)
         # Partitions whose logs could not be opened, by name.
         self._offline: dict[str, SaidOnce] = {}
         directories: list[LogDirectory] = []
@@ -211,6 +214,10 @@ class PartitionLogs:
             self.manager.delete_log(topic, index)
         except KafkaError as error:
             logger.error("the log of %s-%d is left behind: %s", topic, index, error)
+
+    def abandon(self) -> None:
+        """Give the directories back as if the process had been killed."""
+        self.manager.abandon()
 
     def close(self) -> None:
         """Close all logs, and give the directories back."""

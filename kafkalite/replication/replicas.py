@@ -7,7 +7,6 @@ is counted as in sync is always on its way to be.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from math import inf
 from uuid import UUID
 
@@ -18,7 +17,7 @@ from kafkalite.replication.fetcher import Fetcher
 from kafkalite.replication.isr_proposals import AskController, IsrProposals
 from kafkalite.replication.leading import Brokers
 from kafkalite.replication.replica import Replica, ReplicationConfig
-from kafkalite.requests.supervision import supervised
+from kafkalite.supervision import supervised
 
 Key = tuple[UUID, int]
 
@@ -106,7 +105,7 @@ class Replicas:
             task_status.started()
             while True:
                 for fetcher in self._unstarted:
-                    nursery.start_soon(supervised, "replication", partial(self._fetch, fetcher))
+                    nursery.start_soon(self._fetch, fetcher)
                 self._unstarted.clear()
                 await self._new_fetcher.wait()
                 self._new_fetcher = trio.Event()

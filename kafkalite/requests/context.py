@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from kafkalite.requests.principal import ANONYMOUS, Principal
@@ -73,12 +73,12 @@ class ClientConnection(Protocol):
 class RequestContext:
     """The asker of a request, its API, and the listener it came by.
 
-    There is one per connection, as a connection's requests are handled one after the other.
-    Dispatch sets what differs between requests: API key and version, client id, `received_at`.
+    There is one per connection, as a connection's requests are handled one after the other. Dispatch
+    sets what differs between requests: API key and version, client id, correlation id, `received_at`.
 
     `node_id` is the node whose listener received the request. `client_id` is never None (Kafka
     treats a null client id as ""). `received_at` is in seconds of trio's clock. `may_read` says of a
-    topic whether the client may fetch from it, None if it may fetch from all.
+    topic whether the client may fetch from it, None if it may fetch from all; `may_create` likewise.
     """
 
     node_id: int
@@ -93,3 +93,12 @@ class RequestContext:
     principal: Principal = ANONYMOUS
     request_bytes: int = 0
     may_read: Callable[[str], bool] | None = None
+    may_create: Callable[[str], bool] | None = None
+    correlation_id: int = 0
+    # The members of groups, by group and member id, that were heard of over this connection.
+    members: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+
+    def heard_of(self, group_id: str, member_id: str | None) -> None:
+        """A member of a group speaks over this connection: it lives as long as that is open."""
+        if member_id:
+            self.members.add((group_id, member_id))

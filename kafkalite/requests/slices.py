@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+import gc
+from collections.abc import Generator, Iterable
 from time import monotonic
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from kafkalite.requests.context import RequestContext
 
@@ -15,6 +16,8 @@ Steps = Generator[None, None, T]
 
 # Work gives way to others after so much time.
 SLICE_SECONDS: Final = 0.005
+_RELEASED_AT_ONCE: Final = 512
+_NEVER: Final = 1_000_000
 
 
 def at_once(steps: Steps[T]) -> T:
@@ -30,13 +33,54 @@ def at_once(steps: Steps[T]) -> T:
 async def in_slices(steps: Steps[T], context: RequestContext) -> T:
     """The result of work that may be long."""
     await context.connection.move_to_task()
-    until = monotonic() + SLICE_SECONDS
-    while True:
-        try:
-            next(steps)
-        except StopIteration as done:
-            value: T = done.value
-            return value
-        if monotonic() > until:
-            await context.connection.yield_turn()
-            until = monotonic() + SLICE_SECONDS
+    with _without_full_collections:
+        until = monotonic() + SLICE_SECONDS
+        while True:
+            try:
+                next(steps)
+            except StopIteration as done:
+                value: T = done.value
+                return value
+            if monotonic() > until:
+                await context.connection.yield_turn()
+                until = monotonic() + SLICE_SECONDS
+
+
+def release(values: Iterable[Any], *, inner: bool = False) -> Steps[None]:
+    """Empty lists little by little, as to free a million objects takes time, too.
+
+    `inner`: the lists in tuples in those lists, as well.
+    """
+    for value in values:
+        while isinstance(value, list) and value:
+            some: list[Any] = value[-_RELEASED_AT_ONCE:]
+            del value[-_RELEASED_AT_ONCE:]
+            yield
+            for each in some if inner else ():
+                if isinstance(each, tuple):
+                    yield from release(each, inner=True)
+
+
+class _WithoutFullCollections:
+    """While huge requests are handled, the garbage collector does not go through all objects.
+
+    It would do so again and again, as there are more and more of them, and take 100 ms each time.
+    """
+
+    def __init__(self) -> None:
+        self._depth = 0
+        self._thresholds = gc.get_threshold()
+
+    def __enter__(self) -> None:
+        if not self._depth:
+            self._thresholds = gc.get_threshold()
+            gc.set_threshold(*self._thresholds[:2], _NEVER)
+        self._depth += 1
+
+    def __exit__(self, *_: object) -> None:
+        self._depth -= 1
+        if not self._depth:
+            gc.set_threshold(*self._thresholds)
+
+
+_without_full_collections: Final = _WithoutFullCollections()

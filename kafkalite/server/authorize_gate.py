@@ -71,6 +71,8 @@ def authorize_gate(authorizer: Authorizer) -> Gate:
             return _producing(authorizer, handle, authorized)
         if api.key in _SHARING:
             return _sharing(authorizer, authorized)
+        if api.key is ApiKey.STREAMS_GROUP_HEARTBEAT:
+            return _streaming(authorizer, authorized)
         return authorized
 
     return gate
@@ -168,6 +170,23 @@ def _sharing(authorizer: Authorizer, authorized: Handler) -> Handler:
         return authorized(services, context, request)
 
     return share
+
+
+def _streaming(authorizer: Authorizer, authorized: Handler) -> Handler:
+    """Streams groups: internal topics are created for those who may create them."""
+
+    def stream(services: Services, context: RequestContext, request: Any) -> Any:
+        context.may_create = _may_create(_access(authorizer, context))
+        return authorized(services, context, request)
+
+    return stream
+
+
+def _may_create(access: Access) -> _MayRead:
+    return lambda name: (
+        access.may(Operation.CREATE, ResourceType.CLUSTER, log=False)
+        or access.may(Operation.CREATE, ResourceType.TOPIC, name)
+    )
 
 
 def _may_consume(access: Access) -> _MayRead:

@@ -16,7 +16,7 @@ import trio
 
 from kafkalite.apis import APIS, Api, Handler
 from kafkalite.requests.context import RequestContext
-from kafkalite.requests.slices import in_slices
+from kafkalite.requests.slices import in_slices, release
 from kafkalite.requests.suspension import ResponseCoroutine
 from kafkalite.server.gates import Gates
 from kafkalite.wire.codec import codec_of, encode_response, read_header
@@ -89,6 +89,7 @@ class Dispatcher:
         context = connection.context
         context.api_key = route.api.key
         context.api_version = version
+        context.correlation_id = correlation_id
         context.received_at = connection.last_active
         context.request_bytes = len(frame)
         try:
@@ -116,7 +117,9 @@ class Dispatcher:
         response = await handling
         if type(response) is LargeResponse:
             steps = route.codec.build_in_slices(correlation_id, response.row)
-            return await in_slices(steps, context)
+            chunks = await in_slices(steps, context)
+            await in_slices(release(response.lists), context)
+            return chunks
         return [] if response is None else route.codec.build(correlation_id, response)
 
     async def _respond_in_slices(
@@ -133,8 +136,13 @@ class Dispatcher:
             response = await response
         if response is None:
             return []
-        steps = route.codec.build_in_slices(correlation_id, row_of(response))
-        return await in_slices(steps, context)
+        row = row_of(response)
+        chunks = await in_slices(route.codec.build_in_slices(correlation_id, row), context)
+        if route.codec.rows:
+            await in_slices(release(request, inner=True), context)
+        if type(response) is LargeResponse:
+            await in_slices(release(response.lists), context)
+        return chunks
 
     def _add_route(self, api: Api, version: int) -> Route:
         handle = self._handlers.get(api.key)

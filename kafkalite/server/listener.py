@@ -12,7 +12,7 @@ import resource
 import select
 import socket
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
@@ -83,6 +83,15 @@ class Listener:
     def open_again(self, port: int) -> Listener:
         """One like this, after `close`, listening on the port it had. Raises StartError."""
         return replace(self, socket=bind(self.config.host, port))
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it listens."""
+        return self.socket.fileno() >= 0
+
+    def handed_on(self) -> Listener:
+        """One of the same port that goes on when this one is closed."""
+        return replace(self, socket=self.socket.dup())
 
     @property
     def port(self) -> int:
@@ -248,6 +257,9 @@ class Connections:
 
     def __len__(self) -> int:
         return len(self._open)
+
+    def __iter__(self) -> Iterator[Connection]:
+        return iter(tuple(self._open))
 
     async def serve(self) -> None:
         """Serve the connections for ever."""
@@ -416,6 +428,11 @@ class Connections:
         for connection in tuple(self._open):
             if connection.listener.node_id == node_id:
                 connection.abort()
+
+    def cut_all(self) -> None:
+        """Close all connections without another word."""
+        for connection in tuple(self._open):
+            connection.abort()
 
     async def close_idle(self) -> None:
         """Close for ever what was silent for connections.max.idle.ms."""

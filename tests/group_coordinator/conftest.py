@@ -9,6 +9,7 @@ import pytest
 import trio
 import trio.testing
 
+from kafkalite.clock import SystemClock
 from kafkalite.group_coordinator.config import GroupConfig
 from kafkalite.group_coordinator.state_log import ReplayedMarker, ReplayedRecord, StateRecord
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -194,7 +195,7 @@ class World:
             self.config,
             self.log,
             self.topics,
-            now_ms=self.now_ms,
+            clock=SystemClock(self.now_ms),
             configs_of=lambda group_id: self.group_configs.get(group_id, {}),
             share_state=lambda: self.share_states,
         )

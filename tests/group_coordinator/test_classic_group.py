@@ -70,7 +70,11 @@ class Stage:
         config = GroupConfig(group_initial_rebalance_delay_ms=1_000)
         self.timers = Timers(lambda: self.now)
         self.protocol = ClassicProtocol(
-            config, self.timers, lambda: int(self.now * 1000), lambda group_id, records: None
+            config,
+            self.timers,
+            self.timers,
+            lambda: int(self.now * 1000),
+            lambda group_id, records: None,
         )
         self.group = self.protocol.simple_group("group")
         self.leader = self.follower = "nobody"

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import socket
 import struct
+import subprocess
+import sys
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -88,6 +91,32 @@ def test_from_start_to_signal(tmp_path: Path, number: signal.Signals) -> None:
         assert (process.returncode, output, errors) == (0, "", "")
     assert not ready_file.exists()
     assert (data / ".kafka_cleanshutdown").exists()
+
+
+def test_a_hang_up_of_the_terminal_does_not_end_it(tmp_path: Path) -> None:
+    ready_file = tmp_path / "ready.json"
+    arguments = ("--ready-file", str(ready_file), "--temporary", "--log-level", "info")
+    with started(*arguments) as process:
+        process.send_signal(signal.SIGHUP)
+        assert process.stderr is not None
+        assert any("SIGHUP has no effect" in line for line in process.stderr)
+        host, _, port = json.loads(ready_file.read_text())["bootstrap"].rpartition(":")
+        socket.create_connection((host, int(port))).close()
+        process.terminate()
+        process.communicate(timeout=30)
+        assert process.returncode == 0
+    assert not ready_file.exists()
+
+
+def test_the_line_at_the_start_tells_where_it_listens_and_what_clients_are_told() -> None:
+    advertised = "--set=advertised.listeners=PLAINTEXT://broker.example:19092"
+    command = [sys.executable, "-m", "kafkalite", "--temporary", "--port", "0", advertised]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        process.terminate()
+    told = r"listens on 127\.0\.0\.1:\d+, clients connect to broker\.example:19092\n"
+    assert re.search(told, line), line
 
 
 def test_a_crowd_leaves_files_and_modules_to_those_who_are_served(tmp_path: Path) -> None:

@@ -9,6 +9,124 @@ from pathlib import Path
 
 import kafkalite
 
+TESTS = """
+import asyncio
+import pytest
+import trio
+from kafkalite.faults import drop
+from kafkalite.testing import broker
+
+
+def test_a_cluster_of_its_own(kafkalite):
+    assert kafkalite.topics() == []
+    kafkalite.create_topic("t")
+    kafkalite.produce("t", "v")
+    assert [record.value for record in kafkalite.records("t", 1)] == ["v"]
+
+
+def test_and_another_one(kafkalite):
+    assert kafkalite.topics() == []
+
+
+@pytest.mark.kafkalite(nodes=3, config={"num.partitions": 7}, clock="frozen",
+                       seed={"topics": [{"name": "orders", "records": [{"value": "1"}]}]})
+def test_the_marker(kafkalite):
+    assert len(kafkalite.nodes()) == 3
+    assert kafkalite.clock.show().frozen
+    assert len(kafkalite.topic("orders").partitions) == 7
+
+
+def test_several(kafkalite_factory):
+    a, b = kafkalite_factory(nodes=2), kafkalite_factory()
+    assert a.bootstrap != b.bootstrap
+    assert len(a.nodes()) == 2
+
+
+ADDRESSES = set()
+
+
+@pytest.mark.parametrize("turn", [1, 2, 3])
+def test_reset(kafkalite_reset, turn):
+    assert kafkalite_reset.topics() == []
+    kafkalite_reset.create_topic("t")
+    ADDRESSES.add(kafkalite_reset.bootstrap)
+    assert len(ADDRESSES) == 1
+
+
+def test_never_applied(kafkalite):
+    kafkalite.fault("EndTxn", transactional_id="billing-*", do=drop.after)
+
+
+def test_in_trio(kafkalite_broker, kafkalite):
+    async def main():
+        kafkalite_broker.create_topic("t")
+        await kafkalite.asynchronous.create_topic("t")
+        with trio.fail_after(10):
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(kafkalite.asynchronous.wait.records, "t")
+                await trio.sleep(0.05)
+                await kafkalite.asynchronous.produce("t", "v")
+        async with broker() as own:
+            own.create_topic("t")
+            assert (await own.asynchronous.topic("t")).name == "t"
+            assert own.topic("t").name == "t"
+            with pytest.raises(RuntimeError, match="asynchronous"):
+                own.wait.records("t", timeout="1s")
+
+    trio.run(main)
+
+
+def test_in_asyncio(kafkalite):
+    async def main():
+        kafkalite.create_topic("t")
+        waiting = asyncio.create_task(kafkalite.asynchronous.wait.records("t"))
+        await kafkalite.asynchronous.produce("t", "v")
+        assert (await waiting).met
+        async with broker() as own:
+            own.create_topic("t")
+            assert (await own.asynchronous.topic("t")).name == "t"
+
+    asyncio.run(main())
+
+
+def test_entered_twice():
+    twice = broker()
+    for _ in range(2):
+        with twice as b:
+            assert b.topics() == []
+            b.create_topic("t")
+            directory = b.data_dir
+        assert not directory.exists()
+"""
+
+
+def outcome(tmp_path: Path, tests: str) -> subprocess.CompletedProcess[str]:
+    """A run of pytest of its own over these tests."""
+    (tmp_path / "test_it.py").write_text(tests)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "error"]
+    environment = os.environ | {"PYTHONPATH": str(Path(kafkalite.__file__).parent.parent)}
+    return subprocess.run(
+        [*command, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=environment,
+        check=False,
+    )
+
+
+def test_what_they_do(tmp_path: Path) -> None:
+    done = outcome(tmp_path, TESTS)
+    assert "11 passed, 1 error" in done.stdout, done.stdout + done.stderr
+    assert "fault fault-1 was never applied: no request of its API came" in done.stdout
+
+
+def test_a_marker_that_says_nothing_is_a_mistake(tmp_path: Path) -> None:
+    tests = "import pytest\n\n@pytest.mark.kafkalite(node=3)\ndef test_it(kafkalite): pass\n"
+    done = outcome(tmp_path, tests)
+    assert "the marker has nodes, config" in done.stdout
+    assert done.returncode != 0
+
 
 def test_the_fixtures_of_the_package(tmp_path: Path) -> None:
     """In a pytest of its own, as a user would run it: the entry point alone brings the plugin."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kafkalite.broker import wall_clock_ms
+from kafkalite.clock import wall_clock_ms
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from kafkalite.wire.messages.add_partitions_to_txn import (

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Answer(Generic[T]):
-    """What came of it: a result, or a code and words for why there is none."""
+    """The outcome: a result, or a code and words for why there is none."""
 
     result: T | None = None
     error_code: int = ErrorCode.NONE
@@ -28,7 +28,7 @@ class Answer(Generic[T]):
 def ask(
     share: ShareServices, node_id: int, key: SharePartitionKey, verb: str, work: Callable[[], T]
 ) -> Answer[T]:
-    """`work()`, if this node coordinates the share partition. `verb` says what could not be done."""
+    """`work()`, if this node coordinates the share partition; `verb` is for the error."""
     try:
         share.coordinator.log.check_coordinator(key, node_id)
     except KafkaError as error:

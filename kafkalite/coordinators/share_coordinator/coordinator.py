@@ -1,9 +1,9 @@
 """ShareCoordinator: initialize, read, write and delete the state of share partitions.
 
-Every write is one record, durable before it counts; what the log says is applied in the same way when
-it is written and when it is read back. After so many updates comes a snapshot; partitions that nobody
-writes to get one in time, so that old records can be forgotten.
-Source: Kafka's ShareCoordinatorShard, ShareCoordinatorOffsetsManager.
+Every write is one record, durable before it counts; what the log says is applied in the same way
+when it is written and when it is read back. After so many updates comes a snapshot; partitions that
+nobody writes to get one in time, so that old records can be forgotten. Source: Kafka's
+ShareCoordinatorShard, ShareCoordinatorOffsetsManager.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ShareCoordinatorConfig:
-    """What the broker's configuration says; field names are the configs'."""
+    """The broker's configuration; field names are the configs'."""
 
     share_coordinator_snapshot_update_records_per_snapshot: int = 500
     share_coordinator_cold_partition_snapshot_interval_ms: int = 300_000
@@ -55,7 +55,7 @@ class ShareCoordinatorConfig:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """A change of a share partition's state. -1 leaves start offset and leader epoch as they are."""
+    """A change of a share partition's state; -1 leaves start offset or leader epoch."""
 
     state_epoch: int
     leader_epoch: int
@@ -65,7 +65,7 @@ class Write:
 
 
 class _Shard:
-    """What one partition of the topic says."""
+    """The states in one partition of the topic."""
 
     def __init__(self) -> None:
         self.kept: dict[SharePartitionKey, Kept] = {}
@@ -193,7 +193,7 @@ class ShareCoordinator:
     # What time does
 
     def snapshot_cold_partitions(self) -> None:
-        """Write a snapshot of each state whose last is old, so that what is before can be forgotten."""
+        """Write a snapshot of each state whose last is old, to forget what is before."""
         now_ms = self._now_ms()
         interval_ms = self.config.share_coordinator_cold_partition_snapshot_interval_ms
         for index, shard in list(self._shards.items()):
@@ -303,7 +303,7 @@ class ShareCoordinator:
         return self._shard(self.log.index_of(key))
 
     def _shard(self, index: int) -> _Shard:
-        """Read back at its first need. Raises KafkaError(NOT_COORDINATOR) if nobody leads it."""
+        """Read back at its first need. Raises KafkaError(NOT_COORDINATOR) without a leader."""
         topic = self.log.topic
         topic_id = None if topic is None else topic.topic_id
         if topic_id != self._topic_id:

@@ -1,8 +1,9 @@
 """The stored state of one share partition, and the records that say it.
 
-A snapshot says all; an update says what has changed since. The share group's state epoch grows when its
-offsets are set anew, the leader epoch is that of the partition's leader who last asked: writes that come
-from before either of them are refused. Source: Kafka's ShareGroupOffset, ShareCoordinatorShard.
+A snapshot says all; an update says what has changed since. The share group's state epoch grows when
+its offsets are set anew, the leader epoch is that of the partition's leader who last asked: writes
+that come from before either of them are refused. Source: Kafka's ShareGroupOffset,
+ShareCoordinatorShard.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ Record = tuple[bytes, bytes | None]
 
 @dataclass(frozen=True, slots=True)
 class ShareState:
-    """Where a share group is with a partition. `start_offset` is -1 until that was decided."""
+    """The position of a share group in a partition. `start_offset` is -1 until that was decided."""
 
     snapshot_epoch: int = 0
     state_epoch: int = 0
@@ -61,7 +62,7 @@ class Kept:
     highest_leader_epoch: int
     highest_state_epoch: int
     snapshot_offset: int = -1
-    """Where its last snapshot lies: what is before says nothing of this state."""
+    """The offset of its last snapshot: what is before says nothing of this state."""
     update_count: int = field(default=0)
     """Updates since a snapshot was due."""
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kafkalite.replica.partition import Partition
     from kafkalite.replica.topics import Topic, Topics
 
-# What a failed append means to those who asked the coordinator (CoordinatorOperationExceptionHelper).
+# The meaning of a failed append (Kafka's CoordinatorOperationExceptionHelper).
 _AS_ANSWERED: Final = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -98,10 +98,10 @@ class ShareStateLog:
 
 
 def coordinator_key(key: SharePartitionKey) -> str:
-    """As FindCoordinator asks for it (Kafka's SharePartitionKey.asCoordinatorKey)."""
+    """The key by which FindCoordinator asks for it (Kafka's SharePartitionKey.asCoordinatorKey)."""
     return f"{key.group_id}:{kafka_uuid(key.topic_id)}:{key.partition}"
 
 
 def kafka_uuid(value: UUID) -> str:
-    """As Kafka's Uuid prints itself."""
+    """The id as Kafka's Uuid prints itself."""
     return urlsafe_b64encode(value.bytes).rstrip(b"=").decode()

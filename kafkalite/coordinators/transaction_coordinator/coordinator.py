@@ -37,7 +37,7 @@ from kafkalite.coordinators.transaction_coordinator.transaction import (
     with_partitions,
 )
 from kafkalite.requests.purgatory import Watchers
-from kafkalite.requests.supervision import every, supervised
+from kafkalite.supervision import every, supervised
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -293,6 +293,14 @@ class TransactionCoordinator:
             for transaction in self._transactions.values()
             if self._log.partition_of(transaction.transactional_id).leader_id == node_id
         )
+
+    def all(self) -> Iterator[Transaction]:
+        """All that this process coordinates, for any of its nodes."""
+        return iter(list(self._transactions.values()))
+
+    def node_of(self, transactional_id: str) -> int:
+        """The node that coordinates an id. Raises KafkaError(NOT_COORDINATOR)."""
+        return self._log.partition_of(transactional_id).leader_id
 
     # What time does
 

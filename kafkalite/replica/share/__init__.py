@@ -1,1 +1,1 @@
-"""Share partitions: what the leader of a partition keeps for each share group that reads it (KIP-932)."""
+"""Share partitions: a leader's record of what each share group does with a partition (KIP-932)."""

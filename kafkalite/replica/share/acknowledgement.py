@@ -1,8 +1,10 @@
-"""Acknowledging records: accepted, released, rejected, renewed; by their member, its going, or time.
+"""Acknowledging records: accepted, released, rejected, renewed; by their member, its going, or
+time.
 
-All of one call is done, or nothing of it but renewals: what changes is written first, and taken back
-when something is wrong with a later part, or with the disk. Source: Kafka's SharePartition.acknowledge,
-releaseAcquiredRecords, releaseAcquisitionLockOnTimeout; KIP-932, KIP-1222.
+All of one call is done, or nothing of it but renewals: what changes is written first, and taken
+back when something is wrong with a later part, or with the disk. Source: Kafka's
+SharePartition.acknowledge, releaseAcquiredRecords, releaseAcquisitionLockOnTimeout; KIP-932,
+KIP-1222.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from kafkalite.wire.errors import ErrorCode, KafkaError
 
 
 class AcknowledgeType(IntEnum):
-    """What a member says of a record."""
+    """A member's verdict on a record."""
 
     GAP = 0
     ACCEPT = 1
@@ -38,7 +40,7 @@ _EVENTS: Final[Mapping[int, RecordEvent]] = {
 
 @dataclass(frozen=True, slots=True)
 class Acknowledgement:
-    """Of the offsets from first to last: one type for all, or one for each."""
+    """Verdicts on the offsets from first to last: one for all, or one for each."""
 
     first_offset: int
     last_offset: int
@@ -49,7 +51,7 @@ class Acknowledgement:
 
 
 class _Changes:
-    """What a call has changed so far."""
+    """The changes of a call so far."""
 
     def __init__(self, partition: SharePartition) -> None:
         self._partition = partition
@@ -194,8 +196,9 @@ def release_all(partition: SharePartition, member_id: str) -> None:
 
 
 def release_expired(partition: SharePartition) -> None:
-    """Release what was kept for too long. What cannot be written counts all the same: a lock that has
-    run out is none, and after a start nobody has one. Raises KafkaError as writing does."""
+    """Release what was kept for too long. What cannot be written counts all the same: a lock
+    that has run out is none, and after a start there are none. Raises KafkaError as writing
+    does."""
     now = partition.clock()
     changes = _Changes(partition)
     _release(partition, lambda delivery: delivery.deadline <= now, changes)

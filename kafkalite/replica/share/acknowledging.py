@@ -1,4 +1,4 @@
-"""The acknowledgements of one request, for all the partitions it names (Kafka's handleAcknowledgements)."""
+"""The acknowledgements of one request, for all its partitions (handleAcknowledgements)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 RENEWALS_SINCE: Final = 2  # ShareFetch, ShareAcknowledge
 
 Outcomes = Mapping[TopicPartitionId, KafkaError | None]
-"""What came of the acknowledgements for a partition: None is "done"."""
+"""The outcome of the acknowledgements for a partition: None is "done"."""
 
 
 class _Batch(Protocol):
@@ -112,7 +112,7 @@ def _acknowledge(
 
 
 def _are_sound(batches: Sequence[_Batch], most: int, *, is_renewal: bool) -> bool:
-    """True if batches follow one another, and say one thing for all their offsets, or one for each."""
+    """True if batches follow one another, and have one type for all offsets or one for each."""
     previous = -1
     for batch in batches:
         types = batch.acknowledge_types

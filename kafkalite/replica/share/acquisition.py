@@ -1,9 +1,9 @@
 """Delivering records: what was read from the log becomes acquired by a member.
 
 Whole batches of the log are delivered, since a consumer gets bytes as they lie there; the member is
-told which offsets of them are its own. In record-limited mode (KIP-1206) it gets no more records than it
-asked for, and the rest of the last batch stays available. A record that keeps failing is delivered
-among fewer and fewer others, in the end alone, so that it cannot wear out its neighbours.
+told which offsets of them are its own. In record-limited mode (KIP-1206) it gets no more records
+than it asked for, and the rest of the last batch stays available. A record that keeps failing is
+delivered among fewer and fewer others, in the end alone, so that it cannot wear out its neighbours.
 
 Source: Kafka's SharePartition.acquire.
 """
@@ -36,7 +36,7 @@ class Acquired(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a member asks for. `batch_size` is how many records may be acquired as one."""
+    """The wishes of a member. `batch_size` is how many records may be acquired as one."""
 
     member_id: str
     max_records: int
@@ -111,7 +111,7 @@ class _Acquisition:
         return self.acquired
 
     def _remove_what_compaction_took(self, base_offset: int) -> None:
-        """What was in flight between the offset asked for and the first there is, is gone."""
+        """Records in flight between the offset asked for and the first there is, are gone."""
         partition = self.partition
         if not partition.batches or self.fetch_offset >= base_offset:
             return

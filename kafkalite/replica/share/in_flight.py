@@ -5,8 +5,8 @@
     ACKNOWLEDGED  was accepted
     ARCHIVED      was rejected, delivered too often, aborted, or is no longer in the log
 
-A batch that was delivered as one stands as one, and is taken apart when its records begin to differ.
-Source: KIP-932, Kafka's RecordState, InFlightState, InFlightBatch.
+A batch that was delivered as one stands as one, and is taken apart when its records begin to
+differ. Source: KIP-932, Kafka's RecordState, InFlightState, InFlightBatch.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from enum import Enum, IntEnum
 from typing import Final
 
-NOBODY: Final = ""
+NO_MEMBER: Final = ""
 NEVER: Final = math.inf
 
 
@@ -35,7 +35,7 @@ class RecordState(IntEnum):
 
 
 class RecordEvent(Enum):
-    """What can happen to a record in flight; the values label the diagram's arrows."""
+    """Events of a record in flight; the values label the diagram's arrows."""
 
     ACQUIRE = "delivered to a member"
     ACCEPT = "accepted"
@@ -67,16 +67,16 @@ TRANSITIONS: Final[dict[RecordState, dict[RecordEvent, RecordState]]] = {
 
 
 class Delivery:
-    """How a record stands, or a batch of records that stand alike.
+    """The state of a record, or a batch of records that stand alike.
 
-    `count` is how often it was delivered; `member_id` and `deadline` (seconds of the clock) say who has
-    it and until when, while it is acquired.
+    `count` is how often it was delivered; `member_id` and `deadline` (seconds of the clock) say who
+    has it and until when, while it is acquired.
     """
 
     __slots__ = ("count", "deadline", "member_id", "state")
 
     def __init__(
-        self, state: RecordState, count: int, member_id: str = NOBODY, deadline: float = NEVER
+        self, state: RecordState, count: int, member_id: str = NO_MEMBER, deadline: float = NEVER
     ) -> None:
         self.state = state
         self.count = count
@@ -98,7 +98,7 @@ class Delivery:
         """Change state as TRANSITIONS says; refuses (KeyError) what is not in it."""
         self.state = TRANSITIONS[self.state][event]
         if self.state is not State.ACQUIRED:
-            self.member_id, self.deadline = NOBODY, NEVER
+            self.member_id, self.deadline = NO_MEMBER, NEVER
 
     def acquire(self, member_id: str, deadline: float) -> None:
         self.on(Event.ACQUIRE)

@@ -6,8 +6,8 @@
         done with before      released: to be delivered      never delivered behind
               <-------- in flight, at most partition.max.record.locks ------>
 
-Everything here is a plain function. What is decided is written to the share group's state first, and
-taken back if that fails. Source: KIP-932, Kafka's SharePartition.
+Everything here is a plain function. What is decided is written to the share group's state first,
+and taken back if that fails. Source: KIP-932, Kafka's SharePartition.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class SharePartitionKey:
 
 @dataclass(frozen=True, slots=True)
 class ShareLimits:
-    """What a share group may do, as it or the broker is configured."""
+    """The limits of a share group, as it or the broker is configured."""
 
     record_lock_duration_seconds: float = 30.0
     delivery_count_limit: int = 5
@@ -49,7 +49,7 @@ class ShareLimits:
 
 @dataclass(frozen=True, slots=True)
 class StateUpdate:
-    """What is written: the start offset, how many records are done with behind it, what changed."""
+    """The state as written: start offset, records done with behind it, and changes."""
 
     start_offset: int
     delivery_complete_count: int
@@ -64,7 +64,7 @@ class StateWriter(Protocol):
 
 @dataclass(slots=True)
 class GapWindow:
-    """Offsets up to `end_offset` that were in the log, and of which the stored state says nothing."""
+    """Offsets up to `end_offset` of which the stored state says nothing."""
 
     end_offset: int
     gap_start_offset: int
@@ -97,7 +97,7 @@ class SharePartition:
         """There may be records in flight that are available."""
         self.gap: GapWindow | None = None
         self.is_fenced = False
-        """The state belongs to somebody else now, or to nobody."""
+        """The state belongs to somebody else now, or is gone."""
         self.write = write
         self.records_available = records_available
 
@@ -159,7 +159,7 @@ class SharePartition:
         return not self.batches or self.start_offset > self.batches.last.last_offset
 
     def next_fetch_offset(self) -> int:
-        """What to read from the log next: the first available record, or what follows the last."""
+        """The offset to read next: the first available record, or what follows the last."""
         if self._is_fresh:
             self.must_look_back = False
             return self.end_offset
@@ -204,7 +204,7 @@ class SharePartition:
     # What is done with
 
     def terminal_count(self, first_offset: int, last_offset: int) -> int:
-        """How many of these offsets are not before the start offset."""
+        """The number of these offsets that are not before the start offset."""
         return max(0, last_offset - max(self.start_offset, first_offset) + 1)
 
     def move_start(self) -> bool:
@@ -259,7 +259,7 @@ class SharePartition:
         return last_done, count
 
     def log_start_moved(self, log_start_offset: int) -> None:
-        """Records before this offset are gone from the log: what was available there is done with."""
+        """Records before this offset are gone from the log, and so done with."""
         if log_start_offset <= self.start_offset:
             return
         if not self.batches:
@@ -274,7 +274,7 @@ class SharePartition:
         self.end_offset = max(self.end_offset, self.start_offset)
 
     def _final_before(self, end_offset: int) -> int:
-        """How many records from the start offset to before `end_offset` are done with."""
+        """The number of records from the start offset to before `end_offset` that are done with."""
         return sum(
             self.terminal_count(first_offset, min(last_offset, end_offset - 1))
             for batch in self.batches.beginning_in(0, end_offset - 1)

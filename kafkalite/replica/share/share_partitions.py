@@ -1,9 +1,9 @@
-"""All share partitions that this process leads, opened at their first fetch (Kafka's SharePartitionManager).
+"""Share partitions of this process, opened at their first fetch (SharePartitionManager).
 
-A share partition begins with what the share coordinator has stored; where that has no start offset yet,
-the group's share.auto.offset.reset says where. It is dropped, to be opened anew, when the partition gets
-another leader or goes, when its state turns out to belong to somebody else, and when no member of the
-group is connected any more.
+A share partition begins with what the share coordinator has stored; where that has no start offset
+yet, the group's share.auto.offset.reset says where. It is dropped, to be opened anew, when the
+partition gets another leader or goes, when its state turns out to belong to somebody else, and when
+no member of the group is connected any more.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 _NO_START_OFFSET: Final = -1
-# What a failed read or write of the state means to who fetches or acknowledges (Kafka's SharePartition).
+# The meaning of a failed read or write of the state (Kafka's SharePartition).
 _AS_ANSWERED: Final = {
     ErrorCode.NOT_COORDINATOR: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.COORDINATOR_NOT_AVAILABLE: ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -59,7 +59,7 @@ _FENCING: Final = frozenset(
 
 
 class StoredState(Protocol):
-    """What the share coordinator has stored of a share partition."""
+    """The state that the share coordinator has stored of a share partition."""
 
     @property
     def state_epoch(self) -> int: ...
@@ -83,7 +83,7 @@ class StateStore(Protocol):
 
 
 class GroupSettings(Protocol):
-    """What a share group has configured, or the broker for it."""
+    """The configs of a share group, or the broker's for it."""
 
     def limits(self, group_id: str) -> ShareLimits: ...
     def reset_timestamp_ms(self, group_id: str) -> int:
@@ -270,8 +270,8 @@ class SharePartitions:
                 self.drop_if_fenced(share_key, error)
 
     def connection_closed(self, node_id: int, connection: object) -> None:
-        """A client is gone, and so is the session that it had; if its group has no other, what is in
-        flight is forgotten."""
+        """A client is gone, and so is the session that it had; if its group has no other, what
+        is in flight is forgotten."""
         sessions = self.sessions_of(node_id)
         key = sessions.connection_closed(connection)
         if key is None:

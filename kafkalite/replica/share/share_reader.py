@@ -1,8 +1,8 @@
-"""What one ShareFetch reads and acquires: from every partition of the session, within its limits.
+"""The work of one ShareFetch: read and acquire from every partition of the session.
 
-Reading and acquiring is one plain function, so that nobody else acquires in between. All is read before
-anything is acquired: a read that has to wait for the disk begins anew.
-Source: Kafka's DelayedShareFetch, ShareFetchUtils, SharePartitionManager.
+Reading and acquiring is one plain function, so that no other request acquires in between. All is
+read before anything is acquired: a read that has to wait for the disk begins anew. Source: Kafka's
+DelayedShareFetch, ShareFetchUtils, SharePartitionManager.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _STEP_BYTES: Final = 1 << 17
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much, in bytes for all partitions together, makes an answer."""
+    """The bytes, for all partitions together, that make an answer."""
 
     min_bytes: int
     max_bytes: int
@@ -87,7 +87,7 @@ class ShareReader:
 
     @property
     def watched(self) -> list[Watchers]:
-        """What can make `has_enough` true."""
+        """The watchers of all that can make `has_enough` true."""
         watched = [partition.watchers for partition, _ in self._open.values()]
         watched += [self._partitions.watchers_of(share.key) for _, share in self._open.values()]
         return watched
@@ -170,7 +170,7 @@ class ShareReader:
         return Fetched(error=error)
 
     def _read(self, partition: Partition, share: SharePartition, most: int, *, must: bool) -> _Read:
-        """As many whole batches as it takes to acquire what is wanted. Raises KafkaError."""
+        """Whole batches, as many as it takes to acquire what is wanted. Raises KafkaError."""
         first_offset = offset = share.next_fetch_offset()
         last_wanted = share.reach(offset, self._wanted.max_records)
         read = _Read(first_offset, b"", [], ())

@@ -1,7 +1,7 @@
 """Share sessions: which partitions a member of a share group fetches (KIP-932).
 
-A member has one session with each node. Epoch 0 begins one, the next requests count up from 1, and -1 ends
-it; a session also ends with its connection. What the member has acquired is then released.
+A member has one session with each node. Epoch 0 begins one, the next requests count up from 1, and
+-1 ends it; a session also ends with its connection. What the member has acquired is then released.
 Source: Kafka's ShareSessionCache, ShareSession, ShareSessionContext.
 """
 
@@ -44,7 +44,7 @@ class SessionPartition:
 
 @dataclass(slots=True)
 class ShareSession:
-    """What a member fetches, in the order in which partitions get their turn."""
+    """The partitions a member fetches, in the order in which partitions get their turn."""
 
     key: SessionKey
     connection: object
@@ -68,7 +68,7 @@ class ShareSession:
             self.partitions.pop(where, None)
 
     def must_tell(self, where: TopicPartitionId, *, has_records: bool, has_error: bool) -> bool:
-        """True if the answer names the partition. One that had records goes to the end of the queue."""
+        """True if the answer names the partition. One that had records goes to the end."""
         partition = self.partitions.get(where)
         if partition is None:
             return True
@@ -99,7 +99,7 @@ class ShareSessions:
         connection: object,
         partitions: Iterable[tuple[TopicPartitionId, str | None]],
     ) -> ShareSession:
-        """A new session, in place of one there was. Raises KafkaError(SHARE_SESSION_LIMIT_REACHED)."""
+        """A new session, in place of one there was. Raises SHARE_SESSION_LIMIT_REACHED."""
         self.remove(key)
         if len(self._sessions) >= self._most:
             raise KafkaError(ErrorCode.SHARE_SESSION_LIMIT_REACHED)

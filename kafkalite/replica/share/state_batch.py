@@ -1,4 +1,4 @@
-"""What is stored of records in flight: ranges of offsets that stand alike.
+"""The stored form of records in flight: ranges of offsets that stand alike.
 
 Source: Kafka's PersisterStateBatch and PersisterStateBatchCombiner.
 """
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class StateBatch(NamedTuple):
-    """Offsets from first to last, both included, in one state (numbers of in_flight.RecordState)."""
+    """Offsets from first to last, both included, in one state (numbers of RecordState)."""
 
     first_offset: int
     last_offset: int
@@ -36,8 +36,8 @@ def combine(
 ) -> list[StateBatch]:
     """Both together, in order, none over another, neighbours in one state joined.
 
-    Where two say something of an offset, the one with more progress counts. What is before the start
-    offset is left out; -1 is no start offset.
+    Where two say something of an offset, the one with more progress counts. What is before the
+    start offset is left out; -1 is no start offset.
     """
     combined = list(so_far)
     for batch in new:

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from kafkalite.security.acls import Operation, ResourceType
-from kafkalite.security.authorization import share
+from kafkalite.security.authorization import share, streams
 from kafkalite.security.authorization.groups import (
     describe_transactions,
     described_groups,
@@ -161,6 +161,7 @@ AUTHORIZATION: Final[Mapping[ApiKey, Rule]] = {
     ApiKey.WRITE_SHARE_GROUP_STATE: cluster(Operation.CLUSTER_ACTION),
     ApiKey.DELETE_SHARE_GROUP_STATE: cluster(Operation.CLUSTER_ACTION),
     ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: cluster(Operation.CLUSTER_ACTION),
+    ApiKey.STREAMS_GROUP_HEARTBEAT: streams.heartbeat,
     ApiKey.STREAMS_GROUP_DESCRIBE: group_with_topics(
         "The described group uses topics that the client is not authorized to describe."
     ),

@@ -17,7 +17,8 @@ from types import TracebackType
 from typing import Final, Self
 from uuid import UUID
 
-from kafkalite.broker import Broker, wall_clock_ms
+from kafkalite.broker import Broker
+from kafkalite.clock import wall_clock_ms
 from kafkalite.cluster.topic_creation import NewTopic, TopicCreation
 from kafkalite.config import BrokerConfig, ConfigError
 from kafkalite.log.checkpoints import write_topic_id

@@ -18,3 +18,4 @@ async def test_the_event_loop_is_watched() -> None:
         samples = await trio.to_thread.run_sync(scrape, b)
         assert value(samples, "event_loop_lag_seconds_sum") >= 0.25
         assert value(samples, "event_loop_lag_seconds_count") >= 2
+        assert value(samples, "event_loop_longest_turn_seconds") >= 0

@@ -85,3 +85,40 @@ def test_a_small_frame_stays_readable_after_the_next_was_received() -> None:
     reader.feed(framed(b"second"))
     assert reader.next_frame() == b"second"
     assert first == b"first"
+
+
+def test_a_buffer_grows_with_what_came_and_not_with_what_was_announced() -> None:
+    reader = FrameReader(100_000_000)
+    reader.feed(struct.pack(">i", 100_000_000) + bytes(RECEIVE_BYTES - 4))
+    assert reader.next_frame() is None
+    received = RECEIVE_BYTES - 4
+    while received < 20_000_000:
+        room = reader.room()
+        assert room is not None
+        assert received + len(room) <= max(2 * received, 2 * RECEIVE_BYTES)
+        reader.filled(len(room))
+        received += len(room)
+        assert reader.next_frame() is None
+
+
+def test_large_buffers_are_given_back_after_their_frame() -> None:
+    reader = FrameReader(100_000_000)
+    size = 5_000_000
+    receive(reader, framed(bytes(size)), [RECEIVE_BYTES])
+    reader.feed(struct.pack(">i", size))
+    assert reader.next_frame() is None
+    room = reader.room()
+    assert room is not None
+    assert len(room) < size / 10
+
+
+@pytest.mark.parametrize(
+    ("first", "protocol"),
+    [(b"\x16\x03\x01\x02", "TLS"), (b"\x16\x03\x03\x00", "TLS"), (b"GET ", "HTTP")],
+)
+def test_other_protocols_are_known_by_their_first_bytes(first: bytes, protocol: str) -> None:
+    """A TLS client's hello would be a frame of 369295618 bytes."""
+    reader = FrameReader(100_000_000)
+    reader.feed(first + bytes(100))
+    with pytest.raises(ProtocolViolation, match=f"{protocol} was spoken to a plaintext port"):
+        reader.next_frame()

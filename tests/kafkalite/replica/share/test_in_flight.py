@@ -8,7 +8,7 @@ import pytest
 
 from kafkalite.replica.share.in_flight import (
     NEVER,
-    NOBODY,
+    NO_MEMBER,
     TRANSITIONS,
     Delivery,
     InFlightBatch,
@@ -45,7 +45,7 @@ def test_every_state_and_event(state: RecordState, event: RecordEvent) -> None:
     assert delivery.state is expected
     assert delivery.count == 3
     if expected is not S.ACQUIRED:
-        assert (delivery.member_id, delivery.deadline) == (NOBODY, NEVER)
+        assert (delivery.member_id, delivery.deadline) == (NO_MEMBER, NEVER)
 
 
 def test_what_is_final_stays() -> None:

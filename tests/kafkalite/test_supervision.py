@@ -12,7 +12,7 @@ import trio
 import trio.testing
 
 import kafkalite
-from kafkalite.requests.supervision import every, supervised, supervised_service
+from kafkalite.supervision import every, supervised, supervised_service
 
 ROOT = Path(kafkalite.__file__).parent
 SUPERVISED = {"supervised", "supervised_service", "every"}
@@ -20,11 +20,18 @@ SUPERVISED = {"supervised", "supervised_service", "every"}
 EXCEPTIONS = {
     "broker.py: self._accept": "holds the listeners' tasks, each of which is told here",
     "broker.py: self._connections.serve": "the loop itself: each connection is guarded by its own",
-    "broker.py: self._connections.close_idle": "touches no disk, and closes connections that are guarded",
+    "broker.py: self._connections.close_idle": "touches no disk, and closes guarded connections",
     "broker.py: self._connections.accept": "each connection is guarded by its own",
-    "server/listener.py: nursery.start_soon": "hands out what starts a connection's task",
     "metrics/endpoint.py: watch": "under the endpoint's own supervised task",
     "metrics/endpoint.py: MetricsServer(self._render).serve": "the same",
+    "quorum/membership.py: give_up": "waits for an event, and cancels",
+    "quorum_broker.py: membership.run": "holds tasks that are supervised",
+    "quorum_broker.py: self._live": "says why the process ends",
+    "quorum_broker.py: wait_for": "waits for an event",
+    "quorum_broker.py: self.replicas.run": "holds tasks that are supervised",
+    "quorum_broker.py: self._serve_clients": "holds tasks that are supervised or guarded",
+    "replication/replicas.py: self._fetch": "runs the fetcher under `supervised`",
+    "server/listener.py: function": "hands out what starts a connection's task",
     "__main__.py: stop_on_signal": "ends the process: that is what it is for",
     "__main__.py: broker.serve": "the broker itself",
 }

@@ -2,7 +2,7 @@
 
 Every task that a broker starts for itself runs under `supervised` or is made of `every`: an error ends its
 turn, is said once, and the task goes on. Nothing that happens in the background ends the process.
-`tests/kafkalite/requests/test_supervision.py` finds each task and checks that it is so.
+`tests/kafkalite/test_supervision.py` finds each task and checks that it is so.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ RESTART_SECONDS: Final = 1.0
 
 async def supervised(
     name: str,
-    run: Callable[[], Awaitable[None]],
+    run: Callable[[], Awaitable[object]],
     *,
     restart_seconds: float = RESTART_SECONDS,
 ) -> None:

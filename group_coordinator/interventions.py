@@ -1,0 +1,130 @@
+"""Says what somebody who tests a client may do to groups, and see of them: nothing here serves
+requests.
+
+Members are let go as if their sessions had ended, rebalances begin without a reason of the
+members', and sessions are put off where a test moves the clock and the members are well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from kafkalite.group_coordinator.classic_group import ClassicGroup
+from kafkalite.group_coordinator.classic_protocol import ClassicProtocol
+from kafkalite.group_coordinator.consumer_group import ConsumerGroup, MemberTimers
+from kafkalite.group_coordinator.consumer_protocol import ConsumerProtocol
+from kafkalite.group_coordinator.shard import Group, Shard
+from kafkalite.group_coordinator.timers import NEVER, Timer, Timers
+
+# A group's id and a member's.
+MemberOfGroup = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """The time at which a member will be let go, if nothing is heard of it; in the clock's
+    seconds.
+    """
+
+    at: float
+    group_id: str
+    member_id: str
+
+
+class Interventions:
+    """A view of all groups that are coordinated here, and a hand in them."""
+
+    def __init__(
+        self,
+        shards: Mapping[int, Shard],
+        timers: Timers,
+        classic: ClassicProtocol,
+        consumer: ConsumerProtocol,
+    ) -> None:
+        self._shards = shards
+        self._timers = timers
+        self._classic = classic
+        self._consumer = consumer
+
+    def groups(self) -> Iterator[Group]:
+        """All groups."""
+        for shard in self._shards.values():
+            yield from shard.groups.values()
+
+    def group(self, group_id: str) -> Group | None:
+        """One group, if there is one of that name."""
+        return next((each for each in self.groups() if each.group_id == group_id), None)
+
+    def shard_of(self, group_id: str) -> Shard | None:
+        """The shard that has the group."""
+        return next((each for each in self._shards.values() if group_id in each.groups), None)
+
+    def members(self) -> set[MemberOfGroup]:
+        """Every member of every group."""
+        return {(group.group_id, member) for group in self.groups() for member in group.members}
+
+    def _timers_of(self, group: Group, member_id: str) -> tuple[Timer, ...]:
+        if isinstance(group, ClassicGroup):
+            return (group.members[member_id].session,)
+        timers = group.timers.get(member_id)
+        if timers is None:
+            return ()
+        if isinstance(timers, MemberTimers):
+            return timers.session, timers.revoke, timers.join, timers.sync
+        return (timers.session,)
+
+    def deadlines(self) -> list[Deadline]:
+        """When each member's time will be up, the earliest first."""
+        found: list[Deadline] = []
+        for group in self.groups():
+            for member_id in group.members:
+                at = min(
+                    (timer.deadline for timer in self._timers_of(group, member_id)), default=NEVER
+                )
+                if at != NEVER:
+                    found.append(Deadline(at, group.group_id, member_id))
+        return sorted(found, key=lambda each: each.at)
+
+    def put_off(self, members: Collection[MemberOfGroup], seconds: float) -> int:
+        """Give these members so much more time; how many there were."""
+        count = 0
+        for group in self.groups():
+            for member_id in group.members:
+                if (group.group_id, member_id) in members:
+                    count += 1
+                    for timer in self._timers_of(group, member_id):
+                        if timer.is_set:
+                            # The queue finds out when the earlier time comes up (timers.py).
+                            timer.deadline += seconds
+        return count
+
+    def next_time(self) -> float:
+        """When something may fall due next, in the clock's seconds."""
+        return self._timers.next_time()
+
+    def expire_due(self) -> None:
+        """Let happen what has fallen due."""
+        self._timers.expire_due()
+
+    def expire(self, group: Group, member_id: str) -> None:
+        """Let a member go as if nothing had been heard of it. Raises KeyError for one
+        unknown.
+        """
+        if isinstance(group, ClassicGroup):
+            self._classic.expel(group, group.members[member_id])
+        else:
+            group.timers[member_id].session.expire()
+
+    def rebalance(self, group: Group) -> None:
+        """Begin a rebalance: all join again, or are assigned anew.
+
+        An empty group stays as it is, and so does a share group, whose members need not
+        agree.
+        """
+        if not group.members:
+            return
+        if isinstance(group, ClassicGroup):
+            self._classic.rebalance(group)
+        elif isinstance(group, ConsumerGroup):
+            self._consumer.rebalance(group)

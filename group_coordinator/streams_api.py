@@ -1,0 +1,107 @@
+"""The requests about streams groups, answered (KIP-1071).
+
+Imported when the first of them comes in, or when a streams group is read back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from kafkalite.group_coordinator.callers import Context
+from kafkalite.group_coordinator.classic_group import ClassicGroup
+from kafkalite.group_coordinator.consumer_member import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
+from kafkalite.group_coordinator.streams_answers import described
+from kafkalite.group_coordinator.streams_changes import StreamsChanges
+from kafkalite.group_coordinator.streams_checks import check_request
+from kafkalite.group_coordinator.streams_group import StreamsGroup
+from kafkalite.group_coordinator.streams_protocol import Answered, StreamsProtocol
+from kafkalite.wire.error_messages import message_of
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.messages.streams_group_describe import DescribedGroup
+from kafkalite.wire.messages.streams_group_heartbeat import (
+    StreamsGroupHeartbeatRequest,
+    StreamsGroupHeartbeatResponse,
+)
+
+if TYPE_CHECKING:
+    from kafkalite.group_coordinator.coordinator import GroupCoordinator
+    from kafkalite.group_coordinator.shard import Group
+
+
+class StreamsGroupRequests:
+    """Streams groups, for a coordinator that finds the shard of a group."""
+
+    def __init__(self, coordinator: GroupCoordinator, protocol: StreamsProtocol) -> None:
+        self._coordinator = coordinator
+        self.protocol = protocol
+
+    def heartbeat(self, context: Context, request: StreamsGroupHeartbeatRequest) -> Answered:
+        """The answer, and the internal topics to create."""
+        try:
+            check_request(request)
+            return self._heartbeat(context, request)
+        except KafkaError as refused:
+            response = StreamsGroupHeartbeatResponse(
+                error_code=refused.code,
+                error_message=message_of(refused),
+                active_tasks=None,
+                standby_tasks=None,
+                warmup_tasks=None,
+                partitions_by_user_endpoint=None,
+            )
+            return Answered(response, {})
+
+    def _heartbeat(self, context: Context, request: StreamsGroupHeartbeatRequest) -> Answered:
+        shard = self._coordinator.shard_of(request.group_id, context.node_id)
+        group = shard.groups.get(request.group_id)
+        if request.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
+            found = existing(request.group_id, group, f"Group {request.group_id} not found.")
+            return Answered(self.protocol.leave(found, request), {})
+        is_joining = request.member_epoch == JOIN_EPOCH
+        is_new = is_joining and (
+            group is None or (isinstance(group, ClassicGroup) and group.is_empty)
+        )
+        if not is_new:
+            missing = f"Streams group {request.group_id} not found."
+            found = existing(request.group_id, group, missing)
+            return self.protocol.heartbeat(StreamsChanges(found), context, request, is_new=False)
+        changes = StreamsChanges(
+            StreamsGroup(request.group_id), *(() if group is None else group.tombstones())
+        )
+        answered = self.protocol.heartbeat(changes, context, request, is_new=True)
+        shard.groups[request.group_id] = changes.group
+        self.protocol.watch(changes.group)
+        return answered
+
+    def describe(self, context: Context, group_ids: Sequence[str]) -> list[DescribedGroup]:
+        found: list[DescribedGroup] = []
+        for group_id in group_ids:
+            try:
+                if not group_id:
+                    raise KafkaError(ErrorCode.INVALID_GROUP_ID)
+                shard = self._coordinator.shard_of(group_id, context.node_id)
+                group = existing(
+                    group_id, shard.groups.get(group_id), f"Group {group_id} not found."
+                )
+                found.append(described(group))
+            except KafkaError as refused:
+                found.append(
+                    DescribedGroup(
+                        group_id=group_id,
+                        error_code=refused.code,
+                        error_message=refused.message,
+                        topology=None,
+                    )
+                )
+        return found
+
+
+def existing(group_id: str, group: Group | None, missing: str) -> StreamsGroup:
+    """The streams group, or KafkaError(GROUP_ID_NOT_FOUND)."""
+    if isinstance(group, StreamsGroup):
+        return group
+    raise KafkaError(
+        ErrorCode.GROUP_ID_NOT_FOUND,
+        missing if group is None else f"Group {group_id} is not a streams group.",
+    )

@@ -1,0 +1,248 @@
+"""The sticky assignor of streams groups: who gets which tasks (KIP-1071).
+
+Active tasks stay with their member, or go to one that has a standby of them, as long as that
+leaves no member with more than a fair share. The others go to the process with the least load, and
+in it to the member with the fewest tasks. Then standby tasks are given out likewise, never two
+copies of a task to one process.
+
+Pure functions. Source: Kafka's StickyTaskAssignor, ProcessState (whose results differ from ours in
+which of several equals gets what).
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+
+from kafkalite.group_coordinator.streams_tasks import TaskId, Tasks, task_ids
+
+
+@dataclass(frozen=True, slots=True)
+class StreamsCandidate:
+    """A member as the assignor sees it: `owned` is its target so far."""
+
+    member_id: str
+    process_id: str
+    owned: Tasks
+
+
+class _Process:
+    """A process with its members, and what each of them has got so far."""
+
+    def __init__(self) -> None:
+        self.counts: dict[str, int] = {}
+        self.tasks: set[TaskId] = set()
+        self.active: dict[str, set[TaskId]] = {}
+        self.standby: dict[str, set[TaskId]] = {}
+
+    @property
+    def load(self) -> float:
+        return sum(self.counts.values()) / len(self.counts)
+
+    def give(self, member_id: str, task: TaskId, *, active: bool) -> int:
+        """Returns the number of tasks the member has then."""
+        self.tasks.add(task)
+        given = self.active if active else self.standby
+        given.setdefault(member_id, set()).add(task)
+        self.counts[member_id] += 1
+        return self.counts[member_id]
+
+    def lightest(self) -> str:
+        return min(self.counts, key=lambda member_id: self.counts[member_id])
+
+
+class _Share:
+    """A member's fair share of tasks: what is left, by those that have not got theirs."""
+
+    def __init__(self, tasks: int, members: int) -> None:
+        self._tasks, self._members = tasks, members
+        self.size = self._compute()
+
+    def _compute(self) -> int:
+        return -(-self._tasks // self._members) if self._members else 0
+
+    def reached(self, member_tasks: int) -> None:
+        """A member has so many tasks now; when that is its share, the others share the rest."""
+        if member_tasks == self.size:
+            self._members -= 1
+            self._tasks -= member_tasks
+            self.size = self._compute()
+
+
+def assign_sticky(
+    members: Sequence[StreamsCandidate],
+    task_counts: Mapping[str, int],
+    stateful: Iterable[str],
+    standby_count: int,
+) -> dict[str, Tasks]:
+    """Each member's target, from the number of tasks of each subtopology."""
+    return _Assignment(members, task_counts, frozenset(stateful), standby_count).run()
+
+
+class _Assignment:
+    def __init__(
+        self,
+        members: Sequence[StreamsCandidate],
+        task_counts: Mapping[str, int],
+        stateful: frozenset[str],
+        standby_count: int,
+    ) -> None:
+        self._members = members
+        self._active = [
+            TaskId(name, index) for name, size in task_counts.items() for index in range(size)
+        ]
+        self._stateful = [task for task in self._active if task.subtopology_id in stateful]
+        self._standby_count = standby_count
+        total = len(self._active) + len(self._stateful) * standby_count
+        self._active_share = _Share(len(self._active), len(members))
+        self._share = _Share(total, len(members))
+        self._processes: dict[str, _Process] = {}
+        self._process_of: dict[str, _Process] = {}
+        self._had_active: dict[TaskId, str] = {}
+        self._had_standby: dict[TaskId, list[str]] = {}
+        for member in members:
+            process = self._processes.setdefault(member.process_id, _Process())
+            process.counts[member.member_id] = 0
+            self._process_of[member.member_id] = process
+            for task in task_ids(member.owned.active):
+                self._had_active[task] = member.member_id
+            for task in task_ids(member.owned.standby):
+                self._had_standby.setdefault(task, []).append(member.member_id)
+
+    def run(self) -> dict[str, Tasks]:
+        if self._members:
+            self._assign_active()
+            if self._standby_count:
+                self._assign_standby()
+        return {
+            member.member_id: Tasks(
+                _by_subtopology(self._process_of[member.member_id].active, member.member_id),
+                _by_subtopology(self._process_of[member.member_id].standby, member.member_id),
+            )
+            for member in self._members
+        }
+
+    def _give(self, member_id: str, task: TaskId, *, active: bool) -> None:
+        tasks = self._process_of[member_id].give(member_id, task, active=active)
+        if active:
+            self._active_share.reached(tasks)
+        self._share.reached(tasks)
+
+    def _assign_active(self) -> None:
+        tasks = sorted(self._active, key=lambda task: (task.partition, task.subtopology_id))
+        left = [task for task in tasks if not self._keep_active(task)]
+        left = [task for task in left if not self._promote(task)]
+        left.sort()
+        queue = _Queue(self._processes.values())
+        for task in left:
+            process = queue.pop()
+            self._give(process.lightest(), task, active=True)
+            queue.push(process)
+
+    def _keep_active(self, task: TaskId) -> bool:
+        return self._give_if_fair(self._had_active.get(task), task)
+
+    def _promote(self, task: TaskId) -> bool:
+        """A standby has the state already."""
+        return self._give_if_fair(self._lightest_of(self._had_standby.get(task, ())), task)
+
+    def _give_if_fair(self, member_id: str | None, task: TaskId) -> bool:
+        if member_id is None or self._tasks_of(member_id) >= self._active_share.size:
+            return False
+        self._give(member_id, task, active=True)
+        return True
+
+    def _tasks_of(self, member_id: str) -> int:
+        return self._process_of[member_id].counts[member_id]
+
+    def _lightest_of(self, member_ids: Iterable[str], without: TaskId | None = None) -> str | None:
+        """The one of these with the least load whose process does not have the task `without`."""
+        found: str | None = None
+        for member_id in member_ids:
+            process = self._process_of[member_id]
+            if without is not None and without in process.tasks:
+                continue
+            if found is None or (
+                process.load < self._process_of[found].load
+                and self._tasks_of(member_id) < self._tasks_of(found)
+            ):
+                found = member_id
+        return found
+
+    def _assign_standby(self) -> None:
+        tasks = sorted(
+            self._stateful, key=lambda task: (task.partition, task.subtopology_id), reverse=True
+        )
+        left: list[tuple[TaskId, int]] = []
+        for task in tasks:
+            missing = self._standby_count
+            while missing and self._keep_standby(task):
+                missing -= 1
+            if missing:
+                left.append((task, missing))
+        left.sort(reverse=True)
+        queue = _Queue(self._processes.values())
+        for task, missing in left:
+            for _ in range(missing):
+                process = queue.pop_without(task)
+                if process is None:
+                    break
+                self._give(process.lightest(), task, active=False)
+                queue.push(process)
+
+    def _keep_standby(self, task: TaskId) -> bool:
+        """Keep it where the state is: with the member that processed the task, or had a standby."""
+        before = self._had_active.get(task)
+        if (
+            before is not None
+            and task not in self._process_of[before].tasks
+            and self._tasks_of(before) < self._share.size
+        ):
+            self._give(before, task, active=False)
+            return True
+        standby = self._lightest_of(self._had_standby.get(task, ()), without=task)
+        if standby is None or self._tasks_of(standby) >= self._share.size:
+            return False
+        self._give(standby, task, active=False)
+        return True
+
+
+class _Queue:
+    """Processes, the one with the least load first."""
+
+    def __init__(self, processes: Iterable[_Process]) -> None:
+        self._sequence = count()
+        self._heap: list[tuple[float, int, _Process]] = []
+        for process in processes:
+            self.push(process)
+
+    def push(self, process: _Process) -> None:
+        heapq.heappush(self._heap, (process.load, next(self._sequence), process))
+
+    def pop(self) -> _Process:
+        return heapq.heappop(self._heap)[2]
+
+    def pop_without(self, task: TaskId) -> _Process | None:
+        """The first that does not have the task; None if all have it."""
+        passed: list[_Process] = []
+        found: _Process | None = None
+        while self._heap and found is None:
+            process = self.pop()
+            if task in process.tasks:
+                passed.append(process)
+            else:
+                found = process
+        for process in passed:
+            self.push(process)
+        return found
+
+
+def _by_subtopology(
+    given: Mapping[str, Iterable[TaskId]], member_id: str
+) -> dict[str, frozenset[int]]:
+    found: dict[str, set[int]] = {}
+    for task in given.get(member_id, ()):
+        found.setdefault(task.subtopology_id, set()).add(task.partition)
+    return {name: frozenset(partitions) for name, partitions in sorted(found.items())}

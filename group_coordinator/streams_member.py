@@ -1,0 +1,220 @@
+"""A member of a streams group (KIP-1071), and how it gets from one assignment of tasks to another.
+
+    STABLE            has all it is to have, in the epoch of the target
+    UNREVOKED_TASKS   has been asked to give tasks up, and has not confirmed
+    UNRELEASED_TASKS  waits for tasks that others, or its own process in another role, still have
+
+A task is active in one process at a time, and no process has it twice, as state directories are
+locked.
+Everything here is pure. Source: Kafka's streams CurrentAssignmentBuilder, StreamsGroupMember.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum, IntEnum
+
+from kafkalite.group_coordinator.streams_tasks import (
+    AssignedTasks,
+    Partitions,
+    PartitionsWithEpochs,
+    TaskId,
+    Tasks,
+)
+from kafkalite.wire.errors import ErrorCode, KafkaError
+
+Endpoint = tuple[str, int]
+"""Host and port at which a process answers queries of its state."""
+
+
+class StreamsMemberState(IntEnum):
+    """Kafka's numbers, as they are in the log."""
+
+    STABLE = 1
+    UNREVOKED_TASKS = 2
+    UNRELEASED_TASKS = 3
+    UNKNOWN = 127
+
+
+class StreamsMemberEvent(Enum):
+    """A member's relation to its target; the values label the diagram's arrows."""
+
+    MUST_REVOKE = "has tasks to give up"
+    MUST_WAIT = "others have what it is to get"
+    SETTLED = "has all it is to have"
+
+
+State, Event = StreamsMemberState, StreamsMemberEvent
+
+_FROM_ANYWHERE = {
+    Event.MUST_REVOKE: State.UNREVOKED_TASKS,
+    Event.MUST_WAIT: State.UNRELEASED_TASKS,
+    Event.SETTLED: State.STABLE,
+}
+
+TRANSITIONS: dict[StreamsMemberState, dict[StreamsMemberEvent, StreamsMemberState]] = dict.fromkeys(
+    State, _FROM_ANYWHERE
+)
+"""A new target may come at any time, so that every state can follow every other."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamsMember:
+    """A value: what changes a member makes another."""
+
+    member_id: str
+    instance_id: str | None = None
+    rack_id: str | None = None
+    client_id: str = ""
+    client_host: str = ""
+    rebalance_timeout_ms: int = -1
+    topology_epoch: int = -1
+    process_id: str = ""
+    user_endpoint: Endpoint | None = None
+    client_tags: Mapping[str, str] = field(default_factory=dict[str, str])
+    state: StreamsMemberState = State.STABLE
+    member_epoch: int = 0
+    previous_member_epoch: int = 0
+    assigned: AssignedTasks = field(default_factory=AssignedTasks)
+    pending_revocation: AssignedTasks = field(default_factory=AssignedTasks)
+
+    def is_reconciled_to(self, epoch: int) -> bool:
+        return self.state is State.STABLE and self.member_epoch == epoch
+
+    def assignment_epoch(self, task: TaskId) -> int | None:
+        """Since which epoch it has an active task; None if it has not."""
+        for tasks in (self.assigned, self.pending_revocation):
+            epoch = tasks.active.get(task.subtopology_id, {}).get(task.partition)
+            if epoch is not None:
+                return epoch
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """All that matters besides the member. `owned` is what it says it has, None if it does not say.
+
+    `active_process`, `has_standby` and `has_warmup` tell which processes have a task now.
+    """
+
+    target: Tasks
+    target_epoch: int
+    owned: Tasks | None
+    active_process: Callable[[TaskId], str | None]
+    has_standby: Callable[[TaskId, str], bool]
+    has_warmup: Callable[[TaskId, str], bool]
+
+
+def check_state(member: StreamsMember, owned: Tasks | None) -> None:
+    """Raises KafkaError(FENCED_MEMBER_EPOCH) for a member in a state that is unknown, which has to
+    begin anew."""
+    if member.state is State.UNKNOWN and (owned is None or not owned.is_empty):
+        raise KafkaError(
+            ErrorCode.FENCED_MEMBER_EPOCH,
+            "The streams group member is in a unknown state. The member must abandon all its tasks "
+            "and rejoin.",
+        )
+
+
+def reconcile(member: StreamsMember, around: Surroundings) -> StreamsMember:
+    """One step towards the target. Raises KafkaError as `check_state`."""
+    owned = around.owned
+    match member.state:
+        case State.STABLE:
+            if member.member_epoch == around.target_epoch:
+                return member
+            return _step(member, around, member.member_epoch)
+        case State.UNREVOKED_TASKS:
+            if owned is None or member.pending_revocation.shares_any(owned):
+                return member
+            return _step(member, around, member.member_epoch + 1)
+        case State.UNRELEASED_TASKS:
+            return _step(member, around, member.member_epoch)
+        case State.UNKNOWN:
+            check_state(member, owned)
+            return _step(member, around, around.target_epoch)
+
+
+def _step(member: StreamsMember, around: Surroundings, member_epoch: int) -> StreamsMember:
+    me, target, now = member.process_id, around.target, member.assigned
+
+    def is_taken(task: TaskId) -> bool:
+        return around.has_standby(task, me) or around.has_warmup(task, me)
+
+    def is_mine(task: TaskId) -> bool:
+        return around.active_process(task) == me or is_taken(task)
+
+    active = _difference(
+        {name: frozenset(epochs) for name, epochs in now.active.items()},
+        target.active,
+        lambda task: around.active_process(task) is not None or is_taken(task),
+    )
+    standby = _difference(now.standby, target.standby, is_mine)
+    warmup = _difference(now.warmup, target.warmup, is_mine)
+    kept = AssignedTasks(_epochs(active.kept, now.active), standby.kept, warmup.kept)
+    lost = AssignedTasks(_epochs(active.lost, now.active), standby.lost, warmup.lost)
+    new = AssignedTasks(
+        {
+            name: dict.fromkeys(sorted(partitions), around.target_epoch)
+            for name, partitions in active.new.items()
+        },
+        standby.new,
+        warmup.new,
+    )
+    must_revoke = not lost.is_empty and (around.owned is None or lost.shares_any(around.owned))
+    if must_revoke:
+        event, epoch, pending, assigned = Event.MUST_REVOKE, member_epoch, lost, kept
+    else:
+        must_wait = active.must_wait or standby.must_wait or warmup.must_wait
+        event = Event.MUST_WAIT if must_wait else Event.SETTLED
+        epoch, pending, assigned = around.target_epoch, AssignedTasks(), kept.merged(new)
+    return replace(
+        member,
+        state=TRANSITIONS[member.state][event],
+        previous_member_epoch=member.member_epoch,
+        member_epoch=epoch,
+        assigned=assigned,
+        pending_revocation=pending,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Difference:
+    kept: Partitions
+    lost: Partitions
+    new: Partitions
+    must_wait: bool
+
+
+def _difference(
+    now: Partitions, target: Partitions, is_unreleased: Callable[[TaskId], bool]
+) -> _Difference:
+    kept: dict[str, frozenset[int]] = {}
+    lost: dict[str, frozenset[int]] = {}
+    new: dict[str, frozenset[int]] = {}
+    must_wait = False
+    for name in {**now, **target}:
+        have, want = now.get(name, frozenset()), target.get(name, frozenset())
+        missing = want - have
+        free = frozenset(index for index in missing if not is_unreleased(TaskId(name, index)))
+        must_wait |= free != missing
+        for found, partitions in ((kept, have & want), (lost, have - want), (new, free)):
+            if partitions:
+                found[name] = partitions
+    return _Difference(kept, lost, new, must_wait)
+
+
+def _epochs(partitions: Partitions, epochs: PartitionsWithEpochs) -> dict[str, dict[int, int]]:
+    return {
+        name: {index: epochs[name][index] for index in sorted(indexes)}
+        for name, indexes in partitions.items()
+    }
+
+
+def active_tasks(member: StreamsMember) -> Iterator[TaskId]:
+    """Those it has, and those it has yet to give up."""
+    for tasks in (member.assigned, member.pending_revocation):
+        for name, epochs in tasks.active.items():
+            for index in epochs:
+                yield TaskId(name, index)

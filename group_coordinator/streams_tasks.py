@@ -1,0 +1,115 @@
+"""Tasks of a Kafka Streams application: a subtopology and a partition (KIP-1071).
+
+A member has active tasks, which process, standby tasks, which keep a copy of the state, and warm-up
+tasks, which prepare one. Values: what changes tasks makes others. Source: Kafka's TasksTuple,
+TasksTupleWithEpochs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+
+class TaskId(NamedTuple):
+    """One task."""
+
+    subtopology_id: str
+    partition: int
+
+
+Partitions = Mapping[str, frozenset[int]]
+"""Tasks by subtopology; none is empty."""
+
+PartitionsWithEpochs = Mapping[str, Mapping[int, int]]
+"""By subtopology and partition, the group epoch in which the task was given."""
+
+
+class ListedTasks(Protocol):
+    """Tasks of one subtopology, as messages have them."""
+
+    @property
+    def subtopology_id(self) -> str: ...
+    @property
+    def partitions(self) -> list[int]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Tasks:
+    """Tasks that a member is to have, or says that it has."""
+
+    active: Partitions = field(default_factory=dict[str, frozenset[int]])
+    standby: Partitions = field(default_factory=dict[str, frozenset[int]])
+    warmup: Partitions = field(default_factory=dict[str, frozenset[int]])
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.active or self.standby or self.warmup)
+
+
+@dataclass(frozen=True, slots=True)
+class AssignedTasks:
+    """The tasks of a member."""
+
+    active: PartitionsWithEpochs = field(default_factory=dict[str, Mapping[int, int]])
+    standby: Partitions = field(default_factory=dict[str, frozenset[int]])
+    warmup: Partitions = field(default_factory=dict[str, frozenset[int]])
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.active or self.standby or self.warmup)
+
+    def merged(self, other: AssignedTasks) -> AssignedTasks:
+        """Both together."""
+        active = {subtopology: dict(epochs) for subtopology, epochs in self.active.items()}
+        for subtopology, epochs in other.active.items():
+            active.setdefault(subtopology, {}).update(epochs)
+        return AssignedTasks(
+            active, _both(self.standby, other.standby), _both(self.warmup, other.warmup)
+        )
+
+    def shares_any(self, said: Tasks) -> bool:
+        """True if `said` names any of these tasks."""
+        return (
+            any(not said.active.get(s, frozenset()).isdisjoint(p) for s, p in self.active.items())
+            or any(
+                not said.standby.get(s, frozenset()).isdisjoint(p) for s, p in self.standby.items()
+            )
+            or any(
+                not said.warmup.get(s, frozenset()).isdisjoint(p) for s, p in self.warmup.items()
+            )
+        )
+
+    def contains(self, said: Tasks) -> bool:
+        """True if all that `said` names is among these tasks."""
+        return (
+            all(p <= self.active.get(s, {}).keys() for s, p in said.active.items())
+            and all(p <= self.standby.get(s, frozenset()) for s, p in said.standby.items())
+            and all(p <= self.warmup.get(s, frozenset()) for s, p in said.warmup.items())
+        )
+
+
+def _both(left: Partitions, right: Partitions) -> dict[str, frozenset[int]]:
+    return {
+        subtopology: left.get(subtopology, frozenset()) | right.get(subtopology, frozenset())
+        for subtopology in {**left, **right}
+    }
+
+
+def partitions_of(listed: Iterable[ListedTasks] | None) -> dict[str, frozenset[int]]:
+    """Tasks from a message."""
+    found: dict[str, frozenset[int]] = {}
+    for tasks in listed or ():
+        if tasks.partitions:
+            found[tasks.subtopology_id] = frozenset(tasks.partitions)
+    return found
+
+
+def task_ids(partitions: Mapping[str, Iterable[int]]) -> Iterator[TaskId]:
+    """One by one."""
+    return (
+        TaskId(subtopology_id, partition)
+        for subtopology_id, of_subtopology in partitions.items()
+        for partition in of_subtopology
+    )

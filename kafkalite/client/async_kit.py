@@ -1,0 +1,322 @@
+"""The verbs of kit.py, awaited. Made by make_async.py, not to be edited."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import msgspec
+
+from kafkalite.client.async_parts import (
+    AsyncClock,
+    AsyncFault,
+    AsyncFaults,
+    AsyncGroup,
+    AsyncTransaction,
+)
+from kafkalite.client.async_waiting import AsyncWait
+from kafkalite.client.errors import WaitTimeout
+from kafkalite.client.kit import Do
+from kafkalite.client.values import fields_of, new_record, read_seed, text_of
+from kafkalite.control.answers import (
+    ClusterView,
+    ConnectionView,
+    FaultView,
+    GroupView,
+    NodeView,
+    RecordView,
+    Seeded,
+    SnapshotView,
+    TopicView,
+    TransactionView,
+    WasReset,
+    Written,
+)
+from kafkalite.control.faults.presets import preset
+from kafkalite.control.faults.rule import Action, Rule, When
+from kafkalite.control.questions import Seed
+
+
+class AsyncCall(Protocol):
+    """Does a verb: in this process, or over HTTP."""
+
+    async def __call__(self, verb: str, cluster: str, /, **fields: Any) -> Any:
+        """The verb's answer. Raises Problem."""
+        ...
+
+
+class AsyncKit:
+    """The verbs of one cluster."""
+
+    def __init__(self, call: AsyncCall, cluster: str = "default") -> None:
+        self._do = call
+        self.cluster = cluster
+
+    async def ask(self, verb: str, **fields: Any) -> Any:
+        """Do a verb by its name in the table. Raises Problem."""
+        return await self._do(verb, self.cluster, **fields)
+
+    @property
+    def clock(self) -> AsyncClock:
+        """The cluster's time."""
+        return AsyncClock(self)
+
+    @property
+    def wait(self) -> AsyncWait:
+        """Waiting in the broker."""
+        return AsyncWait(self)
+
+    @property
+    def faults(self) -> AsyncFaults:
+        """All faults."""
+        return AsyncFaults(self)
+
+    async def describe(self) -> ClusterView:
+        """The cluster's addresses, and how much there is."""
+        described: ClusterView = await self.ask("clusters.show")
+        return described
+
+    # State
+
+    async def reset(self, keep: Sequence[Literal["faults", "clock"]] = ()) -> WasReset:
+        """Begin again with nothing, at the same addresses."""
+        was: WasReset = await self.ask("reset", keep=list(keep))
+        return was
+
+    async def restart(self, *, unclean: bool = False) -> ClusterView:
+        """Stop the broker and start it on its data; `unclean`: as after kill -9."""
+        described: ClusterView = await self.ask("restart", unclean=unclean)
+        return described
+
+    async def snapshot(self, name: str) -> SnapshotView:
+        """Keep all data under a name."""
+        saved: SnapshotView = await self.ask("snapshots.save", snapshot=name)
+        return saved
+
+    async def restore(self, name: str) -> ClusterView:
+        """Go on from a snapshot."""
+        described: ClusterView = await self.ask("snapshots.restore", snapshot=name)
+        return described
+
+    async def snapshots(self) -> list[SnapshotView]:
+        """All snapshots."""
+        found: list[SnapshotView] = await self.ask("snapshots.list")
+        return found
+
+    async def seed(self, seed: str | Path | Mapping[str, Any]) -> Seeded:
+        """Make topics with records and groups with offsets, of a dict or a file of JSON or
+        YAML.
+        """
+        given = read_seed(Path(seed)) if isinstance(seed, (str, Path)) else seed
+        checked = msgspec.convert(given, Seed, strict=False)
+        made: Seeded = await self.ask("seed", topics=checked.topics, groups=checked.groups)
+        return made
+
+    # Topics and records
+
+    async def topics(self) -> list[TopicView]:
+        """All topics but the internal ones."""
+        found: list[TopicView] = await self.ask("topics.list")
+        return found
+
+    async def create_topic(
+        self,
+        name: str,
+        partitions: int | None = None,
+        replication_factor: int | None = None,
+        configs: Mapping[str, object] | None = None,
+    ) -> Any:
+        """Create a topic; by the time this returns, every node serves it. Raises Problem."""
+        return await self.ask(
+            "topics.create",
+            topic=name,
+            partitions=partitions,
+            replication_factor=replication_factor,
+            configs={key: text_of(value) for key, value in (configs or {}).items()},
+        )
+
+    async def delete_topic(self, name: str) -> None:
+        """Delete a topic with its records."""
+        await self.ask("topics.delete", topic=name)
+
+    async def lose(self, topic: str, partition: int = 0, to: int = -1) -> TopicView:
+        """Lose the records before an offset (-1: all), as retention loses what is too old."""
+        found: TopicView = await self.ask("topics.lose", topic=topic, partition=partition, to=to)
+        return found
+
+    async def gap(self, topic: str, first: int, end: int, partition: int = 0) -> TopicView:
+        """Take the records from one offset to before another out; offsets stay."""
+        found: TopicView = await self.ask(
+            "topics.gap", topic=topic, first=first, end=end, partition=partition
+        )
+        return found
+
+    async def clean(self) -> int:
+        """Apply retention and compaction to all that is written; by how much log starts
+        moved.
+        """
+        found = await self.ask("topics.clean")
+        return int(found.removed)
+
+    async def topic(self, name: str) -> TopicView:
+        """One topic with its partitions."""
+        found: TopicView = await self.ask("topics.show", topic=name)
+        return found
+
+    async def records(
+        self,
+        topic: str,
+        count: int | None = None,
+        *,
+        partition: int | None = None,
+        start: int | None = None,
+        committed: bool = False,
+        value_contains: str | None = None,
+        wait: str = "10s",
+    ) -> list[RecordView]:
+        """The records of a topic; waits until there are `count`, if that is given.
+
+        Raises WaitTimeout when there are fewer in the end.
+        """
+        found: list[RecordView] = await self.ask(
+            "records.read",
+            topic=topic,
+            count=100_000 if count is None else count,
+            partition=partition,
+            start=start,
+            committed=committed,
+            value_contains=value_contains,
+            wait=None if count is None else wait,
+        )
+        if count is not None and len(found) < count:
+            raise WaitTimeout(f"{topic} has {len(found)} of {count} records after {wait}")
+        return found
+
+    async def produce(
+        self,
+        topic: str,
+        value: str | bytes | None,
+        *,
+        key: str | bytes | None = None,
+        partition: int = 0,
+        headers: Mapping[str, str] | None = None,
+        timestamp: int | str | None = None,
+        count: int = 1,
+    ) -> Written:
+        """Append a record, `count` times; its time in ms, or relative to the cluster's
+        ("-7d").
+        """
+        record = new_record(value, key, partition, headers or {}, timestamp, count)
+        written: Written = await self.ask("records.write", topic=topic, records=[record])
+        return written
+
+    # Groups and transactions
+
+    async def groups(self) -> list[GroupView]:
+        """All groups."""
+        found: list[GroupView] = await self.ask("groups.list")
+        return found
+
+    def group(self, group_id: str) -> AsyncGroup:
+        """One group."""
+        return AsyncGroup(self, group_id)
+
+    async def committed(self, group: str, topic: str, partition: int = 0) -> int:
+        """The offset that a group has committed of a partition. Raises Problem if none."""
+        found = await self.ask("groups.committed", group=group, topic=topic, partition=partition)
+        return int(found.offset)
+
+    async def transactions(self) -> list[TransactionView]:
+        """All transactional ids."""
+        found: list[TransactionView] = await self.ask("transactions.list")
+        return found
+
+    def transaction(self, transactional_id: str) -> AsyncTransaction:
+        """One transactional id."""
+        return AsyncTransaction(self, transactional_id)
+
+    # Nodes and connections
+
+    async def nodes(self) -> list[NodeView]:
+        """The nodes, and whether they are up."""
+        found: list[NodeView] = await self.ask("nodes.list")
+        return found
+
+    async def stop_node(self, node_id: int) -> None:
+        """Let a node go, as if its process had died."""
+        await self.ask("nodes.stop", node=node_id)
+
+    async def start_node(self, node_id: int) -> None:
+        """Let a stopped node come back at its address."""
+        await self.ask("nodes.start", node=node_id)
+
+    async def add_node(self) -> int:
+        """Let a new node join; its id."""
+        added = await self.ask("nodes.add")
+        return int(added.node)
+
+    async def remove_node(self, node_id: int) -> None:
+        """Let a node go for good."""
+        await self.ask("nodes.remove", node=node_id)
+
+    async def move_leader(self, topic: str, partition: int, to: int) -> TopicView:
+        """Have another node lead a partition."""
+        found: TopicView = await self.ask("topics.lead", topic=topic, partition=partition, to=to)
+        return found
+
+    async def connections(self) -> list[ConnectionView]:
+        """The connections that are open."""
+        found: list[ConnectionView] = await self.ask("connections.list")
+        return found
+
+    async def close_connection(self, connection: str) -> None:
+        """Cut a connection."""
+        await self.ask("connections.close", connection=connection)
+
+    # AsyncFaults
+
+    async def fault(
+        self,
+        api: Any = None,
+        *,
+        do: Do = (),
+        sequence: Sequence[Sequence[Action]] = (),
+        skip: int = 0,
+        times: int | None = 1,
+        every: int = 1,
+        probability: float | None = None,
+        seed: int | None = None,
+        lasting: str | None = None,
+        optional: bool = False,
+        id: str = "",
+        **when: Any,
+    ) -> AsyncFault:
+        """Put a fault in: `fault("Produce", topic="orders", do=drop.after)`.
+
+        All other keywords are criteria (`topic`, `partition`, `group`, `client_id`,
+        `request`, ...).
+        """
+        rule = Rule(
+            id=id,
+            when=msgspec.convert({"api": api, **when}, When),
+            skip=skip,
+            times=times,
+            every=every,
+            probability=probability,
+            seed=seed,
+            lasting=lasting,
+            do=(do,) if isinstance(do, Action) else tuple(do),
+            sequence=tuple(tuple(turn) for turn in sequence),
+            optional=optional,
+        )
+        return await self._add(rule)
+
+    async def preset(self, name: str, **parameters: Any) -> AsyncFault:
+        """Put a ready-made fault in: `preset("lost_ack", topic="orders")`."""
+        added = [await self._add(rule) for rule in preset(name, **parameters)]
+        return added[0]
+
+    async def _add(self, rule: Rule) -> AsyncFault:
+        added: FaultView = await self.ask("faults.add", **fields_of(rule))
+        return AsyncFault(self, added.rule.id)

@@ -1,0 +1,221 @@
+"""The verbs of parts.py, awaited. Made by make_async.py, not to be edited."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from types import TracebackType
+from typing import Any, Literal, Protocol, Self
+
+from kafkalite.control.answers import (
+    Advanced,
+    ClockView,
+    Due,
+    FaultView,
+    GroupView,
+    TransactionView,
+)
+
+
+class AsyncAsks(Protocol):
+    """A cluster that verbs are asked of."""
+
+    async def ask(self, verb: str, **fields: Any) -> Any:
+        """Do a verb by its name in the table. Raises Problem."""
+        ...
+
+
+class AsyncFaults:
+    """All faults of a cluster."""
+
+    def __init__(self, kit: AsyncAsks) -> None:
+        self._kit = kit
+
+    async def list(self) -> list[FaultView]:
+        """All faults with what became of them."""
+        found: list[FaultView] = await self._kit.ask("faults.list")
+        return found
+
+    async def clear(self) -> None:
+        """Take all out, and let go what they hold."""
+        await self._kit.ask("faults.clear")
+
+    async def unfired(self) -> Sequence[str]:
+        """A sentence for each that was to be applied and was not."""
+        found = await self._kit.ask("faults.unfired")
+        sentences: Sequence[str] = found.unfired
+        return sentences
+
+
+class AsyncFault:
+    """One fault. As a context manager it is taken out in the end."""
+
+    def __init__(self, kit: AsyncAsks, fault_id: str) -> None:
+        self._kit = kit
+        self.id = fault_id
+
+    async def show(self) -> FaultView:
+        """Counts how often it matched, what it did, what came instead."""
+        found: FaultView = await self._kit.ask("faults.show", fault=self.id)
+        return found
+
+    @property
+    async def applied(self) -> int:
+        """Counts how often it was applied."""
+        shown = await self.show()
+        return shown.applied
+
+    async def release(self, count: int | None = None) -> int:
+        """Let go what it holds; how many requests that were."""
+        found = await self._kit.ask("faults.release", fault=self.id, count=count)
+        return int(found.released)
+
+    async def remove(self) -> None:
+        """Take it out."""
+        await self._kit.ask("faults.remove", fault=self.id)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.remove()
+
+
+class AsyncGroup:
+    """One group."""
+
+    def __init__(self, kit: AsyncAsks, group_id: str) -> None:
+        self._kit = kit
+        self.id = group_id
+
+    async def show(self) -> GroupView:
+        """Members, what they are assigned, offsets and lag. Raises Problem if there is none."""
+        found: GroupView = await self._kit.ask("groups.show", group=self.id)
+        return found
+
+    async def expire(self, member: str | None = None) -> Sequence[str]:
+        """Let a member go (by member, instance or client id), or all."""
+        found = await self._kit.ask("groups.expire", group=self.id, member=member)
+        members: Sequence[str] = found.members
+        return members
+
+    async def rebalance(self, times: int = 1, every: str = "200ms") -> GroupView:
+        """Begin a rebalance, or several."""
+        found: GroupView = await self._kit.ask(
+            "groups.rebalance", group=self.id, times=times, every=every
+        )
+        return found
+
+    async def seek(self, topic: str, to: int | str, partition: int | None = None) -> GroupView:
+        """Set the offsets of a group without members: an offset, "earliest" or "latest"."""
+        found: GroupView = await self._kit.ask(
+            "groups.seek", group=self.id, topic=topic, to=to, partition=partition
+        )
+        return found
+
+    async def delete(self) -> None:
+        """Forget a group without members."""
+        await self._kit.ask("groups.delete", group=self.id)
+
+
+class AsyncTransaction:
+    """One transactional id."""
+
+    def __init__(self, kit: AsyncAsks, transactional_id: str) -> None:
+        self._kit = kit
+        self.id = transactional_id
+
+    async def show(self) -> TransactionView:
+        """Its last transaction."""
+        found: TransactionView = await self._kit.ask("transactions.show", transaction=self.id)
+        return found
+
+    @property
+    async def state(self) -> str:
+        """Its state by Kafka's name: "Ongoing", "CompleteAbort"."""
+        shown = await self.show()
+        return shown.state
+
+    async def fence(self) -> TransactionView:
+        """Take the id away from its producer."""
+        found: TransactionView = await self._kit.ask("transactions.fence", transaction=self.id)
+        return found
+
+    async def abort(self) -> TransactionView:
+        """Abort its open transaction."""
+        found: TransactionView = await self._kit.ask("transactions.abort", transaction=self.id)
+        return found
+
+
+class AsyncClock:
+    """A cluster's time."""
+
+    def __init__(self, kit: AsyncAsks) -> None:
+        self._kit = kit
+
+    async def show(self) -> ClockView:
+        """The time, and what is due next."""
+        found: ClockView = await self._kit.ask("clock.show")
+        return found
+
+    @property
+    async def now_ms(self) -> int:
+        """The time in ms since the epoch."""
+        shown = await self.show()
+        return shown.now_ms
+
+    @property
+    async def due(self) -> list[Due]:
+        """Says what time will bring about next."""
+        shown = await self.show()
+        return shown.due
+
+    async def advance(
+        self,
+        by: str | None = None,
+        *,
+        to: int | None = None,
+        next: bool = False,
+        members: Literal["keep", "expire"] = "keep",
+    ) -> Advanced:
+        """Move time on; what it caused. Members whose connections are open keep their
+        sessions.
+        """
+        done: Advanced = await self._kit.ask(
+            "clock.advance", by=by, to=to, next=next, members=members
+        )
+        return done
+
+    async def freeze(self) -> ClockView:
+        """Let time stand still."""
+        found: ClockView = await self._kit.ask("clock.freeze")
+        return found
+
+    async def run(self) -> ClockView:
+        """Let time go on."""
+        found: ClockView = await self._kit.ask("clock.run")
+        return found
+
+    async def skew(self, by: str) -> ClockView:
+        """Let timestamps be off by so much."""
+        found: ClockView = await self._kit.ask("clock.skew", by=by)
+        return found
+
+    async def reset(self) -> ClockView:
+        """Write the machine's time again, and run."""
+        found: ClockView = await self._kit.ask("clock.reset")
+        return found
+
+    @asynccontextmanager
+    async def frozen(self) -> AsyncGenerator[None]:
+        """Time stands still within: `with clock.frozen(): breakpoint()`."""
+        await self.freeze()
+        try:
+            yield
+        finally:
+            await self.run()

@@ -1,0 +1,321 @@
+"""The verbs as Python: what a broker for tests and a client over HTTP have in common.
+
+async_kit.py is made from this file by `python -m kafkalite.client.make_async`; a test holds
+them together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import msgspec
+
+from kafkalite.client.errors import WaitTimeout
+from kafkalite.client.parts import Clock, Fault, Faults, Group, Transaction
+from kafkalite.client.values import fields_of, new_record, read_seed, text_of
+from kafkalite.client.waiting import Wait
+from kafkalite.control.answers import (
+    ClusterView,
+    ConnectionView,
+    FaultView,
+    GroupView,
+    NodeView,
+    RecordView,
+    Seeded,
+    SnapshotView,
+    TopicView,
+    TransactionView,
+    WasReset,
+    Written,
+)
+from kafkalite.control.faults.presets import preset
+from kafkalite.control.faults.rule import Action, Rule, When
+from kafkalite.control.questions import Seed
+
+Do = Action | Sequence[Action]
+
+
+class Call(Protocol):
+    """Does a verb: in this process, or over HTTP."""
+
+    def __call__(self, verb: str, cluster: str, /, **fields: Any) -> Any:
+        """The verb's answer. Raises Problem."""
+        ...
+
+
+class Kit:
+    """The verbs of one cluster."""
+
+    def __init__(self, call: Call, cluster: str = "default") -> None:
+        self._do = call
+        self.cluster = cluster
+
+    def ask(self, verb: str, **fields: Any) -> Any:
+        """Do a verb by its name in the table. Raises Problem."""
+        return self._do(verb, self.cluster, **fields)
+
+    @property
+    def clock(self) -> Clock:
+        """The cluster's time."""
+        return Clock(self)
+
+    @property
+    def wait(self) -> Wait:
+        """Waiting in the broker."""
+        return Wait(self)
+
+    @property
+    def faults(self) -> Faults:
+        """All faults."""
+        return Faults(self)
+
+    def describe(self) -> ClusterView:
+        """The cluster's addresses, and how much there is."""
+        described: ClusterView = self.ask("clusters.show")
+        return described
+
+    # State
+
+    def reset(self, keep: Sequence[Literal["faults", "clock"]] = ()) -> WasReset:
+        """Begin again with nothing, at the same addresses."""
+        was: WasReset = self.ask("reset", keep=list(keep))
+        return was
+
+    def restart(self, *, unclean: bool = False) -> ClusterView:
+        """Stop the broker and start it on its data; `unclean`: as after kill -9."""
+        described: ClusterView = self.ask("restart", unclean=unclean)
+        return described
+
+    def snapshot(self, name: str) -> SnapshotView:
+        """Keep all data under a name."""
+        saved: SnapshotView = self.ask("snapshots.save", snapshot=name)
+        return saved
+
+    def restore(self, name: str) -> ClusterView:
+        """Go on from a snapshot."""
+        described: ClusterView = self.ask("snapshots.restore", snapshot=name)
+        return described
+
+    def snapshots(self) -> list[SnapshotView]:
+        """All snapshots."""
+        found: list[SnapshotView] = self.ask("snapshots.list")
+        return found
+
+    def seed(self, seed: str | Path | Mapping[str, Any]) -> Seeded:
+        """Make topics with records and groups with offsets, of a dict or a file of JSON or
+        YAML.
+        """
+        given = read_seed(Path(seed)) if isinstance(seed, (str, Path)) else seed
+        checked = msgspec.convert(given, Seed, strict=False)
+        made: Seeded = self.ask("seed", topics=checked.topics, groups=checked.groups)
+        return made
+
+    # Topics and records
+
+    def topics(self) -> list[TopicView]:
+        """All topics but the internal ones."""
+        found: list[TopicView] = self.ask("topics.list")
+        return found
+
+    def create_topic(
+        self,
+        name: str,
+        partitions: int | None = None,
+        replication_factor: int | None = None,
+        configs: Mapping[str, object] | None = None,
+    ) -> Any:
+        """Create a topic; by the time this returns, every node serves it. Raises Problem."""
+        return self.ask(
+            "topics.create",
+            topic=name,
+            partitions=partitions,
+            replication_factor=replication_factor,
+            configs={key: text_of(value) for key, value in (configs or {}).items()},
+        )
+
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic with its records."""
+        self.ask("topics.delete", topic=name)
+
+    def lose(self, topic: str, partition: int = 0, to: int = -1) -> TopicView:
+        """Lose the records before an offset (-1: all), as retention loses what is too old."""
+        found: TopicView = self.ask("topics.lose", topic=topic, partition=partition, to=to)
+        return found
+
+    def gap(self, topic: str, first: int, end: int, partition: int = 0) -> TopicView:
+        """Take the records from one offset to before another out; offsets stay."""
+        found: TopicView = self.ask(
+            "topics.gap", topic=topic, first=first, end=end, partition=partition
+        )
+        return found
+
+    def clean(self) -> int:
+        """Apply retention and compaction to all that is written; by how much log starts
+        moved.
+        """
+        found = self.ask("topics.clean")
+        return int(found.removed)
+
+    def topic(self, name: str) -> TopicView:
+        """One topic with its partitions."""
+        found: TopicView = self.ask("topics.show", topic=name)
+        return found
+
+    def records(
+        self,
+        topic: str,
+        count: int | None = None,
+        *,
+        partition: int | None = None,
+        start: int | None = None,
+        committed: bool = False,
+        value_contains: str | None = None,
+        wait: str = "10s",
+    ) -> list[RecordView]:
+        """The records of a topic; waits until there are `count`, if that is given.
+
+        Raises WaitTimeout when there are fewer in the end.
+        """
+        found: list[RecordView] = self.ask(
+            "records.read",
+            topic=topic,
+            count=100_000 if count is None else count,
+            partition=partition,
+            start=start,
+            committed=committed,
+            value_contains=value_contains,
+            wait=None if count is None else wait,
+        )
+        if count is not None and len(found) < count:
+            raise WaitTimeout(f"{topic} has {len(found)} of {count} records after {wait}")
+        return found
+
+    def produce(
+        self,
+        topic: str,
+        value: str | bytes | None,
+        *,
+        key: str | bytes | None = None,
+        partition: int = 0,
+        headers: Mapping[str, str] | None = None,
+        timestamp: int | str | None = None,
+        count: int = 1,
+    ) -> Written:
+        """Append a record, `count` times; its time in ms, or relative to the cluster's
+        ("-7d").
+        """
+        record = new_record(value, key, partition, headers or {}, timestamp, count)
+        written: Written = self.ask("records.write", topic=topic, records=[record])
+        return written
+
+    # Groups and transactions
+
+    def groups(self) -> list[GroupView]:
+        """All groups."""
+        found: list[GroupView] = self.ask("groups.list")
+        return found
+
+    def group(self, group_id: str) -> Group:
+        """One group."""
+        return Group(self, group_id)
+
+    def committed(self, group: str, topic: str, partition: int = 0) -> int:
+        """The offset that a group has committed of a partition. Raises Problem if none."""
+        found = self.ask("groups.committed", group=group, topic=topic, partition=partition)
+        return int(found.offset)
+
+    def transactions(self) -> list[TransactionView]:
+        """All transactional ids."""
+        found: list[TransactionView] = self.ask("transactions.list")
+        return found
+
+    def transaction(self, transactional_id: str) -> Transaction:
+        """One transactional id."""
+        return Transaction(self, transactional_id)
+
+    # Nodes and connections
+
+    def nodes(self) -> list[NodeView]:
+        """The nodes, and whether they are up."""
+        found: list[NodeView] = self.ask("nodes.list")
+        return found
+
+    def stop_node(self, node_id: int) -> None:
+        """Let a node go, as if its process had died."""
+        self.ask("nodes.stop", node=node_id)
+
+    def start_node(self, node_id: int) -> None:
+        """Let a stopped node come back at its address."""
+        self.ask("nodes.start", node=node_id)
+
+    def add_node(self) -> int:
+        """Let a new node join; its id."""
+        added = self.ask("nodes.add")
+        return int(added.node)
+
+    def remove_node(self, node_id: int) -> None:
+        """Let a node go for good."""
+        self.ask("nodes.remove", node=node_id)
+
+    def move_leader(self, topic: str, partition: int, to: int) -> TopicView:
+        """Have another node lead a partition."""
+        found: TopicView = self.ask("topics.lead", topic=topic, partition=partition, to=to)
+        return found
+
+    def connections(self) -> list[ConnectionView]:
+        """The connections that are open."""
+        found: list[ConnectionView] = self.ask("connections.list")
+        return found
+
+    def close_connection(self, connection: str) -> None:
+        """Cut a connection."""
+        self.ask("connections.close", connection=connection)
+
+    # Faults
+
+    def fault(
+        self,
+        api: Any = None,
+        *,
+        do: Do = (),
+        sequence: Sequence[Sequence[Action]] = (),
+        skip: int = 0,
+        times: int | None = 1,
+        every: int = 1,
+        probability: float | None = None,
+        seed: int | None = None,
+        lasting: str | None = None,
+        optional: bool = False,
+        id: str = "",
+        **when: Any,
+    ) -> Fault:
+        """Put a fault in: `fault("Produce", topic="orders", do=drop.after)`.
+
+        All other keywords are criteria (`topic`, `partition`, `group`, `client_id`,
+        `request`, ...).
+        """
+        rule = Rule(
+            id=id,
+            when=msgspec.convert({"api": api, **when}, When),
+            skip=skip,
+            times=times,
+            every=every,
+            probability=probability,
+            seed=seed,
+            lasting=lasting,
+            do=(do,) if isinstance(do, Action) else tuple(do),
+            sequence=tuple(tuple(turn) for turn in sequence),
+            optional=optional,
+        )
+        return self._add(rule)
+
+    def preset(self, name: str, **parameters: Any) -> Fault:
+        """Put a ready-made fault in: `preset("lost_ack", topic="orders")`."""
+        added = [self._add(rule) for rule in preset(name, **parameters)]
+        return added[0]
+
+    def _add(self, rule: Rule) -> Fault:
+        added: FaultView = self.ask("faults.add", **fields_of(rule))
+        return Fault(self, added.rule.id)

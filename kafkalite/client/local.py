@@ -1,0 +1,75 @@
+"""The verbs of clusters in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+import trio
+
+from kafkalite.client.kit import Kit
+
+if TYPE_CHECKING:
+    from kafkalite.client.async_kit import AsyncKit
+
+T = TypeVar("T")
+
+
+class LocalKit(Kit):
+    """The verbs of a cluster in this process."""
+
+    def __init__(self, verb: Callable[..., Any], async_verb: Callable[..., Any]) -> None:
+        super().__init__(verb)
+        self._verb_for_await = async_verb
+
+    @property
+    def asynchronous(self) -> AsyncKit:
+        """The verbs for `await`, in trio and in asyncio."""
+        from kafkalite.client.async_kit import AsyncKit
+
+        return AsyncKit(self._verb_for_await, self.cluster)
+
+
+class NewCluster(LocalKit):
+    """A cluster made for a test: `with b.new_cluster(nodes=3) as c:`."""
+
+    def __init__(
+        self, verb: Callable[..., Any], async_verb: Callable[..., Any], fields: Mapping[str, Any]
+    ) -> None:
+        super().__init__(verb, async_verb)
+        self._fields = fields
+        self.bootstrap = ""
+
+    def __enter__(self) -> Self:
+        made = self.ask("clusters.create", **self._fields)
+        self.cluster, self.bootstrap = made.name, made.bootstrap
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.ask("clusters.delete")
+
+
+def in_trio() -> bool:
+    """Tells whether a task of trio calls."""
+    try:
+        trio.lowlevel.current_task()
+    except RuntimeError:
+        return False
+    return True
+
+
+def at_once(doing: Coroutine[Any, Any, T], verb: str) -> T:
+    """The result of a verb that need not wait for anything."""
+    try:
+        doing.send(None)
+    except StopIteration as done:
+        result: T = done.value
+        return result
+    doing.close()
+    raise RuntimeError(f"{verb} has to wait: in trio, await it from `.asynchronous`")

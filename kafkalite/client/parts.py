@@ -1,0 +1,219 @@
+"""The verbs of one thing in a cluster: a fault, a group, a transaction, the clock."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any, Literal, Protocol, Self
+
+from kafkalite.control.answers import (
+    Advanced,
+    ClockView,
+    Due,
+    FaultView,
+    GroupView,
+    TransactionView,
+)
+
+
+class Asks(Protocol):
+    """A cluster that verbs are asked of."""
+
+    def ask(self, verb: str, **fields: Any) -> Any:
+        """Do a verb by its name in the table. Raises Problem."""
+        ...
+
+
+class Faults:
+    """All faults of a cluster."""
+
+    def __init__(self, kit: Asks) -> None:
+        self._kit = kit
+
+    def list(self) -> list[FaultView]:
+        """All faults with what became of them."""
+        found: list[FaultView] = self._kit.ask("faults.list")
+        return found
+
+    def clear(self) -> None:
+        """Take all out, and let go what they hold."""
+        self._kit.ask("faults.clear")
+
+    def unfired(self) -> Sequence[str]:
+        """A sentence for each that was to be applied and was not."""
+        found = self._kit.ask("faults.unfired")
+        sentences: Sequence[str] = found.unfired
+        return sentences
+
+
+class Fault:
+    """One fault. As a context manager it is taken out in the end."""
+
+    def __init__(self, kit: Asks, fault_id: str) -> None:
+        self._kit = kit
+        self.id = fault_id
+
+    def show(self) -> FaultView:
+        """Counts how often it matched, what it did, what came instead."""
+        found: FaultView = self._kit.ask("faults.show", fault=self.id)
+        return found
+
+    @property
+    def applied(self) -> int:
+        """Counts how often it was applied."""
+        shown = self.show()
+        return shown.applied
+
+    def release(self, count: int | None = None) -> int:
+        """Let go what it holds; how many requests that were."""
+        found = self._kit.ask("faults.release", fault=self.id, count=count)
+        return int(found.released)
+
+    def remove(self) -> None:
+        """Take it out."""
+        self._kit.ask("faults.remove", fault=self.id)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.remove()
+
+
+class Group:
+    """One group."""
+
+    def __init__(self, kit: Asks, group_id: str) -> None:
+        self._kit = kit
+        self.id = group_id
+
+    def show(self) -> GroupView:
+        """Members, what they are assigned, offsets and lag. Raises Problem if there is none."""
+        found: GroupView = self._kit.ask("groups.show", group=self.id)
+        return found
+
+    def expire(self, member: str | None = None) -> Sequence[str]:
+        """Let a member go (by member, instance or client id), or all."""
+        found = self._kit.ask("groups.expire", group=self.id, member=member)
+        members: Sequence[str] = found.members
+        return members
+
+    def rebalance(self, times: int = 1, every: str = "200ms") -> GroupView:
+        """Begin a rebalance, or several."""
+        found: GroupView = self._kit.ask(
+            "groups.rebalance", group=self.id, times=times, every=every
+        )
+        return found
+
+    def seek(self, topic: str, to: int | str, partition: int | None = None) -> GroupView:
+        """Set the offsets of a group without members: an offset, "earliest" or "latest"."""
+        found: GroupView = self._kit.ask(
+            "groups.seek", group=self.id, topic=topic, to=to, partition=partition
+        )
+        return found
+
+    def delete(self) -> None:
+        """Forget a group without members."""
+        self._kit.ask("groups.delete", group=self.id)
+
+
+class Transaction:
+    """One transactional id."""
+
+    def __init__(self, kit: Asks, transactional_id: str) -> None:
+        self._kit = kit
+        self.id = transactional_id
+
+    def show(self) -> TransactionView:
+        """Its last transaction."""
+        found: TransactionView = self._kit.ask("transactions.show", transaction=self.id)
+        return found
+
+    @property
+    def state(self) -> str:
+        """Its state by Kafka's name: "Ongoing", "CompleteAbort"."""
+        shown = self.show()
+        return shown.state
+
+    def fence(self) -> TransactionView:
+        """Take the id away from its producer."""
+        found: TransactionView = self._kit.ask("transactions.fence", transaction=self.id)
+        return found
+
+    def abort(self) -> TransactionView:
+        """Abort its open transaction."""
+        found: TransactionView = self._kit.ask("transactions.abort", transaction=self.id)
+        return found
+
+
+class Clock:
+    """A cluster's time."""
+
+    def __init__(self, kit: Asks) -> None:
+        self._kit = kit
+
+    def show(self) -> ClockView:
+        """The time, and what is due next."""
+        found: ClockView = self._kit.ask("clock.show")
+        return found
+
+    @property
+    def now_ms(self) -> int:
+        """The time in ms since the epoch."""
+        shown = self.show()
+        return shown.now_ms
+
+    @property
+    def due(self) -> list[Due]:
+        """Says what time will bring about next."""
+        shown = self.show()
+        return shown.due
+
+    def advance(
+        self,
+        by: str | None = None,
+        *,
+        to: int | None = None,
+        next: bool = False,
+        members: Literal["keep", "expire"] = "keep",
+    ) -> Advanced:
+        """Move time on; what it caused. Members whose connections are open keep their
+        sessions.
+        """
+        done: Advanced = self._kit.ask("clock.advance", by=by, to=to, next=next, members=members)
+        return done
+
+    def freeze(self) -> ClockView:
+        """Let time stand still."""
+        found: ClockView = self._kit.ask("clock.freeze")
+        return found
+
+    def run(self) -> ClockView:
+        """Let time go on."""
+        found: ClockView = self._kit.ask("clock.run")
+        return found
+
+    def skew(self, by: str) -> ClockView:
+        """Let timestamps be off by so much."""
+        found: ClockView = self._kit.ask("clock.skew", by=by)
+        return found
+
+    def reset(self) -> ClockView:
+        """Write the machine's time again, and run."""
+        found: ClockView = self._kit.ask("clock.reset")
+        return found
+
+    @contextmanager
+    def frozen(self) -> Generator[None]:
+        """Time stands still within: `with clock.frozen(): breakpoint()`."""
+        self.freeze()
+        try:
+            yield
+        finally:
+            self.run()

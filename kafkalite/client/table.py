@@ -1,0 +1,203 @@
+"""The verbs as clients know them. Made by control/make_client.py, not to be edited."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from kafkalite.control import answers, questions
+from kafkalite.control.faults import rule
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One verb. `names` are the fields that are called otherwise in JSON."""
+
+    method: str
+    path: str
+    request: Any
+    answer: Any
+    names: dict[str, str] = field(default_factory=dict[str, str])
+
+
+ROWS: Final[dict[str, Row]] = {
+    "health": Row("GET", "/health", questions.Nothing, answers.Health),
+    "version": Row("GET", "/version", questions.Nothing, answers.VersionView),
+    "clusters.list": Row("GET", "/clusters", questions.Nothing, list[answers.ClusterView]),
+    "clusters.create": Row("POST", "/clusters", questions.CreateCluster, answers.ClusterView),
+    "clusters.show": Row("GET", "/clusters/{cluster}", questions.Nothing, answers.ClusterView),
+    "clusters.delete": Row(
+        "DELETE", "/clusters/{cluster}", questions.ClusterName, questions.Nothing
+    ),
+    "reset": Row("POST", "/clusters/{cluster}/reset", questions.Reset, answers.WasReset),
+    "restart": Row("POST", "/clusters/{cluster}/restart", questions.Restart, answers.ClusterView),
+    "seed": Row("POST", "/clusters/{cluster}/seed", questions.Seed, answers.Seeded),
+    "wait": Row("POST", "/clusters/{cluster}/wait", questions.Wait, answers.Waited),
+    "snapshots.list": Row("GET", "/snapshots", questions.Nothing, list[answers.SnapshotView]),
+    "snapshots.delete": Row(
+        "DELETE", "/snapshots/{snapshot}", questions.SnapshotName, questions.Nothing
+    ),
+    "snapshots.save": Row(
+        "PUT",
+        "/clusters/{cluster}/snapshots/{snapshot}",
+        questions.SnapshotName,
+        answers.SnapshotView,
+    ),
+    "snapshots.restore": Row(
+        "POST", "/clusters/{cluster}/restore", questions.SnapshotName, answers.ClusterView
+    ),
+    "topics.list": Row(
+        "GET", "/clusters/{cluster}/topics", questions.Nothing, list[answers.TopicView]
+    ),
+    "topics.show": Row(
+        "GET", "/clusters/{cluster}/topics/{topic}", questions.TopicName, answers.TopicView
+    ),
+    "topics.create": Row(
+        "POST", "/clusters/{cluster}/topics", questions.CreateTopic, answers.TopicView
+    ),
+    "topics.delete": Row(
+        "DELETE", "/clusters/{cluster}/topics/{topic}", questions.TopicName, questions.Nothing
+    ),
+    "topics.lose": Row(
+        "POST", "/clusters/{cluster}/topics/{topic}/lose", questions.LoseRecords, answers.TopicView
+    ),
+    "topics.gap": Row(
+        "POST", "/clusters/{cluster}/topics/{topic}/gap", questions.GapInTopic, answers.TopicView
+    ),
+    "topics.clean": Row(
+        "POST", "/clusters/{cluster}/clean", questions.CleanTopics, answers.Cleaned
+    ),
+    "topics.lead": Row(
+        "POST", "/clusters/{cluster}/topics/{topic}/lead", questions.MoveLeader, answers.TopicView
+    ),
+    "records.read": Row(
+        "GET",
+        "/clusters/{cluster}/topics/{topic}/records",
+        questions.ReadRecords,
+        list[answers.RecordView],
+    ),
+    "records.write": Row(
+        "POST",
+        "/clusters/{cluster}/topics/{topic}/records",
+        questions.WriteRecords,
+        answers.Written,
+    ),
+    "groups.list": Row(
+        "GET", "/clusters/{cluster}/groups", questions.Nothing, list[answers.GroupView]
+    ),
+    "groups.show": Row(
+        "GET", "/clusters/{cluster}/groups/{group}", questions.GroupName, answers.GroupView
+    ),
+    "groups.committed": Row(
+        "GET",
+        "/clusters/{cluster}/groups/{group}/committed",
+        questions.CommittedOffset,
+        answers.CommittedView,
+    ),
+    "groups.seek": Row(
+        "PUT", "/clusters/{cluster}/groups/{group}/offsets", questions.SeekGroup, answers.GroupView
+    ),
+    "groups.delete": Row(
+        "DELETE", "/clusters/{cluster}/groups/{group}", questions.GroupName, questions.Nothing
+    ),
+    "groups.expire": Row(
+        "POST",
+        "/clusters/{cluster}/groups/{group}/expire",
+        questions.ExpireMembers,
+        answers.Expired,
+    ),
+    "groups.rebalance": Row(
+        "POST",
+        "/clusters/{cluster}/groups/{group}/rebalance",
+        questions.RebalanceGroup,
+        answers.GroupView,
+    ),
+    "transactions.list": Row(
+        "GET", "/clusters/{cluster}/transactions", questions.Nothing, list[answers.TransactionView]
+    ),
+    "transactions.show": Row(
+        "GET",
+        "/clusters/{cluster}/transactions/{transaction}",
+        questions.TransactionName,
+        answers.TransactionView,
+    ),
+    "transactions.fence": Row(
+        "POST",
+        "/clusters/{cluster}/transactions/{transaction}/fence",
+        questions.TransactionName,
+        answers.TransactionView,
+    ),
+    "transactions.abort": Row(
+        "POST",
+        "/clusters/{cluster}/transactions/{transaction}/abort",
+        questions.TransactionName,
+        answers.TransactionView,
+    ),
+    "nodes.list": Row(
+        "GET", "/clusters/{cluster}/nodes", questions.Nothing, list[answers.NodeView]
+    ),
+    "nodes.add": Row("POST", "/clusters/{cluster}/nodes", questions.Nothing, answers.NodeView),
+    "nodes.stop": Row(
+        "POST", "/clusters/{cluster}/nodes/{node}/stop", questions.NodeName, answers.NodeView
+    ),
+    "nodes.start": Row(
+        "POST", "/clusters/{cluster}/nodes/{node}/start", questions.NodeName, answers.NodeView
+    ),
+    "nodes.remove": Row(
+        "DELETE", "/clusters/{cluster}/nodes/{node}", questions.NodeName, questions.Nothing
+    ),
+    "faults.list": Row(
+        "GET", "/clusters/{cluster}/faults", questions.Nothing, list[answers.FaultView]
+    ),
+    "faults.show": Row(
+        "GET", "/clusters/{cluster}/faults/{fault}", questions.FaultName, answers.FaultView
+    ),
+    "faults.add": Row(
+        "POST", "/clusters/{cluster}/faults", rule.Rule, answers.FaultView, {"lasting": "for"}
+    ),
+    "faults.replace": Row(
+        "PUT", "/clusters/{cluster}/faults/{id}", rule.Rule, answers.FaultView, {"lasting": "for"}
+    ),
+    "faults.replace_all": Row(
+        "PUT", "/clusters/{cluster}/faults", questions.Faults, list[answers.FaultView]
+    ),
+    "faults.remove": Row(
+        "DELETE", "/clusters/{cluster}/faults/{fault}", questions.FaultName, questions.Nothing
+    ),
+    "faults.clear": Row(
+        "DELETE", "/clusters/{cluster}/faults", questions.Nothing, questions.Nothing
+    ),
+    "faults.release": Row(
+        "POST",
+        "/clusters/{cluster}/faults/{fault}/release",
+        questions.ReleaseFault,
+        answers.Released,
+    ),
+    "faults.unfired": Row(
+        "GET", "/clusters/{cluster}/unfired-faults", questions.Nothing, answers.Unfired
+    ),
+    "faults.presets": Row(
+        "GET", "/clusters/{cluster}/fault-presets", questions.Nothing, list[answers.PresetView]
+    ),
+    "clock.show": Row("GET", "/clusters/{cluster}/clock", questions.Nothing, answers.ClockView),
+    "clock.advance": Row(
+        "POST", "/clusters/{cluster}/clock/advance", questions.Advance, answers.Advanced
+    ),
+    "clock.freeze": Row(
+        "POST", "/clusters/{cluster}/clock/freeze", questions.Nothing, answers.ClockView
+    ),
+    "clock.run": Row("POST", "/clusters/{cluster}/clock/run", questions.Nothing, answers.ClockView),
+    "clock.skew": Row("POST", "/clusters/{cluster}/clock/skew", questions.Skew, answers.ClockView),
+    "clock.reset": Row(
+        "POST", "/clusters/{cluster}/clock/reset", questions.Nothing, answers.ClockView
+    ),
+    "connections.list": Row(
+        "GET", "/clusters/{cluster}/connections", questions.Nothing, list[answers.ConnectionView]
+    ),
+    "connections.close": Row(
+        "DELETE",
+        "/clusters/{cluster}/connections/{connection}",
+        questions.ConnectionName,
+        questions.Nothing,
+    ),
+}

@@ -1,0 +1,3 @@
+"""The control plane: faults, time, state and waiting as verbs. Imported only where it is asked
+for.
+"""

@@ -1,0 +1,192 @@
+"""All clusters of one process: the default one, and those made for a test, each with ports of
+its own.
+"""
+
+from __future__ import annotations
+
+import math
+import shutil
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from kafkalite.config import BrokerConfig, ConfigError
+from kafkalite.control import snapshots
+from kafkalite.control.answers import SnapshotView
+from kafkalite.control.cluster import ControlledCluster
+from kafkalite.control.durations import seconds
+from kafkalite.control.problems import Problem, not_found
+from kafkalite.control.questions import CreateCluster
+from kafkalite.server.listener import StartError
+from kafkalite.wire.errors import KafkaError
+
+DEFAULT: Final = "default"
+MOST_CLUSTERS: Final = 256
+_LOOK_FOR_IDLE_SECONDS: Final = 5.0
+
+
+@dataclass(slots=True)
+class _Made:
+    """A cluster that was made for somebody, and how long it may be idle."""
+
+    cluster: ControlledCluster
+    ended: trio.Event
+    idle_seconds: float
+    last_seen: float
+
+
+class Clusters:
+    """`root` has a directory for each cluster, and the snapshots beside them."""
+
+    def __init__(self, default: ControlledCluster, root: Path) -> None:
+        self._default = default
+        self._root = root
+        self._made: dict[str, _Made] = {}
+        self._numbers = count(1)
+        self._nursery: trio.Nursery
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Serve the default cluster, which is open, and all others for as long."""
+        async with trio.open_nursery() as self._nursery:
+            await self._nursery.start(self._default.run)
+            self._nursery.start_soon(self._end_idle_ones)
+            task_status.started()
+            await self._default.ended.wait()
+            for made in list(self._made.values()):
+                made.cluster.stop()
+                await made.ended.wait()
+            self._nursery.cancel_scope.cancel()
+
+    @property
+    def default(self) -> ControlledCluster:
+        """The one that was there first."""
+        return self._default
+
+    def stop(self) -> None:
+        """Let `run` end."""
+        self._default.stop()
+
+    def get(self, name: str) -> ControlledCluster:
+        """A cluster by name. Raises Problem."""
+        if name == DEFAULT:
+            return self._default
+        made = self._made.get(name)
+        if made is None:
+            raise not_found("cluster", name, hint="`clusters` lists those there are")
+        made.last_seen = trio.current_time()
+        return made.cluster
+
+    def all(self) -> list[ControlledCluster]:
+        """All clusters, the default one first."""
+        return [self._default, *(made.cluster for made in self._made.values())]
+
+    async def create(self, request: CreateCluster) -> ControlledCluster:
+        """A new cluster, which serves when this is answered. Raises Problem."""
+        name = request.name or next(
+            name for number in self._numbers if (name := f"t-{number}") not in self._made
+        )
+        if name == DEFAULT or name in self._made:
+            raise Problem("exists", f"there is a cluster {name!r} already", value=name)
+        if len(self._made) >= MOST_CLUSTERS:
+            raise Problem("too_many", f"there are {MOST_CLUSTERS} clusters already")
+        root = self._root / "clusters" / name
+        root.mkdir(parents=True)
+        cluster = self._new(name, request, root)
+        if request.snapshot is not None:
+            source = self._snapshot(request.snapshot)
+            cluster.begin_with(lambda directory: snapshots.unfold(source, directory))
+        try:
+            cluster.open()
+        except (StartError, OSError) as error:
+            raise Problem("refused", f"no cluster was made: {error}") from None
+        idle = math.inf if request.idle_end is None else seconds(request.idle_end)
+        made = _Made(cluster, trio.Event(), idle, trio.current_time())
+        await self._nursery.start(self._run, made)
+        self._made[name] = made
+        return cluster
+
+    def _new(self, name: str, request: CreateCluster, root: Path) -> ControlledCluster:
+        configs = {
+            **self._default.configs_for_others(),
+            "kafkalite.nodes": str(request.nodes),
+            **request.configs,
+        }
+        try:
+            return ControlledCluster(name, BrokerConfig(configs), root, loop=self._default.loop)
+        except ConfigError as error:
+            raise Problem("invalid_config", str(error)) from None
+
+    async def _run(
+        self, made: _Made, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+    ) -> None:
+        try:
+            await made.cluster.run(task_status=task_status)
+        finally:
+            made.ended.set()
+        await trio.to_thread.run_sync(shutil.rmtree, made.cluster.root, True)
+
+    async def delete(self, name: str) -> None:
+        """End a cluster, and remove its data. Raises Problem."""
+        if name == DEFAULT:
+            raise Problem("conflict", "the default cluster ends with the process")
+        cluster = self.get(name)
+        made = self._made.pop(name)
+        cluster.stop()
+        await made.ended.wait()
+
+    async def _end_idle_ones(self) -> None:
+        """A test run that crashed leaves nothing behind."""
+        while True:
+            await trio.sleep(_LOOK_FOR_IDLE_SECONDS)
+            now = trio.current_time()
+            for name, made in list(self._made.items()):
+                if len(made.cluster.broker.connections):
+                    made.last_seen = now
+                elif now - made.last_seen > made.idle_seconds:
+                    await self.delete(name)
+
+    # Snapshots, which belong to all clusters
+
+    @property
+    def _snapshots(self) -> Path:
+        return self._root / "snapshots"
+
+    def _snapshot(self, name: str) -> Path:
+        path = self._snapshots / name
+        if not path.is_dir():
+            raise not_found("snapshot", name, hint="`snapshots` lists those there are")
+        return path
+
+    def snapshot_path(self, name: str) -> Path:
+        """Says where a snapshot is. Raises Problem."""
+        return self._snapshot(name)
+
+    async def save(self, cluster: ControlledCluster, name: str) -> SnapshotView:
+        """Keep a cluster's data under a name; another of that name is replaced. Raises
+        Problem.
+        """
+        self._snapshots.mkdir(parents=True, exist_ok=True)
+        try:
+            plan = snapshots.prepare(cluster.broker)
+            return await trio.to_thread.run_sync(snapshots.carry_out, plan, self._snapshots / name)
+        except (KafkaError, OSError) as error:
+            raise Problem("refused", f"no snapshot was taken: {error}") from None
+
+    async def restore(self, cluster: ControlledCluster, name: str) -> None:
+        """Have a cluster go on from a snapshot. Raises Problem."""
+        source = self._snapshot(name)
+        await cluster.replace_data(lambda directory: snapshots.unfold(source, directory))
+
+    def snapshots(self) -> list[SnapshotView]:
+        """All snapshots."""
+        if not self._snapshots.is_dir():
+            return []
+        return [snapshots.view(each) for each in sorted(self._snapshots.iterdir())]
+
+    async def delete_snapshot(self, name: str) -> None:
+        """Forget a snapshot. Raises Problem."""
+        path = self._snapshot(name)
+        await trio.to_thread.run_sync(shutil.rmtree, path)

@@ -1,0 +1,332 @@
+"""The rule book of a cluster: shows a request to its rules, counts, and says what is to be done.
+
+The whole of the semantics:
+
+1. A request is shown to the rules for its API in the order in which they were added. Each rule
+   that it matches counts it.
+2. A rule is due when it has matched more than `skip` requests, was applied fewer than `times`
+   times, when it is the turn of `every`, within `for` of its making, and when its luck says so.
+3. The actions of a due rule are done. After a final one, later rules do not see the request.
+
+It is a plain function in one event loop, so counts are exact however many clients there are.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Final
+from zlib import crc32
+
+from kafkalite.control.durations import milliseconds
+from kafkalite.control.faults.criteria import predicate
+from kafkalite.control.faults.matching import (
+    API_NAMES,
+    Matched,
+    Matcher,
+    Missed,
+    Seen,
+    TopicPlace,
+)
+from kafkalite.control.faults.rule import Action, Rule, check_rule
+from kafkalite.control.problems import Problem, not_found
+from kafkalite.wire.api_keys import ApiKey
+
+_MOST_RULES: Final = 10_000
+_MOST_HITS: Final = 100
+_MOST_VALUES: Final = 10
+
+
+@dataclass(slots=True)
+class NearMiss:
+    """A criterion that failed while the rule had matched nothing, and the values seen
+    instead.
+    """
+
+    count: int = 0
+    seen: dict[str, None] = field(default_factory=dict[str, None])
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One application of a rule."""
+
+    at_ms: int
+    client_id: str
+    connection: str
+    api: str
+    did: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One action that is to be done, the rule it comes from, and the partitions that matched."""
+
+    state: RuleState
+    action: Action
+    places: frozenset[TopicPlace]
+
+
+class RuleState:
+    """A rule in the book, and what became of it so far."""
+
+    def __init__(self, rule: Rule, *, made_ms: int, cluster_seed: int) -> None:
+        self.rule = rule
+        self.matcher = Matcher(rule.when)
+        self.matched = 0
+        self.applied = 0
+        self.held = 0
+        self.hits: deque[Hit] = deque(maxlen=_MOST_HITS)
+        self.near: dict[str, NearMiss] = {}
+        self.seed = crc32(rule.id.encode(), cluster_seed) if rule.seed is None else rule.seed
+        self._luck = random.Random(self.seed)
+        self._ends_ms = None if rule.lasting is None else made_ms + milliseconds(rule.lasting)
+        self._file = None if rule.when.file is None else predicate(rule.when.file, field="file")
+        self._disk = None if rule.when.disk is None else predicate(rule.when.disk, field="disk")
+
+    @property
+    def left(self) -> int | None:
+        """Counts how often it may still be applied; None without a limit."""
+        limit = self.rule.limit
+        return None if limit is None else limit - self.applied
+
+    @property
+    def is_unfired(self) -> bool:
+        """Tells whether it was never applied, though it should have been."""
+        return self.applied == 0 and not self.rule.optional
+
+    @property
+    def is_for_disk(self) -> bool:
+        """Tells whether it is about file operations, not requests."""
+        return self._disk is not None
+
+    def count(self, now_ms: int) -> bool:
+        """Count a match; whether the rule is due now, in which case it counts as applied."""
+        rule = self.rule
+        self.matched += 1
+        turn = self.matched - rule.skip - 1
+        if turn < 0 or turn % rule.every or self.left == 0:
+            return False
+        if self._ends_ms is not None and now_ms >= self._ends_ms:
+            return False
+        if rule.probability is not None and self._luck.random() >= rule.probability:
+            return False
+        self.applied += 1
+        return True
+
+    def missed(self, missed: Missed) -> None:
+        """Note why a request of its API did not match."""
+        near = self.near.setdefault(missed.criterion, NearMiss())
+        near.count += 1
+        for value in missed.seen:
+            if len(near.seen) < _MOST_VALUES:
+                near.seen[repr(value)] = None
+
+    def file_matches(self, operation: str, path: str) -> bool:
+        """Tells whether it is about such a file operation."""
+        if self._disk is None or not self._disk(operation):
+            return False
+        return self._file is None or self._file(path) or self._file(path.rpartition("/")[2])
+
+    def why_unfired(self) -> str:
+        """One sentence: what came instead of what was waited for."""
+        name = f"fault {self.rule.id}"
+        if self.matched:
+            return (
+                f"{name} matched {_times(self.matched)} and was never due: it skips "
+                f"{self.rule.skip} and takes every {self.rule.every}"
+            )
+        if not self.near:
+            return f"{name} was never applied: no request of its API came"
+        criterion, near = max(self.near.items(), key=lambda each: each[1].count)
+        wanted = getattr(self.rule.when, criterion.partition(".")[0], None)
+        seen = ", ".join(near.seen) or "nothing"
+        return (
+            f"{name} was never applied: {_api_names(self.matcher)} came {_times(near.count)}, "
+            f"{criterion} was {seen}, not {wanted!r}"
+        )
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
+
+
+def _api_names(matcher: Matcher) -> str:
+    if matcher.api_keys is None:
+        return "requests"
+    return " or ".join(sorted(API_NAMES[key] for key in matcher.api_keys))
+
+
+class RuleBook:
+    """All rules of one cluster. `now_ms` is the cluster's clock."""
+
+    def __init__(self, now_ms: Callable[[], int], seed: int = 0) -> None:
+        self._now_ms = now_ms
+        self._seed = seed
+        self._rules: dict[str, RuleState] = {}
+        self._by_api: dict[ApiKey, list[RuleState]] = {}
+        self._made = 0
+        self._subscribers: list[Callable[[], None]] = []
+
+    def subscribe(self, changed: Callable[[], None]) -> None:
+        """Call `changed` after rules came or went, and after one was applied."""
+        self._subscribers.append(changed)
+
+    def unsubscribe(self, changed: Callable[[], None]) -> None:
+        """Call it no more."""
+        self._subscribers.remove(changed)
+
+    def __len__(self) -> int:
+        return len(self._rules)
+
+    def states(self) -> list[RuleState]:
+        """Every rule with what became of it, in the order they were added."""
+        return list(self._rules.values())
+
+    def get(self, rule_id: str) -> RuleState:
+        """One rule. Raises Problem."""
+        try:
+            return self._rules[rule_id]
+        except KeyError:
+            raise not_found("fault", rule_id, hint="`faults` lists those there are") from None
+
+    def add(self, rule: Rule) -> RuleState:
+        """Put a rule behind the others. Raises Problem."""
+        if rule.id in self._rules:
+            raise Problem("exists", f"there is a fault {rule.id!r} already", value=rule.id)
+        return self._put(rule)
+
+    def replace(self, rule: Rule) -> RuleState:
+        """Put a rule in the place of the one of the same id, or behind the others."""
+        return self._put(rule)
+
+    def _put(self, rule: Rule) -> RuleState:
+        state = self._new_state(rule)
+        if state.rule.id not in self._rules and len(self._rules) >= _MOST_RULES:
+            raise Problem("too_many", f"there are {_MOST_RULES} faults already")
+        self._rules[state.rule.id] = state
+        self._changed()
+        return state
+
+    def replace_all(self, rules: Iterable[Rule]) -> list[RuleState]:
+        """These rules and no others; nothing is changed if one of them is refused."""
+        states = [self._new_state(rule) for rule in rules]
+        self._rules = {state.rule.id: state for state in states}
+        self._changed()
+        return states
+
+    def remove(self, rule_id: str) -> RuleState:
+        """Take a rule out. Raises Problem."""
+        state = self.get(rule_id)
+        del self._rules[rule_id]
+        self._changed()
+        return state
+
+    def discard(self, state: RuleState) -> None:
+        """Take a rule out, if it is still the one of its name."""
+        if self._rules.get(state.rule.id) is state:
+            self.remove(state.rule.id)
+
+    def clear(self) -> None:
+        """Take all rules out."""
+        self._rules.clear()
+        self._changed()
+
+    def _new_state(self, rule: Rule) -> RuleState:
+        check_rule(rule)
+        if not rule.id:
+            from msgspec.structs import replace
+
+            self._made += 1
+            rule = replace(rule, id=f"fault-{self._made}")
+        return RuleState(rule, made_ms=self._now_ms(), cluster_seed=self._seed)
+
+    def _changed(self) -> None:
+        requests = [state for state in self._rules.values() if not state.is_for_disk]
+        self._by_api = {
+            key: rules
+            for key in ApiKey
+            if (
+                rules := [
+                    state
+                    for state in requests
+                    if state.matcher.api_keys is None or key in state.matcher.api_keys
+                ]
+            )
+        }
+        self._tell()
+
+    def _tell(self) -> None:
+        for changed in tuple(self._subscribers):
+            changed()
+
+    def concerns(self, api_key: int) -> bool:
+        """Tells whether any rule is for requests of this API."""
+        return api_key in self._by_api
+
+    def steps(self, seen: Seen) -> list[Step]:
+        """Show a request to the rules: what is to be done to it, in order."""
+        steps: list[Step] = []
+        for state in self._by_api.get(seen.api_key, ()):
+            result = state.matcher.match(seen)
+            if isinstance(result, Missed):
+                if not state.matched:
+                    state.missed(result)
+                continue
+            actions = self._due(state, result, seen)
+            steps += [Step(state, action, result.places) for action in actions]
+            if any(action.is_final for action in actions):
+                break
+        if steps:
+            self._tell()
+        return steps
+
+    def _due(self, state: RuleState, result: Matched, seen: Seen) -> tuple[Action, ...]:
+        after = state.rule.when.after
+        if after is not None:
+            first = self._rules.get(after)
+            if first is None or not first.applied:
+                return ()
+        turn = state.applied
+        now_ms = self._now_ms()
+        if not state.count(now_ms):
+            return ()
+        actions = state.rule.actions(turn)
+        did = tuple(described(action) for action in actions) or ("nothing",)
+        state.hits.append(
+            Hit(now_ms, seen.client_id, str(seen.connection), API_NAMES[seen.api_key], did)
+        )
+        return actions
+
+    def disk_actions(self, operation: str, path: str) -> list[Action]:
+        """Says what is to be done to a file operation."""
+        actions: list[Action] = []
+        for state in self._rules.values():
+            if not state.file_matches(operation, path):
+                continue
+            turn = state.applied
+            now_ms = self._now_ms()
+            if state.count(now_ms):
+                due = state.rule.actions(turn)
+                did = tuple(described(action) for action in due) or ("nothing",)
+                state.hits.append(Hit(now_ms, "", path, operation, did))
+                actions += due
+                if any(action.is_final for action in due):
+                    break
+        return actions
+
+    def unfired(self) -> list[str]:
+        """For each rule that was never applied and is not optional, why."""
+        return [state.why_unfired() for state in self._rules.values() if state.is_unfired]
+
+
+def described(action: Action) -> str:
+    """An action in a few words: "silence after", "error NOT_LEADER_OR_FOLLOWER"."""
+    kind = action.kind
+    value: object = getattr(action, kind)
+    if value is True:
+        return kind
+    words = f"{kind} {value}"
+    return f"{words}, after applying" if action.apply else words

@@ -1,0 +1,92 @@
+"""The faults of one cluster: the rule book, the gate in the way of requests, and who is held."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from kafkalite.control.faults.book import RuleBook
+from kafkalite.control.faults.gate import FaultGate, RunVerb
+from kafkalite.control.faults.holds import Holds
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.fields import NO_UUID
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from kafkalite.broker import Broker
+    from kafkalite.control.cluster import ControlledCluster
+    from kafkalite.control.faults.matching import TopicPlace
+
+
+class Faults:
+    """The gate stands in the way only while there are rules, and only of the APIs they are
+    for.
+    """
+
+    def __init__(self, now_ms: Callable[[], int], run_verb: RunVerb, seed: int = 0) -> None:
+        self.book = RuleBook(now_ms, seed)
+        self.holds = Holds()
+        self._run_verb = run_verb
+        self._broker: Broker | None = None
+        self._concerned: frozenset[int] = frozenset()
+        self.book.subscribe(self._rules_changed)
+
+    def attach(self, cluster: ControlledCluster) -> None:
+        """Stand in the way of the requests of the broker that serves now."""
+        self._broker = cluster.broker
+        self._concerned = frozenset()
+        self._rules_changed()
+
+    def forget(self) -> None:
+        """Clear the rules, let go what is held, and stand aside."""
+        self.holds.release_all()
+        self.book.clear()
+        self._broker = None
+
+    def remove(self, rule_id: str) -> None:
+        """Take a rule out, and let go what it holds. Raises Problem."""
+        self.book.remove(rule_id)
+        self.holds.release(rule_id)
+
+    def clear(self) -> None:
+        """Take all rules out, and let everything go."""
+        self.book.clear()
+        self.holds.release_all()
+
+    def _rules_changed(self) -> None:
+        concerned = frozenset(key for key in ApiKey if self.book.concerns(key))
+        if self._broker is None or concerned == self._concerned:
+            return
+        self._concerned = concerned
+        self._broker.set_fault_gate(self._gate(self._broker) if concerned else None)
+
+    def _gate(self, broker: Broker) -> FaultGate:
+        topics = broker.services.topics
+
+        def topic_name(topic_id: UUID) -> str | None:
+            topic = topics.by_id(topic_id)
+            return None if topic is None else topic.name
+
+        def topic_id(name: str) -> UUID:
+            topic = topics.get(name)
+            return NO_UUID if topic is None else topic.topic_id
+
+        def fetching(context: Any, body: Any) -> Iterable[TopicPlace]:
+            if body.session_epoch <= 0:
+                return []
+            covered = broker.services.fetch_sessions[context.node_id].covered(body.session_id)
+            return [
+                (topic if isinstance(topic, str) else topic_name(topic) or str(topic), index)
+                for topic, index in covered
+            ]
+
+        return FaultGate(
+            self.book,
+            self.holds,
+            topic_name=topic_name,
+            topic_id=topic_id,
+            fetching=fetching,
+            run_verb=self._run_verb,
+        )

@@ -1,0 +1,369 @@
+"""The fault gate: does to a request what the rule book says, on its way to the handler and back.
+
+It stands where dispatch has its gates, around the handlers of those APIs that a rule is for,
+and of no others. What comes before the handler is done in the order of the rules: delays,
+verbs, holds. Then the request is handled, refused, answered otherwise, or dropped; what comes
+after acts on the answer.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+from uuid import UUID
+
+import trio
+
+from kafkalite.control.durations import seconds
+from kafkalite.control.faults.book import RuleBook, Step
+from kafkalite.control.faults.holds import Holds
+from kafkalite.control.faults.matching import Seen, TopicPlace
+from kafkalite.control.faults.partitions import fetch_refusal, put_in, refuse_all, split
+from kafkalite.control.faults.patches import (
+    as_another_producer,
+    bytes_of,
+    copied,
+    corrupted,
+    message_from,
+    patch,
+)
+from kafkalite.control.faults.refusals import (
+    has_partition_errors,
+    partition_refusal,
+    refusal,
+)
+from kafkalite.control.faults.rule import Action, error_code
+from kafkalite.requests.context import CloseConnection
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.codec import encode_response, request_class, response_class
+from kafkalite.wire.fields import Records
+from kafkalite.wire.rows import LargeResponse, message_of_row, rows_of
+
+if TYPE_CHECKING:
+    from kafkalite.apis import Api, Handler
+    from kafkalite.wire.errors import ErrorCode
+
+# Runs a verb of the control plane by its name with its arguments.
+RunVerb = Callable[[str, dict[str, Any]], Awaitable[None]]
+# The partitions that a Fetch asks for by its session.
+Fetching = Callable[[Any, Any], Iterable[TopicPlace]]
+
+
+class FaultyConnection(Protocol):
+    """The connection of a request, as far as a fault needs it."""
+
+    async def move_to_task(self) -> None:
+        """Go on in the connection's task."""
+        ...
+
+    async def send(self, chunks: list[Records]) -> None:
+        """Send all that is owed, and this."""
+        ...
+
+    async def silence(self) -> None:
+        """Throw away what the client sends until it hangs up."""
+        ...
+
+
+class Context(Protocol):
+    """Says what dispatch knows of a request."""
+
+    node_id: int
+    api_version: int
+    correlation_id: int
+    client_id: str
+    client_host: str
+    listener_name: str
+    members: set[tuple[str, str]]
+
+    @property
+    def connection(self) -> Any:
+        """The connection, a FaultyConnection."""
+        ...
+
+
+class FaultGate:
+    """The gate of one cluster."""
+
+    def __init__(
+        self,
+        book: RuleBook,
+        holds: Holds,
+        *,
+        topic_name: Callable[[UUID], str | None],
+        topic_id: Callable[[str], UUID],
+        fetching: Fetching,
+        run_verb: RunVerb,
+    ) -> None:
+        self._book = book
+        self._holds = holds
+        self._topic_name = topic_name
+        self._topic_id = topic_id
+        self._fetching = fetching
+        self._run_verb = run_verb
+
+    def concerns(self, api_key: int) -> bool:
+        """Tells whether a rule is for requests of this API."""
+        return self._book.concerns(api_key)
+
+    def __call__(self, api: Api, handle: Handler) -> Handler:
+        """The handler with the gate around it; the handler itself where no rule is for the
+        API.
+        """
+        if not self._book.concerns(api.key):
+            return handle
+
+        request_type = request_class(api.key)
+        response_type = response_class(api.key)
+
+        def gated(services: Any, context: Any, request: Any) -> Any:
+            body = message_of_row(request_type, request) if api.rows else request
+            steps = self._book.steps(self._seen(api.key, context, body))
+            if all(step.action.kind == "count" for step in steps):
+                return handle(services, context, request)
+
+            async def handled(body: Any) -> Any:
+                response = handle(services, context, rows_of(body) if api.rows else body)
+                if hasattr(response, "__await__"):
+                    response = await response
+                if response is None:
+                    return None
+                if isinstance(response, LargeResponse):
+                    return message_of_row(response_type, response.row)
+                # Parts of it may be shared with answers to others.
+                return message_of_row(response_type, response) if api.rows else copied(response)
+
+            async def done() -> Any:
+                answer = await self._do(api.key, context, body, steps, handled)
+                return rows_of(answer) if api.rows and answer is not None else answer
+
+            return done()
+
+        return gated
+
+    def _seen(self, key: ApiKey, context: Context, body: Any) -> Seen:
+        connection = context.connection
+        return Seen(
+            key,
+            context.api_version,
+            body,
+            client_id=context.client_id,
+            client_host=context.client_host,
+            client_software=getattr(connection, "client_software", ""),
+            principal=str(getattr(context, "principal", "") or ""),
+            node=context.node_id,
+            listener=context.listener_name,
+            connection=connection,
+            topic_name=self._topic_name,
+            fetching=lambda: self._fetching(context, body) if key is ApiKey.FETCH else (),
+        )
+
+    async def _do(
+        self,
+        key: ApiKey,
+        context: Context,
+        request: Any,
+        steps: list[Step],
+        handle: Callable[[Any], Awaitable[Any]],
+    ) -> Any:
+        connection = cast("FaultyConnection", context.connection)
+        # From here on anything may be waited for.
+        await connection.move_to_task()
+        for step in steps:
+            if not step.action.is_after:
+                await self._before(key, context, request, step, handle)
+        answer = await self._answered(key, context, request, steps, handle)
+        for step in steps:
+            if step.action.is_after:
+                answer = await self._after(key, context, request, answer, step)
+        return await self._sent(key, context, answer, steps)
+
+    async def _before(
+        self,
+        key: ApiKey,
+        context: Context,
+        request: Any,
+        step: Step,
+        handle: Callable[[Any], Awaitable[Any]],
+    ) -> None:
+        action = step.action
+        match action.kind:
+            case "delay" | "uniform" | "lognormal":
+                await trio.sleep(delay_seconds(action, step.state.rule.id))
+            case "hold":
+                await self._holds.hold(step.state, context.connection)
+            case "run":
+                await self._run_verb(cast(str, action.run), action.arguments)
+            case "repeat" if key is ApiKey.PRODUCE:
+                again = as_another_producer(request, step.places, self._topic_name)
+                for _ in range(cast(int, action.repeat) - 1):
+                    await handle(again)
+            case "drop":
+                raise CloseConnection(f"fault {step.state.rule.id}", reset=action.reset)
+            case "silence":
+                await self._silence(context, step)
+            case _:
+                pass
+
+    async def _silence(self, context: Context, step: Step) -> None:
+        connection = cast("FaultyConnection", context.connection)
+        context.members.clear()
+        await connection.silence()
+        raise CloseConnection(f"fault {step.state.rule.id}: silent until the client hung up")
+
+    async def _answered(
+        self,
+        key: ApiKey,
+        context: Context,
+        request: Any,
+        steps: list[Step],
+        handle: Callable[[Any], Awaitable[Any]],
+    ) -> Any:
+        """The answer: a refusal, one of the rule's own, or the handler's."""
+        for step in steps:
+            action = step.action
+            if action.answer is not None:
+                return message_from(key, context.api_version, action.answer)
+            if action.error is not None and not action.apply:
+                return await self._refused(key, context, request, step, handle)
+        return await handle(request)
+
+    async def _refused(
+        self,
+        key: ApiKey,
+        context: Context,
+        request: Any,
+        step: Step,
+        handle: Callable[[Any], Awaitable[Any]],
+    ) -> Any:
+        code, message = error_code(cast(str, step.action.error)), step.action.message
+        version = context.api_version
+        if key is ApiKey.PRODUCE and request.acks == 0:
+            raise CloseConnection(f"fault {step.state.rule.id}: {code.name}, and acks=0")
+        if not step.places or not has_partition_errors(key):
+            return refusal(key, version, request, code, message)
+        if key is ApiKey.FETCH:
+            request = _without_waiting(request)
+            return self._in_place(key, version, request, await handle(request), step, code)
+        parts = split(key, request, step.places, self._topic_name)
+        if parts.refused is None:
+            return await handle(request)
+        whole = refuse_all(key, version, parts, code, message)
+        if whole is not None:
+            return whole
+        answer = await handle(parts.rest)
+        return put_in(key, answer, partition_refusal(key, version, parts.refused, code, message))
+
+    def _in_place(
+        self,
+        key: ApiKey,
+        version: int,
+        request: Any,
+        answer: Any,
+        step: Step,
+        code: ErrorCode,
+    ) -> Any:
+        """The answer with errors in the place of what the handler said of the partitions
+        matched.
+        """
+        if answer is None:
+            return None
+        message = step.action.message
+        if not step.places or not has_partition_errors(key):
+            return refusal(key, version, request, code, message)
+        if key is ApiKey.FETCH:
+            return put_in(key, answer, fetch_refusal(step.places, code, self._topic_id, version))
+        parts = split(key, request, step.places, self._topic_name)
+        if parts.refused is not None:
+            refused = partition_refusal(key, version, parts.refused, code, message)
+            answer = put_in(key, answer, refused)
+        return answer
+
+    async def _after(
+        self, key: ApiKey, context: Context, request: Any, answer: Any, step: Step
+    ) -> Any:
+        action = step.action
+        match action.kind:
+            case "error":
+                code = error_code(cast(str, action.error))
+                return self._in_place(key, context.api_version, request, answer, step, code)
+            case "hold":
+                await self._holds.hold(step.state, context.connection)
+            case "run":
+                await self._run_verb(cast(str, action.run), action.arguments)
+            case "drop":
+                raise CloseConnection(f"fault {step.state.rule.id}", reset=action.reset)
+            case "silence":
+                await self._silence(context, step)
+            case "patch" if answer is not None:
+                patch(answer, cast("dict[str, Any]", action.patch))
+            case "corrupt" if answer is not None:
+                corrupted(answer, cast(str, action.corrupt))
+            case "throttle" if answer is not None and hasattr(answer, "throttle_time_ms"):
+                answer.throttle_time_ms = round(_throttle_seconds(action) * 1000)
+            case _:
+                pass
+        return answer
+
+    async def _sent(self, key: ApiKey, context: Context, answer: Any, steps: list[Step]) -> Any:
+        """The answer; None if it is sent, or as much of it as is to be."""
+        shapes = [step for step in steps if step.action.kind in _SHAPES]
+        if not shapes or answer is None:
+            return answer
+        connection = cast("FaultyConnection", context.connection)
+        chunks = encode_response(key, context.api_version, context.correlation_id, answer)
+        for step in shapes:
+            action = step.action
+            if action.cut is not None:
+                data = b"".join(map(bytes_of, chunks))
+                last_words = data[: cut_at(action.cut, len(data))]
+                raise CloseConnection(
+                    f"fault {step.state.rule.id}: cut", last_words, reset=action.reset
+                )
+            if action.dribble is not None:
+                data, chunks = b"".join(map(bytes_of, chunks)), []
+                size, pause = action.dribble.bytes, seconds(action.dribble.every)
+                for start in range(0, len(data), size):
+                    await connection.send([data[start : start + size]])
+                    await trio.sleep(pause)
+        if chunks:
+            await connection.send(chunks)
+        for step in shapes:
+            if step.action.throttle is not None:
+                # The answer is sent, then nothing is read for a while, as by a quota (KIP-219).
+                await trio.sleep(_throttle_seconds(step.action))
+        return None
+
+
+_SHAPES: Final = frozenset({"cut", "dribble", "throttle"})
+
+
+def delay_seconds(action: Action, rule_id: str) -> float:
+    """Says how long a delay is this time."""
+    if action.delay is not None:
+        return seconds(action.delay)
+    if action.uniform is not None:
+        low, high = (seconds(each) for each in action.uniform)
+        return random.uniform(low, high)
+    assert action.lognormal is not None, rule_id
+    return random.lognormvariate(
+        math.log(seconds(action.lognormal.median) or 1e-9), action.lognormal.sigma
+    )
+
+
+def cut_at(cut: float, size: int) -> int:
+    """The bytes of an answer that are sent: a part of it below 1, else so many."""
+    return int(size * cut) if cut < 1 else min(int(cut), size)
+
+
+def _throttle_seconds(action: Action) -> float:
+    return seconds(cast(str, action.throttle))
+
+
+def _without_waiting(request: Any) -> Any:
+    """A Fetch that finds a partition with an error is answered at once."""
+    import dataclasses
+
+    return dataclasses.replace(request, max_wait_ms=0)

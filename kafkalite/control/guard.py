@@ -1,0 +1,14 @@
+"""Tokens of the control port, and the names it may be called by."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Final
+
+_TOKEN_BYTES: Final = 32
+LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+def new_token() -> str:
+    """A token that cannot be guessed."""
+    return secrets.token_urlsafe(_TOKEN_BYTES)

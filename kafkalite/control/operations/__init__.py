@@ -1,0 +1,1 @@
+"""Says what the verbs do: plain functions of a cluster and a request. verbs.py lists them."""

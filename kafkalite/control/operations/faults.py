@@ -1,0 +1,107 @@
+"""Fault rules as verbs: put in, looked at, taken out, released."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from kafkalite.control.answers import (
+    FaultView,
+    HitView,
+    NearMissView,
+    PresetView,
+    Released,
+    Unfired,
+)
+from kafkalite.control.cluster import ControlledCluster
+from kafkalite.control.conditions import WAITING
+from kafkalite.control.faults.book import RuleState
+from kafkalite.control.faults.presets import PRESETS
+from kafkalite.control.faults.rule import Rule
+from kafkalite.control.questions import FaultName, Faults, Nothing, ReleaseFault
+
+
+def fault_view(state: RuleState) -> FaultView:
+    """A rule with what became of it."""
+    return FaultView(
+        rule=state.rule,
+        matched=state.matched,
+        applied=state.applied,
+        left=state.left,
+        held=state.held,
+        seed=state.seed,
+        hits=[
+            HitView(hit.at_ms, hit.client_id, hit.connection, hit.api, list(hit.did))
+            for hit in state.hits
+        ],
+        near=[
+            NearMissView(criterion, near.count, list(near.seen))
+            for criterion, near in state.near.items()
+        ],
+    )
+
+
+async def list_faults(cluster: ControlledCluster, request: Nothing) -> list[FaultView]:
+    """All faults in the order in which they are looked at."""
+    if not cluster.has_faults:
+        return []
+    states = cluster.faults.book.states()
+    return [fault_view(state) for state in states if state.rule.note != WAITING]
+
+
+async def show_fault(cluster: ControlledCluster, request: FaultName) -> FaultView:
+    """One fault: how often it matched, what it did, what came instead."""
+    return fault_view(cluster.faults.book.get(request.fault))
+
+
+async def add_fault(cluster: ControlledCluster, request: Rule) -> FaultView:
+    """Put a fault behind the others. It takes effect for the next request, on open connections
+    too.
+    """
+    return fault_view(cluster.faults.book.add(request))
+
+
+async def replace_fault(cluster: ControlledCluster, request: Rule) -> FaultView:
+    """Put a fault in the place of the one of this id."""
+    cluster.faults.holds.release(request.id)
+    return fault_view(cluster.faults.book.replace(request))
+
+
+async def replace_faults(cluster: ControlledCluster, request: Faults) -> list[FaultView]:
+    """These faults and no others."""
+    states = cluster.faults.book.replace_all(request.faults)
+    cluster.faults.holds.release_all()
+    return [fault_view(state) for state in states]
+
+
+async def remove_fault(cluster: ControlledCluster, request: FaultName) -> Nothing:
+    """Take a fault out, and let go what it holds."""
+    cluster.faults.remove(request.fault)
+    return Nothing()
+
+
+async def clear_faults(cluster: ControlledCluster, request: Nothing) -> Nothing:
+    """Take all faults out, and let go what they hold."""
+    if cluster.has_faults:
+        cluster.faults.clear()
+    return Nothing()
+
+
+async def release_fault(cluster: ControlledCluster, request: ReleaseFault) -> Released:
+    """Let go requests that a fault holds: all, or so many of those that waited longest."""
+    cluster.faults.book.get(request.fault)
+    return Released(cluster.faults.holds.release(request.fault, request.count))
+
+
+async def unfired_faults(cluster: ControlledCluster, request: Nothing) -> Unfired:
+    """For each fault that was never applied and is not optional: what came instead."""
+    return Unfired(cluster.faults.book.unfired() if cluster.has_faults else [])
+
+
+async def list_presets(cluster: ControlledCluster, request: Nothing) -> list[PresetView]:
+    """Ready-made faults, each with its parameters."""
+    return [PresetView(name, preset.doc, preset.parameters) for name, preset in PRESETS.items()]
+
+
+def with_id(rule: Rule, rule_id: str) -> Rule:
+    """The rule under this name."""
+    return replace(rule, id=rule_id)

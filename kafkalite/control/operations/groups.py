@@ -1,0 +1,186 @@
+"""Groups and transactions: who is there, and what is done to them."""
+
+from __future__ import annotations
+
+import trio
+
+from kafkalite.control.answers import CommittedView, Expired, GroupView, TransactionView
+from kafkalite.control.cluster import ControlledCluster
+from kafkalite.control.durations import seconds
+from kafkalite.control.operations.asking import ask, check, refused
+from kafkalite.control.problems import Problem, not_found
+from kafkalite.control.questions import (
+    CommittedOffset,
+    ExpireMembers,
+    GroupName,
+    Nothing,
+    RebalanceGroup,
+    SeekGroup,
+    TransactionName,
+)
+from kafkalite.control.views import (
+    committed_by,
+    group_of,
+    group_view,
+    partition_of,
+    transaction_of,
+    transaction_view,
+)
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.messages.delete_groups import DeleteGroupsRequest
+from kafkalite.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+
+_COMMIT_VERSION = 9
+
+
+async def list_groups(cluster: ControlledCluster, request: Nothing) -> list[GroupView]:
+    """All groups."""
+    groups = cluster.broker.services.group_coordinator.interventions.groups()
+    return [group_view(cluster.broker, each) for each in groups]
+
+
+async def show_group(cluster: ControlledCluster, request: GroupName) -> GroupView:
+    """One group: members, what they are assigned, offsets and lag."""
+    return group_view(cluster.broker, group_of(cluster.broker, request.group))
+
+
+async def committed(cluster: ControlledCluster, request: CommittedOffset) -> CommittedView:
+    """The offset that a group has committed of a partition."""
+    for each in committed_by(cluster.broker, request.group):
+        if (each.topic, each.partition) == (request.topic, request.partition):
+            return each
+    raise not_found("committed offset", f"{request.group} of {request.topic}-{request.partition}")
+
+
+def _coordinator(cluster: ControlledCluster, group_id: str) -> int:
+    """The node that coordinates a group."""
+    services = cluster.broker.services
+    try:
+        index = services.group_coordinator.partition_for(group_id)
+    except KafkaError:
+        services.topics.create_internal("__consumer_offsets")
+        index = services.group_coordinator.partition_for(group_id)
+    return partition_of(cluster.broker, "__consumer_offsets", index).leader_id
+
+
+async def seek_group(cluster: ControlledCluster, request: SeekGroup) -> GroupView:
+    """Set the offsets of a group that has no members. `to`: an offset, "earliest" or
+    "latest".
+    """
+    partitions: list[OffsetCommitRequestPartition] = []
+    topic = cluster.broker.services.topics.get(request.topic)
+    if topic is None:
+        raise not_found("topic", request.topic)
+    for each in topic.partitions:
+        if request.partition in (None, each.index):
+            offset = {
+                "earliest": each.log.log_start_offset,
+                "latest": each.high_watermark,
+            }.get(str(request.to))
+            if offset is None:
+                if isinstance(request.to, str):
+                    raise Problem(
+                        "invalid_offset", f"{request.to!r} is no offset", value=request.to
+                    )
+                offset = request.to
+            partitions.append(
+                OffsetCommitRequestPartition(partition_index=each.index, committed_offset=offset)
+            )
+    body = OffsetCommitRequest(
+        group_id=request.group,
+        topics=[OffsetCommitRequestTopic(name=request.topic, partitions=partitions)],
+    )
+    node_id = _coordinator(cluster, request.group)
+    answer = await ask(cluster.broker, ApiKey.OFFSET_COMMIT, _COMMIT_VERSION, body, node_id)
+    for each in answer.topics:
+        for partition in each.partitions:
+            check(partition.error_code, f"the offsets of group {request.group} are not set")
+    return group_view(cluster.broker, group_of(cluster.broker, request.group))
+
+
+async def delete_group(cluster: ControlledCluster, request: GroupName) -> Nothing:
+    """Forget a group that has no members, with its offsets."""
+    group_of(cluster.broker, request.group)
+    body = DeleteGroupsRequest(groups_names=[request.group])
+    node_id = _coordinator(cluster, request.group)
+    answer = await ask(cluster.broker, ApiKey.DELETE_GROUPS, 2, body, node_id)
+    check(answer.results[0].error_code, f"group {request.group} is not deleted")
+    return Nothing()
+
+
+async def expire_members(cluster: ControlledCluster, request: ExpireMembers) -> Expired:
+    """Let members go as if nothing had been heard of them: one of them (by member id, instance
+    id or client id), or all.
+    """
+    groups = cluster.broker.services.group_coordinator.interventions
+    group = group_of(cluster.broker, request.group)
+    chosen = [
+        each.member_id
+        for each in group_view(cluster.broker, group).members
+        if request.member in (None, each.member_id, each.instance_id, each.client_id)
+    ]
+    if not chosen and request.member is not None:
+        raise not_found("member", request.member)
+    for member_id in chosen:
+        groups.expire(group, member_id)
+    return Expired(chosen)
+
+
+async def rebalance_group(cluster: ControlledCluster, request: RebalanceGroup) -> GroupView:
+    """Begin a rebalance, or several of them, one every so often."""
+    groups = cluster.broker.services.group_coordinator.interventions
+    for turn in range(request.times):
+        if turn:
+            await trio.sleep(seconds(request.every, field="every"))
+        groups.rebalance(group_of(cluster.broker, request.group))
+    return group_view(cluster.broker, group_of(cluster.broker, request.group))
+
+
+# Transactions
+
+
+async def list_transactions(cluster: ControlledCluster, request: Nothing) -> list[TransactionView]:
+    """All transactional ids."""
+    transactions = cluster.broker.services.transaction_coordinator.all()
+    return [transaction_view(each) for each in transactions]
+
+
+async def show_transaction(cluster: ControlledCluster, request: TransactionName) -> TransactionView:
+    """One transactional id and its last transaction."""
+    return transaction_view(transaction_of(cluster.broker, request.transaction))
+
+
+async def fence_producer(cluster: ControlledCluster, request: TransactionName) -> TransactionView:
+    """Take the transactional id away from its producer, as another instance of it does.
+
+    An open transaction is aborted.
+    """
+    broker = cluster.broker
+    transaction = transaction_of(broker, request.transaction)
+    coordinator = broker.services.transaction_coordinator
+    node_id = coordinator.node_of(request.transaction)
+    try:
+        coordinator.init_producer_id(
+            request.transaction, node_id, timeout_ms=transaction.timeout_ms, expected=None
+        )
+    except KafkaError as error:
+        # The open transaction is being aborted, and its producer is fenced.
+        if error.code is not ErrorCode.CONCURRENT_TRANSACTIONS:
+            raise refused(error, f"{request.transaction} is not fenced") from None
+    return transaction_view(transaction_of(broker, request.transaction))
+
+
+async def abort_transaction(
+    cluster: ControlledCluster, request: TransactionName
+) -> TransactionView:
+    """Abort an open transaction as if its timeout had passed."""
+    broker = cluster.broker
+    transaction = transaction_of(broker, request.transaction)
+    if transaction.state.title != "Ongoing":
+        raise Problem("conflict", f"the transaction of {request.transaction} is not open")
+    return await fence_producer(cluster, request)

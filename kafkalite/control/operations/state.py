@@ -1,0 +1,254 @@
+"""A cluster as a whole: its time, its nodes, its connections, reset and restart, and waiting."""
+
+from __future__ import annotations
+
+import trio
+
+from kafkalite.broker import Broker
+from kafkalite.control import advance as time_passing
+from kafkalite.control.answers import (
+    Advanced,
+    ClockView,
+    ClusterView,
+    ConnectionView,
+    NodeView,
+    TopicView,
+    Waited,
+    WasReset,
+)
+from kafkalite.control.cluster import ControlledCluster
+from kafkalite.control.conditions import Sight
+from kafkalite.control.durations import milliseconds, seconds
+from kafkalite.control.problems import Problem, not_found
+from kafkalite.control.questions import (
+    Advance,
+    ConnectionName,
+    MoveLeader,
+    NodeName,
+    Nothing,
+    Reset,
+    Restart,
+    Skew,
+    Wait,
+)
+from kafkalite.control.views import partition_of, topic_of, topic_view
+from kafkalite.control.waits import wait_for
+
+_LONGEST_WAIT_SECONDS = 3600.0
+
+
+async def show_cluster(cluster: ControlledCluster, request: Nothing) -> ClusterView:
+    """The addresses of a cluster, and how much there is."""
+    return cluster_view(cluster)
+
+
+def cluster_view(cluster: ControlledCluster) -> ClusterView:
+    """A cluster as it is now."""
+    was = cluster.counts()
+    return ClusterView(
+        name=cluster.name,
+        bootstrap=cluster.broker.bootstrap,
+        cluster_id=cluster.broker.services.cluster.cluster_id,
+        nodes=_nodes(cluster.broker),
+        topics=was.topics,
+        records=was.records,
+        groups=was.groups,
+        connections=len(cluster.broker.connections),
+        resets=cluster.resets,
+    )
+
+
+async def reset(cluster: ControlledCluster, request: Reset) -> WasReset:
+    """Begin again with nothing, at the same addresses: topics, groups, faults and time are
+    gone.
+    """
+    was = cluster.counts()
+    began = trio.current_time()
+    await cluster.reset(keep=request.keep)
+    return WasReset((trio.current_time() - began) * 1000, was.topics, was.records, was.groups)
+
+
+async def restart(cluster: ControlledCluster, request: Restart) -> ClusterView:
+    """Stop the broker and start it on its data; `unclean`: as after kill -9."""
+    await cluster.restart(unclean=request.unclean)
+    return cluster_view(cluster)
+
+
+# Nodes
+
+
+def _nodes(broker: Broker) -> list[NodeView]:
+    up = broker.services.cluster.nodes
+    addresses: dict[int, str] = {}
+    for listener in broker.listeners:
+        addresses.setdefault(listener.node_id, listener.advertised_address)
+    return [NodeView(node_id, address, node_id in up) for node_id, address in addresses.items()]
+
+
+async def list_nodes(cluster: ControlledCluster, request: Nothing) -> list[NodeView]:
+    """The nodes and whether they are up."""
+    return _nodes(cluster.broker)
+
+
+def _view_of(cluster: ControlledCluster, node_id: int) -> NodeView:
+    for node in _nodes(cluster.broker):
+        if node.node == node_id:
+            return node
+    raise not_found("node", node_id)
+
+
+async def stop_node(cluster: ControlledCluster, request: NodeName) -> NodeView:
+    """Let a node go, as if its process had died: others lead what it led."""
+    try:
+        cluster.broker.stop_node(request.node)
+    except KeyError:
+        raise Problem("conflict", f"node {request.node} is not up", value=request.node) from None
+    return _view_of(cluster, request.node)
+
+
+async def start_node(cluster: ControlledCluster, request: NodeName) -> NodeView:
+    """Let a stopped node come back at its address."""
+    try:
+        cluster.broker.start_node(request.node)
+    except KeyError:
+        raise Problem("conflict", f"node {request.node} was not stopped") from None
+    return _view_of(cluster, request.node)
+
+
+async def add_node(cluster: ControlledCluster, request: Nothing) -> NodeView:
+    """Let a new node join."""
+    return _view_of(cluster, cluster.broker.add_node())
+
+
+async def remove_node(cluster: ControlledCluster, request: NodeName) -> Nothing:
+    """Let a node go for good."""
+    try:
+        cluster.broker.remove_node(request.node)
+    except KeyError:
+        raise not_found("node", request.node) from None
+    except ValueError as error:
+        raise Problem("conflict", str(error)) from None
+    return Nothing()
+
+
+async def move_leader(cluster: ControlledCluster, request: MoveLeader) -> TopicView:
+    """Have another in-sync replica lead a partition."""
+    partition = partition_of(cluster.broker, request.topic, request.partition)
+    if request.to not in partition.in_sync_replicas:
+        raise Problem(
+            "conflict",
+            f"node {request.to} is not in sync with {request.topic}-{request.partition}",
+            value=request.to,
+            hint=f"in sync are {', '.join(map(str, partition.in_sync_replicas))}",
+        )
+    cluster.broker.controller.move_leader(partition.topic_id, partition.index, request.to)
+    return topic_view(topic_of(cluster.broker, request.topic))
+
+
+# Connections
+
+
+def _connection_views(cluster: ControlledCluster) -> list[ConnectionView]:
+    return [
+        ConnectionView(str(each), each.context.client_id, each.listener.node_id, each.listener.name)
+        for each in cluster.broker.connections
+    ]
+
+
+async def list_connections(cluster: ControlledCluster, request: Nothing) -> list[ConnectionView]:
+    """The connections that are open; an id is the client's address and port."""
+    return _connection_views(cluster)
+
+
+async def close_connection(cluster: ControlledCluster, request: ConnectionName) -> Nothing:
+    """Cut a connection without another word."""
+    for each in cluster.broker.connections:
+        if str(each) == request.connection:
+            each.abort()
+            return Nothing()
+    raise not_found("connection", request.connection)
+
+
+# Time
+
+
+async def show_clock(cluster: ControlledCluster, request: Nothing) -> ClockView:
+    """The cluster's time, and what it will bring about next."""
+    clock = cluster.clock
+    return ClockView(
+        now_ms=clock.now_ms(),
+        frozen=clock.is_frozen,
+        ahead_ms=clock.ahead_ms,
+        skew_ms=clock.skew_ms,
+        due=time_passing.due_next(cluster.broker, clock),
+    )
+
+
+async def advance_clock(cluster: ControlledCluster, request: Advance) -> Advanced:
+    """Move time on; what falls due happens now, in order, and is reported.
+
+    Members whose connections are open keep their sessions, unless `members` is "expire".
+    """
+    clock = cluster.clock
+    given = [each for each in (request.by, request.to, request.next or None) if each is not None]
+    if len(given) != 1:
+        raise Problem("invalid_advance", "give one of `by`, `to` and `next`")
+    if request.by is not None:
+        by_ms = milliseconds(request.by, field="by")
+    elif request.to is not None:
+        by_ms = request.to - clock.now_ms()
+    else:
+        due = time_passing.due_next(cluster.broker, clock, limit=1)
+        by_ms = max(0, due[0].at_ms - clock.now_ms() + 1) if due else 0
+    if by_ms < 0:
+        raise Problem(
+            "invalid_advance", "time does not go back", hint="`clock skew` moves timestamps alone"
+        )
+    return await time_passing.advance(
+        cluster.broker,
+        clock,
+        by_ms,
+        members="expire" if request.next else request.members,
+        connected=cluster.connected_members(),
+    )
+
+
+async def freeze_clock(cluster: ControlledCluster, request: Nothing) -> ClockView:
+    """Let time stand still: no session, transaction or retention runs out."""
+    cluster.clock.freeze()
+    return await show_clock(cluster, request)
+
+
+async def run_clock(cluster: ControlledCluster, request: Nothing) -> ClockView:
+    """Let time go on from where it stands."""
+    cluster.clock.run()
+    return await show_clock(cluster, request)
+
+
+async def skew_clock(cluster: ControlledCluster, request: Skew) -> ClockView:
+    """Let what is written be off by so much; sessions do not notice."""
+    cluster.clock.skew(milliseconds(request.by, field="by"))
+    return await show_clock(cluster, Nothing())
+
+
+async def reset_clock(cluster: ControlledCluster, request: Nothing) -> ClockView:
+    """Write the machine's time again, and run."""
+    cluster.clock.reset()
+    return await show_clock(cluster, request)
+
+
+# Waiting
+
+
+async def wait(cluster: ControlledCluster, request: Wait) -> Waited:
+    """Wait for a condition; if it does not come true in time, the answer says what is
+    missing.
+    """
+    timeout = min(seconds(request.timeout, field="timeout"), _LONGEST_WAIT_SECONDS)
+    sight = Sight(
+        cluster.broker,
+        cluster.faults.book,
+        lambda: [each.context.client_id for each in cluster.broker.connections],
+        trio.current_time,
+    )
+    return await wait_for(request.until, timeout, sight, cluster.faults.holds)

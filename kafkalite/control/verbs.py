@@ -1,0 +1,157 @@
+"""THE table of verbs: HTTP, the command line, the clients and the documentation derive from it.
+
+A verb is a function of the clusters or of one cluster, and of a request. Its path says which
+fields of the request it takes from the path; the others come in the query of a GET or DELETE,
+else in a JSON body.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Final, get_type_hints
+
+from kafkalite.control.cluster import ControlledCluster
+from kafkalite.control.clusters import Clusters
+from kafkalite.control.operations import clusters, faults, groups, state, topics
+
+_CLUSTER: Final = "/clusters/{cluster}"
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """One row. `name` is "group.verb"; `path` is below /v1."""
+
+    name: str
+    method: str
+    path: str
+    function: Callable[..., Awaitable[Any]]
+
+    @property
+    def doc(self) -> str:
+        """Says what it does: the first paragraph is a sentence."""
+        return inspect.cleandoc(self.function.__doc__ or "")
+
+    @property
+    def request(self) -> Any:
+        """The type of what it is asked with."""
+        return get_type_hints(self.function)["request"]
+
+    @property
+    def answer(self) -> Any:
+        """The type of what it gives."""
+        return get_type_hints(self.function)["return"]
+
+    @property
+    def in_path(self) -> tuple[str, ...]:
+        """The names in its path."""
+        return tuple(re.findall(r"\{(\w+)\}", self.path))
+
+    @property
+    def is_of_cluster(self) -> bool:
+        """Tells whether it is asked of one cluster."""
+        return "cluster" in inspect.signature(self.function).parameters
+
+    @property
+    def has_body(self) -> bool:
+        """Tells whether its request comes as JSON."""
+        return self.method in ("POST", "PUT")
+
+    async def run(self, all_clusters: Clusters, cluster: str, request: Any) -> Any:
+        """Do it. Raises Problem."""
+        wanted = inspect.signature(self.function).parameters
+        arguments: dict[str, Any] = {"request": request}
+        if "clusters" in wanted:
+            arguments["clusters"] = all_clusters
+        if "cluster" in wanted:
+            arguments["cluster"] = all_clusters.get(cluster)
+        return await self.function(**arguments)
+
+
+def _of(path: str = "") -> str:
+    return _CLUSTER + path
+
+
+_TABLE: Final = (
+    Verb("health", "GET", "/health", clusters.health),
+    Verb("version", "GET", "/version", clusters.version),
+    Verb("clusters.list", "GET", "/clusters", clusters.list_clusters),
+    Verb("clusters.create", "POST", "/clusters", clusters.create_cluster),
+    Verb("clusters.show", "GET", _of(), state.show_cluster),
+    Verb("clusters.delete", "DELETE", _of(), clusters.delete_cluster),
+    Verb("reset", "POST", _of("/reset"), state.reset),
+    Verb("restart", "POST", _of("/restart"), state.restart),
+    Verb("seed", "POST", _of("/seed"), clusters.seed),
+    Verb("wait", "POST", _of("/wait"), state.wait),
+    Verb("snapshots.list", "GET", "/snapshots", clusters.list_snapshots),
+    Verb("snapshots.delete", "DELETE", "/snapshots/{snapshot}", clusters.delete_snapshot),
+    Verb("snapshots.save", "PUT", _of("/snapshots/{snapshot}"), clusters.save_snapshot),
+    Verb("snapshots.restore", "POST", _of("/restore"), clusters.restore_snapshot),
+    Verb("topics.list", "GET", _of("/topics"), topics.list_topics),
+    Verb("topics.show", "GET", _of("/topics/{topic}"), topics.show_topic),
+    Verb("topics.create", "POST", _of("/topics"), topics.create_topic),
+    Verb("topics.delete", "DELETE", _of("/topics/{topic}"), topics.delete_topic),
+    Verb("topics.lose", "POST", _of("/topics/{topic}/lose"), topics.lose_records),
+    Verb("topics.gap", "POST", _of("/topics/{topic}/gap"), topics.make_gap),
+    Verb("topics.clean", "POST", _of("/clean"), topics.clean),
+    Verb("topics.lead", "POST", _of("/topics/{topic}/lead"), state.move_leader),
+    Verb("records.read", "GET", _of("/topics/{topic}/records"), topics.read_records),
+    Verb("records.write", "POST", _of("/topics/{topic}/records"), topics.write_records),
+    Verb("groups.list", "GET", _of("/groups"), groups.list_groups),
+    Verb("groups.show", "GET", _of("/groups/{group}"), groups.show_group),
+    Verb("groups.committed", "GET", _of("/groups/{group}/committed"), groups.committed),
+    Verb("groups.seek", "PUT", _of("/groups/{group}/offsets"), groups.seek_group),
+    Verb("groups.delete", "DELETE", _of("/groups/{group}"), groups.delete_group),
+    Verb("groups.expire", "POST", _of("/groups/{group}/expire"), groups.expire_members),
+    Verb("groups.rebalance", "POST", _of("/groups/{group}/rebalance"), groups.rebalance_group),
+    Verb("transactions.list", "GET", _of("/transactions"), groups.list_transactions),
+    Verb("transactions.show", "GET", _of("/transactions/{transaction}"), groups.show_transaction),
+    Verb(
+        "transactions.fence",
+        "POST",
+        _of("/transactions/{transaction}/fence"),
+        groups.fence_producer,
+    ),
+    Verb(
+        "transactions.abort",
+        "POST",
+        _of("/transactions/{transaction}/abort"),
+        groups.abort_transaction,
+    ),
+    Verb("nodes.list", "GET", _of("/nodes"), state.list_nodes),
+    Verb("nodes.add", "POST", _of("/nodes"), state.add_node),
+    Verb("nodes.stop", "POST", _of("/nodes/{node}/stop"), state.stop_node),
+    Verb("nodes.start", "POST", _of("/nodes/{node}/start"), state.start_node),
+    Verb("nodes.remove", "DELETE", _of("/nodes/{node}"), state.remove_node),
+    Verb("faults.list", "GET", _of("/faults"), faults.list_faults),
+    Verb("faults.show", "GET", _of("/faults/{fault}"), faults.show_fault),
+    Verb("faults.add", "POST", _of("/faults"), faults.add_fault),
+    Verb("faults.replace", "PUT", _of("/faults/{id}"), faults.replace_fault),
+    Verb("faults.replace_all", "PUT", _of("/faults"), faults.replace_faults),
+    Verb("faults.remove", "DELETE", _of("/faults/{fault}"), faults.remove_fault),
+    Verb("faults.clear", "DELETE", _of("/faults"), faults.clear_faults),
+    Verb("faults.release", "POST", _of("/faults/{fault}/release"), faults.release_fault),
+    Verb("faults.unfired", "GET", _of("/unfired-faults"), faults.unfired_faults),
+    Verb("faults.presets", "GET", _of("/fault-presets"), faults.list_presets),
+    Verb("clock.show", "GET", _of("/clock"), state.show_clock),
+    Verb("clock.advance", "POST", _of("/clock/advance"), state.advance_clock),
+    Verb("clock.freeze", "POST", _of("/clock/freeze"), state.freeze_clock),
+    Verb("clock.run", "POST", _of("/clock/run"), state.run_clock),
+    Verb("clock.skew", "POST", _of("/clock/skew"), state.skew_clock),
+    Verb("clock.reset", "POST", _of("/clock/reset"), state.reset_clock),
+    Verb("connections.list", "GET", _of("/connections"), state.list_connections),
+    Verb("connections.close", "DELETE", _of("/connections/{connection}"), state.close_connection),
+)
+
+VERBS: Final[dict[str, Verb]] = {verb.name: verb for verb in _TABLE}
+
+
+async def run_in(cluster: ControlledCluster, name: str, arguments: dict[str, Any]) -> Any:
+    """Do a verb to one cluster: what a fault does at exactly its request. Raises Problem."""
+    import msgspec
+
+    verb = VERBS[name]
+    request = msgspec.convert(arguments, verb.request, strict=False)
+    return await verb.function(cluster, request)

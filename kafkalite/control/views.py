@@ -1,0 +1,219 @@
+"""Says what a cluster looks like, as plain values: topics, groups with their lag,
+transactions.
+"""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from kafkalite.broker import Broker
+from kafkalite.control.answers import (
+    CommittedView,
+    GroupView,
+    MemberView,
+    PartitionView,
+    TopicView,
+    TransactionView,
+)
+from kafkalite.control.problems import not_found
+from kafkalite.coordinators.transaction_coordinator.transaction import Transaction
+from kafkalite.group_coordinator.classic_group import ClassicGroup, ClassicGroupState
+from kafkalite.group_coordinator.consumer_group import ConsumerGroup
+from kafkalite.group_coordinator.shard import Group
+from kafkalite.group_coordinator.share_group import ShareGroup
+from kafkalite.replica.partition import Partition
+from kafkalite.replica.topics import Topic
+from kafkalite.wire.message_codec import parse_body
+from kafkalite.wire.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
+
+NO_LEADER = -1
+
+
+def topic_of(broker: Broker, name: str) -> Topic:
+    """A topic. Raises Problem."""
+    found = broker.services.topics.get(name)
+    if found is None:
+        raise not_found("topic", name)
+    return found
+
+
+def partition_of(broker: Broker, topic: str, index: int) -> Partition:
+    """A partition. Raises Problem."""
+    partitions = topic_of(broker, topic).partitions
+    if not 0 <= index < len(partitions):
+        raise not_found("partition", f"{topic}-{index}")
+    return partitions[index]
+
+
+def topic_view(topic: Topic) -> TopicView:
+    """A topic as it is now."""
+    return TopicView(
+        topic.name,
+        topic.topic_id,
+        topic.is_internal,
+        dict(topic.configs),
+        [_partition_view(each) for each in topic.partitions],
+    )
+
+
+def _partition_view(partition: Partition) -> PartitionView:
+    log = partition.log
+    return PartitionView(
+        partition.index,
+        partition.leader_id,
+        partition.leader_epoch,
+        list(partition.replicas),
+        list(partition.in_sync_replicas),
+        log.log_start_offset,
+        log.high_watermark,
+        log.last_stable_offset,
+        sum(segment.size for segment in log.segments),
+    )
+
+
+def group_of(broker: Broker, group_id: str) -> Group:
+    """A group. Raises Problem."""
+    found = broker.services.group_coordinator.interventions.group(group_id)
+    if found is None:
+        raise not_found("group", group_id)
+    return found
+
+
+def group_view(broker: Broker, group: Group) -> GroupView:
+    """A group with its members and offsets as they are now."""
+    if isinstance(group, ClassicGroup):
+        kind, generation, members = "classic", group.generation_id, _classic_members(broker, group)
+    elif isinstance(group, ConsumerGroup):
+        kind, generation, members = "consumer", group.epoch, _consumer_members(broker, group)
+    else:
+        kind, generation, members = "share", group.epoch, _share_members(broker, group)
+    return GroupView(
+        id=group.group_id,
+        type=kind,
+        state=str(group.state.value),
+        generation=generation,
+        members=members,
+        offsets=committed_by(broker, group.group_id),
+    )
+
+
+def _session_left_ms(broker: Broker, deadline: float) -> int | None:
+    left = deadline - broker.clock.time()
+    return None if left == float("inf") else max(0, round(left * 1000))
+
+
+def _classic_members(broker: Broker, group: ClassicGroup) -> list[MemberView]:
+    is_stable = group.state is ClassicGroupState.STABLE
+    return [
+        MemberView(
+            member.member_id,
+            member.group_instance_id,
+            member.client_id,
+            member.client_host,
+            is_stable and member.member_id not in group.pending_sync,
+            _classic_assignment(member.assignment) if is_stable else {},
+            _session_left_ms(broker, member.session.deadline),
+        )
+        for member in group.members.values()
+    ]
+
+
+def _classic_assignment(assignment: bytes) -> dict[str, list[int]]:
+    """Says what a consumer was assigned; nothing for protocols other than the consumers'."""
+    if len(assignment) < 2:
+        return {}
+    try:
+        version = min(int.from_bytes(assignment[:2]), 3)
+        parsed = parse_body(ConsumerProtocolAssignment, version, assignment[2:])
+    except Exception:  # noqa: BLE001 - of a protocol that only its members understand
+        return {}
+    return {each.topic: sorted(each.partitions) for each in parsed.assigned_partitions}
+
+
+def _consumer_members(broker: Broker, group: ConsumerGroup) -> list[MemberView]:
+    views: list[MemberView] = []
+    for member in group.members.values():
+        timers = group.timers.get(member.member_id)
+        views.append(
+            MemberView(
+                member.member_id,
+                member.instance_id,
+                member.client_id,
+                member.client_host,
+                member.is_reconciled_to(group.assignment_epoch),
+                {
+                    _topic_name(broker, topic_id): sorted(partitions)
+                    for topic_id, partitions in member.assigned.items()
+                },
+                None if timers is None else _session_left_ms(broker, timers.session.deadline),
+            )
+        )
+    return views
+
+
+def _share_members(broker: Broker, group: ShareGroup) -> list[MemberView]:
+    views: list[MemberView] = []
+    for member in group.members.values():
+        timers = group.timers.get(member.member_id)
+        views.append(
+            MemberView(
+                member.member_id,
+                None,
+                member.client_id,
+                member.client_host,
+                member.member_epoch == group.assignment_epoch,
+                {
+                    _topic_name(broker, topic_id): sorted(partitions)
+                    for topic_id, partitions in member.assigned.items()
+                },
+                None if timers is None else _session_left_ms(broker, timers.session.deadline),
+            )
+        )
+    return views
+
+
+def _topic_name(broker: Broker, topic_id: UUID) -> str:
+    found = broker.services.topics.by_id(topic_id)
+    return str(topic_id) if found is None else found.name
+
+
+def committed_by(broker: Broker, group_id: str) -> list[CommittedView]:
+    """The offsets of a group, with the lag to the high watermark of each."""
+    shard = broker.services.group_coordinator.interventions.shard_of(group_id)
+    if shard is None:
+        return []
+    views: list[CommittedView] = []
+    for name, index in sorted(shard.offsets.partitions_of(group_id)):
+        committed = shard.offsets.get(group_id, name, index)
+        if committed is None:
+            continue
+        topic = broker.services.topics.get(name)
+        end = (
+            topic.partitions[index].high_watermark
+            if topic is not None and index < len(topic.partitions)
+            else committed.offset
+        )
+        lag = max(0, end - committed.offset)
+        views.append(CommittedView(name, index, committed.offset, lag, committed.metadata))
+    return views
+
+
+def transaction_of(broker: Broker, transactional_id: str) -> Transaction:
+    """A transactional id. Raises Problem."""
+    for each in broker.services.transaction_coordinator.all():
+        if each.transactional_id == transactional_id:
+            return each
+    raise not_found("transaction", transactional_id)
+
+
+def transaction_view(transaction: Transaction) -> TransactionView:
+    """A transaction as it is now."""
+    return TransactionView(
+        transaction.transactional_id,
+        transaction.state.title,
+        transaction.producer_id,
+        transaction.producer_epoch,
+        transaction.timeout_ms,
+        transaction.start_timestamp_ms,
+        sorted(f"{each.topic}-{each.partition}" for each in transaction.partitions),
+    )

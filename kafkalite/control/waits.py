@@ -1,0 +1,85 @@
+"""Waiting in the broker for a condition: woken by what makes it true, and never much later.
+
+A wait watches the partitions it is about, those of the coordinators' topics among them, since
+each change of a group, an offset or a transaction is written there. It looks one turn of the
+loop after a record was written, as the state follows the record. And it looks every so often
+besides: not all that may be waited for is written anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import trio
+
+from kafkalite.broker import Broker
+from kafkalite.cluster.internal_topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from kafkalite.control.answers import Waited
+from kafkalite.control.conditions import Sight, look_for
+from kafkalite.control.faults.holds import Holds
+from kafkalite.control.questions import Until
+from kafkalite.requests.purgatory import Watchers
+
+# The longest that a condition holds without being noticed.
+_LOOK_AGAIN_SECONDS: Final = 0.05
+
+
+class _Waker:
+    """Wakes a wait when something that it watches has changed."""
+
+    def __init__(self) -> None:
+        self._changed = trio.Event()
+
+    def try_complete(self) -> None:
+        self._changed.set()
+
+    async def wait(self) -> None:
+        with trio.move_on_after(_LOOK_AGAIN_SECONDS):
+            await self._changed.wait()
+            # The state follows the record that was written.
+            await trio.lowlevel.checkpoint()
+        self._changed = trio.Event()
+
+
+async def wait_for(until: Until, timeout_seconds: float, sight: Sight, holds: Holds) -> Waited:
+    """Wait for a condition, but not longer than that. Raises Problem for a condition without
+    sense.
+    """
+    began = trio.current_time()
+    look = look_for(until, sight)
+    result = look()
+    waker = _Waker()
+    watched = list(_watched(until, sight.broker))
+    for watchers in watched:
+        watchers.add(waker)
+    sight.book.subscribe(waker.try_complete)
+    holds.subscribe(waker.try_complete)
+    try:
+        while not result.met and trio.current_time() < began + timeout_seconds:
+            with trio.move_on_at(began + timeout_seconds):
+                await waker.wait()
+            result = look()
+    finally:
+        for watchers in watched:
+            watchers.discard(waker)
+        sight.book.unsubscribe(waker.try_complete)
+        holds.unsubscribe(waker.try_complete)
+    took_ms = round((trio.current_time() - began) * 1000)
+    return Waited(result.met, took_ms, result.seen, result.because)
+
+
+def _watched(until: Until, broker: Broker) -> Iterable[Watchers]:
+    topics = {OFFSETS_TOPIC, TRANSACTIONS_TOPIC} | _topics_of(until)
+    for name in topics:
+        topic = broker.services.topics.get(name)
+        if topic is not None:
+            for partition in topic.partitions:
+                yield partition.watchers
+
+
+def _topics_of(until: Until) -> set[str]:
+    names = {until.records.topic} if until.records is not None else set[str]()
+    for each in (*(until.all or ()), *(until.any or ()), *((until.not_,) if until.not_ else ())):
+        names |= _topics_of(each)
+    return names

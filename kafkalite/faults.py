@@ -1,0 +1,114 @@
+"""Actions of faults by short names, for Python: `fault("Produce", do=drop.after)`. Values, no
+effects.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal
+
+from kafkalite.control.faults.presets import preset
+from kafkalite.control.faults.rule import Action, Dribble, LogNormal
+
+__all__ = [
+    "answer",
+    "corrupt",
+    "count",
+    "cut",
+    "delay",
+    "dribble",
+    "drop",
+    "errno",
+    "error",
+    "hold",
+    "move_leader",
+    "patch",
+    "preset",
+    "random_delay",
+    "repeat",
+    "run",
+    "silence",
+    "throttle",
+]
+
+
+class drop:
+    """The connection is closed, before the request is handled or after."""
+
+    before: Final = Action(drop="before")
+    after: Final = Action(drop="after")
+
+
+class silence:
+    """The request is never answered, nor anything after it; the connection stays."""
+
+    before: Final = Action(silence="before")
+    after: Final = Action(silence="after")
+
+
+hold: Final = Action(hold=True)
+count: Final = Action(count=True)
+
+
+def error(code: str, *, message: str | None = None, apply: bool = False) -> Action:
+    """An error, in the partitions that matched; `apply`: after the request was done."""
+    return Action(error=code, message=message, apply=apply)
+
+
+def delay(by: str) -> Action:
+    """The request waits, and what comes behind it on the connection."""
+    return Action(delay=by)
+
+
+def random_delay(median: str, sigma: float = 0.5) -> Action:
+    """A delay that is log-normally distributed."""
+    return Action(lognormal=LogNormal(median, sigma))
+
+
+def cut(at: float, *, reset: bool = False) -> Action:
+    """A part of the answer (below 1), or so many bytes of it; then the connection is closed."""
+    return Action(cut=at, reset=reset)
+
+
+def dribble(size: int = 1, every: str = "10ms") -> Action:
+    """The answer comes in pieces."""
+    return Action(dribble=Dribble(size, every))
+
+
+def throttle(by: str) -> Action:
+    """The client is told to wait, and its connection is not read for as long."""
+    return Action(throttle=by)
+
+
+def patch(changes: dict[str, Any]) -> Action:
+    """Fields of the answer are others: `{"topics.*.partitions.*.leader_id": 7}`."""
+    return Action(patch=changes)
+
+
+def answer(fields: dict[str, Any]) -> Action:
+    """This answer, and the request is not handled."""
+    return Action(answer=fields)
+
+
+def corrupt(what: Literal["crc", "length", "value"]) -> Action:
+    """A byte of the first batch of a Fetch is another one; the log stays as it is."""
+    return Action(corrupt=what)
+
+
+def repeat(times: int = 2) -> Action:
+    """Says what is produced is written so often, by another producer."""
+    return Action(repeat=times)
+
+
+def errno(name: str) -> Action:
+    """A file operation fails with this errno: "ENOSPC", "EIO"."""
+    return Action(errno=name)
+
+
+def run(verb: str, *, at: Literal["before", "then"] = "before", **arguments: Any) -> Action:
+    """A verb is done at exactly this request: `run("nodes.stop", node=2)`."""
+    return Action(run=verb, at=at, arguments=arguments)
+
+
+def move_leader(topic: str, partition: int, to: int) -> Action:
+    """Another node leads a partition, from this request on."""
+    return run("topics.lead", topic=topic, partition=partition, to=to)

@@ -1,0 +1,178 @@
+"""Says what a request names, and which criteria it meets."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import msgspec
+import pytest
+
+from kafkalite.control.faults.matching import Matched, Matcher, Missed, Seen, api_keys
+from kafkalite.control.faults.names import names_in
+from kafkalite.control.faults.rule import When
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.fields import NO_UUID
+from kafkalite.wire.messages import create_topics, delete_groups, metadata, produce
+from kafkalite.wire.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+)
+from kafkalite.wire.messages.find_coordinator import FindCoordinatorRequest
+from kafkalite.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from kafkalite.wire.record_batch import Record, build_batch
+
+ORDERS = UUID(int=7)
+
+
+def matches(seen: Seen, **when: Any) -> Matched | Missed:
+    return Matcher(msgspec.convert(when, When)).match(seen)
+
+
+def produced(*records: Record, topic: str = "orders", index: int = 0) -> Seen:
+    partition = produce.PartitionProduceData(index=index, records=build_batch(list(records)))
+    body = produce.ProduceRequest(
+        acks=-1, topic_data=[produce.TopicProduceData(name=topic, partition_data=[partition])]
+    )
+    return Seen(ApiKey.PRODUCE, 12, body, client_id="app", node=2)
+
+
+def committed() -> Seen:
+    def topic(name: str, *indexes: int, topic_id: UUID = NO_UUID) -> OffsetCommitRequestTopic:
+        return OffsetCommitRequestTopic(
+            name=name,
+            topic_id=topic_id,
+            partitions=[
+                OffsetCommitRequestPartition(partition_index=index, committed_offset=index * 10)
+                for index in indexes
+            ],
+        )
+
+    body = OffsetCommitRequest(
+        group_id="billing",
+        member_id="m-1",
+        topics=[topic("payments", 0), topic("", 1, 2, topic_id=ORDERS)],
+    )
+    return Seen(
+        ApiKey.OFFSET_COMMIT,
+        10,
+        body,
+        topic_name=lambda topic_id: "orders" if topic_id == ORDERS else None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("when", "places"),
+    [
+        ({}, set()),
+        ({"group": "billing"}, set()),
+        ({"topic": "orders"}, {("orders", 1), ("orders", 2)}),
+        ({"topic": "*", "partition": 2}, {("orders", 2)}),
+        ({"partition": {"max": 1}}, {("payments", 0), ("orders", 1)}),
+        ({"topic": ["orders", "x"], "partition": [0, 1]}, {("orders", 1)}),
+        ({"request": {"topics.*.partitions.*.committed_offset": {"min": 20}}}, set()),
+        ({"version": {"min": 9}}, set()),
+        ({"member_id": {"re": r"m-\d"}}, set()),
+        ({"client_id": {"not": "app"}}, set()),
+    ],
+)
+def test_a_request_meets_criteria(when: dict[str, Any], places: set[tuple[str, int]]) -> None:
+    assert matches(committed(), **when) == Matched(frozenset(places))
+
+
+@pytest.mark.parametrize(
+    ("when", "criterion", "seen"),
+    [
+        ({"group": "b"}, "group", ("billing",)),
+        ({"topic": "invoices"}, "topic", ("payments", "orders")),
+        # partition 0 is there, but of another topic
+        ({"topic": "orders", "partition": 0}, "partition", (1, 2)),
+        ({"version": 9}, "version", (10,)),
+        ({"version": True}, "version", (10,)),
+        ({"member_id": {"re": r"^\d"}}, "member_id", ("m-1",)),
+        ({"request": {"topics.0.name": "orders"}}, "request.topics.0.name", ("payments",)),
+        ({"request": {"no.such": 1}}, "request.no.such", ()),
+        ({"transactional_id": "*"}, "transactional_id", ()),
+        ({"node": 3}, "node", (0,)),
+    ],
+)
+def test_the_criterion_that_fails_is_told(
+    when: dict[str, Any], criterion: str, seen: tuple[object, ...]
+) -> None:
+    assert matches(committed(), **when) == Missed(criterion, seen)
+
+
+def test_a_topic_id_that_no_topic_has_is_shown_as_it_is() -> None:
+    seen = committed()
+    seen.topic_name = lambda topic_id: None
+    assert matches(seen, topic=str(ORDERS)) == Matched(
+        frozenset({(str(ORDERS), 1), (str(ORDERS), 2)})
+    )
+
+
+def test_records_are_looked_into() -> None:
+    poison = Record(timestamp=1, key=b"k-1", value=b'{"amount": 5}', headers=[("kind", b"poison")])
+    seen = produced(Record(timestamp=1, value=b"fine"), poison)
+    assert isinstance(matches(seen, records={"key": "k-*"}), Matched)
+    assert isinstance(matches(seen, records={"value_contains": "amount"}), Matched)
+    assert isinstance(matches(seen, records={"header": {"kind": "poison"}}), Matched)
+    assert isinstance(matches(seen, records={"header": {"kind": "pill"}}), Missed)
+    # all of it must hold for one and the same record
+    assert isinstance(matches(seen, records={"key": "k-1", "value_contains": "fine"}), Missed)
+    broken = produced(poison)
+    broken.body.topic_data[0].partition_data[0].records = b"\x00" * 80
+    assert isinstance(matches(broken, records={"key": "*"}), Missed)
+
+
+def test_partitions_of_a_fetch_session_count() -> None:
+    seen = Seen(ApiKey.FETCH, 12, metadata.MetadataRequest(topics=[]))
+    seen.fetching = lambda: [("orders", 3)]
+    assert matches(seen, topic="orders") == Matched(frozenset({("orders", 3)}))
+
+
+def test_all_kinds_of_requests_name_something() -> None:
+    transaction = AddPartitionsToTxnTransaction(
+        transactional_id="t",
+        producer_id=9,
+        topics=[AddPartitionsToTxnTopic(name="orders", partitions=[1, 2])],
+    )
+    names = names_in(AddPartitionsToTxnRequest(transactions=[transaction]), 5)
+    assert names.places == [("orders", 1), ("orders", 2)]
+    assert (names.transactional_ids, names.producers) == ({"t"}, {9})
+    assert names_in(delete_groups.DeleteGroupsRequest(groups_names=["a", "b"]), 2).groups == {
+        "a",
+        "b",
+    }
+    key = FindCoordinatorRequest(key="g", coordinator_keys=[])
+    assert names_in(key, 3).groups == {"g"}
+    keys = FindCoordinatorRequest(key_type=1, coordinator_keys=["t"])
+    assert names_in(keys, 5).transactional_ids == {"t"}
+    topic = create_topics.CreatableTopic(
+        name="new",
+        num_partitions=1,
+        configs=[create_topics.CreatableTopicConfig(name="retention.ms", value="1")],
+    )
+    assert names_in(create_topics.CreateTopicsRequest(topics=[topic]), 7).places == [("new", None)]
+    assert names_in(metadata.MetadataRequest(topics=None), 12).places == []
+
+
+@pytest.mark.parametrize(
+    ("written", "keys"),
+    [
+        (None, None),
+        ("EndTxn", {ApiKey.END_TXN}),
+        ("END_TXN", {ApiKey.END_TXN}),
+        (26, {ApiKey.END_TXN}),
+        (["Produce", "Fetch"], {ApiKey.PRODUCE, ApiKey.FETCH}),
+        ("*Txn", {ApiKey.END_TXN, ApiKey.ADD_OFFSETS_TO_TXN, ApiKey.ADD_PARTITIONS_TO_TXN}),
+        ({"max": 1}, {ApiKey.PRODUCE, ApiKey.FETCH}),
+    ],
+)
+def test_apis_by_name_number_and_pattern(written: object, keys: set[ApiKey] | None) -> None:
+    found = api_keys(written)
+    assert found == keys

@@ -1,0 +1,87 @@
+"""The verbs on the command line."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.kafkalite.control.test_http import ready  # noqa: F401 - a fixture
+
+
+def kafkalite(path: Path, *arguments: str) -> tuple[int, str, str]:
+    command = [sys.executable, "-m", "kafkalite", *arguments, "--ready-file", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_a_session(ready: Path, tmp_path: Path) -> None:  # noqa: F811
+    def ran(*arguments: str) -> str:
+        code, out, error = kafkalite(ready, *arguments)
+        assert code == 0, error
+        return out
+
+    seed = tmp_path / "seed.yaml"
+    seed.write_text(
+        "topics: [{name: orders, partitions: 2, records: [{key: a, value: '1', count: 3}]}]\n"
+        "groups: [{id: billing, offsets: {orders: {0: 2}}}]\n"
+    )
+    assert "records: 3" in ran("seed", str(seed))
+    assert "orders" in ran("topics", "list")
+    made = ran("topics", "create", "t", "--partitions", "3", "--configs", "retention.ms=5000")
+    assert "t" in made
+    assert json.loads(ran("topics", "show", "t", "--json"))["configs"] == {"retention.ms": "5000"}
+    assert ran("records", "read", "orders", "--count", "1").splitlines()[1].split()[:2] == [
+        "0",
+        "0",
+    ]
+    assert "offset: 2" in ran("groups", "committed", "billing", "orders")
+    assert "met: true" in ran("wait", "records", "orders", "--at-least", "3")
+    added = ran(
+        "faults", "add", "--api", "Produce", "--topic", "orders", "--drop", "after", "--json"
+    )
+    assert json.loads(added)["rule"]["do"] == [{"drop": "after"}]
+    ran("faults", "clear")
+    assert "fired: []" in ran("clock", "advance", "46s")
+    assert "topics: 2" in ran("reset")
+    assert "name: mine" in ran("clusters", "create", "--name", "mine", "--nodes", "2")
+    assert len(ran("nodes", "list", "-c", "mine").splitlines()) == 3
+    ran("clusters", "delete", "mine")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("wait", "records", "none", "--timeout", "10ms"), 1, "topic none does not exist"),
+        (("topics", "show", "none"), 1, "there is no topic 'none'"),
+        (("topics", "sow"), 2, "invalid choice"),
+        (("topics", "create"), 2, "required"),
+        (("faults", "add", "--api", "Produce"), 1, "needs either"),
+        (("clock", "advance", "soon"), 1, "not a duration"),
+        (("records", "read", "t", "--count", "many"), 2, "int"),
+    ],
+)
+def test_what_goes_wrong(
+    ready: Path,  # noqa: F811
+    arguments: tuple[str, ...],
+    code: int,
+    message: str,
+) -> None:
+    found, out, error = kafkalite(ready, *arguments)
+    assert found == code
+    assert message in out + error
+
+
+def test_without_a_broker_it_says_so() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "kafkalite", "reset"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={},
+    )
+    assert done.returncode == 2
+    assert "where is the broker?" in done.stderr

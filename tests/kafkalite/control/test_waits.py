@@ -1,0 +1,94 @@
+"""Time and waiting as verbs, with members that live and that die."""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import suppress
+
+import pytest
+
+from kafkalite.client.errors import WaitTimeout
+from kafkalite.control.problems import Problem
+from kafkalite.faults import drop, silence
+from kafkalite.testing import broker
+from tests.kafkalite.control.clients import Polling, consumer, produced
+
+
+def test_a_member_that_is_gone_is_taken_over_at_once(k: broker) -> None:
+    k.create_topic("t", partitions=4)
+    gone = consumer(k, **{"session.timeout.ms": 45000, "heartbeat.interval.ms": 500})
+    gone.subscribe(["t"])
+    while not gone.assignment():
+        gone.poll(0.05)
+    (first,) = k.group("g").show().members
+    # A process that dies leaves its group without a word; its connections are closed by the kernel.
+    k.fault("Heartbeat", member_id=first.member_id, times=None, optional=True, do=silence.before)
+    k.fault("LeaveGroup", member_id=first.member_id, times=None, optional=True, do=silence.before)
+    for each in k.connections():
+        with suppress(Problem):  # one that is gone already
+            k.close_connection(each.connection)
+    closing = threading.Thread(target=gone.close)
+    closing.start()
+    with Polling(consumer(k, **{"heartbeat.interval.ms": 500}), "t"):
+        k.wait.group("g", members=2, timeout="20s")
+        began = time.monotonic()
+        done = k.clock.advance("46s")
+        assert done.expired_members == [first.member_id]
+        k.wait.group("g", members=1, assigned=True)
+        assert time.monotonic() - began < 5
+        (left,) = k.group("g").show().members
+        assert left.assigned == {"t": [0, 1, 2, 3]}
+    k.faults.clear()
+    closing.join()
+
+
+def test_members_that_live_outlive_a_week(k: broker) -> None:
+    k.create_topic("t")
+    with Polling(consumer(k), "t") as reader:
+        k.wait.group("g", members=1, assigned=True)
+        before = k.group("g").show()
+        done = k.clock.advance("7d")
+        assert (done.kept_members, done.expired_members) == (1, [])
+        time.sleep(0.3)
+        assert k.group("g").show().generation == before.generation
+        assert reader.assignments == 1
+        k.clock.advance("46s", members="expire")
+        assert k.group("g").show().members == [] or reader.assignments == 1
+        k.wait.group("g", members=1, assigned=True, timeout="20s")
+
+
+# Waits
+
+
+def test_what_is_missing_is_told(k: broker) -> None:
+    k.create_topic("t")
+    with pytest.raises(WaitTimeout, match="t has 0 of 3 records"):
+        k.wait.records("t", 3, timeout="50ms")
+    with pytest.raises(WaitTimeout, match="group billing does not exist"):
+        k.wait.group("billing", members=1, timeout="50ms")
+    with pytest.raises(WaitTimeout, match="there is no transactional id x"):
+        k.wait.transaction("x", "Ongoing", timeout="50ms")
+    fault = k.fault("EndTxn", optional=True, do=drop.after)
+    with pytest.raises(WaitTimeout, match="no request of its API came"):
+        k.wait.fault(fault, timeout="50ms")
+
+
+def test_a_wait_ends_when_the_record_comes(k: broker) -> None:
+    k.create_topic("t")
+    later = threading.Timer(0.2, lambda: k.produce("t", "v"))
+    later.start()
+    waited = k.wait.records("t")
+    assert 150 <= waited.took_ms < 1000
+    assert waited.seen == {"records": 1}
+
+
+def test_requests_are_counted_from_the_moment_of_asking(k: broker) -> None:
+    k.create_topic("t")
+    produced(k)
+    later = threading.Timer(0.2, lambda: produced(k))
+    later.start()
+    waited = k.wait.request("Produce", topic="t", client_id="app")
+    assert waited.seen == {"requests": 1}
+    later.join()
+    assert k.faults.list() == []

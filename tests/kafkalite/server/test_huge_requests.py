@@ -1,0 +1,99 @@
+"""A huge request, sound or broken, does not keep others waiting: nothing holds the loop for long."""
+
+from __future__ import annotations
+
+import struct
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+import trio
+import trio.lowlevel
+
+from kafkalite.testing import broker as test_broker
+
+# Processor time between two turns of the loop. A pause of the garbage collector counts, too.
+MOST_SECONDS = 0.02
+COUNT = 200_000
+FIND_COORDINATOR = struct.pack(">hhihh1s", 10, 0, 7, -1, 1, b"g")
+
+
+@asynccontextmanager
+async def watched() -> AsyncIterator[list[float]]:
+    """The longest times that the loop was held, in seconds of the thread's processor time."""
+    holds: list[float] = []
+
+    async def watch() -> None:
+        before = time.thread_time()
+        while True:
+            await trio.lowlevel.checkpoint()
+            now = time.thread_time()
+            holds.append(now - before)
+            before = now
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(watch)
+        yield holds
+        nursery.cancel_scope.cancel()
+
+
+def framed(body: bytes) -> bytes:
+    return struct.pack(">i", len(body)) + body
+
+
+def metadata(count: int) -> bytes:
+    """Metadata 4 for so many names that do not exist; nothing is to be created."""
+    names = b"".join(struct.pack(">h", 6) + b"%06d" % number for number in range(count))
+    return struct.pack(">hhihi", 3, 4, 7, -1, count) + names + b"\0"
+
+
+def offset_fetch(count: int) -> bytes:
+    """OffsetFetch 5 for so many partitions of one topic."""
+    indexes = struct.pack(f">{count}i", *range(count))
+    return (
+        struct.pack(">hhih", 9, 5, 7, -1)
+        + struct.pack(">h1sih1si", 1, b"g", 1, 1, b"t", count)
+        + indexes
+    )
+
+
+def with_odd_text(frame: bytes) -> bytes:
+    """A name that is no text is read all the same, by the slow way."""
+    return frame.replace(b"000001", b"00\xff001")
+
+
+async def ask(b: test_broker, body: bytes) -> bytes:
+    host, _, port = b.bootstrap.rpartition(":")
+    async with await trio.open_tcp_stream(host, int(port)) as stream:
+        await stream.send_all(framed(body))
+        received = bytearray()
+        while data := await stream.receive_some(1 << 20):
+            received += data
+            if len(received) >= 4 and len(received) >= 4 + int.from_bytes(received[:4], "big"):
+                break
+    return bytes(received)
+
+
+@pytest.mark.parametrize(
+    ("body", "least_bytes"),
+    [
+        (metadata(COUNT), 10 * COUNT),
+        (with_odd_text(metadata(COUNT)), 10 * COUNT),
+        (offset_fetch(COUNT), 10 * COUNT),
+        (metadata(COUNT)[:-20], 0),
+        (offset_fetch(COUNT)[:-20], 0),
+        (metadata(500)[:-20], 0),  # one that is explained
+    ],
+    ids=["metadata", "odd metadata", "offset fetch", "broken", "broken offset fetch", "explained"],
+)
+async def test_a_huge_request_does_not_hold_the_loop(body: bytes, least_bytes: int) -> None:
+    async with test_broker({}) as b:
+        await ask(b, metadata(1))
+        await ask(b, FIND_COORDINATOR)  # which makes one
+        await ask(b, offset_fetch(1))
+        async with watched() as holds:
+            response = await ask(b, body)
+    assert len(response) >= least_bytes
+    assert (len(response) > 0) == (least_bytes > 0), "what is broken closes the connection"
+    assert max(holds) < MOST_SECONDS
