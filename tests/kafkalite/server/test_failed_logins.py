@@ -6,6 +6,7 @@ import logging
 
 import pytest
 import trio
+from trio.testing import MockClock
 
 from kafkalite.server.failed_logins import FailedLogins
 from kafkalite.testing import broker
@@ -13,7 +14,7 @@ from tests.kafkalite.security.secured import SASL_LISTENER, Users, log_in
 
 
 async def test_each_is_counted_and_the_first_is_said(
-    caplog: pytest.LogCaptureFixture, autojump_clock: trio.testing.MockClock
+    caplog: pytest.LogCaptureFixture, autojump_clock: MockClock
 ) -> None:
     failures = FailedLogins()
     for _ in range(3):
@@ -23,7 +24,7 @@ async def test_each_is_counted_and_the_first_is_said(
 
 
 async def test_those_that_were_not_said_are_told_a_second_later(
-    caplog: pytest.LogCaptureFixture, autojump_clock: trio.testing.MockClock
+    caplog: pytest.LogCaptureFixture, autojump_clock: MockClock
 ) -> None:
     failures = FailedLogins()
     for _ in range(3):
@@ -48,7 +49,7 @@ async def test_each_address_has_its_own_second(caplog: pytest.LogCaptureFixture)
 
 
 async def test_addresses_are_not_remembered_without_end(
-    caplog: pytest.LogCaptureFixture, autojump_clock: trio.testing.MockClock
+    caplog: pytest.LogCaptureFixture, autojump_clock: MockClock
 ) -> None:
     failures = FailedLogins()
     with caplog.at_level(logging.ERROR):
