@@ -26,4 +26,4 @@ async def handle(
     if not services.cluster.features.get(SHARE_VERSION, 0):
         code = ErrorCode.UNSUPPORTED_VERSION
         return AlterShareGroupOffsetsResponse(error_code=code, error_message=default_message(code))
-    return services.group_coordinator.share.alter_offsets(context, request)
+    return services.group_coordinator.share.offsets.alter(context, request)

@@ -37,4 +37,4 @@ def _described(
         return DescribeShareGroupOffsetsResponseGroup(
             group_id=group.group_id, error_code=ErrorCode.UNSUPPORTED_VERSION
         )
-    return services.group_coordinator.share.describe_offsets(context, group)
+    return services.group_coordinator.share.offsets.describe(context, group)
