@@ -3,9 +3,9 @@
 Each group belongs to one partition of `__consumer_offsets`, and is coordinated where that partition
 is led: on being elected the coordinator loads the partition into a `Shard`, on resigning it
 forgets it. All decisions are plain functions of the shard (classic_protocol.py and its neighbours).
-Requests are routed to them by the modules that end in `_api.py` and by offset_router.py: every
-method there takes the caller's context and a wire message, and returns the response message with
-refusals as error codes. Here time passes.
+Requests are routed to them by admin_api.py, classic_api.py, consumer_api.py, share_api.py,
+streams_api.py and offset_router.py. Every method there takes the caller's context and a wire
+message, and returns the response message, with refusals as error codes. Here time passes.
 """
 
 from __future__ import annotations
@@ -223,7 +223,7 @@ class GroupCoordinator:
             self.resigned(partition)
 
     def partition_for(self, group_id: str) -> int:
-        """As Shards.partition_for."""
+        """The partition of `__consumer_offsets` that a group belongs to (Shards.partition_for)."""
         return self.shards.partition_for(group_id)
 
     def save(self, group_id: str, records: Sequence[StateRecord]) -> None:

@@ -1,11 +1,10 @@
-"""Broker: what there is, put together; opening it, serving, closing.
+"""Broker: all parts put together, opened, serving, closed.
 
-    with Broker(config) as broker:              # locks, binds, opens and recovers; raises
-    StartError
+    with Broker(config) as broker:              # locks, binds, opens, recovers; raises StartError
         await nursery.start(broker.serve)       # clients can connect
         broker.stop()                           # serve answers what is in flight, then returns
 
-What requests share is in `Broker.services` (services.py); nothing is global.
+Requests share `Broker.services` (services.py), and nothing is global.
 """
 
 from __future__ import annotations
@@ -221,7 +220,7 @@ class Broker:
         return security
 
     def _gates(self) -> Gates:
-        """What is asked of requests now; a matter that there is not has no gate."""
+        """The gates of requests now. A matter that is not configured has no gate."""
         security = self.services.security
         authorize = throttle = None
         if security.authorizer is not None:

@@ -1,4 +1,4 @@
-"""StreamsGroupDescribe (key 89), version 0: topology, members and tasks of streams groups (KIP-1071)."""
+"""StreamsGroupDescribe (key 89), version 0: topology, members, tasks of such groups (KIP-1071)."""
 
 from __future__ import annotations
 

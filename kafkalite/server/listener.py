@@ -1,7 +1,8 @@
 """Listeners: a bound socket for each name a node listens under.
 
-A listener is bound before the broker opens its data, so that a port in use is found at once, and
-accepts (connections.py) only when everything behind it is there: earlier clients wait in the kernel.
+A listener is bound before the broker opens its data, so that a port in use is found at once. It
+accepts (connections.py) only when everything behind it is there: clients that come earlier wait in
+the kernel.
 """
 
 from __future__ import annotations

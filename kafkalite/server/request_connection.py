@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 
 class RequestConnection:
-    """What a handler may do to its connection. `task` is there while the request runs in one."""
+    """The connection of one request. `task` is there while the request runs in one."""
 
     __slots__ = ("__weakref__", "_channel", "_waits", "_when_closed", "task")
 
