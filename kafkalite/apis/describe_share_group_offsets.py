@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 
-async def handle(
+def handle(
     services: Services, context: RequestContext, request: DescribeShareGroupOffsetsRequest
 ) -> DescribeShareGroupOffsetsResponse:
     return DescribeShareGroupOffsetsResponse(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 
-async def handle(
+def handle(
     services: Services, context: RequestContext, request: StreamsGroupDescribeRequest
 ) -> StreamsGroupDescribeResponse:
     if not are_streams_groups_served(services):

@@ -204,7 +204,8 @@ async def test_a_follower_hears_the_end_of_the_log(tmp_path: Path) -> None:
     async with cluster(tmp_path, 2) as (controller, running):
         await in_sync(controller, 2)
         leader = running[controller.states[0].leader]
-        await ask(leader, produce(0, b"v"))
+        answer = await ask(leader, produce(0, b"v"))
+        assert answer.responses[0].partition_responses[0].error_code == ErrorCode.NONE
 
         async def latest(replica_id: int) -> int:
             wanted = ListOffsetsPartition(partition_index=0, timestamp=-1)
