@@ -36,7 +36,6 @@ UNCLEAN: dict[str, dict[str, int]] = {
     "conformance": {"openings": 12, "columns": 40, "semicolons": 3, "lines": 6, "stale": 3},
     "docs": {"columns": 4},
     "examples": {"openings": 2, "columns": 4},
-    "log": {"openings": 45, "columns": 30, "semicolons": 5, "words": 5, "lines": 6, "stale": 3},
     "tests": {"openings": 30, "columns": 30, "semicolons": 5, "lines": 8, "stale": 3},
     "wire": {"openings": 30, "columns": 60, "semicolons": 5, "words": 6, "lines": 5, "stale": 3},
 }
