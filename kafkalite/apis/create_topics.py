@@ -31,7 +31,7 @@ from kafkalite.wire.messages.create_topics import (
 if TYPE_CHECKING:
     from kafkalite.services import Services
 
-# In one request, as in Kafka (ReplicationControlManager): nobody else is served meanwhile.
+# In one request, as in Kafka (ReplicationControlManager): other requests wait meanwhile.
 _MAX_PARTITIONS: Final = 10_000
 
 

@@ -1,4 +1,4 @@
-"""StreamsGroupHeartbeat (key 88), version 0: the one request of a streams group's members (KIP-1071).
+"""StreamsGroupHeartbeat (key 88), version 0: the request of a streams group's members (KIP-1071).
 
 The internal topics that the topology needs are created here, after the answer is made: the next
 heartbeat finds them.
@@ -30,7 +30,7 @@ _MISSING_INTERNAL_TOPICS: Final = 3  # status code
 _MOST_ERRORS: Final = 3
 
 
-async def handle(
+def handle(
     services: Services, context: RequestContext, request: StreamsGroupHeartbeatRequest
 ) -> StreamsGroupHeartbeatResponse:
     try:
