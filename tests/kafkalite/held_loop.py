@@ -29,7 +29,6 @@ KNOWN = (
     "METADATA",  # each of them, by its name
     "CREATE_TOPICS",  # any number of partitions
     "DELETE_TOPICS",
-    "API key -1",  # the first broken frame imports construct
 )
 
 
