@@ -121,6 +121,7 @@ class Background:
 
     async def _move_deleted(self) -> None:
         """Move the logs of topics that were deleted out of the way."""
+        await in_slices(self._topics.finish_changes())
         await in_slices(self._logs.move_deleted())
 
     async def _reopen(self) -> None:

@@ -19,6 +19,7 @@ from kafkalite.cluster.metadata_log import METADATA_TOPIC
 from kafkalite.cluster.topic_creation import CreatedTopic, NewTopic
 from kafkalite.config.describe import describe_topic, effective_source
 from kafkalite.requests.context import RequestContext
+from kafkalite.requests.slices import in_slices
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.create_topics import (
     CreatableTopic,
@@ -31,11 +32,11 @@ from kafkalite.wire.messages.create_topics import (
 if TYPE_CHECKING:
     from kafkalite.services import Services
 
-# In one request, as in Kafka (ReplicationControlManager): nobody else is served meanwhile.
+# In one request, as in Kafka (ReplicationControlManager).
 _MAX_PARTITIONS: Final = 10_000
 
 
-def handle(
+async def handle(
     services: Services, context: RequestContext, request: CreateTopicsRequest
 ) -> CreateTopicsResponse:
     counts = Counter(topic.name for topic in request.topics)
@@ -52,7 +53,9 @@ def handle(
         )
         outcomes = [error] * len(new_topics)
     else:
-        outcomes = services.topics.create_all(new_topics, validate_only=request.validate_only)
+        outcomes = await in_slices(
+            services.topics.creating_all(new_topics, validate_only=request.validate_only), context
+        )
     results = [
         _failed(new.name, outcome)
         if isinstance(outcome, KafkaError)

@@ -63,18 +63,29 @@ def handle(
     if asked is None or len(asked) > _MOST_TOPICS:
         steps = _response(services, context, request)
         count = len(services.topics) if asked is None else len(asked)
-        return at_once(steps) if count < _MANY_TOPICS else _in_slices(steps, context)
+        if count < _MANY_TOPICS and not _creates_any(services, request):
+            return at_once(steps)
+        return _in_slices(steps, context)
     kept: dict[object, SharedResponse]
     kept = services.cluster.cache.setdefault(("metadata responses", context.listener_name), {})
     question = (context.api_version, *flags, *asked)
     known = kept.get(question)
     if known is not None:
         return known
+    if _creates_any(services, request):
+        return _in_slices(_response(services, context, request), context)
     row = at_once(_response(services, context, request))
     if len(kept) >= _MOST_KEPT or not _is_lasting(row):
         return row
     shared = kept[question] = SharedResponse(row)
     return shared
+
+
+def _creates_any(services: Services, request: MetadataRequestRow) -> bool:
+    asked, creates, *_ = request
+    return bool(creates) and any(
+        name is not None and services.topics.get(name) is None for _, name in asked or ()
+    )
 
 
 async def _in_slices(steps: Steps[MetadataResponseRow], context: RequestContext) -> LargeResponse:
@@ -186,21 +197,21 @@ def _describe_by_name(
         if topic is not None:
             found.append(_describe(services, context, topic))
         else:
-            found.append(_missing(services, name, create=creates))
+            found.append((yield from _missing(services, name, create=creates)))
     yield from release_set(seen)
     return found
 
 
-def _missing(services: Services, name: str, *, create: bool) -> MetadataResponseTopicRow:
+def _missing(services: Services, name: str, *, create: bool) -> Steps[MetadataResponseTopicRow]:
     """A topic that does not exist, and what the response says of it while it is being created."""
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     try:
         validate_topic_name(name)
         if create and services.config.boolean("auto.create.topics.enable"):
             if name in INTERNAL_TOPICS:
-                services.topics.create_internal(name)
+                yield from services.topics.creating_internal(name)
             else:
-                services.topics.create(NewTopic(name))
+                yield from services.topics.creating(NewTopic(name))
     except KafkaError as error:
         code = error.code
     return code, name, NO_UUID, name in INTERNAL_TOPICS, (), _NOT_ASKED

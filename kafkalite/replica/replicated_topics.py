@@ -26,6 +26,7 @@ from kafkalite.replica.topics import Topic, Topics
 from kafkalite.replication.replica import Replica
 from kafkalite.replication.replicas import Replicas
 from kafkalite.replication.roles import Action
+from kafkalite.requests.slices import Steps
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
 logger = logging.getLogger(__name__)
@@ -58,12 +59,16 @@ class ReplicatedTopics(Topics):
 
     # -- what clients ask for
 
-    def create(self, new: NewTopic, *, validate_only: bool = False) -> CreatedTopic:
-        """Ask the controllers for a topic. Raises UNKNOWN_TOPIC_OR_PARTITION: not yet."""
-        self._ask_for(new)
-        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    def creating_all(
+        self, new_topics: Sequence[NewTopic], *, validate_only: bool = False
+    ) -> Steps[list[CreatedTopic | KafkaError]]:
+        """Ask the controllers for topics. Each comes to UNKNOWN_TOPIC_OR_PARTITION: not yet."""
+        for new in new_topics:
+            self._ask_for(new)
+        yield
+        return [KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) for _ in new_topics]
 
-    def create_internal(self, name: str) -> Topic:
+    def creating_internal(self, name: str) -> Steps[Topic]:
         """An internal topic, asked for at its first need.
 
         Raises KafkaError(COORDINATOR_NOT_AVAILABLE): not yet.
@@ -72,6 +77,7 @@ class ReplicatedTopics(Topics):
         if topic is None:
             self._ask_for(internal_topic(self._cluster.config, name))
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        yield
         return topic
 
     # -- what follows from a change
