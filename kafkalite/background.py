@@ -111,13 +111,20 @@ class Background:
         """Flush what flush.ms asks for, and segments that rolled; in a thread, a disk takes its
         time."""
         await in_slices(self._logs.unlink_deleted())
+        began = time.perf_counter()
         for flush in chain(self._logs.flushes_due(self._now_ms()), self._logs.rolled()):
-            try:
-                await trio.to_thread.run_sync(flush.run)
-            except OSError as error:
-                flush.fail(error)  # which says it, too
+            if flush is not None:
+                try:
+                    await trio.to_thread.run_sync(flush.run)
+                except OSError as error:
+                    flush.fail(error)  # which says it, too
+                else:
+                    flush.complete()
+            elif time.perf_counter() - began > _SLICE_SECONDS:
+                await trio.lowlevel.checkpoint()
             else:
-                flush.complete()
+                continue
+            began = time.perf_counter()
 
     async def _move_deleted(self) -> None:
         """Move the logs of topics that were deleted out of the way."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from kafkalite.cluster.image import (
@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from kafkalite.cluster.cluster import Cluster
     from kafkalite.log.config import LogConfig
     from kafkalite.requests.context import RequestContext
+
+# Topics that come or go in one change.
+_TOPICS_AT_ONCE: Final = 500
 
 __all__ = ["CreatedTopic", "NewTopic", "PartitionLogs", "Topic", "Topics"]
 
@@ -98,13 +101,14 @@ class Topics:
     def creating_all(
         self, new_topics: Sequence[NewTopic], *, validate_only: bool = False
     ) -> Steps[list[CreatedTopic | KafkaError]]:
-        """Create topics in one change: for each what came of it, or why not."""
+        """Create topics: for each what came of it, or why not."""
         return self._changes.do(self._create_all(new_topics, validate_only=validate_only))
 
     def _create_all(
         self, new_topics: Sequence[NewTopic], *, validate_only: bool
     ) -> Steps[list[CreatedTopic | KafkaError]]:
         alive = self._cluster.alive
+        topic_count = 0
         records: list[object] = []
         results: list[CreatedTopic | KafkaError] = []
         try:
@@ -113,10 +117,16 @@ class Topics:
                     created, creation_records = yield from self._creation.records(new)
                 except KafkaError as error:
                     results.append(error)
-                else:
-                    results.append(created)
-                    records.extend(creation_records)
-            if not validate_only:
+                    continue
+                results.append(created)
+                if validate_only:
+                    continue
+                records.extend(creation_records)
+                topic_count += 1
+                if topic_count % _TOPICS_AT_ONCE == 0:
+                    yield from self._add(records, alive)
+                    records = []
+            if records:
                 yield from self._add(records, alive)
         finally:
             self._logs.all_placed()
@@ -149,18 +159,20 @@ class Topics:
                 await in_slices(self.creating_internal(name), context)
 
     def delete(self, topic_ids: Iterable[UUID]) -> None:
-        """Delete topics in one change, now. They must exist."""
+        """As `deleting`, now."""
         at_once(self.deleting(topic_ids))
 
     def deleting(self, topic_ids: Iterable[UUID]) -> Steps[None]:
-        """Delete topics in one change; those that do not exist any more are passed over."""
+        """Delete topics; those that do not exist any more are passed over."""
         return self._changes.do(self._delete(topic_ids))
 
     def _delete(self, topic_ids: Iterable[UUID]) -> Steps[None]:
         going = [topic for topic in map(self._by_id.get, topic_ids) if topic is not None]
-        yield from self._cluster.writing(
-            [RemoveTopicRecord(topic_id=topic.topic_id) for topic in going]
-        )
+        for start in range(0, len(going), _TOPICS_AT_ONCE):
+            some = going[start : start + _TOPICS_AT_ONCE]
+            yield from self._cluster.writing(
+                [RemoveTopicRecord(topic_id=topic.topic_id) for topic in some]
+            )
         for topic in going:
             for partition in topic.partitions:
                 self._close(partition)

@@ -22,6 +22,8 @@ class Change(Generic[T]):
         self._outcome: T
         self._failure: Exception | None = None
         self.is_done = False
+        # Whether anybody takes it further.
+        self.is_wanted = True
 
     def advance(self) -> None:
         """Take one step."""
@@ -51,9 +53,12 @@ class InTurn:
         """A change after all that were asked for before. Raises what its steps raise."""
         change = Change(steps)
         self._waiting.append(change)
-        while not change.is_done:
-            self._advance()
-            yield
+        try:
+            while not change.is_done:
+                self._advance()
+                yield
+        finally:
+            change.is_wanted = False
         return change.outcome()
 
     def _advance(self) -> None:
@@ -63,7 +68,7 @@ class InTurn:
             self._waiting.popleft()
 
     def finish(self) -> Steps[None]:
-        """Take all changes that there are to their end."""
-        while self._waiting:
+        """Take the oldest changes to their end, as far as those that asked for them are gone."""
+        while self._waiting and not self._waiting[0].is_wanted:
             self._advance()
             yield
