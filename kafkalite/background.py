@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 import trio
 
 from kafkalite.log.cleaner import Cleaner, Throttle
+from kafkalite.requests.slices import SLICE_SECONDS
 from kafkalite.supervision import every, supervised
 
 if TYPE_CHECKING:
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
 Job = Callable[[], Iterator[object]]
 
-# Requests wait at most about this long for a job.
-_SLICE_SECONDS: Final = 0.01
 # How long anything that is longer than this is waited for makes no difference (292 million years).
 _FOREVER_SECONDS: Final = 1e9
 # Segments that rolled wait no longer for their flush, whatever flush.ms says.
@@ -120,7 +119,7 @@ class Background:
                     flush.fail(error)  # which says it, too
                 else:
                     flush.complete()
-            elif time.perf_counter() - began > _SLICE_SECONDS:
+            elif time.perf_counter() - began > SLICE_SECONDS:
                 await trio.lowlevel.checkpoint()
             else:
                 continue
@@ -128,7 +127,7 @@ class Background:
 
     async def _move_deleted(self) -> None:
         """Move the logs of topics that were deleted out of the way."""
-        await in_slices(self._topics.finish_changes())
+        await in_slices(self._topics.changes.finish())
         await in_slices(self._logs.move_deleted())
 
     async def _reopen(self) -> None:
@@ -190,7 +189,7 @@ class Background:
                 if step.work is not None:
                     await trio.to_thread.run_sync(step.work)
                 wait = throttle.wait_s(step.size_bytes, trio.current_time())
-                if wait or time.perf_counter() - began > _SLICE_SECONDS:
+                if wait or time.perf_counter() - began > SLICE_SECONDS:
                     await trio.sleep(wait)
                     began = time.perf_counter()
 
@@ -205,6 +204,6 @@ async def in_slices(work: Iterator[object]) -> None:
         if callable(piece):
             await trio.to_thread.run_sync(piece)
             began = time.perf_counter()
-        elif time.perf_counter() - began > _SLICE_SECONDS:
+        elif time.perf_counter() - began > SLICE_SECONDS:
             await trio.lowlevel.checkpoint()
             began = time.perf_counter()

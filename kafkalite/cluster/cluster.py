@@ -202,12 +202,12 @@ class Cluster:
     def writing(
         self, records: Sequence[object], changes: Sequence[object] | None = None
     ) -> Steps[None]:
-        """As `write`, in steps."""
+        """The same as `write`, in steps."""
         yield
         self.write(records)
 
     def catch_up_with(self, alive: frozenset[int]) -> None:
-        """What was planned when `alive` lived is there now: other nodes may be up, or down."""
+        """Let new partitions follow the nodes that came or fell since `alive` lived."""
 
     def catch_up(self) -> None:
         """Let reassignments go on as far as the living nodes carry them."""

@@ -176,7 +176,7 @@ class MetadataLog:
         )
 
     def append(self, batch: bytes) -> int:
-        """Write a batch of records; the last one's offset. Raises KafkaError(KAFKA_STORAGE_ERROR)."""
+        """Write a batch; its last offset. Raises KafkaError(KAFKA_STORAGE_ERROR)."""
         self._last_record_ms = self._now_ms()
         return self._append(batch)
 

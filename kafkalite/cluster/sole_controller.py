@@ -94,7 +94,7 @@ class SoleController(Cluster):
     def writing(
         self, records: Sequence[object], changes: Sequence[object] | None = None
     ) -> Steps[None]:
-        """As `write`, in steps; everything changes with the last of them.
+        """The same as `write`, in steps; everything changes with the last of them.
 
         `changes` are what the records add up to, where the image can take that in faster.
         """
@@ -178,7 +178,7 @@ class SoleController(Cluster):
         self.write([self._registration_change(node_id, fenced=1), *self._leader_changes(change)])
 
     def catch_up_with(self, alive: frozenset[int]) -> None:
-        """What was planned when `alive` lived is there now: other nodes may be up, or down."""
+        """Let new partitions follow the nodes that came or fell since `alive` lived."""
         for node_id in sorted(alive - self.alive):
             if node_id in self.image.brokers:
                 self.fence(node_id)

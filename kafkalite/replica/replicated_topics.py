@@ -22,6 +22,7 @@ from kafkalite.log.opening import offline_log
 from kafkalite.replica.partition import Partition
 from kafkalite.replica.partition_logs import PartitionLogs
 from kafkalite.replica.replicated_partition import ReplicatedPartition
+from kafkalite.replica.topic import assigned_here
 from kafkalite.replica.topics import Topic, Topics
 from kafkalite.replication.replica import Replica
 from kafkalite.replication.replicas import Replicas
@@ -142,7 +143,7 @@ class ReplicatedTopics(Topics):
 
     def _open_log(self, topic: Topic, index: int, state: PartitionState) -> Log:
         config = self._cluster.config.log_config(topic.configs, self._node_id)
-        assigned = self._assigned(state)
+        assigned = assigned_here(state, self._cluster.config.node_ids)
         log = self._logs.open(topic.name, topic.topic_id, index, config, assigned)
         directory_id = self._partition_logs.directory_id(topic.name, index)
         if directory_id is not None and [directory_id] != assigned:

@@ -56,3 +56,14 @@ def without_partitions(state: TopicState, configs: Mapping[str, str]) -> Topic:
     """A topic without its partitions."""
     is_internal = state.name in INTERNAL_TOPICS
     return Topic(state.name, state.topic_id, is_internal, [], state.partitions, configs)
+
+
+def assigned_here(state: PartitionState, node_ids: Collection[int]) -> list[UUID]:
+    """The data directories of this process' replicas; none where the metadata name none."""
+    if len(state.directories) != len(state.replicas):
+        return []
+    return [
+        directory
+        for node_id, directory in zip(state.replicas, state.directories, strict=True)
+        if node_id in node_ids
+    ]

@@ -22,7 +22,7 @@ from kafkalite.cluster.image import (
 from kafkalite.cluster.new_partitions import gathered
 from kafkalite.cluster.topic_creation import CreatedTopic, NewTopic, TopicCreation, internal_topic
 from kafkalite.replica.partition import Partition
-from kafkalite.replica.topic import PartitionLogs, Topic, without_partitions
+from kafkalite.replica.topic import PartitionLogs, Topic, assigned_here, without_partitions
 from kafkalite.requests.in_turn import InTurn
 from kafkalite.requests.slices import Steps, at_once, in_slices
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -54,7 +54,7 @@ class Topics:
         self._by_id: dict[UUID, Topic] = {}
         self._subscribers: list[Callable[[], None]] = []
         self._creation = TopicCreation(cluster)
-        self._changes = InTurn()
+        self.changes = InTurn()
         # Partitions that are open, and shown with the next change.
         self._opened: dict[UUID, list[Partition]] = {}
         # Whether configs have changed since they were opened.
@@ -102,7 +102,7 @@ class Topics:
         self, new_topics: Sequence[NewTopic], *, validate_only: bool = False
     ) -> Steps[list[CreatedTopic | KafkaError]]:
         """Create topics: for each what came of it, or why not."""
-        return self._changes.do(self._create_all(new_topics, validate_only=validate_only))
+        return self.changes.do(self._create_all(new_topics, validate_only=validate_only))
 
     def _create_all(
         self, new_topics: Sequence[NewTopic], *, validate_only: bool
@@ -133,7 +133,7 @@ class Topics:
         return results
 
     def create_internal(self, name: str) -> Topic:
-        """As `creating_internal`, now."""
+        """The same as `creating_internal`, now."""
         return at_once(self.creating_internal(name))
 
     def creating_internal(self, name: str) -> Steps[Topic]:
@@ -159,12 +159,12 @@ class Topics:
                 await in_slices(self.creating_internal(name), context)
 
     def delete(self, topic_ids: Iterable[UUID]) -> None:
-        """As `deleting`, now."""
+        """The same as `deleting`, now."""
         at_once(self.deleting(topic_ids))
 
     def deleting(self, topic_ids: Iterable[UUID]) -> Steps[None]:
         """Delete topics; those that do not exist any more are passed over."""
-        return self._changes.do(self._delete(topic_ids))
+        return self.changes.do(self._delete(topic_ids))
 
     def _delete(self, topic_ids: Iterable[UUID]) -> Steps[None]:
         going = [topic for topic in map(self._by_id.get, topic_ids) if topic is not None]
@@ -175,7 +175,7 @@ class Topics:
             )
         for topic in going:
             for partition in topic.partitions:
-                self._close(partition)
+                self._delete_partition(partition)
                 yield
 
     def growing(
@@ -187,7 +187,7 @@ class Topics:
         validate_only: bool = False,
     ) -> Steps[None]:
         """Grow a topic to `total_count` partitions. Raises KafkaError."""
-        return self._changes.do(
+        return self.changes.do(
             self._grow(name, total_count, assignments, validate_only=validate_only)
         )
 
@@ -207,15 +207,8 @@ class Topics:
         finally:
             self._logs.all_placed()
 
-    def finish_changes(self) -> Steps[None]:
-        """Finish the changes whose requests are gone."""
-        return self._changes.finish()
-
     def _add(self, records: Sequence[object], alive: frozenset[int]) -> Steps[None]:
-        """Write the records of new topics and partitions, planned when the nodes `alive` lived.
-
-        Their logs are opened before: a crash in between leaves some that belong to no topic.
-        """
+        """Open logs, then write the records, planned when `alive` lived, that make them a topic's."""
         changes = yield from gathered(records)
         try:
             yield from self._open_ahead(changes)
@@ -244,15 +237,15 @@ class Topics:
                 configs.setdefault(change.resource_name, {})[change.name] = change.value or ""
         for change in changes:
             if isinstance(change, TopicRecord):
-                state = TopicState(change.name, change.topic_id)
-                topics[change.topic_id] = without_partitions(state, configs.get(change.name, {}))
+                new = TopicState(change.name, change.topic_id)
+                topics[change.topic_id] = without_partitions(new, configs.get(change.name, {}))
             elif isinstance(change, NewPartitions):
                 topic = topics.get(change.topic_id) or self._by_id[change.topic_id]
                 opened = self._opened[change.topic_id] = []
                 config_on = self._log_configs(topic)
-                for index, state in enumerate(change.states, len(topic.partitions)):
-                    config = config_on(state.leader_id)
-                    opened.append(self._open_partition(topic, index, state, config))
+                for index, each in enumerate(change.states, len(topic.partitions)):
+                    config = config_on(each.leader_id)
+                    opened.append(self._open_partition(topic, index, each, config))
                     yield
 
     # What follows from a change
@@ -318,7 +311,13 @@ class Topics:
             topic.name,
             topic.topic_id,
             index,
-            self._logs.open(topic.name, topic.topic_id, index, config, self._assigned(state)),
+            self._logs.open(
+                topic.name,
+                topic.topic_id,
+                index,
+                config,
+                assigned_here(state, self._cluster.config.node_ids),
+            ),
             leader_id=state.leader_id,
             leader_epoch=state.leader_epoch,
             replicas=state.replicas,
@@ -338,7 +337,7 @@ class Topics:
                         topic.topic_id,
                         partition.index,
                         self._log_configs(topic)(state.leader_id),
-                        self._assigned(state),
+                        assigned_here(state, self._cluster.config.node_ids),
                     )
                     if log.offline_reason is None:
                         partition.log_moved(log)
@@ -362,17 +361,6 @@ class Topics:
         }
         return lambda node_id: of_their_own.get(node_id, common)
 
-    def _assigned(self, state: PartitionState) -> list[UUID]:
-        """The data directories of this process' replicas; none where the metadata name none."""
-        if len(state.directories) != len(state.replicas):
-            return []
-        here = self._cluster.config.node_ids
-        return [
-            directory
-            for node_id, directory in zip(state.replicas, state.directories, strict=True)
-            if node_id in here
-        ]
-
     def _change_partition(self, topic: Topic, index: int) -> None:
         state, partition = topic.states[index], topic.partitions[index]
         if partition.leader_id != state.leader_id and any(
@@ -390,7 +378,7 @@ class Topics:
         topic = self._by_id.pop(topic_id)
         del self._by_name[topic.name]
 
-    def _close(self, partition: Partition) -> None:
+    def _delete_partition(self, partition: Partition) -> None:
         partition.deleted()
         self._logs.delete(partition.topic, partition.index, partition.log)
 

@@ -129,7 +129,7 @@ class Dispatcher:
         await connection.context.connection.move_to_task()
         await trio.to_thread.run_sync(api.load)
         response = self.respond(connection, frame)
-        return await response if isinstance(response, CoroutineType) else response
+        return response if isinstance(response, list) else await response
 
     async def _respond_in_task(
         self, route: Route, context: RequestContext, correlation_id: int, request: Any
