@@ -1,5 +1,4 @@
-"""What generated parsers call: varints, tag sections, topic ids, and the count of what a frame is
-made of."""
+"""Functions that generated parsers call: varints, tag sections, topic ids, counts of elements."""
 
 from __future__ import annotations
 
@@ -15,18 +14,18 @@ MAX_UINT32: Final = 0xFFFFFFFF
 
 
 class Odd(Exception):
-    """Not for the fast path."""
+    """Input for which the generated code is not made; a slower way takes over."""
 
 
 class ManyElements(Exception):
-    """More than can be made without others noticing."""
+    """More elements than can be made in one go: others would have to wait."""
 
 
 class TooManyElements(Exception):
-    """More than a request may have."""
+    """More elements than a request may have."""
 
 
-# What a generated parser may end in, given input that is not for it.
+# Exceptions of a generated parser for input that is not for it.
 PARSE_ODDITIES: Final = (Odd, IndexError, ValueError, struct.error)
 
 
@@ -35,7 +34,7 @@ FEW_ELEMENTS: Final = 4096
 
 
 class Count:
-    """How many array elements and tagged fields a frame may still have."""
+    """Array elements and tagged fields that a frame may still have."""
 
     __slots__ = ("_exceeded", "left")
 
@@ -72,7 +71,7 @@ def long_varint(buf: Any, pos: int) -> tuple[int, int]:
 
 
 def long_string(buf: Any, pos: int) -> tuple[int, int]:
-    """The compact length of a string, likewise."""
+    """`long_varint` for the compact length of a string."""
     value, pos = long_varint(buf, pos)
     if value > MAX_STRING_BYTES + 1:
         raise Odd
@@ -104,7 +103,7 @@ def unknown_tags(
 def skip_tags(
     buf: Any, count: int, pos: int, end: int, take: Callable[[int], None] | None = None
 ) -> int:
-    """Where a tag section ends of which nothing is declared and nothing is kept."""
+    """The position after a tag section; nothing of it is declared, and nothing is kept."""
     if count > 127:
         count, pos = long_varint(buf, pos)
     if take is not None:

@@ -30,9 +30,8 @@ from kafkalite.wire.record_batch import (
     increment_sequence,
     iterate_batches,
     iterate_records,
-    read_varint,
-    write_varint,
 )
+from kafkalite.wire.record_format import read_varint, write_varint
 
 HEADERS = st.lists(
     st.tuples(st.text(max_size=5), st.none() | st.binary(max_size=9)), max_size=3

@@ -10,14 +10,8 @@ from hypothesis import strategies as st
 
 from conformance.harness.messages import every_message, every_version, few, instances, name_of
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.codec import (
-    decode_request,
-    decode_response,
-    encode_request,
-    encode_response,
-    request_class,
-    response_class,
-)
+from kafkalite.wire.api_messages import request_class, response_class
+from kafkalite.wire.codec import decode_request, decode_response, encode_request, encode_response
 from kafkalite.wire.message_codec import builder_of, join, parser_of
 from kafkalite.wire.reference import build_declared, parse_declared
 from kafkalite.wire.schema import Kind, message_of

@@ -6,7 +6,9 @@ of rows is the response built of the message, byte by byte.
 
 from __future__ import annotations
 
+import functools
 import importlib
+import operator
 import typing
 from random import Random
 from types import UnionType
@@ -19,7 +21,9 @@ from hypothesis import strategies as st
 from conformance.harness.messages import every_version, few, instances, name_of
 from conformance.harness.random_messages import broken, random_message
 from kafkalite.apis import APIS
-from kafkalite.wire.codec import codec_of, encode_request, request_class, response_class
+from kafkalite.wire.api_codec import codec_of
+from kafkalite.wire.api_messages import request_class, response_class
+from kafkalite.wire.codec import encode_request
 from kafkalite.wire.errors import InvalidMessage, ProtocolViolation
 from kafkalite.wire.message_codec import join
 from kafkalite.wire.rows import message_of_row, rows_of
@@ -154,4 +158,4 @@ def without_none(type_: Any) -> Any:
     if not has_none(type_):
         return type_
     rest = [each for each in typing.get_args(type_) if each is not type(None)]
-    return rest[0] if len(rest) == 1 else typing.Union[tuple(rest)]  # noqa: UP007
+    return functools.reduce(operator.or_, rest)
