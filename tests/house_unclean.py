@@ -12,7 +12,7 @@ import sys
 MISSING_TESTS = 215
 
 # Functions that are still longer than the house allows.
-LONG_FUNCTIONS = {"parse_arguments", "requests", "walk"}
+LONG_FUNCTIONS: set[str] = set()
 
 # These rooms are being built: they are counted when they stand.
 BEING_BUILT = {
@@ -41,9 +41,6 @@ UNCLEAN: dict[str, dict[str, int]] = {
     "kafkalite/security": BEING_BUILT,
     "kafkalite/server": {"openings": 8, "columns": 10, "words": 4, "lines": 3, "semicolons": 2},
     "kafkalite/spark": {"columns": 12, "lines": 1},
-    "conformance": {"openings": 12, "columns": 40, "semicolons": 3, "lines": 6, "stale": 3},
-    "docs": {"columns": 4},
-    "examples": {"openings": 2, "columns": 4},
     "group_coordinator": {
         "columns": 8,
         "lines": 6,
@@ -54,7 +51,6 @@ UNCLEAN: dict[str, dict[str, int]] = {
     },
     "log": {"openings": 45, "columns": 30, "semicolons": 5, "words": 5, "lines": 6, "stale": 3},
     "tests": {"openings": 30, "columns": 30, "semicolons": 5, "lines": 8, "stale": 3},
-    "wire": {"openings": 30, "columns": 60, "semicolons": 5, "words": 6, "lines": 5, "stale": 3},
 }
 
 
