@@ -6,7 +6,7 @@ an indent, global names for the values that they use, and functions of their own
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -68,7 +68,7 @@ class SourceWriter:
         return name
 
     @contextmanager
-    def own_function(self, head: str) -> Iterator[None]:
+    def own_function(self, head: str) -> Generator[None, None, None]:
         """Lines written inside become a function of their own, before the one being written."""
         lines, indent = self.lines, self.indent
         self.lines, self.indent, self.in_function = [head], 1, True
