@@ -152,6 +152,8 @@ def test_records_are_views_and_bytes_are_copies() -> None:
     assert body.raw == b"ab"
     assert body.records == b"\0\0\0"
     assert parsed(Bytes, "00000000 ffffffff").records is None
+    whole = bytes.fromhex("00000002 6162 00000003 636465")
+    assert parser(Bytes)(whole, 0, len(whole)).records.obj is whole
 
 
 @pytest.mark.parametrize(
@@ -171,8 +173,11 @@ def test_structs_that_may_be_null(encoded: str, expected: Perhaps) -> None:
 
 def test_a_tagged_field_has_the_size_that_it_says() -> None:
     parse = compile_parser(Perhaps, 0, flexible=True, in_memoryview=False)
-    for size in ("03", "05"):
-        buffer = bytes.fromhex(f"ff 01 00 {size} 01 02 61 00 00")
+    for size in (3, 4, 5):
+        buffer = bytes.fromhex(f"ff 01 00 0{size} 01 02 61 00")
+        if size == 4:
+            assert parse(buffer, 0, len(buffer)) == Perhaps(None, Name("a"))
+            continue
         with pytest.raises(PARSE_ODDITIES):
             parse(buffer, 0, len(buffer))
 

@@ -14,7 +14,11 @@ import pytest
 from kafkalite.apis import APIS
 from kafkalite.wire.api_messages import request_class, response_class
 from kafkalite.wire.fields import NO_UUID
-from kafkalite.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from kafkalite.wire.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponsePartition,
+)
 from kafkalite.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from kafkalite.wire.rows import (
     LargeResponse,
@@ -50,6 +54,10 @@ def test_a_row_and_its_message_share_no_list() -> None:
     assert request.topics is not None
     request.topics.clear()
     assert row[0] == [(NO_UUID, "a")]
+    partition = MetadataResponsePartition(replica_nodes=[1, 2])
+    row = rows_of(partition)
+    partition.replica_nodes.clear()
+    assert [1, 2] in row
 
 
 @pytest.mark.parametrize("row", [ROW[:-1], (*ROW, 5)])

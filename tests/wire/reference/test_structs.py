@@ -37,6 +37,11 @@ class Outer:
     count: int = field(int32, since=2, tag=1, default=-1)
 
 
+@data(versions=(0, 0), flexible=0)
+class Default:
+    inner: Inner | None = nullable_nested(Inner, tag=4, null_by_default=False)
+
+
 def parse(encoded: str, version: int) -> Outer:
     return parse_declared(Outer, version, bytes.fromhex(encoded))[0]
 
@@ -69,6 +74,14 @@ def test_unknown_tags_are_kept_in_order_between_the_known_ones() -> None:
     body = parse(head + "03 01 04 00000009 02 01 ff 09 00", 2)
     assert (body.count, body.unknown_tagged_fields) == (9, ((2, b"\xff"), (9, b"")))
     assert build(body, 2).replace(" ", "").endswith("ff030104000000090201ff0900")
+
+
+def test_null_is_minus_one_or_in_a_tagged_field_zero() -> None:
+    """Kafka's MessageDataGenerator makes this difference."""
+    head = "02 61 01 00 00000005 00000000"
+    assert parse(head + "ff 01 04 01 00", 2) == Outer("a")
+    assert parse(head + "00 01 00 00", 2).perhaps == Inner(1)
+    assert build(Default(None), 0).replace(" ", "") == "01040100"
 
 
 def test_bytes_may_follow_a_message_that_need_not_be_whole() -> None:

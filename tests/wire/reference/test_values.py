@@ -126,6 +126,7 @@ def test_varints(value: int, encoded: str) -> None:
         (form(int32), "0000", "4 bytes expected, 2 left", 0),
         (VARINT, "8080", "1 bytes expected, 0 left", 2),
         (VARINT, "ffffffffff00", "longer than 32 bits", 0),
+        (VARINT, "ffffffffff", "longer than 32 bits", 0),
         (VARINT, "ffffffff1f", "longer than 32 bits", 0),
         (form(string), "fffe", "a length of -2", 0),
         (form(string), "0005 61", "a length of 5 with 1 bytes left", 0),
