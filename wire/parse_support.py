@@ -11,6 +11,7 @@ from uuid import UUID
 from kafkalite.wire.fields import MAX_ELEMENTS, MAX_STRING_BYTES
 
 MAX_UINT32: Final = 0xFFFFFFFF
+MAX_INT32: Final = 0x7FFFFFFF
 
 
 class Odd(Exception):
@@ -70,6 +71,12 @@ def long_varint(buf: Any, pos: int) -> tuple[int, int]:
     raise Odd
 
 
+def tag_count(buf: Any, pos: int) -> tuple[int, int]:
+    """`long_varint` for the count of a tag section. Java reads an int: a negative one is no tags."""
+    count, pos = long_varint(buf, pos)
+    return (count if count <= MAX_INT32 else 0), pos
+
+
 def long_string(buf: Any, pos: int) -> tuple[int, int]:
     """`long_varint` for the compact length of a string."""
     value, pos = long_varint(buf, pos)
@@ -88,7 +95,7 @@ def unknown_tags(
 ) -> tuple[tuple[tuple[int, bytes], ...], int]:
     """A tag section of which nothing is declared."""
     if count > 127:
-        count, pos = long_varint(buf, pos)
+        count, pos = tag_count(buf, pos)
     if take is not None:
         take(count)
     tags: list[tuple[int, bytes]] = []
@@ -105,7 +112,7 @@ def skip_tags(
 ) -> int:
     """The position after a tag section; nothing of it is declared, and nothing is kept."""
     if count > 127:
-        count, pos = long_varint(buf, pos)
+        count, pos = tag_count(buf, pos)
     if take is not None:
         take(count)
     for _ in range(count):

@@ -102,9 +102,9 @@ def steps() -> SearchStrategy[Step]:
     )
 
 
-# Share groups are left to scripts: time and chance decide who acquires their records, so that two
-# brokers give a story's member different ones. So are ACLs, tokens and SASL
-# (conformance/security/), which need brokers that have them.
+# Share and streams groups are left to scripts: time and chance decide who acquires their records and
+# who gets their tasks, so that two brokers give a story's member different ones. So are ACLs, tokens
+# and SASL (conformance/security/), which need brokers that have them.
 NOT_GENERATED = frozenset(
     {
         ApiKey.CREATE_ACLS,
@@ -128,6 +128,8 @@ NOT_GENERATED = frozenset(
         ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS,
         ApiKey.ALTER_SHARE_GROUP_OFFSETS,
         ApiKey.DELETE_SHARE_GROUP_OFFSETS,
+        ApiKey.STREAMS_GROUP_HEARTBEAT,
+        ApiKey.STREAMS_GROUP_DESCRIBE,
     }
 )
 
