@@ -72,7 +72,7 @@ def long_varint(buf: Any, pos: int) -> tuple[int, int]:
 
 
 def tag_count(buf: Any, pos: int) -> tuple[int, int]:
-    """`long_varint` for the count of a tag section. Java reads an int: a negative one is no tags."""
+    """`long_varint` for the count of a tag section; negative in Java's int, it means no tags."""
     count, pos = long_varint(buf, pos)
     return (count if count <= MAX_INT32 else 0), pos
 

@@ -15,6 +15,7 @@ from kafkalite.wire.parse_support import (
     long_string,
     long_varint,
     skip_tags,
+    tag_count,
     unknown_tags,
     uuid_of,
     varint,
@@ -52,6 +53,13 @@ def test_tags_that_are_not_declared_are_kept_or_passed_over() -> None:
     buffer = b"??" + TAGS + b"!"
     assert unknown_tags(buffer, 2, 2) == (((5, b"abc"), (7, b"")), 9)
     assert skip_tags(buffer, 2, 2, len(buffer)) == 9
+
+
+def test_a_count_of_tags_that_is_negative_in_javas_int_is_none() -> None:
+    assert tag_count(unsigned_varint(2**31 - 1), 1) == (2**31 - 1, 5)
+    assert tag_count(unsigned_varint(2**31), 1) == (0, 5)
+    assert unknown_tags(unsigned_varint(2**31) + b"rest", 0x80, 1) == ((), 5)
+    assert skip_tags(unsigned_varint(2**31) + b"rest", 0x80, 1, 9) == 5
 
 
 def test_more_than_127_tags_have_a_long_count() -> None:

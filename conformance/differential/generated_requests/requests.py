@@ -102,9 +102,9 @@ def steps() -> SearchStrategy[Step]:
     )
 
 
-# Share and streams groups are left to scripts: time and chance decide who acquires their records and
-# who gets their tasks, so that two brokers give a story's member different ones. So are ACLs, tokens
-# and SASL (conformance/security/), which need brokers that have them.
+# Share and streams groups are left to scripts: time and chance decide who acquires their records
+# and who gets their tasks, so that two brokers give a story's member different ones. So are ACLs,
+# tokens and SASL (conformance/security/), which need brokers that have them.
 NOT_GENERATED = frozenset(
     {
         ApiKey.CREATE_ACLS,
