@@ -1,0 +1,103 @@
+"""Reading a log: by offset, by timestamp, with the transactions that were aborted."""
+
+from typing import Any
+
+import pytest
+
+from kafkalite.log.config import LogConfig
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.record_batch import RecordBatch, iterate_batches
+from tests.log.producing import Producer, aborted
+
+
+def first_batch(result: Any) -> RecordBatch:
+    with result.records:
+        return next(iterate_batches(result.records.read()))
+
+
+@pytest.mark.parametrize("segment_bytes", [70, 200, 1000, 1 << 30])
+def test_every_offset_is_found_in_any_segment(disk: Any, values: Any, segment_bytes: int) -> None:
+    config = LogConfig(segment_bytes=segment_bytes, index_interval_bytes=100)
+    log = disk.log(config=config)
+    for i in range(200):
+        disk.append(log, b"" if segment_bytes == 70 else b"%d" % i)
+    assert segment_bytes == 1 << 30 or len(log.segments) > 10
+    for reopened in (log, None):
+        if reopened is None:
+            log.close()
+            log = disk.log(config=config, clean_shutdown=True)
+            log.advance_high_watermark(200)
+        for offset in range(200):
+            assert first_batch(log.read(offset, 1, upper_bound=200)).base_offset == offset
+        assert len(values(log)) == 200
+
+
+def test_reads_stop_at_the_upper_bound(disk: Any) -> None:
+    log = disk.log()
+    for _ in range(10):
+        disk.append(log, b"x", b"y")
+    result = log.read(4, 1 << 20, upper_bound=12)
+    with result.records:
+        offsets = [batch.base_offset for batch in iterate_batches(result.records.read())]
+    assert offsets == [4, 6, 8, 10]
+    assert log.read(12, 1 << 20, upper_bound=12).records == b""
+    assert log.read(20, 1 << 20, upper_bound=20).records == b""
+
+
+def test_the_first_batch_comes_whole_or_not_at_all(disk: Any) -> None:
+    log = disk.log()
+    disk.append(log, b"x" * 1000)
+    disk.append(log, b"y" * 1000)
+    with log.read(0, 10, upper_bound=2).records as records:
+        assert [batch.base_offset for batch in iterate_batches(records.read())] == [0]
+    assert log.read(0, 10, upper_bound=2, minimum_one_batch=False).records == b""
+    with log.read(0, 1500, upper_bound=2, minimum_one_batch=False).records as records:
+        assert len(records) == 1500
+
+
+@pytest.mark.parametrize("offset", [-1, 0, 2, 7])
+def test_offsets_outside_the_log_are_out_of_range(disk: Any, offset: int) -> None:
+    log = disk.log()
+    for _ in range(6):
+        disk.append(log, b"x")
+    log.delete_records_before(3)
+    with pytest.raises(KafkaError) as caught:
+        log.read(offset, 1000, upper_bound=6)
+    assert caught.value.code == ErrorCode.OFFSET_OUT_OF_RANGE
+
+
+@pytest.mark.parametrize("segment_bytes", [200, 1 << 30])
+@pytest.mark.parametrize("restart", ["none", "clean", "crash"])
+def test_aborted_transactions_are_told(disk: Any, segment_bytes: int, restart: str) -> None:
+    config = LogConfig(segment_bytes=segment_bytes)
+    a = Producer(disk, disk.log(config=config), producer_id=1)
+    b = Producer(disk, a.log, producer_id=2)
+    a.append(0, transactional=True)  # 0
+    b.append(0, transactional=True)  # 1
+    a.append(1, transactional=True)  # 2
+    a.end(commit=False)  # 3
+    a.append(0, epoch=1, transactional=True)  # 4
+    b.end(commit=True)  # 5
+    a.end(commit=False, epoch=1)  # 6
+    b.append(0, epoch=1, transactional=True)  # 7
+    b.end(commit=False, epoch=1)  # 8
+    log = a.log
+    if restart == "clean":
+        log.close()
+    elif restart == "crash":
+        log.close_files()
+    if restart != "none":
+        log = disk.log(config=config, clean_shutdown=restart == "clean")
+        log.advance_high_watermark(9)
+    assert log.last_stable_offset == 9
+    assert aborted(log, 0, 9) == [(1, 0), (1, 4), (2, 7)]
+    assert aborted(log, 0, 3) == [(1, 0)]
+    assert aborted(log, 4, 7) == [(1, 4)]
+    assert aborted(log, 8, 9) == [(2, 7)]
+    assert aborted(log, 5, 6) == [(1, 4)]
+    result = log.read(0, 1 << 20, upper_bound=9, with_aborted_transactions=True)
+    assert result.aborted_transactions
+    assert result.aborted_transactions[0][:2] == (1, 0)
+    assert log.read(0, 1 << 20, upper_bound=9).aborted_transactions is None
+    empty = log.read(9, 1 << 20, upper_bound=9, with_aborted_transactions=True)
+    assert empty.aborted_transactions == []
