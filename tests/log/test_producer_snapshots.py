@@ -6,10 +6,16 @@ from typing import Any
 import pytest
 
 from kafkalite.log.config import LogConfig
-from kafkalite.log.files import Files
+from kafkalite.log.files import FILES, Files
 from kafkalite.log.open_files import OpenFiles
 from kafkalite.log.producer_entry import ProducerEntry
-from kafkalite.log.producer_snapshots import CorruptSnapshot, decode_snapshot, encode_snapshot
+from kafkalite.log.producer_snapshots import (
+    CorruptSnapshot,
+    ProducerSnapshots,
+    decode_snapshot,
+    encode_snapshot,
+)
+from kafkalite.log.producer_state import ProducerState
 from tests.log.producing import Producer
 
 
@@ -82,3 +88,101 @@ def test_a_snapshots_bytes() -> None:
             decode_snapshot(bytes(changed))
     with pytest.raises(CorruptSnapshot):
         decode_snapshot(b"")
+
+
+def taken(tmp_path: Path, *offsets: int) -> ProducerSnapshots:
+    """Snapshots at these offsets; each has one producer, whose id is the offset."""
+    snapshots = ProducerSnapshots(tmp_path, FILES)
+    for offset in offsets:
+        state = ProducerState("t-0")
+        state.load(ProducerEntry(offset))
+        state.end_offset = offset
+        snapshots.take(state)
+    return snapshots
+
+
+def on_disk(tmp_path: Path) -> list[int]:
+    return sorted(int(path.stem) for path in tmp_path.glob("*.snapshot"))
+
+
+def test_a_snapshot_is_taken_once_and_none_at_the_start(tmp_path: Path) -> None:
+    snapshots = taken(tmp_path, 0, 5, 5, 3, 9)
+    assert snapshots.offsets == on_disk(tmp_path) == [5, 9]
+    assert snapshots.latest == 9
+    assert ProducerSnapshots(tmp_path, FILES).latest == -1
+
+
+def test_the_names_of_a_directory_tell_the_snapshots(tmp_path: Path) -> None:
+    names = [f"{20:020d}.snapshot", f"{3:020d}.snapshot", f"{7:020d}.snapshot.deleted"]
+    names += [f"{9:020d}.log", "leader-epoch-checkpoint"]
+    assert ProducerSnapshots(tmp_path, FILES, names).offsets == [3, 20]
+
+
+def test_the_latest_that_can_be_read_is_loaded(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    snapshots = taken(tmp_path, 5, 9, 12)
+    snapshots.path(12).write_bytes(snapshots.path(12).read_bytes()[:-1])
+    snapshots.path(9).unlink()
+    state = ProducerState("t-0")
+    snapshots.load_latest(state, first_offset=2)
+    assert (list(state.producers), state.end_offset) == ([5], 5)
+    assert snapshots.offsets == on_disk(tmp_path) == [5]
+    assert [each.levelname for each in caplog.records] == ["WARNING"] * 2
+
+
+def test_without_any_the_state_begins_with_the_log(tmp_path: Path) -> None:
+    state = ProducerState("t-0")
+    ProducerSnapshots(tmp_path, FILES).load_latest(state, first_offset=2)
+    assert (state.producers, state.end_offset) == ({}, 2)
+
+
+def test_an_open_transaction_is_loaded(tmp_path: Path) -> None:
+    snapshots = ProducerSnapshots(tmp_path, FILES)
+    state = ProducerState("t-0")
+    for producer_id, first_offset in ((1, 30), (2, 10), (3, None)):
+        state.load(ProducerEntry(producer_id, 0, transaction_first_offset=first_offset))
+    state.end_offset = 40
+    snapshots.take(state)
+    loaded = ProducerState("t-0")
+    snapshots.load_latest(loaded, first_offset=0)
+    assert loaded.first_undecided_offset == 10
+    assert loaded.has_ongoing_transaction(1, 0)
+    assert not loaded.has_ongoing_transaction(3, 0)
+
+
+def test_snapshots_are_removed_behind_the_end_or_all(tmp_path: Path) -> None:
+    snapshots = taken(tmp_path, 5, 9, 12)
+    snapshots.remove_behind(9)
+    assert snapshots.offsets == on_disk(tmp_path) == [5, 9]
+    snapshots.remove_at(7)
+    snapshots.remove_at(5)
+    assert snapshots.offsets == on_disk(tmp_path) == [9]
+    snapshots.remove_all()
+    assert snapshots.offsets == on_disk(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("base_offsets", "left"),
+    [
+        ([0, 5, 9], [5, 9, 12]),  # the latest is a clean shutdown's
+        ([0, 9], [9, 12]),
+        ([0, 5, 9, 12], [5, 9, 12]),
+        ([0, 5, 20], [5]),  # a shutdown's before the last roll
+        ([], [12]),
+    ],
+)
+def test_strays_are_removed(tmp_path: Path, base_offsets: list[int], left: list[int]) -> None:
+    snapshots = taken(tmp_path, 5, 9, 12)
+    snapshots.remove_strays(base_offsets)
+    assert snapshots.offsets == on_disk(tmp_path) == left
+
+
+def test_snapshots_move_with_their_log(tmp_path: Path) -> None:
+    (tmp_path / "old").mkdir()
+    snapshots = taken(tmp_path / "old", 5)
+    (tmp_path / "old").rename(tmp_path / "new")
+    snapshots.moved_to(tmp_path / "new")
+    state = ProducerState("t-0")
+    snapshots.load_latest(state, first_offset=0)
+    assert list(state.producers) == [5]
