@@ -1,10 +1,13 @@
 """A new segment begins: by size, time, offset or a full index."""
 
+import errno
 from typing import Any
 
 import pytest
 
 from kafkalite.log.config import LogConfig
+from kafkalite.log.open_files import OpenFiles
+from tests.log.faults import FaultyFiles
 
 
 @pytest.mark.parametrize(
@@ -52,3 +55,68 @@ def test_jitter_rolls_earlier(disk: Any) -> None:
         rolled += len(log.segments) > before
         log.roll()
     assert 20 < rolled < 180
+
+
+def test_an_empty_active_segment_is_not_rolled(disk: Any) -> None:
+    log = disk.log()
+    first = log.segments.active
+    assert log.roll() is first
+    disk.append(log, b"x")
+    second = log.roll()
+    assert second.base_offset == 1
+    assert log.roll() is second
+    assert log.segments.base_offsets == [0, 1]
+
+
+def test_a_rolled_segment_has_its_indexes_and_the_log_a_snapshot(disk: Any) -> None:
+    log = disk.log(config=LogConfig(index_interval_bytes=0))
+    for sequence in range(3):
+        disk.append(log, b"x", producer_id=7, producer_epoch=0, base_sequence=sequence)
+    assert disk.names() == [f"{0:020d}.log", "leader-epoch-checkpoint"]
+    log.roll()
+    assert disk.names() == [
+        f"{0:020d}.index",
+        f"{0:020d}.log",
+        f"{0:020d}.timeindex",
+        f"{3:020d}.log",
+        f"{3:020d}.snapshot",
+        "leader-epoch-checkpoint",
+    ]
+    assert log.recovery_point == 0  # the flush comes later
+    log.close_files()
+    assert disk.log(recovery_point=3).producer_state.producers[7].last_sequence == 2
+
+
+def test_each_segment_has_its_own_jitter(disk: Any) -> None:
+    log = disk.log(config=LogConfig(segment_ms=10**6, segment_jitter_ms=10**6))
+    found = {log.roll_jitter_ms}
+    for _ in range(5):
+        disk.append(log, b"x", timestamp=-1)
+        log.roll()
+        found.add(log.roll_jitter_ms)
+    assert len(found) > 1
+
+
+def test_a_roll_that_fails_leaves_the_active_segment(disk: Any) -> None:
+    files = FaultyFiles()
+    disk.open_files = OpenFiles(files=files)
+    log = disk.log()
+    disk.append(log, b"x")
+    # The new segment's file is the last that is made.
+    count = files.count
+    log.roll()
+    operations = files.count - count
+    disk.append(log, b"y")
+    for n in range(1, operations + 1):
+        files.fail_at, files.fault = files.count + n, full
+        with pytest.raises(OSError, match="full"):
+            log.roll()
+        files.fail_at = 0
+        assert log.segments.base_offsets == [0, 1]
+        assert disk.append(log, b"z") == 1 + n
+    log.roll()
+    assert log.segments.active.base_offset == 2 + operations
+
+
+def full(size: int) -> int:
+    raise OSError(errno.ENOSPC, "full")
