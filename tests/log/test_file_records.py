@@ -71,6 +71,13 @@ def test_a_torn_last_batch_is_left_out(tmp_path: Path, headers_only: bool) -> No
     for size in range(len(torn)):
         file = written(tmp_path / f"log-{size}", whole, torn[:size])
         assert found(file, 0, len(whole) + size, headers_only=headers_only) == [(0, 0)]
+        if size:
+            batches = read_batches(
+                file, 0, len(whole) + size, headers_only=headers_only, must_be_whole=True
+            )
+            assert next(batches)[0] == 0
+            with pytest.raises(KafkaError, match=f"the batch at position {len(whole)} is torn"):
+                next(batches)
 
 
 def test_a_file_that_is_shorter_than_its_end_says_ends_there(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 from kafkalite.log.config import LogConfig
 from kafkalite.log.files import segment_file
 from kafkalite.log.segment import LogSegment
+from kafkalite.wire.errors import ErrorCode, KafkaError
 
 SMALL = LogConfig(segment_bytes=300, index_interval_bytes=50)
 
@@ -234,3 +235,21 @@ def test_an_empty_directory_is_an_empty_log(disk: Any) -> None:
     log.close()
     assert disk.names() == []
     assert disk.log(clean_shutdown=True).log_end_offset == 0
+
+
+@pytest.mark.parametrize(("position", "bit"), [(16, 0x01), (8, 0x40), (8, 0x80)])
+def test_a_closed_log_whose_last_batches_are_damaged_is_not_opened_as_a_shorter_one(
+    disk: Any, position: int, bit: int
+) -> None:
+    """Appends would give their offsets a second time."""
+    log = filled(disk, 4, LogConfig())
+    size = log.size_bytes // 4
+    log.close()
+    path = log_file(disk, 0)
+    data = bytearray(path.read_bytes())
+    data[2 * size + position] ^= bit
+    path.write_bytes(data)
+    with pytest.raises(KafkaError, match=f"position {2 * size}") as caught:
+        disk.log(clean_shutdown=True)
+    assert caught.value.code is ErrorCode.CORRUPT_MESSAGE
+    assert path.read_bytes() == bytes(data)
