@@ -1,4 +1,4 @@
-"""The batches of a file: whole or by their headers, up to a torn one, and no further than damage."""
+"""The batches of a file: whole or by their headers, up to a torn or damaged one."""
 
 from pathlib import Path
 

@@ -1,15 +1,17 @@
-"""A log from the outside: append, read, roll, close, open again."""
+"""Appending to a log: offsets, epochs, bytes; and a log that is refused or deleted."""
 
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kafkalite.log.config import LogConfig
 from kafkalite.log.open_files import OpenFiles
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.record_batch import iterate_batches
 from tests.log.conftest import START_MS, Disk
 from tests.log.faults import FullFiles
+from tests.log.producing import Producer
 
 
 def test_offsets_and_epochs_are_given_and_bytes_are_kept(disk: Any) -> None:
@@ -57,3 +59,74 @@ def test_an_offline_log_takes_nothing(disk: Disk, kind: str) -> None:
     assert caught.value.code is ErrorCode.KAFKA_STORAGE_ERROR
     log.offline_reason = None
     log.close()
+
+
+def test_a_follower_takes_batches_as_they_are(disk: Disk) -> None:
+    leader, follower = disk.log("leader-0"), disk.log("follower-0")
+    for i, epoch in enumerate((0, 0, 3)):
+        sequence = {"producer_id": 7, "producer_epoch": 0, "base_sequence": 2 * i}
+        disk.append(leader, b"x", b"y", leader_epoch=epoch, **sequence)
+    with leader.read(0, 1 << 20, upper_bound=6).records as records:
+        data = records.read()
+    assert follower.append_as_follower(data) == 6
+    assert (disk.root / "follower-0" / f"{0:020d}.log").read_bytes() == data
+    assert follower.leader_epochs.entries == leader.leader_epochs.entries == [(0, 0), (3, 4)]
+    assert follower.producer_state.producers[7].last_offset == 5
+
+
+def test_a_follower_takes_no_batch_twice_and_none_that_is_damaged(disk: Disk) -> None:
+    log = disk.log()
+    first, second = disk.batch(b"a", base_offset=3), disk.batch(b"b", base_offset=4)
+    with pytest.raises(KafkaError) as caught:
+        log.append_as_follower(first + second[:-1] + b"?")
+    assert caught.value.code is ErrorCode.CORRUPT_MESSAGE
+    assert log.log_end_offset == 4  # up to the damaged one
+    with pytest.raises(KafkaError, match="3 is less than the next offset 4") as caught:
+        log.append_as_follower(first)
+    assert caught.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
+    assert log.append_as_follower(second) == 5
+
+
+def test_a_follower_s_log_has_the_leader_s_holes(disk: Disk, values: Any) -> None:
+    log = disk.log()
+    log.append_as_follower(disk.batch(b"a", base_offset=3) + disk.batch(b"b", base_offset=9))
+    assert (log.log_end_offset, values(log)) == (10, [b"a", b"b"])
+
+
+def test_a_deleted_log_is_renamed_and_sent_to_its_end(disk: Disk) -> None:
+    log = disk.log()
+    disk.append(log, b"value")
+    with log.read(0, 1000, upper_bound=1).records as records:
+        path = log.delete()
+        assert path.name.startswith("topic-0.")
+        assert path.name.endswith("-delete")
+        assert b"value" in records.read()
+    assert (log.directory, log.offline_reason) == (path, "deleted")
+    assert not (disk.root / "topic-0").exists()
+    assert disk.log().log_end_offset == 0  # the name is free
+
+
+def test_markers_need_no_producer_s_sequence_and_end_what_is_open(disk: Disk) -> None:
+    log = disk.log()
+    producer = Producer(disk, log)
+    producer.append(0, transactional=True)
+    info = producer.end(commit=False)
+    assert (info.base_offset, info.last_offset) == (1, 1)
+    assert [each[:3] for each in log.aborted_transactions(0, 2)] == [(9, 0, 1)]
+    assert log.last_stable_offset == 2
+
+
+def test_trusted_pairs_are_stamped_or_compressed_where_the_topic_asks_for_it(
+    disk: Disk, records: Any
+) -> None:
+    config = LogConfig(message_timestamp_type="LogAppendTime", compression_type="gzip")
+    log = disk.log(config=config)
+    assert log.append_trusted([(b"a", b"1"), (b"b", None)], 5, 0) == 0
+    assert log.append_trusted([(b"c", b"3")], 5, 0) == 2
+    found = records(log)
+    assert [(each.key, each.value) for each in found] == [
+        (b"a", b"1"),
+        (b"b", None),
+        (b"c", b"3"),
+    ]
+    assert {each.timestamp for each in found} == {disk.now_ms}

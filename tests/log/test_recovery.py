@@ -62,7 +62,7 @@ def test_garbage_behind_the_last_batch_is_cut(disk: Any, values: Any, tail: byte
 
 
 def test_a_damaged_byte_ends_the_log_there(disk: Any, values: Any) -> None:
-    """As in Kafka, everything behind a damaged batch in the unflushed part is removed."""
+    """Everything behind a damaged batch in the unflushed part is removed, as in Kafka."""
     log = filled(disk)
     third = log.segments.base_offsets[2]
     log.close_files()
