@@ -24,7 +24,7 @@ from kafkalite.cluster.topic_creation import CreatedTopic, NewTopic, TopicCreati
 from kafkalite.replica.partition import Partition
 from kafkalite.replica.topic import PartitionLogs, Topic, assigned_here, without_partitions
 from kafkalite.requests.in_turn import InTurn
-from kafkalite.requests.slices import Steps, at_once, in_slices
+from kafkalite.requests.slices import Steps, at_once, in_slices, release
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored.config_record import ConfigRecord
 from kafkalite.wire.messages.stored.partition_change_record import PartitionChangeRecord
@@ -122,6 +122,7 @@ class Topics:
                 if validate_only:
                     continue
                 records.extend(creation_records)
+                del creation_records
                 topic_count += 1
                 if topic_count % _TOPICS_AT_ONCE == 0:
                     yield from self._add(records, alive)
@@ -177,6 +178,9 @@ class Topics:
             for partition in topic.partitions:
                 self._delete_partition(partition)
                 yield
+        held = [[*topic.partitions, *topic.states] for topic in going]
+        going.clear()
+        yield from release(held)
 
     def growing(
         self,
@@ -207,7 +211,7 @@ class Topics:
         finally:
             self._logs.all_placed()
 
-    def _add(self, records: Sequence[object], alive: frozenset[int]) -> Steps[None]:
+    def _add(self, records: list[object], alive: frozenset[int]) -> Steps[None]:
         """Open logs, then write the records, planned when `alive` lived, that make them a topic's."""
         changes = yield from gathered(records)
         try:
@@ -225,6 +229,7 @@ class Topics:
             for change in changes:
                 if isinstance(change, NewPartitions):
                     self._configure(self._by_id.get(change.topic_id))
+        yield from release([records])
         self._cluster.catch_up_with(alive)
 
     def _open_ahead(self, changes: Sequence[object]) -> Steps[None]:
