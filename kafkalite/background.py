@@ -1,4 +1,4 @@
-"""The work in the background: what is done every so often, in slices that hold nobody up.
+"""The work in the background: jobs that run every so often, in slices, so that requests go on.
 
 Each job is a generator that yields after every small piece of work; when the pieces since the last
 turn of the loop took longer than a slice, the others get theirs.
@@ -136,15 +136,14 @@ class Background:
         await in_slices(self._topics.reopen())
 
     def clean_now(self) -> None:
-        """Retention and compaction, of everything and at once: for tests, nobody is served
-        meanwhile.
+        """Retention and compaction of all logs at once. For tests: requests wait meanwhile.
 
-        What is written so far counts: compacted logs begin a new segment first, and neither
-        `min.cleanable.dirty.ratio` nor any interval is waited for. Raises KafkaError.
+        All records that are written so far count: compacted logs begin a new segment first, and
+        neither `min.cleanable.dirty.ratio` nor any interval is waited for. Raises KafkaError.
         """
         for log in self._logs.logs:
             if log.offline_reason is None:
-                log.cleaning = None  # whoever is at it stops, and finds it done
+                log.cleaning = None  # a compaction that is under way stops
                 if log.config.compact:
                     log.roll()
         for _ in self._logs.retention():

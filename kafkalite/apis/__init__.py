@@ -61,7 +61,7 @@ class Api:
         return handle
 
     def unsupported_version(self) -> object:
-        """The response, in version 0, to a request whose version nobody knows."""
+        """The response, in version 0, to a request of a version that is not known."""
         return self._module().unsupported_version()
 
     def _module(self) -> Any:

@@ -189,7 +189,7 @@ async def _fetch(
 
 
 def _told(session: ShareSession, answers: _Answers) -> _Answers:
-    """What the client does not know yet."""
+    """The answers that the client does not know yet."""
     return {
         where: fetched
         for where, fetched in answers.items()

@@ -1,4 +1,4 @@
-"""StreamsGroupHeartbeat (key 88), version 0: the one request of a streams group's members (KIP-1071).
+"""StreamsGroupHeartbeat (key 88), version 0: the request of a streams group's members (KIP-1071).
 
 The internal topics that the topology needs are created here, after the answer is made: the next
 heartbeat finds them.

@@ -15,7 +15,7 @@ import trio
 from trio.lowlevel import Task
 
 from kafkalite.server import watchdog
-from kafkalite.server.listener import Connections
+from kafkalite.server.connections import Connections
 from kafkalite.server.watchdog import LONG_SECONDS, Watchdog
 
 ALLOWED_SECONDS = 2 * LONG_SECONDS

@@ -27,7 +27,10 @@ LONG = "l" * 250
         (LONG, f"the length of '{LONG}' is longer than the max allowed length 249"),
         (
             "a b",
-            "'a b' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'",
+            (
+                "'a b' contains one or more characters other than ASCII alphanumerics, '.', '_' "
+                "and '-'"
+            ),
         ),
     ],
 )
