@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from uuid import UUID
 
 import pytest
 
+from kafkalite.coordinators.share_coordinator.share_state import ShareState
 from kafkalite.replica.share.acknowledgement import Acknowledgement, acknowledge
 from kafkalite.replica.share.acquisition import Wanted
 from kafkalite.replica.share.in_flight import RecordState
@@ -55,9 +56,9 @@ def begin(group: OneShareGroup, key: SessionKey = MEMBER, connection: object = "
     group.partitions.sessions_of(NODE).begin(key, connection, [(group.where(), "t")])
 
 
-def raised(work: object) -> ErrorCode:
+def raised(work: Callable[[], object]) -> ErrorCode:
     with pytest.raises(KafkaError) as refused:
-        work()  # type: ignore[operator]
+        work()
     return refused.value.code
 
 
@@ -141,12 +142,15 @@ def test_errors_of_the_coordinator_are_answered_in_the_leader_s_words(
     group: OneShareGroup, code: ErrorCode, answered: ErrorCode
 ) -> None:
     class Refusing:
-        def read_state(self, *_: object) -> None:
+        def read_state(self, *_: object) -> ShareState:
+            raise KafkaError(code)
+
+        def write_state(self, *_: object) -> None:
             raise KafkaError(code)
 
     partitions = SharePartitions(
         group.services.topics,
-        Refusing(),  # type: ignore[arg-type]
+        Refusing(),
         group.share.settings,
         find_offset=lambda *_: 0,
         most_sessions=lambda: 1,
@@ -191,7 +195,7 @@ def test_who_waits_is_woken_when_it_is_dropped(group: OneShareGroup) -> None:
 
     waiting = Waiting()
     opened(group)
-    group.partitions.watchers_of(group.key()).add(waiting)  # type: ignore[arg-type]
+    group.partitions.watchers_of(group.key()).add(waiting)
     group.partitions.drop(group.key())
     assert waiting.woken == 1
 
