@@ -14,6 +14,7 @@ from kafkalite.wire.messages.produce import (
     TopicProduceData,
 )
 from kafkalite.wire.record_batch import Record, build_batch
+from tests.kafkalite.apis import share_member
 from tests.kafkalite.apis.share_state import find_coordinator
 from tests.kafkalite.security.secured import Users, users_of_acls
 
@@ -51,3 +52,17 @@ async def stored(broker: test_broker, client) -> UUID:
     topic_id = broker.topic_id("t")
     await find_coordinator(client, topic_id)
     return topic_id
+
+
+@pytest.fixture
+async def queue(broker: test_broker, client) -> UUID:
+    """The id of a topic that a share group may read."""
+    broker.create_topic("t", 1)
+    topic_id = broker.topic_id("t")
+    await share_member.initialize(client, "queue", topic_id)
+    return topic_id
+
+
+@pytest.fixture
+async def member(client, queue: UUID) -> share_member.Member:
+    return share_member.Member(client, queue)
