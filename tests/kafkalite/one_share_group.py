@@ -13,6 +13,7 @@ from kafkalite.replica.partition import Partition
 from kafkalite.replica.share.share_partition import SharePartitionKey
 from kafkalite.replica.share.share_partitions import SharePartitions
 from kafkalite.replica.share.share_sessions import SessionKey, TopicPartitionId
+from kafkalite.replica.topics import Topics
 from kafkalite.services import Services
 from kafkalite.wire.record_batch import Record, build_batch
 from tests.kafkalite.server.one_dispatcher import one_dispatcher
@@ -23,13 +24,21 @@ NODE = 1
 NOW_MS = 1_700_000_000_000
 
 
+def topic_created(topics: Topics, name: str, partitions: int) -> UUID:
+    """The id of a new topic."""
+    topics.create(NewTopic(name, partitions))
+    topic = topics.get(name)
+    assert topic is not None
+    return topic.topic_id
+
+
 class OneShareGroup:
     """`now` is the clock of locks, in seconds. States are stored by the share coordinator."""
 
     def __init__(self, services: Services, partitions: int) -> None:
         self.services = services
         self.now = 0.0
-        self.topic_id: UUID = services.topics.create(NewTopic("t", partitions)).topic_id
+        self.topic_id = topic_created(services.topics, "t", partitions)
         self.share: ShareServices = services.share
         self.partitions = SharePartitions(
             services.topics,

@@ -7,7 +7,6 @@ from uuid import UUID
 
 import pytest
 
-from kafkalite.cluster.topic_creation import NewTopic
 from kafkalite.coordinators.share_coordinator.coordinator import (
     ShareCoordinator,
     ShareCoordinatorConfig,
@@ -18,6 +17,7 @@ from kafkalite.coordinators.share_coordinator.state_log import ShareStateLog
 from kafkalite.replica.share.share_partition import SharePartitionKey
 from kafkalite.replica.share.state_batch import StateBatch
 from kafkalite.wire.errors import ErrorCode, KafkaError
+from tests.kafkalite.one_share_group import topic_created
 from tests.kafkalite.server.one_dispatcher import OneDispatcher, one_dispatcher
 
 MINUTE_MS = 60_000
@@ -28,7 +28,7 @@ class World:
 
     def __init__(self, asked: OneDispatcher) -> None:
         self.topics = asked.services.topics
-        self.topic_id = self.topics.create(NewTopic("t", 2)).topic_id
+        self.topic_id = topic_created(self.topics, "t", 2)
         self.now_ms = 1_700_000_000_000
         self.log = ShareStateLog(self.topics, lambda: self.now_ms)
         self.log.ensure()
