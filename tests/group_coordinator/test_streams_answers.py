@@ -20,7 +20,7 @@ from kafkalite.wire.messages.streams_group_heartbeat import (
     TopicInfo,
     Topology,
 )
-from tests.group_coordinator.conftest import MemoryTopics
+from tests.group_coordinator.in_memory import MemoryTopics
 from tests.group_coordinator.test_streams_records import MEMBER, full
 
 

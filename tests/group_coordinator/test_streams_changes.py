@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from kafkalite.group_coordinator import streams_records
 from kafkalite.group_coordinator.streams_changes import (
-    StreamsChanges,
     by_id,
     owned_by,
     targets,
@@ -25,7 +24,7 @@ from kafkalite.wire.messages.streams_group_heartbeat import (
     StreamsGroupHeartbeatRequest,
     TaskIds,
 )
-from tests.group_coordinator.conftest import Context
+from tests.group_coordinator.in_memory import Context
 from tests.group_coordinator.test_streams_records import MEMBER, TOPOLOGY
 
 
@@ -55,14 +54,6 @@ def test_what_it_has() -> None:
         active_tasks=[TaskIds(subtopology_id="0", partitions=[1])], standby_tasks=[]
     )
     assert owned_by(said) == Tasks({"0": frozenset({1})})
-
-
-def test_changes_are_applied_and_kept() -> None:
-    changes = StreamsChanges(StreamsGroup("app"), (b"k", None))
-    changes.add(streams_records.member("app", MEMBER))
-    changes.extend(streams_records.no_member("app", "m"))
-    assert changes.group.members == {}
-    assert len(changes.records) == 1 + 1 + 3
 
 
 def test_targets() -> None:

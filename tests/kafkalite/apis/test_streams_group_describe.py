@@ -9,6 +9,7 @@ from kafkalite.wire.messages.streams_group_describe import StreamsGroupDescribeR
 from kafkalite.wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from tests.kafkalite.apis.streams_member import going_on, joining
 from tests.kafkalite.authorized_operations import GROUP_OPERATIONS, NO_OPERATIONS
+from tests.kafkalite.group_requests import find
 
 
 async def described(client: Any, **options: bool) -> Any:
@@ -19,6 +20,7 @@ async def described(client: Any, **options: bool) -> Any:
 async def test_members_tasks_and_topology(clients: Any) -> None:
     clients.broker.create_topic("words", partitions=2)
     client = await clients.connect(client_id="counter")
+    await find(client)
     epoch = (await client.ask(joining())).member_epoch
     assert (await described(client)).group_state == "NotReady"
     await client.ask(going_on(epoch))
@@ -42,6 +44,7 @@ async def test_members_tasks_and_topology(clients: Any) -> None:
 async def test_operations_are_told_on_request(clients: Any) -> None:
     clients.broker.create_topic("words")
     client = await clients.connect()
+    await find(client)
     await client.ask(joining())
     assert (await described(client)).authorized_operations == NO_OPERATIONS
     asked = await described(client, include_authorized_operations=True)
@@ -49,7 +52,9 @@ async def test_operations_are_told_on_request(clients: Any) -> None:
 
 
 async def test_a_group_that_is_not_there(clients: Any) -> None:
-    group = await described(await clients.connect())
+    client = await clients.connect()
+    await find(client)
+    group = await described(client)
     assert (group.error_code, group.error_message) == (
         ErrorCode.GROUP_ID_NOT_FOUND,
         "Group app not found.",
