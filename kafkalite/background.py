@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 import trio
 
 from kafkalite.log.cleaner import Cleaner, Throttle
+from kafkalite.requests.slices import SLICE_SECONDS
 from kafkalite.supervision import every, supervised
 
 if TYPE_CHECKING:
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
 Job = Callable[[], Iterator[object]]
 
-# Requests wait at most about this long for a job.
-_SLICE_SECONDS: Final = 0.01
 # How long anything that is longer than this is waited for makes no difference (292 million years).
 _FOREVER_SECONDS: Final = 1e9
 # Segments that rolled wait no longer for their flush, whatever flush.ms says.
@@ -111,16 +110,24 @@ class Background:
         """Flush what flush.ms asks for, and segments that rolled; in a thread, a disk takes its
         time."""
         await in_slices(self._logs.unlink_deleted())
+        began = time.perf_counter()
         for flush in chain(self._logs.flushes_due(self._now_ms()), self._logs.rolled()):
-            try:
-                await trio.to_thread.run_sync(flush.run)
-            except OSError as error:
-                flush.fail(error)  # which says it, too
+            if flush is not None:
+                try:
+                    await trio.to_thread.run_sync(flush.run)
+                except OSError as error:
+                    flush.fail(error)  # which says it, too
+                else:
+                    flush.complete()
+            elif time.perf_counter() - began > SLICE_SECONDS:
+                await trio.lowlevel.checkpoint()
             else:
-                flush.complete()
+                continue
+            began = time.perf_counter()
 
     async def _move_deleted(self) -> None:
         """Move the logs of topics that were deleted out of the way."""
+        await in_slices(self._topics.changes.finish())
         await in_slices(self._logs.move_deleted())
 
     async def _reopen(self) -> None:
@@ -181,7 +188,7 @@ class Background:
                 if step.work is not None:
                     await trio.to_thread.run_sync(step.work)
                 wait = throttle.wait_s(step.size_bytes, trio.current_time())
-                if wait or time.perf_counter() - began > _SLICE_SECONDS:
+                if wait or time.perf_counter() - began > SLICE_SECONDS:
                     await trio.sleep(wait)
                     began = time.perf_counter()
 
@@ -196,6 +203,6 @@ async def in_slices(work: Iterator[object]) -> None:
         if callable(piece):
             await trio.to_thread.run_sync(piece)
             began = time.perf_counter()
-        elif time.perf_counter() - began > _SLICE_SECONDS:
+        elif time.perf_counter() - began > SLICE_SECONDS:
             await trio.lowlevel.checkpoint()
             began = time.perf_counter()

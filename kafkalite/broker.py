@@ -204,7 +204,9 @@ class Broker:
         if loop is None:
             loop = Loop()
             stack.callback(loop.close)
-        dispatcher = self._dispatcher = Dispatcher(self.services, self._gates(), forward)
+        dispatcher = self._dispatcher = Dispatcher(
+            self.services, self._gates(), forward, loads_in_thread=loop.is_hosted
+        )
         security.when_quotas_change(lambda: dispatcher.set_gates(self._gates()))
         self._connections = Connections(dispatcher, config, loop, self.services)
 
