@@ -15,7 +15,7 @@ from kafkalite.wire.errors import ErrorCode, KafkaError
 MEMBER_EPOCHS_SINCE: Final = 9  # OffsetCommit
 
 MayCommit = Callable[[UUID, int], ErrorCode]
-"""What stands against a commit for a partition (topic id, index): NONE or the error."""
+"""The error of a commit for a partition (topic id, index), or NONE."""
 
 
 class MemberWithEpoch(Protocol):

@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafkalite.cluster.features import SHARE_VERSION
+
+# The coordinator needs them at its first share group. A thread imports them with this handler.
+from kafkalite.group_coordinator import share_api, share_protocol  # noqa: F401
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.share_group_heartbeat import (
     ShareGroupHeartbeatRequest,

@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Final
 from kafkalite.cluster.features import STREAMS_VERSION
 from kafkalite.cluster.internal_topics import INTERNAL_TOPICS
 from kafkalite.cluster.topic_creation import NewTopic, validate_topic_name
+
+# The coordinator needs them at its first streams group. A thread imports them with this handler.
+from kafkalite.group_coordinator import streams_api, streams_protocol  # noqa: F401
 from kafkalite.requests.slices import in_slices
 from kafkalite.security.authorization.streams import topic_names
 from kafkalite.wire.error_messages import message_of
