@@ -26,29 +26,13 @@ BEING_BUILT = {
 
 # room: {ban: offences left}
 UNCLEAN: dict[str, dict[str, int]] = {
-    "kafkalite": {"openings": 8, "columns": 4, "words": 6, "lines": 2},
-    "kafkalite/apis": {"openings": 6, "columns": 6, "words": 10, "semicolons": 4, "lines": 2},
     "kafkalite/client": BEING_BUILT,
-    "kafkalite/cluster": {"lines": 1, "semicolons": 1},
-    "kafkalite/config": {"openings": 6, "columns": 4},
     "kafkalite/control": BEING_BUILT,
-    "kafkalite/coordinators": {"openings": 4, "columns": 6, "words": 2},
     "kafkalite/peers": {"openings": 4, "columns": 4},
     "kafkalite/quorum": BEING_BUILT,
-    "kafkalite/replica": {"openings": 4, "columns": 8, "words": 2},
     "kafkalite/replication": {"openings": 6, "columns": 8, "words": 2},
-    "kafkalite/requests": {"openings": 2, "columns": 3, "words": 1},
     "kafkalite/security": BEING_BUILT,
-    "kafkalite/server": {"openings": 8, "columns": 10, "words": 4, "lines": 3, "semicolons": 2},
     "kafkalite/spark": {"columns": 12, "lines": 1},
-    "group_coordinator": {
-        "columns": 8,
-        "lines": 6,
-        "openings": 4,
-        "semicolons": 2,
-        "stale": 1,
-        "words": 2,
-    },
     "tests": {"openings": 30, "columns": 30, "semicolons": 5, "lines": 8, "stale": 3},
 }
 

@@ -7,7 +7,7 @@ since tools show them as they are.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 from uuid import UUID, uuid4
@@ -16,6 +16,7 @@ from kafkalite.cluster.image import TOPIC_RESOURCE, unified
 from kafkalite.cluster.internal_topics import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
 from kafkalite.cluster.placement import place
 from kafkalite.config import BrokerConfig, ConfigError, validate_topic_configs
+from kafkalite.requests.slices import Steps
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored.config_record import ConfigRecord
 from kafkalite.wire.messages.stored.partition_record import PartitionRecord
@@ -25,8 +26,10 @@ if TYPE_CHECKING:
     from kafkalite.cluster.cluster import Cluster
 
 _MAX_NAME_LENGTH: Final = 249
-# In one change, as in Kafka: no other request is served meanwhile.
+# In one change, as in Kafka.
 _MAX_NEW_PARTITIONS: Final = 10_000
+# Records made in one step.
+_AT_ONCE: Final = 16
 _LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
 
 
@@ -76,8 +79,9 @@ class TopicCreation:
         # Where the next placement starts, so that topics of one partition spread over the nodes.
         self._placed = 0
 
-    def records(self, new: NewTopic) -> tuple[CreatedTopic, list[object]]:
+    def records(self, new: NewTopic) -> Steps[tuple[CreatedTopic, list[object]]]:
         """The records that create a topic. Raises KafkaError."""
+        yield
         assignments = self._check_new(new)
         topic_id = uuid4()
         records: list[object] = [
@@ -88,16 +92,13 @@ class TopicCreation:
                 )
                 for name, value in new.configs.items()
             ),
-            *(
-                self._partition_record(new.name, topic_id, index, assigned)
-                for index, assigned in enumerate(assignments)
-            ),
         ]
+        yield from self._add_partition_records(records, new.name, topic_id, 0, assignments)
         return CreatedTopic(topic_id, len(assignments), len(assignments[0])), records
 
     def growth_records(
         self, name: str, total_count: int, assignments: Sequence[Sequence[int]] | None
-    ) -> list[object]:
+    ) -> Steps[list[object]]:
         """The records that grow a topic to `total_count` partitions. Raises KafkaError."""
         state = self._cluster.image.topics.get(name)
         if state is None:
@@ -131,10 +132,9 @@ class TopicCreation:
             for index, assigned in enumerate(assignments):
                 self._check_assignment(present + index, assigned, factor)
             replicas = [list(assigned) for assigned in assignments]
-        return [
-            self._partition_record(state.name, state.topic_id, present + index, assigned)
-            for index, assigned in enumerate(replicas)
-        ]
+        records: list[object] = []
+        yield from self._add_partition_records(records, name, state.topic_id, present, replicas)
+        return records
 
     def _check_new(self, new: NewTopic) -> list[list[int]]:
         """The replicas of each partition. Raises KafkaError."""
@@ -235,10 +235,28 @@ class TopicCreation:
         if reason is not None:
             raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, reason)
 
-    def _partition_record(
-        self, name: str, topic_id: UUID, index: int, replicas: Sequence[int]
-    ) -> PartitionRecord:
+    def _add_partition_records(
+        self,
+        records: list[object],
+        name: str,
+        topic_id: UUID,
+        first: int,
+        assignments: Sequence[Sequence[int]],
+    ) -> Steps[None]:
         alive = self._cluster.alive
+        for index, replicas in enumerate(assignments, first):
+            if index % _AT_ONCE == 0:
+                yield
+            records.append(self._partition_record(name, topic_id, index, replicas, alive))
+
+    def _partition_record(
+        self,
+        name: str,
+        topic_id: UUID,
+        index: int,
+        replicas: Sequence[int],
+        alive: Collection[int],
+    ) -> PartitionRecord:
         in_sync = [node for node in replicas if node in alive]
         if not in_sync:
             raise KafkaError(
