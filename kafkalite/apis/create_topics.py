@@ -76,7 +76,7 @@ def _results(
 ) -> Steps[list[CreatableTopicResult]]:
     results: list[CreatableTopicResult] = []
     # Many topics have the same few configs.
-    described: dict[tuple[tuple[str, str | None], ...], list[CreatableTopicConfigs]] = {}
+    described: dict[tuple[tuple[str, str], ...], list[CreatableTopicConfigs]] = {}
     for new, outcome in zip(new_topics, outcomes, strict=True):
         yield
         if isinstance(outcome, KafkaError):
@@ -95,21 +95,21 @@ def _new_topic(topic: CreatableTopic) -> NewTopic:
         topic.num_partitions,
         topic.replication_factor,
         [(assigned.partition_index, assigned.broker_ids) for assigned in topic.assignments],
-        {config.name: config.value for config in topic.configs},
+        {config.name: config.value for config in topic.configs if config.value is not None},
+        [config.name for config in topic.configs if config.value is None],
     )
 
 
 def _described(services: Services, new: NewTopic) -> list[CreatableTopicConfigs]:
-    configs = {name: value for name, value in new.configs.items() if value is not None}
     return [
         CreatableTopicConfigs(
             name=described.name,
             value=described.value,
             read_only=described.read_only,
-            config_source=effective_source(services.config, described.name, configs),
+            config_source=effective_source(services.config, described.name, new.configs),
             is_sensitive=described.sensitive,
         )
-        for described in describe_topic(services.config, configs, services.config.node_id)
+        for described in describe_topic(services.config, new.configs, services.config.node_id)
     ]
 
 

@@ -31,7 +31,7 @@ _MISSING_INTERNAL_TOPICS: Final = 3  # status code
 _MOST_ERRORS: Final = 3
 
 
-def handle(
+async def handle(
     services: Services, context: RequestContext, request: StreamsGroupHeartbeatRequest
 ) -> StreamsGroupHeartbeatResponse:
     try:

@@ -35,13 +35,17 @@ _LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
 
 @dataclass(frozen=True, slots=True)
 class NewTopic:
-    """A requested topic. -1 means the broker's default. `assignments` are replicas by partition."""
+    """A requested topic. -1 means the broker's default. `assignments` are replicas by partition.
+
+    `null_configs` are the configs that were given without a value, however often each.
+    """
 
     name: str
     partition_count: int = -1
     replication_factor: int = -1
     assignments: Sequence[tuple[int, Sequence[int]]] = ()
-    configs: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
+    configs: Mapping[str, str] = field(default_factory=dict[str, str])
+    null_configs: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,11 +151,10 @@ class TopicCreation:
                 ErrorCode.INVALID_TOPIC_EXCEPTION,
                 f"Topic '{new.name}' collides with existing topic: {colliding}",
             )
-        nulls = [name for name, value in new.configs.items() if value is None]
-        if nulls:
+        if new.null_configs:
             raise KafkaError(
                 ErrorCode.INVALID_CONFIG,
-                f"Null value not supported for topic configs: {','.join(nulls)}",
+                f"Null value not supported for topic configs: {','.join(new.null_configs)}",
             )
         try:
             validate_topic_configs(new.configs)
@@ -301,7 +304,7 @@ def check_manual_assignment(
 def internal_topic(config: BrokerConfig, name: str) -> NewTopic:
     """An internal topic with the size and the configs that Kafka gives it."""
     prefix, factor, minimum, configs = _INTERNAL_CONFIGS[name]
-    overrides: dict[str, str | None] = {
+    overrides: dict[str, str] = {
         **configs,
         "segment.bytes": str(config.integer(f"{prefix}.segment.bytes")),
     }
