@@ -231,7 +231,7 @@ async def test_a_damaged_table_is_said_once_and_the_others_are_cleaned(
     sizes: list[int] = []
 
     def filled(broker: test_broker) -> Path:
-        """Two tables, and the segment of one that is to be damaged. Nothing is cleaned meanwhile."""
+        """Two tables, and the segment of one that is to be damaged. Nothing is cleaned yet."""
         for topic in ("damaged", "sound"):
             broker.create_topic(topic, 1, configs=compacted)
             write(partition_of(broker, topic), 60)
