@@ -13,7 +13,8 @@ import msgspec
 from kafkalite.control.verbs import VERBS, Verb
 
 _TARGET: Final = Path(__file__).parent.parent / "client" / "table.py"
-_HEAD: Final = '''"""The verbs as clients know them. Made by control/make_client.py, not to be edited."""
+_HEAD: Final = '''\
+"""The verbs as clients know them. Made by control/make_client.py, not to be edited."""
 
 from __future__ import annotations
 
