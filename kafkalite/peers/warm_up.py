@@ -15,8 +15,11 @@ from kafkalite.wire.messages import (
     assign_replicas_to_dirs,
     broker_heartbeat,
     broker_registration,
+    create_topics,
+    envelope,
     fetch,
     fetch_snapshot,
+    list_offsets,
 )
 from kafkalite.wire.schema import message_of
 
@@ -38,6 +41,9 @@ _MESSAGES: Final[tuple[tuple[type[Any], type[Any]], ...]] = (
         assign_replicas_to_dirs.AssignReplicasToDirsRequest,
         assign_replicas_to_dirs.AssignReplicasToDirsResponse,
     ),
+    (create_topics.CreateTopicsRequest, create_topics.CreateTopicsResponse),
+    (envelope.EnvelopeRequest, envelope.EnvelopeResponse),
+    (list_offsets.ListOffsetsRequest, list_offsets.ListOffsetsResponse),
 )
 
 

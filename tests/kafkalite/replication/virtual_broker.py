@@ -33,12 +33,12 @@ from kafkalite.wire.messages import api_versions, fetch, list_offsets
 from kafkalite.wire.messages.stored.partition_record import PartitionRecord
 from kafkalite.wire.record_batch import Record, build_batch
 from tests.kafkalite.replication.model_controller import (
-    PORT,
     TOPIC,
     TOPIC_ID,
     Controller,
     versions_of,
 )
+from tests.kafkalite.replication.model_metadata_log import PORT
 from tests.kafkalite.replication.virtual_network import Network
 
 SERVED = (api_versions.ApiVersionsRequest, fetch.FetchRequest, list_offsets.ListOffsetsRequest)
