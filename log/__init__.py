@@ -1,1 +1,1 @@
-"""Part of kafkalite."""
+"""The log: files and offsets, in Apache Kafka's format. README.md is the specification."""

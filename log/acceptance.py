@@ -1,7 +1,7 @@
-"""True if a client's batch may go into a log as it came: one look at its header, a walk over its
-records.
+"""The check that lets a client's batch into a log as it came.
 
-Nearly every batch is acceptable. For every other one validation.py says why not, or rewrites it.
+It looks at the batch's header once and walks over its records once. Nearly every batch passes. For
+any other one validation.py gives the reason, or rewrites the batch.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from kafkalite.wire.record_batch import (
 )
 from kafkalite.wire.stream_decompression import is_lz4_frame
 
-# What an append may change without touching the checksum lies before the magic: offset, length,
-# epoch.
+# An append changes only the fields before the magic, which the checksum does not cover: offset,
+# length, epoch.
 UNCHANGED_POSITION = 16
 
 # The header (wire/record_batch.py) without the leader epoch.
@@ -72,7 +72,7 @@ class AcceptedBatch(NamedTuple):
 def accept(
     records: bytes | bytearray | memoryview, config: LogConfig, now_ms: int
 ) -> AcceptedBatch | None:
-    """A client's batch as it may be appended, None if something about it needs validation.py."""
+    """A client's batch that may be appended as it came; None if validation.py must look at it."""
     size = len(records)
     if not HEADER_BYTES <= size <= config.max_batch_bytes or not config.keeps_batches:
         return None
@@ -126,7 +126,7 @@ def accept(
 
 
 def _unpacked(codec: int, data: memoryview) -> bytes | None:
-    """The records without their codec; None if they are not as producers compress them."""
+    """The decompressed records; None if they are not as producers compress them."""
     if not codec:
         return bytes(data)
     if codec > Compression.ZSTD or (codec == Compression.LZ4 and not is_lz4_frame(data)):
@@ -138,8 +138,7 @@ def _unpacked(codec: int, data: memoryview) -> bytes | None:
 
 
 def unpacked(batch: RecordBatch) -> bytes | None:
-    """The records of a batch without their codec; None if they are not as producers compress
-    them."""
+    """A batch's decompressed records; None if they are not as producers compress them."""
     return _unpacked(batch.attributes & COMPRESSION_MASK, batch.buffer[HEADER_BYTES:])
 
 
@@ -148,8 +147,8 @@ def largest_timestamp(
 ) -> int | None:
     """The largest timestamp of a batch's records, -1 if none has one; None if anything is odd.
 
-    The timestamps may be any from `lowest` on, and keep to the topic's limits unless that stamps
-    them.
+    Timestamps below `lowest` are odd. So are those outside the topic's limits, unless the topic
+    stamps its records.
     """
     if batch.attributes & LOG_APPEND_TIME_FLAG or batch.record_count <= 0:
         return None
@@ -168,7 +167,7 @@ def largest_timestamp(
 
 
 def as_accepted(batch: RecordBatch) -> AcceptedBatch:
-    """A batch that a leader accepted before."""
+    """A batch that a leader accepted before, for a follower's append."""
     return AcceptedBatch(
         (batch.buffer[UNCHANGED_POSITION:],),
         batch.size_bytes,

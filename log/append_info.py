@@ -9,7 +9,7 @@ from kafkalite.wire.record_batch import NO_TIMESTAMP
 
 
 class AppendInfo(NamedTuple):
-    """What became of an append; offsets of the first time when it was a retry (`is_duplicate`)."""
+    """The offsets that a batch got. A retry (`is_duplicate`) has those of the first append."""
 
     base_offset: int
     last_offset: int
@@ -22,7 +22,7 @@ class AppendInfo(NamedTuple):
 
 
 def as_duplicate(first: BatchMetadata, log_start_offset: int) -> AppendInfo:
-    """A retry's outcome: what the batch got when it was appended first."""
+    """A retry's outcome: the offsets and the timestamp of the first append."""
     return AppendInfo(
         first.first_offset,
         first.last_offset,

@@ -23,11 +23,11 @@ TopicPartition = tuple[str, int]
 
 
 class CorruptCheckpoint(ValueError):
-    """A checkpoint file that cannot be what was written."""
+    """A checkpoint file is torn or damaged."""
 
 
 def read_lines(files: Files, path: Path) -> list[list[str]]:
-    """The entries' words; none if there is no such file. Raises CorruptCheckpoint, OSError."""
+    """The words of each entry; none if there is no file. Raises CorruptCheckpoint, OSError."""
     try:
         lines = files.read(path).decode().splitlines()
     except FileNotFoundError:
@@ -68,8 +68,10 @@ def write_offsets(files: Files, path: Path, offsets: Mapping[TopicPartition, int
 
 
 def read_topic_id(files: Files, path: Path) -> uuid.UUID | None:
-    """The topic id in a `partition.metadata`; None if there is no such file. Raises
-    CorruptCheckpoint."""
+    """The topic id in a `partition.metadata`; None if there is no file.
+
+    Raises CorruptCheckpoint, OSError.
+    """
     try:
         lines = files.read(path).decode().splitlines()
         if lines[0] != "version: 0" or not lines[1].startswith("topic_id: "):

@@ -1,8 +1,8 @@
-"""What the cleaner knows of transactions while it goes through a log from its start.
+"""Transactions, as the cleaner meets them on its way through a log.
 
-Data of an aborted transaction goes at once. A marker goes when no batch of its transaction was met
-any more, and `delete.retention.ms` after that was first seen; until then the abort stays in the
-transaction index. Source: Kafka's CleanedTransactionMetadata.
+Data of an aborted transaction goes at once. A marker goes later: once a round meets no batch of its
+transaction, the marker gets a delete horizon, and goes when that has passed. Until then the abort
+stays in the transaction index. Source: Kafka's CleanedTransactionMetadata.
 """
 
 from __future__ import annotations
@@ -16,18 +16,19 @@ from kafkalite.wire.record_batch import RecordBatch, iterate_records
 
 
 class CleanedTransactions:
-    """Feed it every batch in order: `batch_met` or `marker_met`."""
+    """The transactions of one round. Every batch in order goes to `batch_met` or `marker_met`."""
 
     def __init__(self) -> None:
-        self._committed: set[int] = set()  # producer ids with batches met, marker not yet
-        # Producer id -> [transaction, whether a batch of it was met].
+        # Ids of producers with a batch met, and no marker yet.
+        self._committed: set[int] = set()
+        # Producer id -> (transaction, True if a batch of it was met).
         self._aborted: dict[int, tuple[AbortedTransaction, bool]] = {}
         self._coming: list[tuple[int, AbortedTransaction]] = []
-        # Where the aborts that are still needed are written to; None while the offset map is built.
+        # Takes the aborts that are still needed; None while the offset map is built.
         self.index: TransactionIndex | None = None
 
     def add(self, aborted: Iterable[AbortedTransaction]) -> None:
-        """Aborted transactions that the batches to come may belong to."""
+        """Take in aborted transactions that later batches may belong to."""
         for transaction in aborted:
             heappush(self._coming, (transaction.first_offset, transaction))
 
@@ -37,7 +38,7 @@ class CleanedTransactions:
             self._aborted.setdefault(transaction.producer_id, (transaction, False))
 
     def batch_met(self, batch: RecordBatch) -> bool:
-        """True if this batch of data was aborted, and may go."""
+        """True if this batch of data belongs to an aborted transaction, and may go."""
         self._begin_up_to(batch.last_offset)
         if not batch.is_transactional:
             return False
@@ -49,11 +50,9 @@ class CleanedTransactions:
         return True
 
     def marker_met(self, batch: RecordBatch) -> bool:
-        """True if this control batch's transaction has no batch any more, so that the marker may
-        go.
+        """True if no batch of this marker's transaction is left, so that the marker may go.
 
-        Raises:
-            KafkaError(INVALID_RECORD): it holds no control record.
+        Raises KafkaError(INVALID_RECORD): it holds no control record.
         """
         self._begin_up_to(batch.last_offset)
         record = next(iterate_records(batch), None)

@@ -1,12 +1,12 @@
-"""The cleaner: which compacted log to clean next, and up to where.
+"""The cleaner chooses the compacted log to clean next, and the part of it.
 
 A log is due when enough of it is dirty (`min.cleanable.dirty.ratio`), or when a dirty record has
-waited for `max.compaction.lag.ms`. What is undecided (above the last stable offset), in the active
-segment, or younger than `min.compaction.lag.ms` is left alone. Up to where a log is clean is kept
-in `cleaner-offset-checkpoint`.
+waited for `max.compaction.lag.ms`. Records stay uncleaned above the last stable offset, in the
+active segment, and while they are younger than `min.compaction.lag.ms`. The end of each log's clean
+part is kept in `cleaner-offset-checkpoint`.
 
-`Cleaner.clean` is a generator; the broker's task goes through its steps, takes a breath after each
-few milliseconds, and runs `Step.work` in a thread. `Throttle` says how long to wait for
+`Cleaner.clean` is a generator. The broker's task goes through its steps, lets others go first every
+few milliseconds, and runs `Step.work` in a thread. `Throttle` keeps to
 `log.cleaner.io.max.bytes.per.second`. Source: Kafka's LogCleanerManager, LogCleaner, Throttler.
 """
 
@@ -32,14 +32,13 @@ from kafkalite.wire.errors import KafkaError
 
 _logger = logging.getLogger(__name__)
 
-# What a key in the map costs here: the dict's slot, the bytes object, the int. (Kafka: 24 bytes.)
+# A key in the map costs the dict's slot, the bytes object, the int. (In Kafka 24 bytes.)
 _BYTES_PER_KEY = 160
 DEDUPE_BUFFER_BYTES = 134_217_728
 
 
 class Cleanable(NamedTuple):
-    """A log's dirty part: from the first dirty offset up to the first that may not be cleaned
-    yet."""
+    """A log's dirty part: up to the first offset that may not be cleaned yet."""
 
     log: Log
     first_dirty_offset: int
@@ -50,7 +49,7 @@ class Cleanable(NamedTuple):
 
     @property
     def ratio(self) -> float:
-        """How much of what would be read is dirty."""
+        """The dirty share of the bytes that a round would read, 0.0 to 1.0."""
         total = self.clean_bytes + self.cleanable_bytes
         return self.cleanable_bytes / total if total else 0.0
 
@@ -72,14 +71,14 @@ class Cleaner:
     ) -> None:
         self._directories = list(directories)
         self.use_buffer(dedupe_buffer_bytes)
-        # Logs that cannot be cleaned, because something in them cannot be read.
+        # Damaged logs, which are not cleaned any more.
         self.uncleanable: set[TopicPartition] = set()
         self._clean_up_to = {
             directory.path: self._read_checkpoint(directory) for directory in self._directories
         }
 
     def use_buffer(self, dedupe_buffer_bytes: int) -> None:
-        """How much memory keys may take, from the next log on."""
+        """Set the memory for keys, in bytes, from the next log on."""
         self._max_keys = max(1, dedupe_buffer_bytes // _BYTES_PER_KEY)
 
     def _read_checkpoint(self, directory: LogDirectory) -> dict[TopicPartition, int]:
@@ -95,7 +94,7 @@ class Cleaner:
         return max(due, key=lambda cleanable: cleanable.ratio, default=None)
 
     def _all_cleanable(self) -> Iterator[Cleanable | None]:
-        """What may be cleaned, a log a step; None for a log of which nothing may."""
+        """The dirty part of each log, a log a step; None for a log that may not be cleaned."""
         for directory in self._directories:
             if directory.failure is not None:
                 continue
@@ -120,7 +119,7 @@ class Cleaner:
             return None
 
     def _failed(self, log: Log, error: OSError | KafkaError) -> None:
-        """A log cannot be cleaned: its disk fails, or something in it cannot be read."""
+        """Take a log out of the cleaner's care: its disk fails, or it is damaged."""
         if isinstance(error, OSError):
             log.storage_error(error)
         elif log.offline_reason is None:
@@ -139,8 +138,7 @@ class Cleaner:
         return (yield from self._clean(chosen))
 
     def clean_at_once(self) -> bool:
-        """Clean one log that has anything to clean, due or not, in one go; whether there was
-        one."""
+        """Clean one log that has a dirty part, due or not, in one go; False if none has."""
         for cleanable in self._all_cleanable():
             if cleanable is not None and cleanable.cleanable_bytes:
                 run_steps(self._clean(cleanable))
@@ -163,7 +161,7 @@ class Cleaner:
             _logger.info("%s: truncated or deleted while it was cleaned", log.name)
         except (OSError, KafkaError) as error:
             self._failed(log, error)
-            # A log that is damaged or offline is not asked again, others may be cleaned at once.
+            # A damaged or offline log is not tried again: the next one may be cleaned at once.
             is_left_alone = (log.topic, log.partition) in self.uncleanable
             return is_left_alone or log.offline_reason is not None
         return False
@@ -179,8 +177,10 @@ class Cleaner:
 
 
 def cleanable_part(log: Log, clean_up_to: int | None) -> Cleanable:
-    """What of `log` may be cleaned, when it is clean up to the offset given (None: never
-    cleaned)."""
+    """The part of `log` that may be cleaned, given where its clean part ends.
+
+    None: the log was never cleaned. Raises KafkaError, OSError.
+    """
     now_ms = log.now_ms()
     first_dirty = log.log_start_offset if clean_up_to is None else clean_up_to
     if not log.log_start_offset <= first_dirty <= log.log_end_offset:
@@ -224,7 +224,7 @@ def _is_overdue(log: Log, first_timestamps: list[int], now_ms: int) -> bool:
 
 
 class Throttle:
-    """How long to wait so that no more than so many bytes a second are read and written."""
+    """Keeps reading and writing within so many bytes a second."""
 
     def __init__(self, max_bytes_per_second: float, now: float) -> None:
         self._max_bytes_per_second = max_bytes_per_second

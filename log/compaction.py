@@ -1,38 +1,38 @@
-"""Compacting a log: of each key, only the last record stays; offsets never change.
+"""A log is compacted: the last record of each key stays; offsets never change.
 
-A round has two halves. First the dirty part of the log (from the first dirty offset up to what may
-not be cleaned yet) is read, and the last offset of each key is noted. Then all segments up to there
-are read again, and what is still valid is written to new ones, several small ones into one. A new
-segment takes the old ones' place by renaming (README.md, crash states): a crash leaves the old or
-the new, never neither.
+A round has two halves. The first reads the dirty part of the log, and notes the last offset of each
+key. The second reads all segments up to there, and writes the records that stay to new segments;
+several small ones become one. A new segment takes the place of the old ones by renaming
+(segment_replacement.py): a crash leaves the old or the new.
 
-A batch keeps its first and last offset. It stays as it is when all its records do; it stays,
-emptied, when it is a producer's last (its sequence is needed) or a segment's last: consumers must
-be able to go on to where the log said it ends, and recovery may take a gap between two segments for
-a loss. (Kafka keeps only the last of a round; the records are the same.) Tombstones, and markers of
-transactions without data, get a delete horizon when they are first met in the clean part, and go
-when it has passed.
+A batch keeps its first and last offset. It stays as it is if all its records do. It stays, emptied,
+if it is a producer's last batch, whose sequence is needed, or a segment's last batch. Without the
+latter consumers could not go on to the log's end, and recovery might take the gap between two
+segments for a loss. (Kafka keeps only the last batch of a round; the records are the same.)
+Tombstones, and markers of transactions without data, get a delete horizon when they are first met
+in the clean part, and go when it has passed.
 
-All this is done in steps of a millisecond or so: the generators here yield a `Step` after each, and
-what may take longer (fsync, packing a big batch) is handed out to be run in a thread. Source:
-Kafka's Cleaner (LogCleaner), MemoryRecords.filterTo; KIP-58, KIP-534.
+The generators here yield a `Step` after each millisecond or so of work. Longer work (fsync, packing
+a big batch) is part of a step, for a thread to run. Source: Kafka's Cleaner (LogCleaner),
+MemoryRecords.filterTo; KIP-58, KIP-534.
 """
 
 from __future__ import annotations
 
-import errno
-import hashlib
 from collections.abc import Callable, Generator, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from kafkalite.log.cleaned_transactions import CleanedTransactions
-from kafkalite.log.files import CLEANED_SUFFIX, SWAP_SUFFIX
+from kafkalite.log.files import CLEANED_SUFFIX
+from kafkalite.log.flushing import begin_flush
+from kafkalite.log.log_state import LogState
+from kafkalite.log.offset_map import OffsetMap
 from kafkalite.log.open_files import FileSlice
 from kafkalite.log.producer_entry import ProducerEntry
-from kafkalite.log.retention import delete_segments
+from kafkalite.log.reading import aborted_transactions
 from kafkalite.log.segment import LogSegment
+from kafkalite.log.segment_replacement import group_by_size, replace_segments
 from kafkalite.wire.compression import compress
-from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.record_batch import (
     COMPRESSION_MASK,
     DELETE_HORIZON_FLAG,
@@ -45,22 +45,19 @@ from kafkalite.wire.record_batch import (
     write_record,
 )
 
-if TYPE_CHECKING:
-    from kafkalite.log.log import Log
-
 # Records between two steps: about a millisecond.
 _RECORDS_PER_STEP = 256
-# As many records a batch itself counts for.
+# A batch itself counts as this many records.
 _RECORDS_PER_BATCH = 2
-# What is packed in a thread rather than at once.
+# A larger batch is packed in a thread.
 _BIG_BATCH_BYTES = 64 << 10
-# Longer keys are remembered by a digest, as Kafka remembers all (by MD5).
-_LONGEST_KEY_KEPT = 32
 
 
 class Step(NamedTuple):
-    """What was read or written since the last step, and what is to be run (in a thread) before the
-    next."""
+    """The bytes read and written since the last step, and work to run before the next one.
+
+    A thread may run it.
+    """
 
     size_bytes: int = 0
     work: Callable[[], None] | None = None
@@ -71,47 +68,17 @@ class CleaningAborted(Exception):
 
 
 def run_steps(steps: Iterator[Step]) -> None:
-    """All of it in one go, for who can wait."""
+    """Take all steps in one go, and run their work."""
     for step in steps:
         if step.work is not None:
             step.work()
-
-
-class OffsetMap:
-    """The last offset of each key, for at most `max_keys` of them."""
-
-    def __init__(self, max_keys: int, first_dirty_offset: int) -> None:
-        self._max_keys = max_keys
-        self._offsets: dict[bytes, int] = {}
-        # Records up to here are in the map, or older than all that are.
-        self.latest_offset = first_dirty_offset - 1
-
-    def __len__(self) -> int:
-        return len(self._offsets)
-
-    def put(self, key: bytes, offset: int) -> bool:
-        """Note a key's offset; False when there is no room for another."""
-        if len(self._offsets) >= self._max_keys:
-            return False
-        self._offsets[_digest(key)] = offset
-        return True
-
-    def get(self, key: bytes) -> int:
-        """The key's last offset, -1 if it is not in the map."""
-        return self._offsets.get(_digest(key), -1)
-
-
-def _digest(key: bytes) -> bytes:
-    if len(key) <= _LONGEST_KEY_KEPT:
-        return key
-    return hashlib.blake2b(key, digest_size=_LONGEST_KEY_KEPT + 1).digest()
 
 
 class Compaction:
     """One round over one log. Raises CleaningAborted, KafkaError, OSError from its generators."""
 
     def __init__(
-        self, log: Log, first_dirty_offset: int, first_uncleanable_offset: int, max_keys: int
+        self, log: LogState, first_dirty_offset: int, first_uncleanable_offset: int, max_keys: int
     ) -> None:
         self._log = log
         self._first_dirty_offset = first_dirty_offset
@@ -124,7 +91,7 @@ class Compaction:
         self._work = 0
 
     def run(self) -> Generator[Step, None, int]:
-        """The whole round, step by step; returns the offset up to which the log is clean."""
+        """The whole round, step by step; returns the end of the log's clean part."""
         log = self._log
         log.cleaning = self
         try:
@@ -145,8 +112,8 @@ class Compaction:
                 log.cleaning = None
 
     def _flush(self) -> Iterator[Step]:
-        """What is to replace older records must be on the disk before they go."""
-        flush = self._log.begin_flush(self._log.segments.active.base_offset)
+        """Flush the inactive segments: newer records must be safe before the older ones go."""
+        flush = begin_flush(self._log, self._log.segments.active.base_offset)
         if flush is not None:
             try:
                 yield from self._elsewhere(flush.run)
@@ -166,7 +133,7 @@ class Compaction:
         self._check()
 
     def _elsewhere(self, work: Callable[[], None]) -> Iterator[Step]:
-        """Have `work` done, in whatever thread; what it raises is raised here."""
+        """Have `work` run in any thread; its OSError is raised here."""
         errors: list[OSError] = []
 
         def run() -> None:
@@ -187,7 +154,7 @@ class Compaction:
         log = self._log
         start, end = self._first_dirty_offset, self._first_uncleanable_offset
         transactions = CleanedTransactions()
-        transactions.add(log.aborted_transactions(start, end))
+        transactions.add(aborted_transactions(log, start, end))
         dirty = [segment for segment in log.segments.since(start) if segment.base_offset < end]
         for i, segment in enumerate(dirty):
             is_full = yield from self._map_segment(segment, start, transactions)
@@ -200,7 +167,7 @@ class Compaction:
     def _map_segment(
         self, segment: LogSegment, start: int, transactions: CleanedTransactions
     ) -> Generator[Step, None, bool]:
-        """Note the segment's keys; whether the map is full."""
+        """Note the segment's keys; True if the map is full."""
         _, position = segment.offset_index.lookup(start)
         for _, batch in segment.batches(position):
             self._step_bytes += batch.size_bytes
@@ -245,7 +212,7 @@ class Compaction:
             for segment in group:
                 following = log.segments.after(segment)
                 end = log.log_end_offset if following is None else following.base_offset
-                self._transactions.add(log.aborted_transactions(segment.base_offset, end))
+                self._transactions.add(aborted_transactions(log, segment.base_offset, end))
                 yield from self._clean_segment(segment, cleaned, producers)
             cleaned.become_inactive()
             yield from self._sync(cleaned)
@@ -291,7 +258,7 @@ class Compaction:
     def _clean_batch(
         self, batch: RecordBatch, producers: dict[int, ProducerEntry]
     ) -> Generator[Step, None, tuple[bytes | memoryview, int] | None]:
-        """The batch's bytes as they stay, with its largest timestamp; None if it goes."""
+        """The bytes that stay of the batch, with its largest timestamp; None if it goes."""
         horizon_ms = batch.delete_horizon_ms
         is_marker_without_data = False
         if batch.is_control:
@@ -330,8 +297,10 @@ class Compaction:
     def _rebuild(
         self, batch: RecordBatch, kept: list[Record], horizon_ms: int | None
     ) -> Generator[Step, None, tuple[bytes, int]]:
-        """The batch with only `kept` in it, and its delete horizon in place of the base
-        timestamp."""
+        """The batch with only `kept` in it, and its largest timestamp.
+
+        A delete horizon takes the place of the base timestamp.
+        """
         base_timestamp = kept[0].timestamp if horizon_ms is None else horizon_ms
         data = bytearray()
         for j, record in enumerate(kept, start=1):
@@ -373,7 +342,7 @@ class Compaction:
 
 
 def _is_last_of_producer(batch: RecordBatch, producers: dict[int, ProducerEntry]) -> bool:
-    """True if a living producer's sequence, or at least its epoch, is known by this batch."""
+    """True if the log knows a living producer's sequence, or its epoch, only by this batch."""
     entry = producers.get(batch.producer_id)
     if entry is None:
         return False
@@ -396,47 +365,3 @@ def _emptied(batch: RecordBatch) -> bytes:
         base_sequence=batch.base_sequence,
         partition_leader_epoch=batch.partition_leader_epoch,
     )
-
-
-def group_by_size(
-    segments: list[LogSegment], max_bytes: int, max_index_bytes: int, end_offset: int
-) -> list[list[LogSegment]]:
-    """Neighbours that together make one segment of at most the configured sizes."""
-    groups: list[list[LogSegment]] = []
-    sizes: tuple[int, ...] = (0, 0, 0)
-    limits = (max_bytes, max_index_bytes, max_index_bytes)
-    for i, segment in enumerate(segments):
-        last_offset = (segments[i + 1].base_offset if i + 1 < len(segments) else end_offset) - 1
-        own = (segment.size, segment.offset_index.size_bytes, segment.time_index.size_bytes)
-        together = tuple(a + b for a, b in zip(sizes, own, strict=True))
-        if (
-            groups
-            and all(a <= b for a, b in zip(together, limits, strict=True))
-            and (not segment.size or groups[-1][0].takes_offset(last_offset))
-        ):
-            groups[-1].append(segment)
-            sizes = together
-        else:
-            groups.append([segment])
-            sizes = own
-    return groups
-
-
-def replace_segments(log: Log, cleaned: LogSegment, old: list[LogSegment]) -> None:
-    """Put `cleaned` in the place of `old`.
-
-    As `.swap` it is complete and counts, whatever becomes of the old ones; a start after a crash
-    finishes what is begun here. Raises OSError.
-    """
-    if cleaned.base_offset != old[0].base_offset:
-        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"{log.name}: offsets must not change")
-    cleaned.rename(log.directory, SWAP_SUFFIX)
-    log.files.sync_directory(log.directory)
-    try:
-        delete_segments(log, old, log.now_ms(), keep_snapshot_at=cleaned.base_offset)
-        log.segments.add(cleaned)
-        cleaned.rename(log.directory, "")
-        log.files.sync_directory(log.directory)
-    except OSError as error:
-        # Half of the files have their names: only a start from the beginning puts that right.
-        raise OSError(errno.EIO, f"segments half replaced: {error}") from error

@@ -1,10 +1,11 @@
 """A log's configuration, as plain values: field names are Kafka's topic configs with underscores.
 
-The broker's table of configs (kafkalite/config.py) makes these from text; here nothing is parsed.
+The broker's tables of configs (kafkalite/config/) make these from text. Nothing is parsed here.
 """
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass, field
 
 FOREVER = 2**63 - 1
@@ -12,8 +13,10 @@ FOREVER = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class LogConfig:
-    """Sizes in bytes, times in milliseconds, -1 for "no limit" where Kafka has it; Kafka's
-    defaults."""
+    """One log's configs, with Kafka's defaults.
+
+    Sizes are in bytes and times in milliseconds. -1 means "no limit" where Kafka has it so.
+    """
 
     cleanup_policy: tuple[str, ...] = ("delete",)
     compression_type: str = "producer"
@@ -41,18 +44,19 @@ class LogConfig:
     segment_jitter_ms: int = 0
     segment_ms: int = 604_800_000
     unclean_leader_election_enable: bool = False
-    # Our own (kafkalite.visible.after.flush): the high watermark follows what was flushed.
+    # kafkalite.visible.after.flush, which Kafka does not have: the high watermark follows the
+    # recovery point.
     visible_after_flush: bool = False
     # transaction.partition.verification.enable: transactional batches need a `VerificationGuard`.
     verify_transactions: bool = False
 
-    # What follows from those above, worked out once: every append asks.
+    # The fields below follow from those above. Every append asks, so they are worked out once.
     compact: bool = field(init=False, compare=False)
     delete: bool = field(init=False, compare=False)
     log_append_time: bool = field(init=False, compare=False)
     # A compacted topic's segment rolls in time for the cleaner to keep max.compaction.lag.ms.
     max_segment_ms: int = field(init=False, compare=False)
-    # Whether batches go into the log as they come, neither stamped nor compressed anew.
+    # True if batches go into the log as they come, neither stamped nor compressed anew.
     keeps_batches: bool = field(init=False, compare=False)
     # No batch may be larger.
     max_batch_bytes: int = field(init=False, compare=False)
@@ -76,3 +80,11 @@ class LogConfig:
             ("max_batch_bytes", min(self.max_message_bytes, self.segment_bytes)),
         ):
             object.__setattr__(self, name, value)
+
+    def random_segment_jitter_ms(self) -> int:
+        """Milliseconds by which a segment rolls before segment.ms: not all logs roll at once.
+
+        Source: Kafka's LogConfig.randomSegmentJitter.
+        """
+        jitter_ms = min(self.segment_jitter_ms, self.segment_ms)
+        return random.randrange(jitter_ms) if jitter_ms else 0

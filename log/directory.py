@@ -1,21 +1,15 @@
 """A data directory (one of `log.dirs`): the logs in it, and the files they share.
 
-`meta.properties` says whose it is, `.lock` that a living broker holds it, `.kafka_cleanshutdown`
-that the last one closed its logs. The checkpoints hold, for each partition, what a restart must
-know: up to where the log is on the disk, where it starts, and how far consumers were allowed to
-see. All in Kafka's formats. Source: Kafka's LogManager, BrokerMetadataCheckpoint,
-CleanShutdownFileHandler.
+`meta.properties` names its cluster and node. A living broker holds `.lock`. A broker that closed
+all its logs leaves `.kafka_cleanshutdown`. The checkpoints hold each log's offsets for a restart.
+All are in Kafka's formats. Source: Kafka's LogManager, CleanShutdownFileHandler.
 """
 
 from __future__ import annotations
 
-import fcntl
-import json
 import logging
-import os
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -24,35 +18,28 @@ from typing import NamedTuple
 from kafkalite.log.checkpoints import (
     CorruptCheckpoint,
     TopicPartition,
-    read_offsets,
     read_topic_id,
-    write_offsets,
     write_topic_id,
 )
+from kafkalite.log.clean_shutdown import (
+    UNKNOWN_BROKER_EPOCH,
+    mark_clean_shutdown,
+    take_clean_shutdown,
+)
 from kafkalite.log.config import LogConfig
-from kafkalite.log.errors import DataDirectoryInUse, InconsistentDataDirectory
+from kafkalite.log.deleted_logs import DeletedLogs
+from kafkalite.log.directory_checkpoints import DirectoryCheckpoints
+from kafkalite.log.directory_lock import DirectoryLock
 from kafkalite.log.files import (
-    CLEAN_SHUTDOWN,
     DELETED_DIRECTORY_SUFFIX,
-    HIGH_WATERMARK_CHECKPOINT,
-    LOCK,
-    LOG_START_OFFSET_CHECKPOINT,
     PARTITION_METADATA,
-    RECOVERY_POINT_CHECKPOINT,
-    Files,
-    deleted_directory,
     future_directory,
     parse_partition_directory,
     stray_directory,
     without_future,
 )
 from kafkalite.log.log import Log
-from kafkalite.log.meta_properties import (
-    MetaProperties,
-    random_id,
-    read_meta_properties,
-    write_meta_properties,
-)
+from kafkalite.log.meta_properties import MetaProperties, ensure_meta_properties
 from kafkalite.log.open_files import OpenFiles
 from kafkalite.log.opening import open_log
 from kafkalite.log.said_once import SaidOnce
@@ -60,15 +47,12 @@ from kafkalite.wire.errors import ErrorCode, KafkaError
 
 _logger = logging.getLogger(__name__)
 
-# From so many logs on, one sync(2) of everything is faster at the end than a few fsyncs for each.
+# For so many unflushed logs, one sync(2) of everything is faster than a few fsyncs for each.
 _SYNC_AT_ONCE = 100
-
-# fcntl's locks do not hold within a process: several brokers in one are told apart here.
-_locked_here: set[Path] = set()
 
 
 class StoredPartition(NamedTuple):
-    """A partition's directory as it was found; a future one was on its way here (moving.py)."""
+    """A partition's directory as it was found. A future log was on its way here."""
 
     topic: str
     partition: int
@@ -84,7 +68,7 @@ class LogDirectory:
         self,
         path: Path,
         properties: MetaProperties,
-        lock_descriptor: int,
+        lock: DirectoryLock,
         *,
         now_ms: Callable[[], int],
         open_files: OpenFiles,
@@ -100,23 +84,23 @@ class LogDirectory:
         self.files = open_files.files
         # Why nothing here works any more; None while all is well.
         self.failure: OSError | None = None
-        self._lock_descriptor = lock_descriptor
+        self._lock = lock
         self._on_failure = on_failure
-        self._deleted: list[tuple[int, Path]] = []
-        # Deleted logs whose directories have their names still.
-        self._leaving: dict[Path, Log] = {}
-        # What was written to the checkpoints last.
-        self._checkpointed: dict[str, dict[TopicPartition, int]] = {}
-        # What passes, a full disk, say: said once for all logs here.
+        # Logs an error that passes (a full disk) once for all logs here.
         self._trouble = SaidOnce(str(path), _logger, logging.WARNING)
-        # Of the broker that closed the directory last; -1 if it had none, or did not close it.
-        self.previous_broker_epoch = -1
-        # What is said when it is closed: controllers know a clean shutdown by it (KIP-966).
-        self.broker_epoch = -1
-        self.was_clean_shutdown = self._take_clean_shutdown()
-        self._recovery_points = self._read_checkpoint(RECOVERY_POINT_CHECKPOINT)
-        self._log_start_offsets = self._read_checkpoint(LOG_START_OFFSET_CHECKPOINT)
-        self._high_watermarks = self._read_checkpoint(HIGH_WATERMARK_CHECKPOINT)
+        self._deleted = DeletedLogs(
+            self.files,
+            now_ms=now_ms,
+            has_failed=lambda: self.failure is not None,
+            trouble=self._trouble,
+        )
+        taken = take_clean_shutdown(path, self.files)
+        self.was_clean_shutdown = taken is not None
+        # The epoch of the broker that closed the directory last; -1 if none did.
+        self.previous_broker_epoch = UNKNOWN_BROKER_EPOCH if taken is None else taken
+        # Noted when the directory is closed: controllers know a clean shutdown by it (KIP-966).
+        self.broker_epoch = UNKNOWN_BROKER_EPOCH
+        self._checkpoints = DirectoryCheckpoints(path, self.files)
 
     @classmethod
     def open(
@@ -129,11 +113,11 @@ class LogDirectory:
         open_files: OpenFiles | None = None,
         on_failure: Callable[[LogDirectory, OSError], None] | None = None,
     ) -> LogDirectory:
-        """Lock a data directory, made if it is not there, and read what the last broker left.
+        """Lock a data directory, made if it is not there, and read its state.
 
         Args:
-            cluster_id: what it must belong to; None: whatever it belongs to, or a new id.
-            on_failure: told when the disk breaks; every log here is offline then.
+            cluster_id: the cluster it must belong to; None takes any, and a new id for a new one.
+            on_failure: called when the disk breaks; every log here is offline then.
 
         Raises:
             DataDirectoryInUse: a living broker has it.
@@ -144,68 +128,34 @@ class LogDirectory:
         files = open_files.files
         files.make_directory(path)
         path = path.resolve()
-        descriptor = _lock(path)
+        lock = DirectoryLock.take(path)
         try:
-            properties = read_meta_properties(path, files)
-            if properties is None:
-                properties = MetaProperties(cluster_id or random_id(), node_id, "")
-            if not properties.directory_id:  # new, or from before Kafka 3.7
-                properties = properties._replace(directory_id=random_id())
-                write_meta_properties(path, properties, files)
-            if cluster_id is not None and properties.cluster_id != cluster_id:
-                raise InconsistentDataDirectory(
-                    f"{path} belongs to cluster {properties.cluster_id}, not {cluster_id}"
-                )
-            if properties.node_id != node_id:
-                raise InconsistentDataDirectory(
-                    f"{path} belongs to node {properties.node_id}, not {node_id}"
-                )
             return cls(
                 path,
-                properties,
-                descriptor,
+                ensure_meta_properties(path, files, cluster_id, node_id),
+                lock,
                 now_ms=now_ms,
                 open_files=open_files,
                 on_failure=on_failure,
             )
         except BaseException:
-            _unlock(path, descriptor)
+            lock.release()
             raise
 
     def __repr__(self) -> str:
         return f"LogDirectory({str(self.path)!r}, {len(self.logs)} logs)"
 
-    def _take_clean_shutdown(self) -> bool:
-        """True if the last shutdown was clean; from now on it is not. Raises OSError."""
-        path = self.path / CLEAN_SHUTDOWN
-        if not self.files.exists(path):
-            return False
-        with suppress(OSError, ValueError, TypeError):  # an older broker's is empty
-            self.previous_broker_epoch = int(json.loads(self.files.read(path))["brokerEpoch"])
-        self.files.unlink(path)
-        self.files.sync_directory(self.path)
-        return True
-
-    def _read_checkpoint(self, name: str) -> dict[TopicPartition, int]:
-        try:
-            return read_offsets(self.files, self.path / name)
-        except CorruptCheckpoint as error:
-            # Starting from nothing costs time (everything is scanned) but loses no record.
-            _logger.warning("%s", error)
-            return {}
-
     # -- logs
 
     def partitions(self) -> list[StoredPartition]:
-        """The partitions that have a directory here; logs deleted but not yet removed go now.
+        """The partitions that have a directory here. Directories of deleted logs are removed.
 
-        Raises:
-            OSError: the directory cannot be read.
+        Raises OSError: the directory cannot be read.
         """
         found: list[StoredPartition] = []
         for name in self.files.names(self.path):
             if name.endswith(DELETED_DIRECTORY_SUFFIX):
-                self._deleted.append((0, self.path / name))
+                self._deleted.add_directory(self.path / name)
             current_name = without_future(name)
             parsed = parse_partition_directory(current_name)
             if parsed is None:
@@ -227,9 +177,8 @@ class LogDirectory:
         """Open a partition's log, new or old, from where its checkpoints say.
 
         Raises:
-            KafkaError: KAFKA_STORAGE_ERROR, the directory or this log is broken;
-            INCONSISTENT_TOPIC_ID, the
-                log is one of another topic of that name.
+            KafkaError(KAFKA_STORAGE_ERROR): the directory or this log is broken.
+            KafkaError(INCONSISTENT_TOPIC_ID): the log is of another topic of that name.
         """
         log = self._open(self.path / f"{topic}-{partition}", (topic, partition), config, topic_id)
         self.logs[topic, partition] = log
@@ -244,8 +193,7 @@ class LogDirectory:
         topic_id: uuid.UUID | None = None,
         path: Path | None = None,
     ) -> Log:
-        """A log that is to come here: new, or at `path` as a restart found it. Raises as
-        `open_log`."""
+        """A future log: new, or at `path` where a restart found it. Raises as `open_log`."""
         path = self.path / future_directory(topic, partition) if path is None else path
         log = self._open(path, (topic, partition), config, topic_id)
         self.future_logs[topic, partition] = log
@@ -266,15 +214,15 @@ class LogDirectory:
                 config,
                 now_ms=self.now_ms,
                 open_files=self.open_files,
-                log_start_offset=self._log_start_offsets.get(key, 0),
-                recovery_point=self._recovery_points.get(key, 0),
+                log_start_offset=self._checkpoints.log_start_offsets.get(key, 0),
+                recovery_point=self._checkpoints.recovery_points.get(key, 0),
                 clean_shutdown=self.was_clean_shutdown,
                 on_failure=self.failed,
                 trouble=self._trouble,
             )
         except (OSError, CorruptCheckpoint) as error:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{path}: {error}") from error
-        log.advance_high_watermark(self._high_watermarks.get(key, 0))
+        log.advance_high_watermark(self._checkpoints.high_watermarks.get(key, 0))
         return log
 
     def _keep_topic_id(self, path: Path, topic_id: uuid.UUID) -> None:
@@ -293,7 +241,7 @@ class LogDirectory:
             )
 
     def topic_id(self, topic: str, partition: int) -> uuid.UUID | None:
-        """The topic id that is noted beside a log. Raises KafkaError(KAFKA_STORAGE_ERROR)."""
+        """The topic id in a log's `partition.metadata`. Raises KafkaError(KAFKA_STORAGE_ERROR)."""
         path = self.logs[topic, partition].directory / PARTITION_METADATA
         try:
             return read_topic_id(self.files, path)
@@ -301,133 +249,76 @@ class LogDirectory:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{path}: {error}") from error
 
     def delete_log(self, topic: str, partition: int) -> None:
-        """Delete a log: it is offline at once, out of the way with the next `remove_deleted`.
+        """Delete a log: it is offline at once, and its files go after `file.delete.delay.ms`.
 
-        Its files are removed after `file.delete.delay.ms`. A log that a crash leaves where it was
-        belongs to no topic at the next start, and goes then.
+        A log that a crash leaves where it was belongs to no topic at the next start, and goes then.
         """
         self._delete(self.logs.pop((topic, partition)))
 
     def delete_future(self, topic: str, partition: int) -> None:
-        """The same with a log that was to come here."""
+        """Delete a future log, as `delete_log` does."""
         self._delete(self.future_logs.pop((topic, partition)))
 
     def _delete(self, log: Log) -> None:
-        log.close_files()
-        log.offline_reason = "deleted"
-        self._leaving[log.directory] = log
-        for checkpoint in (self._recovery_points, self._log_start_offsets, self._high_watermarks):
-            checkpoint.pop((log.topic, log.partition), None)
+        self._deleted.add(log)
+        self._checkpoints.forget((log.topic, log.partition))
 
     def make_way(self, path: Path) -> None:
-        """Let a deleted log give its name to another. Raises KafkaError(KAFKA_STORAGE_ERROR)."""
-        if path in self._leaving:
-            self._move_away(self._leaving[path])
+        """Free a deleted log's path for another. Raises KafkaError(KAFKA_STORAGE_ERROR)."""
+        self._deleted.make_way(path)
 
     def move_deleted(self) -> Iterator[Log]:
-        """Move the logs that were deleted out of the way, one a step."""
-        for log in list(self._leaving.values()):
-            if log.directory in self._leaving and self.failure is None:
-                with suppress(KafkaError):  # said where it was raised, and tried again
-                    self._move_away(log)
-            yield log
+        """Rename the directories of the logs that were deleted, one a step."""
+        return self._deleted.move_away()
 
-    def _move_away(self, log: Log) -> None:
-        """Rename a deleted log's directory. Raises KafkaError(KAFKA_STORAGE_ERROR): it is still there."""
-        before = log.directory
-        path = log.delete()
-        del self._leaving[before]
-        self._deleted.append((self.now_ms() + log.config.file_delete_delay_ms, path))
+    def remove_deleted(self) -> Iterator[object]:
+        """Remove the deleted logs whose delay has passed, one a step."""
+        return self._deleted.remove()
 
     def discard(self, path: Path) -> None:
-        """Take a directory that is no log's out of the way, and then away. Raises OSError."""
-        target = path.with_name(deleted_directory(without_future(path.name)))
-        self.files.rename(path, target)
-        self._deleted.append((0, target))
+        """Remove a directory that belongs to no log, with the next `remove_deleted`.
+
+        Raises OSError.
+        """
+        self._deleted.discard(path)
 
     def set_aside(self, path: Path) -> Path:
-        """Rename a directory that is no log's, never to be looked at again. Raises OSError."""
+        """Rename a directory that belongs to no log to `...-stray`, for good. Raises OSError."""
         target = path.with_name(stray_directory(without_future(path.name)))
         self.files.rename(path, target)
         return target
 
     @property
     def all_logs(self) -> Iterator[tuple[TopicPartition, Log]]:
-        """Every log whose files are here; a partition has one at most."""
+        """Every log whose files are here, future logs too; a partition has one at most."""
         return chain(list(self.logs.items()), list(self.future_logs.items()))
-
-    def remove_deleted(self) -> Iterator[object]:
-        """Remove the deleted logs whose delay has passed, one a step.
-
-        What cannot be removed is tried again the next time.
-        """
-        yield from self.move_deleted()
-        now_ms = self.now_ms()
-        due = [each for each in self._deleted if each[0] <= now_ms]
-        self._deleted = [each for each in self._deleted if each[0] > now_ms]
-        for deadline_ms, path in due:
-            try:
-                remove_tree(self.files, path)
-            except OSError as error:
-                if self.failure is None:
-                    self._trouble.failed(error)
-                    self._deleted.append((deadline_ms, path))
-            yield path
 
     # -- checkpoints, closing
 
     def checkpoint(self) -> None:
         """Write the three checkpoints. Raises KafkaError(KAFKA_STORAGE_ERROR)."""
         try:
-            for step in self._checkpoint_steps():
-                if callable(step):
-                    step()
+            for write in self._checkpoints.steps(self.all_logs):
+                if write is not None:
+                    write()
         except OSError as error:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{self.path}: {error}") from error
 
     def checkpoint_steps(self) -> Iterator[object]:
-        """The same in steps; those that are to be called write, and say what goes wrong."""
-        for step in self._checkpoint_steps():
-            yield partial(self._written, step) if callable(step) else step
+        """The same in steps. A step that can be called writes a file, and logs its errors."""
+        for write in self._checkpoints.steps(self.all_logs):
+            yield None if write is None else partial(self._tried, write)
 
-    def _written(self, write: Callable[[], object]) -> None:
+    def _tried(self, write: Callable[[], None]) -> None:
         try:
             write()
         except OSError as error:
             self._trouble.failed(error)
 
-    def _checkpoint_steps(self) -> Iterator[object]:
-        """Gather what has changed, a log a step; then write what that makes different."""
-        starts: dict[TopicPartition, int] = {}
-        for key, log in self.all_logs:
-            if log.offline_reason is None:
-                self._recovery_points[key] = log.recovery_point
-                self._log_start_offsets[key] = log.log_start_offset
-                self._high_watermarks[key] = log.high_watermark
-                # Kafka leaves out starts that the first segment's name tells.
-                if log.log_start_offset > log.segments.first.base_offset:
-                    starts[key] = log.log_start_offset
-            yield None
-        for key, offset in self._log_start_offsets.items():
-            if key not in self.logs and key not in self.future_logs:
-                starts[key] = offset
-        for name, offsets in (
-            (RECOVERY_POINT_CHECKPOINT, self._recovery_points),
-            (LOG_START_OFFSET_CHECKPOINT, starts),
-            (HIGH_WATERMARK_CHECKPOINT, self._high_watermarks),
-        ):
-            if self._checkpointed.get(name) != offsets:
-                yield partial(self._write_checkpoint, name, dict(offsets))
-
-    def _write_checkpoint(self, name: str, offsets: dict[TopicPartition, int]) -> None:
-        """Write one checkpoint; may be called in a thread. Raises OSError."""
-        write_offsets(self.files, self.path / name, offsets)
-        self._checkpointed[name] = offsets
-
     def close(self) -> None:
-        """Close every log and say so on the disk; unlock.
+        """Close every log, mark the shutdown as clean, and unlock.
 
-        A log that cannot be closed is recovered at the next start, and so are all others here.
+        If a log cannot be closed, the mark is left out: the next start recovers all logs here.
         """
         try:
             for _ in self.move_deleted():
@@ -436,16 +327,16 @@ class LogDirectory:
             if self.failure is None:
                 self._checkpoint_and_mark(is_clean)
         finally:
-            _unlock(self.path, self._lock_descriptor)
+            self._lock.release()
 
     def abandon(self) -> None:
         """Let go of all files as they are, as a process does that is killed; unlock."""
         for _, log in self.all_logs:
             log.close_files()
-        _unlock(self.path, self._lock_descriptor)
+        self._lock.release()
 
     def _close_logs(self) -> bool:
-        """Close them; whether all went well."""
+        """Close all logs; True if every one closed cleanly."""
         logs = [log for _, log in self.all_logs]
         unflushed = [log for log in logs if log.recovery_point < log.log_end_offset]
         at_once = len(unflushed) >= _SYNC_AT_ONCE
@@ -467,15 +358,12 @@ class LogDirectory:
         try:
             self.checkpoint()
             if is_clean:
-                content = json.dumps(
-                    {"version": 0, "brokerEpoch": self.broker_epoch}, separators=(",", ":")
-                )
-                self.files.write_atomically(self.path / CLEAN_SHUTDOWN, content.encode())
+                mark_clean_shutdown(self.path, self.files, self.broker_epoch)
         except (KafkaError, OSError) as error:
             _logger.error("%s: not closed cleanly: %s", self.path, error)
 
     def failed(self, error: OSError) -> None:
-        """The disk broke: every log here goes offline, those in other directories go on."""
+        """The disk broke: every log here goes offline. Those in other directories go on."""
         if self.failure is not None:
             return
         self.failure = error
@@ -485,35 +373,3 @@ class LogDirectory:
                 log.offline_reason = f"data directory {self.path} failed: {error}"
         if self._on_failure is not None:
             self._on_failure(self, error)
-
-
-def remove_tree(files: Files, path: Path) -> None:
-    """Remove a directory of files. Raises OSError."""
-    for name in files.names(path):
-        files.unlink(path / name)
-    files.remove_directory(path)
-
-
-def is_locked_here(path: Path) -> bool:
-    """True if a broker in this process holds the directory: to ask the file would give up its
-    lock."""
-    return path.resolve() in _locked_here
-
-
-def _lock(path: Path) -> int:
-    if path in _locked_here:
-        raise DataDirectoryInUse(f"{path} is in use by a broker in this process")
-    descriptor = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        # The lock Java's FileChannel.tryLock takes: Kafka and kafkalite keep each other out.
-        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        os.close(descriptor)
-        raise DataDirectoryInUse(f"{path} is in use by another broker") from error
-    _locked_here.add(path)
-    return descriptor
-
-
-def _unlock(path: Path, descriptor: int) -> None:
-    _locked_here.discard(path)
-    os.close(descriptor)

@@ -8,14 +8,14 @@ from kafkalite.wire.errors import ErrorCode, KafkaError
 
 
 class RecordError(NamedTuple):
-    """One record that was refused: its index in the batch, and why (Produce v8+, KIP-467)."""
+    """One refused record: its index in the batch, and the reason (Produce v8+, KIP-467)."""
 
     batch_index: int
     message: str | None
 
 
 class InvalidRecordsError(KafkaError):
-    """A batch refused for single records: `record_errors` go into the answer."""
+    """A batch is refused for single records: `record_errors` go into the response."""
 
     def __init__(
         self, code: ErrorCode, message: str | None, record_errors: tuple[RecordError, ...]
@@ -29,4 +29,4 @@ class DataDirectoryInUse(Exception):
 
 
 class InconsistentDataDirectory(Exception):
-    """A data directory of another cluster or another node, or one this version cannot read."""
+    """The data directory belongs to another cluster or node, or cannot be understood."""

@@ -1,4 +1,7 @@
-"""The batches of a file, one after the other. Source: Kafka's FileRecords, FileLogInputStream."""
+"""The batches of a file, read one after the other.
+
+Source: Kafka's FileRecords, FileLogInputStream.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +18,9 @@ _SEARCH_BYTES = 16 << 10
 def read_batches(
     file: LogFile, position: int, end: int, *, headers_only: bool = False
 ) -> Iterator[tuple[int, RecordBatch]]:
-    """(position, batch) from `position`, a batch's start, to `end`; what is torn at the end is left
-    out.
+    """(position, batch) from `position`, a batch's start, to `end`; a torn last one is left out.
 
-    With `headers_only` the batches' buffers may be cut short, and big ones are skipped, not read.
+    With `headers_only` the batches' buffers may be cut short, and the rest of big ones is not read.
 
     Raises:
         KafkaError(CORRUPT_MESSAGE): no batch begins where one must.

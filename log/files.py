@@ -1,9 +1,8 @@
-"""The seam to the disk: every file operation of the log goes through `Files`, every file name is
-made here.
+"""The seam to the disk: all file operations of the log, and all file names.
 
-Tests hand in a `Files` of their own that fails the n-th operation, writes short, or forgets what
-was not fsynced. Names are Kafka's: a segment's files are its base offset in 20 digits and a suffix;
-a file on its way in or out carries a second suffix (see README.md, crash states).
+Tests pass a `Files` of their own that fails the n-th operation, writes short, or forgets what was
+not fsynced. Names are Kafka's. A segment's files are named by its base offset in 20 digits and a
+suffix. A file on its way in or out has a second suffix (README.md, crash states).
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ DELETED_DIRECTORY_SUFFIX = "-delete"
 STRAY_DIRECTORY_SUFFIX = "-stray"
 FUTURE_DIRECTORY_SUFFIX = "-future"
 
-# Of a file or directory, in bytes.
+# The longest name of a file or directory, in bytes.
 LONGEST_NAME = 255
 
 _SEGMENT_FILE = re.compile(r"(\d{20})(\.[a-z]+)(\.deleted|\.cleaned|\.swap)?")
@@ -59,8 +58,7 @@ def segment_file(directory: Path, base_offset: int, suffix: str, second_suffix: 
 
 
 def parse_segment_file(name: str) -> tuple[int, str, str] | None:
-    """(base offset, suffix, second suffix or "") of a segment's or snapshot's file; None for
-    others."""
+    """(base offset, suffix, second suffix or "") of a segment's or snapshot's file, else None."""
     match = _SEGMENT_FILE.fullmatch(name)
     if match is None:
         return None
@@ -83,14 +81,13 @@ def future_directory(topic: str, partition: int) -> str:
 def deleted_directory(name: str) -> str:
     """A name for the directory of a log on its way out: `topic-partition.<unique>-delete`.
 
-    As by Kafka, a long topic's is cut so that the file system takes it.
+    As in Kafka, a long topic name is cut so that the file system takes the name.
     """
     return _marked_directory(name, DELETED_DIRECTORY_SUFFIX)
 
 
 def stray_directory(name: str) -> str:
-    """A name for the directory of a log that belongs to nothing:
-    `topic-partition.<unique>-stray`."""
+    """A name for the directory of a log without a topic: `topic-partition.<unique>-stray`."""
     return _marked_directory(name, STRAY_DIRECTORY_SUFFIX)
 
 
@@ -116,7 +113,7 @@ class Files:
         os.close(descriptor)
 
     def pread(self, descriptor: int, size: int, position: int) -> bytes:
-        """Raises NotCached inside of `cached_only` (page_cache.py) if it would have to wait."""
+        """Read up to `size` bytes. Raises NotCached inside of `cached_only` (page_cache.py)."""
         return page_cache.pread(descriptor, size, position)
 
     def pwritev(
@@ -126,7 +123,7 @@ class Files:
         return os.pwritev(descriptor, buffers, position)
 
     def sync(self, descriptor: int) -> None:
-        """Data, and the size with it, onto the disk."""
+        """Flush the data, and the file's size with it, to the disk."""
         os.fdatasync(descriptor)
 
     def truncate(self, descriptor: int, size: int) -> None:
@@ -164,7 +161,7 @@ class Files:
         os.rmdir(path)
 
     def sync_directory(self, path: Path) -> None:
-        """Names made, changed and removed in `path` onto the disk."""
+        """Flush the names made, changed and removed in `path` to the disk."""
         descriptor = self.open(path, os.O_RDONLY | os.O_DIRECTORY)
         try:
             os.fsync(descriptor)
@@ -172,11 +169,11 @@ class Files:
             self.close(descriptor)
 
     def sync_everything(self) -> None:
-        """All that was written to any file, by anybody, onto the disk."""
+        """Flush all files of the machine to the disk."""
         os.sync()
 
     def sync_file(self, path: Path) -> None:
-        """A closed file's data onto the disk; one that is not there (any more) needs nothing."""
+        """Flush a closed file's data to the disk; a file that is not there is no error."""
         try:
             descriptor = self.open(path, os.O_RDWR)
         except FileNotFoundError:
@@ -199,7 +196,7 @@ class Files:
             self.close(descriptor)
 
     def write(self, path: Path, data: bytes, *, sync: bool = True) -> None:
-        """Write a whole file in place of what was there before."""
+        """Write a whole file, in place of any old one."""
         descriptor = self.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         try:
             write_all(self, descriptor, (data,), len(data), 0)
@@ -209,7 +206,7 @@ class Files:
             self.close(descriptor)
 
     def write_atomically(self, path: Path, data: bytes, *, sync: bool = True) -> None:
-        """Write a whole file so that at any moment the old or the new one is there, never half."""
+        """Write a whole file so that at any moment the old or the new one is there."""
         temporary = path.with_name(path.name + ".tmp")
         self.write(temporary, data, sync=sync)
         self.rename(temporary, path)
@@ -218,22 +215,22 @@ class Files:
 
 
 class UnsyncedFiles(Files):
-    """Without waiting for the disk: what was written outlives the process, not the machine's power.
+    """Files without fsync: written bytes survive the process, not a loss of power.
 
     For data that is thrown away in the end.
     """
 
     def sync(self, descriptor: int) -> None:
-        """The data is with the operating system; that is enough here."""
+        """Do nothing: the operating system has the data, which is enough here."""
 
     def sync_directory(self, path: Path) -> None:
-        """The same for names."""
+        """Do nothing, for the same reason."""
 
     def sync_everything(self) -> None:
-        """The same for all there is."""
+        """Do nothing, for the same reason."""
 
     def sync_file(self, path: Path) -> None:
-        """The same for a file that is closed."""
+        """Do nothing, for the same reason."""
 
 
 FILES = Files()

@@ -1,27 +1,24 @@
-"""Flushing a log: what was written, onto the disk.
+"""A log is flushed: its written bytes go onto the disk.
 
-`Flush(log)` gathers the files and writes the indexes out; `run` calls fsync, which takes as long as
-the disk likes and releases the GIL, so it may be done in a thread; `complete` moves the recovery
-point. Appends may go on meanwhile: what comes after the beginning is not covered.
+A flush has three steps. `Flush(log)` gathers the files and writes the indexes. `run` calls fsync,
+which takes as long as the disk likes and releases the GIL: a thread may do it. `complete` moves the
+recovery point. Appends may go on meanwhile; the flush does not cover them.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from kafkalite.log.log_state import LogState
 from kafkalite.log.open_files import FileSlice
 from kafkalite.log.retention import unlink_deleted
 from kafkalite.wire.errors import ErrorCode, KafkaError
-
-if TYPE_CHECKING:
-    from kafkalite.log.log import Log
 
 
 class Flush:
     """One flush of one log, up to `offset`. Raises OSError."""
 
-    def __init__(self, log: Log, offset: int) -> None:
+    def __init__(self, log: LogState, offset: int) -> None:
         self._log = log
         self._files = log.files
         self._directory = log.directory
@@ -54,7 +51,7 @@ class Flush:
             self._files.sync_directory(self._directory)
 
     def complete(self) -> None:
-        """The recovery point moves to `offset`, unless the log was truncated meanwhile."""
+        """Move the recovery point to `offset`, or to the log's end if it was truncated since."""
         log = self._log
         self.abandon()
         log.recovery_point = max(log.recovery_point, min(self.offset, log.log_end_offset))
@@ -63,7 +60,7 @@ class Flush:
             log.on_flushed()
 
     def fail(self, error: OSError) -> KafkaError:
-        """`run` raised: nothing counts as flushed. What a client would be told."""
+        """The client's error when `run` raised: nothing counts as flushed."""
         self.abandon()
         reason = self._log.offline_reason
         if reason is not None:  # deleted or moved meanwhile: its directory has another name
@@ -76,8 +73,8 @@ class Flush:
             held.close()
 
 
-def flush(log: Log) -> None:
-    """Everything onto the disk. Raises KafkaError(KAFKA_STORAGE_ERROR)."""
+def flush(log: LogState) -> None:
+    """Flush everything. Raises KafkaError(KAFKA_STORAGE_ERROR)."""
     begun = begin_flush(log, None)
     if begun is not None:
         try:
@@ -87,7 +84,7 @@ def flush(log: Log) -> None:
         begun.complete()
 
 
-def is_flush_due(log: Log, now_ms: int) -> bool:
+def is_flush_due(log: LogState, now_ms: int) -> bool:
     """True if flush.ms has passed with something unflushed."""
     return (
         log.recovery_point < log.log_end_offset
@@ -95,13 +92,16 @@ def is_flush_due(log: Log, now_ms: int) -> bool:
     )
 
 
-def has_unflushed_roll(log: Log) -> bool:
+def has_unflushed_roll(log: LogState) -> bool:
     """True if a segment that rolled is not wholly on the disk."""
     return log.recovery_point < log.segments.active.base_offset
 
 
-def begin_flush(log: Log, up_to: int | None) -> Flush | None:
-    """A flush up to an offset, the log's end if None; None if all is flushed. Raises KafkaError."""
+def begin_flush(log: LogState, up_to: int | None) -> Flush | None:
+    """A flush up to an offset, by default the log's end; None if all is flushed.
+
+    Raises KafkaError(KAFKA_STORAGE_ERROR).
+    """
     log.check_online()
     offset = log.log_end_offset if up_to is None else up_to
     if log.recovery_point >= offset:
@@ -112,19 +112,38 @@ def begin_flush(log: Log, up_to: int | None) -> Flush | None:
         raise log.storage_error(error) from error
 
 
-def close(log: Log, *, sync: bool) -> None:
-    """Write what is not written yet, and let go of the files. Raises
-    KafkaError(KAFKA_STORAGE_ERROR)."""
+def settle(log: LogState) -> None:
+    """Write the indexes, a producer snapshot and the epochs, so that opening the log is fast.
+
+    Does nothing if the log is offline. Raises KafkaError(KAFKA_STORAGE_ERROR).
+    """
+    if log.offline_reason is None:
+        try:
+            log.segments.active.finish_indexes()
+            _write_state(log)
+        except OSError as error:
+            raise log.storage_error(error) from error
+
+
+def close(log: LogState, *, sync: bool) -> None:
+    """Settle and, with `sync`, flush; then let go of the files.
+
+    Raises KafkaError(KAFKA_STORAGE_ERROR).
+    """
     try:
         if log.offline_reason is None:
             log.segments.active.finish_indexes()
             if sync:
                 flush(log)
-            log.producer_state.end_offset = log.log_end_offset
-            log.snapshots.take(log.producer_state)
-            log.leader_epochs.write()
+            _write_state(log)
             unlink_deleted(log, now_ms=None)
     except OSError as error:
         raise log.storage_error(error) from error
     finally:
         log.close_files()
+
+
+def _write_state(log: LogState) -> None:
+    log.producer_state.end_offset = log.log_end_offset
+    log.snapshots.take(log.producer_state)
+    log.leader_epochs.write()

@@ -1,14 +1,15 @@
-"""Moving a log to another data directory while it is in use (KIP-113).
+"""A log moves to another data directory while it is in use (KIP-113).
 
-The copy, the future log, grows in `topic-partition.<unique>-future` under the other directory,
-batch by batch as a follower's would, until it ends where the log ends. Then, with nobody in
-between, it takes the log's place: its directory takes the name `topic-partition`, and the old one's
-becomes `...-delete`.
+The copy is the future log. It grows in `topic-partition.<unique>-future` under the other directory,
+batch by batch like a follower's log, until it ends where the log ends. Then it takes the log's
+place in one plain function, so that no append comes between: its directory takes the name
+`topic-partition`, and the old directory's name becomes `...-delete`.
 
-A crash leaves the log where it was, or where it is to be, or (between the two renames) in both.
-Then the directory that the metadata name counts; the caller writes that before the first rename. A
-future log found at a start is cut to where it agrees with the log (by leader epochs, KIP-101), and
-goes on. Source: Kafka's ReplicaAlterLogDirsThread, LogManager.replaceCurrentWithFutureLog.
+A crash leaves the log in the old place or in the new one, or in both if it came between the two
+renames. The directory that the metadata name counts then: the caller writes it before the first
+rename. A future log that a start finds is cut to where it agrees with the log (by leader epochs,
+KIP-101), and goes on. Source: Kafka's ReplicaAlterLogDirsThread,
+LogManager.replaceCurrentWithFutureLog.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafkalite.log.retention import truncate_fully
+from kafkalite.log.truncation import truncate_fully
 from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.record_batch import iterate_batches
 
@@ -28,18 +29,16 @@ if TYPE_CHECKING:
     from kafkalite.log.flushing import Flush
     from kafkalite.log.log import Log
 
-# Of the smallest batches that is about 10 ms.
+# Copying so many bytes takes about 10 ms if the batches are the smallest.
 _STEP_BYTES = 64 << 10
-# As much may be left for the last act to flush.
+# So much may be left for `finish` to flush.
 _UNFLUSHED_BYTES = 1 << 20
 
 
 class LogMove:
-    """One log on its way. `source_directory` and `target_directory` hold the log and the future
-    one.
+    """One log on its way from `source_directory` to `target_directory`, where the future log is.
 
-    While it is on its way the log is neither cleaned nor retained, as by Kafka: its segments are
-    read.
+    Meanwhile the log is neither cleaned nor retained, as in Kafka: its segments are being read.
     """
 
     def __init__(
@@ -58,7 +57,8 @@ class LogMove:
         self._cut_to_agree()
 
     def __repr__(self) -> str:
-        return f"<{self.source.name} from {self.source_directory.path} to {self.target_directory.path}>"
+        source, target = self.source_directory.path, self.target_directory.path
+        return f"<{self.source.name} from {source} to {target}>"
 
     @property
     def key(self) -> TopicPartition:
@@ -66,7 +66,7 @@ class LogMove:
 
     @property
     def is_flushed(self) -> bool:
-        """True if a flush of what was copied takes no time to speak of."""
+        """True if flushing the rest of the copied bytes takes no time to speak of."""
         return self._unflushed_bytes <= _UNFLUSHED_BYTES
 
     @property
@@ -75,11 +75,11 @@ class LogMove:
 
     @property
     def lag(self) -> int:
-        """How many offsets are still to be copied."""
+        """The number of offsets still to be copied."""
         return self.source.log_end_offset - self.future.log_end_offset
 
     def _cut_to_agree(self) -> None:
-        """Shorten a future log that was begun before to what the log has, too."""
+        """Cut a future log from an earlier start to where it agrees with the log."""
         source, future = self.source, self.future
         while future.leader_epochs.latest >= 0:
             latest = future.leader_epochs.latest
@@ -92,11 +92,11 @@ class LogMove:
                 return
 
     def step(self) -> int:
-        """Copy a little; the bytes copied, 0 when the future log has all there is.
+        """Copy a few batches; returns the bytes copied, 0 if the future log has caught up.
 
         Raises:
-            KafkaError: KAFKA_STORAGE_ERROR, of either log; CORRUPT_MESSAGE, the log has a bad
-            batch.
+            KafkaError(KAFKA_STORAGE_ERROR): the disk of either log fails.
+            KafkaError(CORRUPT_MESSAGE): the log has a bad batch.
         """
         source, future = self.source, self.future
         if future.log_end_offset < source.log_start_offset:
@@ -116,29 +116,27 @@ class LogMove:
         return size
 
     def _first_offset(self) -> int:
-        """Where the first batch begins: the log's start may lie inside of it."""
+        """The first batch's base offset: the log's start may lie inside of that batch."""
         source = self.source
         for batch in iterate_batches(_read(source, source.log_start_offset)):
             return min(batch.base_offset, source.log_start_offset)
         return source.log_start_offset
 
     def begin_flush(self) -> Flush | None:
-        """A flush of what was copied; None if all of it is on the disk. Raises KafkaError."""
+        """A flush of the copied batches; None if all are on the disk. Raises KafkaError."""
         self._unflushed_bytes = 0
         return self.future.begin_flush()
 
     def finish(self, assign: Callable[[LogDirectory], None]) -> Log:
         """Let the future log take the log's place, and return it. It must have caught up.
 
-        `assign` writes down for good which of two directories counts after a crash.
-
-        Raises:
-            KafkaError(KAFKA_STORAGE_ERROR): the log is where it was.
+        `assign` writes into the metadata which of the two directories counts after a crash. Raises
+        KafkaError(KAFKA_STORAGE_ERROR): the log is where it was.
         """
         source, future = self.source, self.future
         assert self.is_caught_up
         if future.recovery_point < source.recovery_point:
-            future.flush()  # what is safe stays safe
+            future.flush()  # flushed records stay flushed
         self._note_producers()
         assign(self.target_directory)
         key = self.key
@@ -153,7 +151,8 @@ class LogMove:
         future.producer_state = source.producer_state
         future.advance_high_watermark(source.high_watermark)
         future.update_first_unstable()
-        # What cannot be deleted was said where it failed; at a start the one that is not assigned goes.
+        # A failed deletion was logged where it failed. The next start removes the log that is not
+        # assigned.
         before = source.directory
         with suppress(KafkaError):
             self.source_directory.delete_log(*key)
@@ -161,7 +160,7 @@ class LogMove:
         return future
 
     def _note_producers(self) -> None:
-        """All that is known of producers onto the disk, also of those whose records are gone."""
+        """Write and flush the producers' state: some producers' records are gone."""
         future, state = self.future, self.source.producer_state
         state.end_offset = future.log_end_offset
         try:
@@ -171,7 +170,7 @@ class LogMove:
             raise future.storage_error(error) from error
 
     def cancel(self) -> None:
-        """Stop, and delete what was copied, unless its log is broken or the disk of either."""
+        """Stop, and delete the future log, unless the log or the other disk is broken."""
         if self.source.cleaning is self:
             self.source.cleaning = None
         if self.source.offline_reason is None and self.target_directory.failure is None:
@@ -179,7 +178,7 @@ class LogMove:
 
 
 def _read(log: Log, offset: int) -> bytes:
-    """A few batches from `offset` on. Raises KafkaError(KAFKA_STORAGE_ERROR)."""
+    """The bytes of a few batches from `offset` on. Raises KafkaError(KAFKA_STORAGE_ERROR)."""
     records = log.read(offset, _STEP_BYTES, upper_bound=log.log_end_offset).records
     if isinstance(records, bytes):
         return records

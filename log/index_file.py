@@ -1,13 +1,13 @@
 """A sparse index's file: entries of one fixed size, sorted, appended to and searched.
 
 The active segment's entries are kept in memory, in the file's own format, and written when the
-segment is flushed, rolled or closed: an index is only ever trusted up to the recovery point, what
-lies behind is rebuilt from the log itself. Indexes of older segments stay on disk and are searched
-there with a dozen small reads, so that a thousand segments cost no memory and no descriptors.
+segment is flushed, rolled or closed. That is enough, because an index is trusted only up to the
+recovery point, and rebuilt from the log behind it. Indexes of older segments stay on disk. A dozen
+small reads search them there, so a thousand segments cost no memory and no descriptors.
 
-Kafka maps the active index preallocated (10 MB) and trims it when the segment rolls; it takes a
-file of exact size as well, and so we never write a zero that means nothing. An index left behind by
-a Kafka that crashed does end in zeros: it is behind the recovery point, and rebuilt.
+Kafka maps the active index preallocated (10 MB), and trims it when the segment rolls. It takes a
+file of exact size as well, so no meaningless zero is ever written here. An index left by a Kafka
+that crashed ends in zeros: it is behind the recovery point, and rebuilt.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class IndexFile:
         return self.count * self.layout.size
 
     def is_sound(self) -> bool:
-        """True if the file is there and of a size that can be."""
+        """True if the file is there and holds whole entries."""
         try:
             return self._files.size(self.path) % self.layout.size == 0
         except FileNotFoundError:
@@ -71,7 +71,7 @@ class IndexFile:
             self._written = len(entries)
 
     def unload(self) -> None:
-        """Forget what is in memory; `write` comes first, or the entries are lost."""
+        """Free the memory; entries that were not written are lost."""
         if self._entries is not None:
             self._count = self.count
             self._entries = None
@@ -99,7 +99,7 @@ class IndexFile:
         return self.layout.unpack(self._files.pread(descriptor, size, i * size))
 
     def count_up_to(self, value: int, field: int = 0) -> int:
-        """How many entries have at most `value` in the field (fields ascend)."""
+        """The number of entries with at most `value` in the field, whose values ascend."""
         count = self.count
         if not count:
             return 0
@@ -140,10 +140,9 @@ class IndexFile:
                 self._must_truncate = True
 
     def write(self, *, sync: bool = False) -> None:
-        """Bring the file up to what is in memory (and onto the disk); makes it if it is not there.
+        """Write the entries in memory to the file, made if it is not there.
 
-        Raises:
-            OSError: the disk is full, or worse.
+        With `sync` they are flushed to the disk. Raises OSError: the disk is full, or worse.
         """
         if self._entries is None:
             return

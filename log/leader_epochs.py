@@ -1,9 +1,8 @@
-"""Which leader epoch began at which offset: how a client finds out that a log was truncated under
-it.
+"""The leader epochs of a log, and the offset at which each began.
 
-Kept in memory, and in the file `leader-epoch-checkpoint` (`epoch start-offset` a line), written
-before the first batch of a new epoch is. Source: Kafka's LeaderEpochFileCache; KIP-101, KIP-279,
-KIP-320.
+Clients and followers find out by them that a log was truncated. They are kept in memory and in the
+file `leader-epoch-checkpoint` (`epoch start-offset` a line), which is written before the first
+batch of a new epoch. Source: Kafka's LeaderEpochFileCache; KIP-101, KIP-279, KIP-320.
 """
 
 from __future__ import annotations
@@ -28,8 +27,7 @@ class LeaderEpochs:
         self._dirty = False
 
     def load(self) -> None:
-        """Read the checkpoint; one that cannot be read is as good as none (epochs are in the
-        batches)."""
+        """Read the checkpoint. A damaged one counts as empty: the batches have the epochs."""
         try:
             lines = read_lines(self._files, self._directory / LEADER_EPOCH_CHECKPOINT)
             self._epochs = sorted((int(epoch), int(offset)) for epoch, offset in lines)
@@ -50,9 +48,9 @@ class LeaderEpochs:
         return self._epochs[-1][0] if self._epochs else UNDEFINED_EPOCH
 
     def assign(self, epoch: int, start_offset: int) -> None:
-        """Epoch `epoch` began at `start_offset`, unless that is known. Raises OSError.
+        """Note that `epoch` began at `start_offset`, unless it is known. Raises OSError.
 
-        Entries that contradict it (a later epoch, or a later start) are gone after it.
+        Entries that contradict it (a later epoch, or a later start) are removed.
         """
         if self._epochs:
             latest, latest_start = self._epochs[-1]
@@ -67,27 +65,24 @@ class LeaderEpochs:
         self.write()
 
     def note(self, epoch: int, start_offset: int) -> None:
-        """What recovery finds in the batches: later epochs than the known, written in the end."""
+        """Note an epoch that recovery finds in a batch, if it is later; `write` comes later."""
         if epoch > self.latest:
             self._epochs.append((epoch, start_offset))
             self._dirty = True
 
     def end_offset(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
-        """(epoch, end offset) of the largest epoch up to the one asked for; (-1, -1) if it is
-        unknown."""
+        """(epoch, end offset) of the largest known epoch up to `epoch`; (-1, -1) if unknown."""
         if epoch == UNDEFINED_EPOCH or not self._epochs or epoch > self.latest:
             return UNDEFINED_EPOCH, UNDEFINED_OFFSET
         if epoch == self.latest:
             return epoch, log_end_offset
         following = bisect_right(self._epochs, (epoch, 2**63))
-        if (
-            following == 0
-        ):  # older than all: what it wrote is deleted, the log begins with the first known
+        if following == 0:  # older than all: its records were deleted
             return epoch, self._epochs[0][1]
         return self._epochs[following - 1][0], self._epochs[following][1]
 
     def epoch_of(self, offset: int) -> int:
-        """The epoch in which `offset` was written; -1 if it is before all that is known."""
+        """The epoch in which `offset` was written; -1 if it is before the first known one."""
         found = UNDEFINED_EPOCH
         for epoch, start in self._epochs:
             if start > offset:
@@ -96,13 +91,13 @@ class LeaderEpochs:
         return found
 
     def truncate_from_end(self, end_offset: int) -> None:
-        """Forget epochs that begin at or behind `end_offset`; `write` makes it last."""
+        """Forget epochs that begin at or behind `end_offset`, until `write` in memory only."""
         while self._epochs and self._epochs[-1][1] >= end_offset:
             self._epochs.pop()
             self._dirty = True
 
     def truncate_from_start(self, start_offset: int) -> None:
-        """Forget epochs that ended before `start_offset`: the one it lies in begins there now."""
+        """Forget epochs that ended before `start_offset`; its own epoch begins there now."""
         ended = bisect_right([start for _, start in self._epochs], start_offset)
         if ended and (ended > 1 or self._epochs[0][1] < start_offset):
             self._epochs[:ended] = [(self._epochs[ended - 1][0], start_offset)]
@@ -111,7 +106,7 @@ class LeaderEpochs:
     def write(self, *, sync: bool = False) -> None:
         """Write the checkpoint if something changed. Raises OSError.
 
-        Not synced by default: what is lost with the page cache is found again in the batches.
+        It is not flushed by default: recovery finds lost epochs again in the batches.
         """
         if self._dirty:
             write_lines(

@@ -1,8 +1,8 @@
-"""All logs of a broker, over its data directories, and the work that goes on behind them.
+"""All logs of a broker, over its data directories, and the work in their background.
 
-Nothing here waits or runs by itself: the broker's tasks call `retention`, `flush_due`, `checkpoint`
-and so on, and take a breath between the steps of what is offered as an iterator. Source: Kafka's
-LogManager.
+Nothing here waits or runs by itself. The broker's tasks call `retention`, `flushes_due`,
+`checkpoint` and so on, and let others go first between the steps of these iterators. Source:
+Kafka's LogManager.
 """
 
 from __future__ import annotations
@@ -41,20 +41,16 @@ class LogManager:
         self.directories = list(directories)
         self.failed = dict(failed)
         self.moves: dict[TopicPartition, LogMove] = {}
-        # Where each log lies; in two places after a crash in the middle of a move's end.
+        # The directories of each log; two after a crash between a move's renames.
         self._stored: dict[TopicPartition, list[LogDirectory]] = {}
         self._stored_futures: dict[TopicPartition, tuple[LogDirectory, StoredPartition]] = {}
-        # Where a log is to be made once there is one: asked for before its partition was there.
+        # The directories asked for by AlterReplicaLogDirs before the partitions were there.
         self._preferred: dict[TopicPartition, LogDirectory] = {}
-        # How many logs were promised to a directory and are not there yet.
+        # The number of logs that were placed in a directory and are not made yet.
         self._promised: Counter[LogDirectory] = Counter()
 
     def stored_partitions(self) -> list[StoredPartition]:
-        """What is in the directories that work, future logs too.
-
-        Raises:
-            OSError: a directory cannot be read.
-        """
+        """The partitions found in the working directories, future logs too. Raises OSError."""
         found: list[StoredPartition] = []
         for directory in self.directories:
             if directory.failure is None:
@@ -68,14 +64,14 @@ class LogManager:
         return found
 
     def discard(self, stored: StoredPartition) -> None:
-        """Remove what was found and belongs to nothing. Raises OSError."""
+        """Remove a found partition that has no topic. Raises OSError."""
         for directory in self.directories:
             if directory.path == stored.path.parent:
                 directory.discard(stored.path)
                 self._forget(stored, directory)
 
     def set_aside(self, stored: StoredPartition) -> Path:
-        """Rename what was found and belongs to nothing, for good; its new path. Raises OSError."""
+        """Rename a found partition that has no topic, for good; its new path. Raises OSError."""
         for directory in self.directories:
             if directory.path == stored.path.parent:
                 self._forget(stored, directory)
@@ -115,14 +111,10 @@ class LogManager:
     def place(
         self, topic: str, partition: int, avoided: Collection[LogDirectory] = ()
     ) -> LogDirectory:
-        """Where a new log is to be made: where it was asked for, or in the directory with the
-        fewest.
+        """The directory for a new log: the one asked for, or the one with the fewest logs.
 
-        Args:
-            avoided: directories that are taken only when there is no other.
-
-        Raises:
-            KafkaError: KAFKA_STORAGE_ERROR when no directory works.
+        A directory in `avoided` is taken only if there is no other. Raises
+        KafkaError(KAFKA_STORAGE_ERROR): no directory works.
         """
         directory = self._preferred.get((topic, partition))
         if directory is None or directory.failure is not None:
@@ -135,11 +127,11 @@ class LogManager:
         return directory
 
     def all_placed(self) -> None:
-        """Whatever was promised is there now, or will not be."""
+        """Forget the placed logs: they are made now, or never will be."""
         self._promised.clear()
 
     def prefer(self, topic: str, partition: int, directory: LogDirectory) -> None:
-        """Make the log there, once its partition is created."""
+        """Place the log in `directory`, once its partition is created."""
         self._preferred[topic, partition] = directory
 
     def open_log(
@@ -151,16 +143,15 @@ class LogManager:
         topic_id: uuid.UUID | None = None,
         assigned: Collection[str] = (),
     ) -> Log:
-        """Open a log where it lies; a new one where it is assigned to, or in the directory with the
-        fewest.
+        """Open a log in its directory; a new one in its assigned directory, or where `place` says.
 
         Args:
-            assigned: ids of the directories that the metadata name; none if they name none.
+            assigned: ids of the directories that the metadata name, if any.
 
         Raises:
-            KafkaError: as LogDirectory.open_log; KAFKA_STORAGE_ERROR when its directory does not
-            work, or
-                it lies in two and neither is the one assigned.
+            KafkaError(KAFKA_STORAGE_ERROR): the log's directory does not work, or the log lies in
+                two and neither is assigned.
+            KafkaError: as LogDirectory.open_log.
         """
         key = (topic, partition)
         directory = self._holder(key, assigned)
@@ -173,7 +164,7 @@ class LogManager:
         return log
 
     def _holder(self, key: TopicPartition, assigned: Collection[str]) -> LogDirectory | None:
-        """The directory in which a log lies; after a crash in the middle of a move, its end."""
+        """The directory of a log, if there is one. Removes the log's copy that does not count."""
         holders = self._stored.get(key, [])
         if not holders:
             return self._promoted(key, assigned)
@@ -192,7 +183,7 @@ class LogManager:
         return chosen[0]
 
     def _promoted(self, key: TopicPartition, assigned: Collection[str]) -> LogDirectory | None:
-        """A future log that had all it needed but the name, and got it."""
+        """Let a future log take the place of a log whose directory does not work, if assigned."""
         directory, stored = self._stored_futures.get(key, (None, None))
         if directory is None or stored is None or directory.directory_id not in assigned:
             return None
@@ -205,7 +196,7 @@ class LogManager:
         return directory
 
     def _assigned(self, assigned: Collection[str]) -> LogDirectory | None:
-        """The assigned directory, if it works; None if none is assigned."""
+        """The assigned directory; None if none is assigned. Raises KafkaError: it does not work."""
         if not assigned:
             return None
         for directory in self.directories:
@@ -217,10 +208,9 @@ class LogManager:
         )
 
     def delete_log(self, topic: str, partition: int) -> None:
-        """Delete a log, and its move; what is there of it if it could not be opened.
+        """Delete a log, and its move. A log that could not be opened goes, too.
 
-        Raises:
-            KafkaError(KAFKA_STORAGE_ERROR): something of it is still there.
+        Raises KafkaError(KAFKA_STORAGE_ERROR): some of its files are still there.
         """
         key = (topic, partition)
         self.cancel_move(topic, partition)
@@ -245,7 +235,7 @@ class LogManager:
     # -- moving
 
     def begin_move(self, topic: str, partition: int, target: LogDirectory) -> LogMove:
-        """Set out for another data directory; goes on from what a restart found there.
+        """Begin to move a log to `target`, or go on with a future log that a restart found there.
 
         The log must be open, and not on its way yet. Raises KafkaError as LogDirectory.open_future.
         """
@@ -264,7 +254,7 @@ class LogManager:
         return move
 
     def resume_moves(self) -> None:
-        """Go on with the moves that a restart found; what cannot go on is removed."""
+        """Go on with the moves that a restart found; a future log beside its log is removed."""
         for (topic, partition), (directory, stored) in list(self._stored_futures.items()):
             holders = self._stored.get((topic, partition), [])
             log = self.get(topic, partition)
@@ -279,7 +269,7 @@ class LogManager:
                 _logger.error("%s: not moved on: %s", stored.path, error)
 
     def finish_move(self, move: LogMove, assign: Callable[[LogDirectory], None]) -> Log:
-        """The log that takes the place of the one that moved. Raises as LogMove.finish."""
+        """The future log, in its place as the log. Raises as LogMove.finish."""
         log = move.finish(assign)
         key = (log.topic, log.partition)
         self._stored[key] = [move.target_directory]
@@ -287,7 +277,7 @@ class LogManager:
         return log
 
     def cancel_move(self, topic: str, partition: int) -> None:
-        """Stop a move, if there is one, and delete what was copied. Raises KafkaError."""
+        """Stop a move, if there is one, and delete the future log. Raises KafkaError."""
         move = self.moves.pop((topic, partition), None)
         if move is not None:
             move.cancel()
@@ -295,15 +285,14 @@ class LogManager:
     # -- work in the background, in slices
 
     def _of_each(self, work: Callable[[Log], object]) -> Iterator[Log]:
-        """Do some work for each log, one a step. What fails takes that log, or its directory,
-        offline."""
+        """Work on each log, one a step. An error takes the log or its directory offline."""
         for log in self.logs:
             if log.offline_reason is None:
                 try:
                     work(log)
                 except OSError as error:
                     log.storage_error(error)
-                except KafkaError:  # said where it was raised
+                except KafkaError:  # logged where it was raised
                     pass
                 yield log
 
@@ -318,7 +307,7 @@ class LogManager:
         yield from self._remove_deleted()
 
     def move_deleted(self) -> Iterator[object]:
-        """Move the logs that were deleted out of the way, one a step."""
+        """Rename the directories of the logs that were deleted, one a step."""
         for directory in self.directories:
             yield from directory.move_deleted()
 
@@ -335,13 +324,11 @@ class LogManager:
         )
 
     def flushes_due(self, now_ms: int) -> Iterator[Flush]:
-        """A flush, begun, for each log whose flush.ms has passed
-        (log.flush.scheduler.interval.ms)."""
+        """A flush, begun, for each log whose flush.ms has passed."""
         return self._flushes(lambda log: is_flush_due(log, now_ms), lambda log: None)
 
     def rolled(self) -> Iterator[Flush]:
-        """A flush for each log that rolled since the last: Kafka flushes a segment when it
-        rolls."""
+        """A flush for each log that rolled since: Kafka flushes a segment when it rolls."""
         return self._flushes(has_unflushed_roll, lambda log: log.segments.active.base_offset)
 
     def _flushes(
@@ -349,7 +336,7 @@ class LogManager:
     ) -> Iterator[Flush]:
         for log in self.logs:
             if log.offline_reason is None and is_due(log):
-                with suppress(KafkaError):  # said where it was raised
+                with suppress(KafkaError):  # logged where it was raised
                     flush = log.begin_flush(up_to(log))
                     if flush is not None:
                         yield flush
@@ -357,14 +344,14 @@ class LogManager:
     def checkpoint(self) -> Iterator[object]:
         """Write the checkpoints (log.flush.offset.checkpoint.interval.ms and its like).
 
-        What is yielded to be called writes files, and may be called in a thread.
+        A step that can be called writes a file, and may be called in a thread.
         """
         for directory in self.directories:
             if directory.failure is None:
                 yield from directory.checkpoint_steps()
 
     def abandon(self) -> None:
-        """Let go of all files without flushing or saying anything on the disk."""
+        """Let go of all files without writing anything."""
         for directory in self.directories:
             directory.abandon()
 

@@ -1,5 +1,7 @@
-"""`meta.properties`: whose data directory it is. Source: Kafka's MetaProperties,
-MetaPropertiesEnsemble."""
+"""`meta.properties` names the cluster and the node that a data directory belongs to.
+
+Source: Kafka's MetaProperties, MetaPropertiesEnsemble.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from kafkalite.log.files import META_PROPERTIES, Files
 
 
 class MetaProperties(NamedTuple):
-    """What `meta.properties` says (version 1)."""
+    """The entries of `meta.properties`, version 1. Older files have no directory id ("")."""
 
     cluster_id: str
     node_id: int
@@ -21,8 +23,7 @@ class MetaProperties(NamedTuple):
 
 
 def random_id() -> str:
-    """A new cluster's or directory's id, as Kafka writes them: a UUID in 22 characters of
-    base64."""
+    """A new cluster's or directory's id as Kafka writes it: a UUID in 22 characters of base64."""
     while True:
         encoded = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         if not encoded.startswith("-"):  # it would look like a flag to Kafka's tools
@@ -33,8 +34,8 @@ def read_meta_properties(directory: Path, files: Files) -> MetaProperties | None
     """The directory's `meta.properties`; None if it has none.
 
     Raises:
-        InconsistentDataDirectory: it cannot be understood.
-        OSError: it cannot be read.
+        InconsistentDataDirectory: the file is not of version 1, or an entry is missing.
+        OSError: the file cannot be read.
     """
     path = directory / META_PROPERTIES
     try:
@@ -58,8 +59,36 @@ def read_meta_properties(directory: Path, files: Files) -> MetaProperties | None
         raise InconsistentDataDirectory(f"{path}: {error} is missing or wrong") from error
 
 
+def ensure_meta_properties(
+    directory: Path, files: Files, cluster_id: str | None, node_id: int
+) -> MetaProperties:
+    """The directory's `meta.properties`, written if it is new or has no directory id.
+
+    `cluster_id` None takes any cluster's directory, and gives a new directory a new cluster's id.
+
+    Raises:
+        InconsistentDataDirectory: the directory belongs to another cluster or node.
+        OSError: the file cannot be read or written.
+    """
+    properties = read_meta_properties(directory, files)
+    if properties is None:
+        properties = MetaProperties(cluster_id or random_id(), node_id, "")
+    if not properties.directory_id:  # new, or from before Kafka 3.7
+        properties = properties._replace(directory_id=random_id())
+        write_meta_properties(directory, properties, files)
+    if cluster_id is not None and properties.cluster_id != cluster_id:
+        raise InconsistentDataDirectory(
+            f"{directory} belongs to cluster {properties.cluster_id}, not {cluster_id}"
+        )
+    if properties.node_id != node_id:
+        raise InconsistentDataDirectory(
+            f"{directory} belongs to node {properties.node_id}, not {node_id}"
+        )
+    return properties
+
+
 def write_meta_properties(path: Path, properties: MetaProperties, files: Files) -> None:
-    """Write it. Raises OSError."""
+    """Write `meta.properties` in the directory `path`. Raises OSError."""
     text = (
         "#\n"
         f"cluster.id={properties.cluster_id}\n"

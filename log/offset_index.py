@@ -1,9 +1,8 @@
-"""The offset index: where in the segment's file an offset is, at most `index.interval.bytes` before
-it.
+"""The offset index: the position in the segment's file at which to look for an offset.
 
-One entry for every `index.interval.bytes` of log: `relative offset: int32, position: int32`, both
-of the batch that was appended when the interval was full; the offset is that batch's last, the
-position where it starts. Source: Kafka's OffsetIndex.
+It has one entry for about `index.interval.bytes` of log: `relative offset: int32, position: int32`.
+Both are of the batch that was appended when the interval was full: its last offset, and the
+position of its start. Source: Kafka's OffsetIndex.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ MAX_RELATIVE_OFFSET = 2**31 - 1
 
 
 class OffsetIndex(IndexFile):
-    """Offsets (absolute here) to positions in the segment's file."""
+    """Offsets, absolute in all methods, and positions in the segment's file."""
 
     layout = struct.Struct(">ii")
 
@@ -24,8 +23,7 @@ class OffsetIndex(IndexFile):
         self.append_entry(offset - self.base_offset, position)
 
     def lookup(self, offset: int) -> tuple[int, int]:
-        """(offset, position) of the last entry at or before `offset`; (base offset, 0) if none
-        is."""
+        """(offset, position) of the last entry at or before `offset`, else (base offset, 0)."""
         found = self.search(min(offset - self.base_offset, MAX_RELATIVE_OFFSET))
         if found is None:
             return self.base_offset, 0
@@ -39,8 +37,7 @@ class OffsetIndex(IndexFile):
         return self.base_offset + relative, position
 
     def offset_behind(self, position: int) -> int | None:
-        """The offset of the first entry that lies at or behind `position`; None if there is
-        none."""
+        """The offset of the first entry at or behind `position`; None if there is none."""
         i = self.count_up_to(position - 1, field=1)
         return self.base_offset + self.entry(i)[0] if i < self.count else None
 

@@ -1,9 +1,9 @@
 """Files that are open only while they are used, within a limit on descriptors.
 
 A broker with 10,000 partitions has more segments than a process may have descriptors. A `LogFile`
-opens itself when it is first read or written; `OpenFiles` closes those not used lately when there
-are too many. A `FileSlice` on its way to a client holds its file open (`retain`, `release`), past
-the segment's deletion.
+opens itself when it is first read or written. When too many are open, `OpenFiles` closes those that
+were not used lately. A `FileSlice` on its way to a client holds its file open (`retain`,
+`release`), past the segment's deletion.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from typing import Self
 from kafkalite.log import page_cache
 from kafkalite.log.files import FILES, Files, write_all
 
-# Left for sockets and everything else, when the limit is taken from the process.
+# The files' share of the process's descriptors; sockets and everything else have the rest.
 _SHARE_OF_DESCRIPTORS = 0.5
 _FEWEST_OPEN_FILES = 16
 
 
 def default_limit() -> int:
-    """Half of the descriptors this process may have."""
+    """Half of the descriptors that this process may have."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return max(_FEWEST_OPEN_FILES, int(soft * _SHARE_OF_DESCRIPTORS))
 
 
 class OpenFiles:
-    """The files that are open now; at most `limit`, unless more than that are being sent."""
+    """The files that are open now: at most `limit`, unless more are being sent."""
 
     def __init__(self, limit: int | None = None, files: Files = FILES) -> None:
         self.files = files
@@ -40,10 +40,10 @@ class OpenFiles:
         return len(self._open)
 
     def opened(self, file: LogFile) -> None:
-        """Take note of a file that was just opened; closes others if there are too many."""
+        """Take note of a file that was just opened, and close others if there are too many."""
         self._open[file] = None
-        # A file used since the last look is spared once ("second chance"): nearly least recently
-        # used, and using a file costs one assignment.
+        # A file that was used since the last look is spared once ("second chance"). This is nearly
+        # least recently used, and using a file costs one assignment only.
         for _ in range(2 * len(self._open)):
             if len(self._open) <= self.limit:
                 return
@@ -60,8 +60,7 @@ class OpenFiles:
 
 
 class LogFile:
-    """One file, opened when needed. Reading and writing are by position: nothing to keep in
-    step."""
+    """One file, opened when needed, read and written by position."""
 
     __slots__ = (
         "_closing",
@@ -157,11 +156,10 @@ class LogFile:
 
 
 class FileSlice:
-    """Bytes of a file, for `os.sendfile`: what a Fetch answers with. Keeps the file open until
-    `close`.
+    """Bytes of a file, for `os.sendfile`: the records of a Fetch response.
 
-    Retention and compaction may delete the file meanwhile: the bytes stay until the descriptor
-    goes.
+    The file is open until `close`. Retention and compaction may delete it meanwhile: the bytes stay
+    as long as the descriptor.
     """
 
     __slots__ = ("_file", "position", "size")
@@ -187,8 +185,7 @@ class FileSlice:
         self.close()
 
     def __del__(self) -> None:
-        # An answer that is dropped (its connection died while it was made) must not keep a file
-        # open.
+        # A response that is dropped, because its connection died, must not keep a file open.
         self.close()
 
     def fileno(self) -> int:
@@ -198,15 +195,16 @@ class FileSlice:
         return self._file.descriptor()
 
     def read(self) -> bytes:
-        """The bytes themselves; fewer than `size` if the file was truncated since. Raises
-        OSError."""
+        """The bytes; fewer than `size` if the file was truncated since. Raises OSError."""
         if self._file is None:
             raise ValueError("the slice is closed")
         return self._file.pread(self.size, self.position)
 
     def read_cached(self) -> bytes | None:
-        """The bytes themselves, as `read` has them, if that need not wait for a disk. Raises
-        OSError."""
+        """The bytes, as from `read`, if that need not wait for a disk, else None.
+
+        Raises OSError.
+        """
         return page_cache.pread_cached(self.fileno(), self.size, self.position)
 
     def is_cached(self, size: int) -> bool:
@@ -214,11 +212,11 @@ class FileSlice:
         return page_cache.is_cached(self.fileno(), size, self.position)
 
     def read_ahead(self, size: int) -> None:
-        """Wait, in a thread, until they can be. Raises OSError."""
+        """Wait, in a thread, until the first `size` bytes are cached. Raises OSError."""
         page_cache.read_ahead(self.fileno(), size, self.position)
 
     def advance(self, count: int) -> None:
-        """The first `count` bytes have been sent."""
+        """Drop the first `count` bytes, which have been sent."""
         self.position += count
         self.size -= count
 
@@ -230,7 +228,7 @@ class FileSlice:
 
 
 def close_slices(chunks: Sequence[object]) -> None:
-    """Give back the files of those chunks that lie in one."""
+    """Close the file slices among `chunks`."""
     for chunk in chunks:
         if isinstance(chunk, FileSlice):
             chunk.close()

@@ -1,5 +1,4 @@
-"""Opening a log: as the last broker left it, or, if that cannot be, as one that says why it is of
-no use."""
+"""A log is opened: recovered if need be, or offline with a reason if that cannot be."""
 
 from __future__ import annotations
 
@@ -36,9 +35,9 @@ def open_log(
         directory: `topic-partition`; made if it is not there.
         now_ms: the clock, milliseconds since 1970.
         log_start_offset, recovery_point: as checkpointed; 0 if never.
-        clean_shutdown: whether the last broker closed the log: if so nothing is scanned.
-        on_failure: told of a broken disk, once.
-        trouble: says what passes, a full disk, say; shared by the logs of a directory.
+        clean_shutdown: True if the last broker closed the log: nothing is scanned then.
+        on_failure: called when the disk breaks.
+        trouble: logs errors that pass, such as a full disk; shared by the logs of a directory.
 
     Raises:
         OSError: the directory cannot be read or written.
@@ -75,7 +74,7 @@ def offline_log(
     open_files: OpenFiles,
     may_come_back: bool = False,
 ) -> Log:
-    """An empty log that touches no file; whatever is asked of it is refused with `reason`."""
+    """An empty log that touches no file, and refuses every request with `reason`."""
     segments = Segments()
     segments.add(LogSegment.create(directory, 0, open_files, now_ms=now_ms()))
     log = Log(

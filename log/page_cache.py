@@ -1,12 +1,11 @@
-"""What can be read without waiting for a disk, and how not to wait for the rest.
+"""Reading without waiting for a disk: bytes in the page cache are read at once, others by a thread.
 
-One loop serves everybody: while it waits for a disk, so does everybody else. A reader of what is
-not in the page cache may take as long as the disk takes, others not. So the loop reads inside of
-`cached_only`, where `Files.pread` raises `NotCached` instead of waiting; the exception's `read`
-goes and waits in a thread, and then the loop reads again.
+One loop serves all clients: while it waits for a disk, all of them wait. So the loop reads inside
+of `cached_only`. There `Files.pread` raises `NotCached` instead of waiting, a thread calls the
+exception's `read`, which waits, and then the loop reads again.
 
-Linux's RWF_NOWAIT tells. Where a file system does not know it, everything passes for cached: reads
-wait, as they would without this.
+Linux's RWF_NOWAIT tells the two apart. On a file system without it all bytes count as cached, and
+reads wait.
 """
 
 from __future__ import annotations
@@ -16,18 +15,18 @@ import os
 import threading
 from contextlib import suppress
 
-# What is read with what was missing: the bytes behind it will be wanted next.
+# So many bytes are read from the missing ones on: those behind them will be wanted next.
 READ_AHEAD_BYTES = 1 << 20
-# A file up to this size is read whole: an index, which is searched here and there.
+# A file up to this size is read whole: an index is searched all over.
 _WHOLE_BELOW_BYTES = 4 << 20
-# How far apart two bytes are that are looked at. Pages come and go in larger runs than this.
+# The distance of the bytes that `is_cached` tries. Pages come and go in larger runs than this.
 _STRIDE_BYTES = 1 << 19
 
 _READ_BYTES = 1 << 20
 
 
 class _Reading(threading.local):
-    """What this thread's reads may do."""
+    """The mode of this thread's reads."""
 
     cached_only = False
 
@@ -36,11 +35,11 @@ _reading = _Reading()
 
 
 class NotCached(Exception):
-    """Bytes that are on the disk only were to be read inside of `cached_only`."""
+    """A read inside of `cached_only` would have to wait for the disk."""
 
     def __init__(self, descriptor: int, size: int, position: int) -> None:
         super().__init__(f"{size} bytes at {position}")
-        # Whoever reads may close theirs before the bytes are here.
+        # The reader may close its own descriptor before the bytes are here.
         self._descriptor = os.dup(descriptor)
         self._size = size
         self._position = position
@@ -49,7 +48,7 @@ class NotCached(Exception):
         """Wait until the bytes are in the page cache; to be called, once, in a thread."""
         descriptor, self._descriptor = self._descriptor, -1
         try:
-            with suppress(OSError):  # whoever reads them next will see it, too
+            with suppress(OSError):  # the next read of these bytes raises it, too
                 size = os.fstat(descriptor).st_size
                 if size <= _WHOLE_BELOW_BYTES:
                     read_ahead(descriptor, size, 0)
@@ -64,7 +63,7 @@ class NotCached(Exception):
 
 
 class _CachedOnly:
-    """Where reading what is not in the page cache raises NotCached: `with cached_only:`."""
+    """Inside of `with cached_only:` a read that would have to wait raises NotCached."""
 
     def __enter__(self) -> None:
         _reading.cached_only = True
@@ -77,7 +76,7 @@ cached_only = _CachedOnly()
 
 
 def pread(descriptor: int, size: int, position: int) -> bytes:
-    """`os.pread`; inside of `cached_only`, if it need not wait. Raises OSError, NotCached."""
+    """`os.pread`. Raises OSError; NotCached inside of `cached_only` if it would have to wait."""
     if _reading.cached_only:
         data = pread_cached(descriptor, size, position)
         if data is None:
@@ -87,7 +86,7 @@ def pread(descriptor: int, size: int, position: int) -> bytes:
 
 
 def pread_cached(descriptor: int, size: int, position: int) -> bytes | None:
-    """`os.pread` if it need not wait, else None. Raises OSError."""
+    """`os.pread` if it need not wait for the disk, else None. Raises OSError."""
     buffer = bytearray(size)
     try:
         count = os.preadv(descriptor, (buffer,), position, os.RWF_NOWAIT)
@@ -106,7 +105,7 @@ def pread_cached(descriptor: int, size: int, position: int) -> bytes | None:
 
 
 def is_cached(descriptor: int, size: int, position: int) -> bool:
-    """True if `size` bytes at `position` are in the page cache, as far as a few of them tell."""
+    """True if `size` bytes at `position` are in the page cache, judged by a few of them."""
     one = (bytearray(1),)
     try:
         for at in range(position, position + size, _STRIDE_BYTES):
@@ -118,11 +117,10 @@ def is_cached(descriptor: int, size: int, position: int) -> bool:
 
 
 def read_ahead(descriptor: int, size: int, position: int) -> None:
-    """Wait until so many bytes are in the page cache; to be called in a thread. Raises OSError.
+    """Wait until `size` bytes are in the page cache; to be called in a thread. Raises OSError.
 
-    By plain reads: so the kernel reads ahead as for anybody who reads on, in large folios. What it
-    is told to read by posix_fadvise comes in single pages, and to send those costs twice the
-    processor time.
+    It reads them plainly, so the kernel reads ahead in large folios. With posix_fadvise they would
+    come in single pages, and sending those costs twice the processor time.
     """
     buffer = bytearray(min(size, _READ_BYTES))
     end = position + size

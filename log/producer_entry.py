@@ -14,8 +14,8 @@ from kafkalite.wire.record_batch import (
     NO_TIMESTAMP,
 )
 
-# As many as a client may have in flight (max.in.flight.requests.per.connection of an idempotent
-# producer).
+# An idempotent producer has so many batches in flight at most
+# (max.in.flight.requests.per.connection).
 BATCHES_REMEMBERED = 5
 NO_COORDINATOR_EPOCH = -1
 
@@ -23,7 +23,7 @@ SEQUENCES = 2**31
 
 
 class BatchMetadata(NamedTuple):
-    """A batch of a producer as it is remembered."""
+    """A remembered batch of a producer."""
 
     last_sequence: int
     last_offset: int
@@ -40,7 +40,7 @@ class BatchMetadata(NamedTuple):
 
 
 class SequencedBatch(Protocol):
-    """What is asked of a producer's batch: `AcceptedBatch` and `RecordBatch` tell it."""
+    """A producer's batch, as `AcceptedBatch` or as `RecordBatch`."""
 
     @property
     def producer_id(self) -> int: ...

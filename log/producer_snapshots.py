@@ -29,7 +29,7 @@ _ENTRY = struct.Struct(">qhiqiqiq")
 
 
 class CorruptSnapshot(ValueError):
-    """A snapshot file that is not what was written."""
+    """A snapshot file is torn or damaged."""
 
 
 def encode_snapshot(entries: Iterable[ProducerEntry]) -> bytes:
@@ -113,17 +113,15 @@ class ProducerSnapshots:
         insort(self._offsets, offset)
 
     def sync(self, offset: int) -> None:
-        """A snapshot, if there is one, onto the disk. Raises OSError."""
+        """Flush a snapshot to the disk, if there is one. Raises OSError."""
         if offset in self._offsets:
             self._files.sync_file(self.path(offset))
             self._files.sync_directory(self._directory)
 
     def load_latest(self, state: ProducerState, first_offset: int) -> None:
-        """Fill `state` from the latest snapshot that can be read; it ends at `first_offset` if none
-        can.
+        """Fill `state` from the latest snapshot that can be read; damaged ones are removed.
 
-        Raises:
-            OSError: the directory cannot be read or changed.
+        Without any, the state ends at `first_offset`. Raises OSError.
         """
         while self._offsets:
             offset = self._offsets[-1]
@@ -140,11 +138,10 @@ class ProducerSnapshots:
         state.end_offset = first_offset
 
     def remove_behind(self, end_offset: int) -> None:
-        """Remove those of offsets that the log does not have (any more).
+        """Remove the snapshots behind the log's end.
 
-        Kafka removes those up to the log's start, too, and so forgets producers whose records were
-        all deleted when it is started again, though not while it runs. Here they are known until
-        they expire.
+        Kafka removes those up to the log's start, too. So a restart makes it forget producers whose
+        records were all deleted. Here they are known until they expire.
         """
         for offset in self.offsets:
             if offset > end_offset:
@@ -160,7 +157,7 @@ class ProducerSnapshots:
             self._remove(offset)
 
     def remove_strays(self, base_offsets: Collection[int]) -> None:
-        """Remove those that no segment begins with, but for the latest (a clean shutdown's)."""
+        """Remove the snapshots that no segment begins with, but for a clean shutdown's."""
         for offset in self.offsets[:-1]:
             if offset not in base_offsets:
                 self._remove(offset)
@@ -174,5 +171,5 @@ class ProducerSnapshots:
         self._files.unlink(self.path(offset))
 
     def path(self, offset: int) -> Path:
-        """Where the snapshot at an offset is, or would be."""
+        """The path of the snapshot at an offset, whether it is there or not."""
         return segment_file(self._directory, offset, SNAPSHOT_SUFFIX)

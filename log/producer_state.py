@@ -1,14 +1,12 @@
-"""What a log knows of its producers: enough to refuse what comes twice, and to know what is
-undecided.
+"""The producers of a log: their sequences and their open transactions.
 
-Per producer id: its epoch, its last five batches, and the first offset of its open transaction. A
-client's batch must follow the last one's sequence; one that equals any of the five is a retry,
-answered with the offsets it got the first time. The state is kept in a snapshot with every roll and
-at a clean shutdown (producer_snapshots.py), and rebuilt from the batches behind it.
+For each producer id the log knows the epoch, the last five batches, and the first offset of the
+open transaction. A client's batch must follow the last one's sequence. A batch that equals one of
+the five is a retry, answered with its first offsets. A snapshot keeps the state with every roll and
+at a clean shutdown (producer_snapshots.py). The batches behind it bring it up to date.
 
-Checking and updating are two steps: nothing changes before the batch is in the file.
-Source: Kafka's ProducerStateManager, ProducerAppendInfo, ProducerStateEntry; KIP-98, KIP-360,
-KIP-890.
+Checking and updating are two steps: nothing changes before the batch is in the file. Source:
+Kafka's ProducerStateManager, ProducerAppendInfo, ProducerStateEntry; KIP-98, KIP-360, KIP-890.
 """
 
 from __future__ import annotations
@@ -32,14 +30,14 @@ from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.record_batch import NO_PRODUCER_EPOCH, RecordBatch
 
 _MAX_PRODUCER_EPOCH = 2**15 - 1
-# producer.id.expiration.ms unless it is told.
+# The default of producer.id.expiration.ms.
 PRODUCER_ID_EXPIRATION_MS = 86_400_000
 
 TRANSACTION_VERSION_2 = 2
 
 
 class AppendOrigin(IntEnum):
-    """Who appends: decides which checks are made."""
+    """The side that appends: it decides the checks that are made."""
 
     REPLICATION = 0
     COORDINATOR = 1
@@ -83,12 +81,12 @@ class ProducerState:
 
     @property
     def has_unstable(self) -> bool:
-        """True if anything is undecided, or decided only above the high watermark."""
+        """True if a transaction is undecided, or its marker is not below the high watermark."""
         return bool(self._ongoing or self._unreplicated)
 
     @property
     def first_unstable_offset(self) -> int | None:
-        """The first offset whose fate is not known, or known only above the high watermark."""
+        """The first offset of a transaction that is undecided, or not yet replicated."""
         if not self._ongoing and not self._unreplicated:
             return None
         return min([*self._first_ongoing(), *self._unreplicated])
@@ -102,7 +100,7 @@ class ProducerState:
         return [next(iter(self._ongoing))] if self._ongoing else []
 
     def high_watermark_moved(self, high_watermark: int) -> None:
-        """Markers below the high watermark are final."""
+        """Make the transactions stable whose markers are below the high watermark."""
         if self._unreplicated:
             self._unreplicated = {
                 first: last for first, last in self._unreplicated.items() if last >= high_watermark
@@ -117,7 +115,7 @@ class ProducerState:
         )
 
     def find_duplicate(self, batch: SequencedBatch) -> BatchMetadata | None:
-        """The remembered batch of which this one is a retry."""
+        """The remembered batch that this one repeats, if there is one."""
         entry = self.producers.get(batch.producer_id)
         if entry is None or entry.producer_epoch != batch.producer_epoch:
             return None
@@ -131,8 +129,7 @@ class ProducerState:
         return None
 
     def _expects(self, batch: SequencedBatch) -> bool:
-        """True if this is a known producer's next batch, and neither begins a transaction nor
-        avoids one."""
+        """True if this is a known producer's next batch, and begins no transaction."""
         entry = self.producers.get(batch.producer_id)
         return (
             entry is not None
@@ -152,12 +149,13 @@ class ProducerState:
         *,
         must_be_verified: bool,
     ) -> BatchMetadata | None:
-        """True if a producer may append this batch of data at `offset`; the batch of which it is a
-        retry.
+        """Check that a producer may append this batch of data at `offset`.
+
+        Returns the batch that it repeats if it is a retry, else None.
 
         Args:
-            guard: of the transaction's verification, if there was one.
-            must_be_verified: whether a transaction begins only with a guard.
+            guard: the guard of the transaction's verification, if there was one.
+            must_be_verified: True if a transaction begins only with a guard.
 
         Raises:
             KafkaError: INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_TXN_STATE.
@@ -181,7 +179,7 @@ class ProducerState:
         return None
 
     def check_data(self, batch: SequencedBatch, offset: int, origin: AppendOrigin) -> None:
-        """True if a producer may append this batch of data at `offset`.
+        """Check that a producer may append this batch of data, which is no retry, at `offset`.
 
         Raises:
             KafkaError: INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_TXN_STATE.
@@ -190,7 +188,7 @@ class ProducerState:
         if origin is AppendOrigin.CLIENT and self.verifications:
             self._check_first_sequence(batch, entry, offset)
         if entry is None:
-            # Expired, or its records were deleted: any sequence may come next (KIP-360).
+            # It expired, or its records were deleted: any sequence may come next (KIP-360).
             return
         if origin is not AppendOrigin.REPLICATION and batch.producer_epoch < entry.producer_epoch:
             raise self._stale_epoch(batch, entry, offset)
@@ -199,8 +197,8 @@ class ProducerState:
         if entry.transaction_first_offset is not None and not batch.is_transactional:
             raise KafkaError(
                 ErrorCode.INVALID_TXN_STATE,
-                f"Expected transactional write from producer {batch.producer_id} at offset {offset} "
-                f"in partition {self._name}",
+                f"Expected transactional write from producer {batch.producer_id} at offset "
+                f"{offset} in partition {self._name}",
             )
 
     def _check_first_sequence(
@@ -222,7 +220,8 @@ class ProducerState:
                 raise self._out_of_order(
                     batch,
                     offset,
-                    f"epoch {batch.producer_epoch} is new (was {entry.producer_epoch}) and starts at 0",
+                    f"epoch {batch.producer_epoch} is new (was {entry.producer_epoch}) and starts "
+                    "at 0",
                 )
         elif (
             entry.producer_epoch != NO_PRODUCER_EPOCH
@@ -254,10 +253,10 @@ class ProducerState:
         offset: int,
         transaction_version: int = 0,
     ) -> None:
-        """True if a coordinator may append this marker at `offset`.
+        """Check that a coordinator may append this marker at `offset`.
 
-        With transactions v2 a marker carries the epoch after the transaction's, so that one that is
-        late cannot end the next transaction (KIP-890, KIP-1228).
+        With transactions v2 a marker carries the epoch after the transaction's. So a late marker
+        cannot end the next transaction (KIP-890, KIP-1228).
 
         Raises:
             KafkaError: INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED.
@@ -267,7 +266,7 @@ class ProducerState:
             return
         if transaction_version >= TRANSACTION_VERSION_2:
             stale = batch.producer_epoch <= entry.producer_epoch
-            # The same marker again after its transaction ended; or an epoch that cannot grow.
+            # It is the same marker again after its transaction ended, or an epoch that cannot grow.
             if batch.producer_epoch == entry.producer_epoch and (
                 entry.transaction_first_offset is None
                 or batch.producer_epoch == _MAX_PRODUCER_EPOCH
@@ -280,8 +279,8 @@ class ProducerState:
         if marker.coordinator_epoch < entry.coordinator_epoch:
             raise KafkaError(
                 ErrorCode.TRANSACTION_COORDINATOR_FENCED,
-                f"Invalid coordinator epoch for producerId {batch.producer_id} at offset {offset} in "
-                f"partition {self._name}: {marker.coordinator_epoch} (zombie), "
+                f"Invalid coordinator epoch for producerId {batch.producer_id} at offset {offset} "
+                f"in partition {self._name}: {marker.coordinator_epoch} (zombie), "
                 f"{entry.coordinator_epoch} (current)",
             )
 
@@ -331,14 +330,14 @@ class ProducerState:
         return completed.last_offset + 1
 
     def complete(self, completed: CompletedTransaction) -> None:
-        """The transaction is decided; stable once its marker is below the high watermark."""
+        """Decide a transaction. It is stable once its marker is below the high watermark."""
         self._ongoing.pop(completed.first_offset, None)
         self._unreplicated[completed.first_offset] = completed.last_offset
 
     def replay(self, batch: RecordBatch) -> CompletedTransaction | None:
         """Take note of a batch found in the log (recovery, replication), unchecked.
 
-        The caller hands a completed transaction to `complete`, after indexing it.
+        The caller passes a completed transaction to `complete`, after indexing it.
         """
         completed = None
         if batch.has_producer_id:
@@ -352,7 +351,7 @@ class ProducerState:
         return completed
 
     def log_start_moved(self, log_start_offset: int) -> None:
-        """Records below were deleted: forget what was undecided there."""
+        """Forget the transactions whose markers lie below the new log start offset."""
         self._unreplicated = {
             first: last for first, last in self._unreplicated.items() if last >= log_start_offset
         }

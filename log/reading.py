@@ -5,15 +5,14 @@ Nothing here changes the log. Source: Kafka's UnifiedLog, LocalLog.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from kafkalite.log.log_state import LogState
 from kafkalite.log.open_files import FileSlice
-from kafkalite.log.segment import LogSegment, TimestampAndOffset
+from kafkalite.log.readable_segment import TimestampAndOffset
+from kafkalite.log.segment import LogSegment
 from kafkalite.log.transaction_index import AbortedTransaction
 from kafkalite.wire.errors import ErrorCode, KafkaError
-
-if TYPE_CHECKING:
-    from kafkalite.log.log import Log
 
 
 class ReadResult(NamedTuple):
@@ -30,7 +29,7 @@ class ReadResult(NamedTuple):
 
 
 def read(
-    log: Log,
+    log: LogState,
     offset: int,
     max_bytes: int,
     *,
@@ -42,11 +41,10 @@ def read(
 
     Args:
         offset: between log start offset and log end offset.
-        max_bytes: the slice may end in mid-batch there.
-        upper_bound: the high watermark, or the last stable offset; an offset where a batch begins.
-        minimum_one_batch: the first batch comes whole even if it is larger than `max_bytes`;
-        without
-            it, nothing comes then.
+        max_bytes: the slice ends there, perhaps in the middle of a batch.
+        upper_bound: the high watermark, or the last stable offset; a batch begins there.
+        minimum_one_batch: the first batch comes whole even if it is larger than `max_bytes`.
+            Otherwise such a batch leaves the slice empty.
 
     Raises:
         KafkaError: OFFSET_OUT_OF_RANGE, KAFKA_STORAGE_ERROR.
@@ -85,7 +83,7 @@ def read(
 
 
 def _aborted(
-    log: Log,
+    log: LogState,
     segment: LogSegment,
     following: LogSegment | None,
     offset: int,
@@ -98,7 +96,7 @@ def _aborted(
     return aborted_transactions(log, offset, min(end, upper_bound))
 
 
-def aborted_transactions(log: Log, offset: int, upper_bound: int) -> list[AbortedTransaction]:
+def aborted_transactions(log: LogState, offset: int, upper_bound: int) -> list[AbortedTransaction]:
     """The aborted transactions with records in [offset, upper_bound), by first offset."""
     found: list[AbortedTransaction] = []
     for segment in log.segments.since(offset):
@@ -110,8 +108,8 @@ def aborted_transactions(log: Log, offset: int, upper_bound: int) -> list[Aborte
     return sorted(found, key=lambda aborted: aborted.first_offset)
 
 
-def offset_for_timestamp(log: Log, timestamp: int) -> TimestampAndOffset | None:
-    """The first record that is not earlier than `timestamp`; None if all are, or there is none.
+def offset_for_timestamp(log: LogState, timestamp: int) -> TimestampAndOffset | None:
+    """The first record that is not earlier than `timestamp`, if there is one.
 
     Raises:
         KafkaError: KAFKA_STORAGE_ERROR, CORRUPT_MESSAGE.
@@ -128,7 +126,7 @@ def offset_for_timestamp(log: Log, timestamp: int) -> TimestampAndOffset | None:
     return None
 
 
-def max_timestamp_offset(log: Log) -> TimestampAndOffset | None:
+def max_timestamp_offset(log: LogState) -> TimestampAndOffset | None:
     """The first record with the largest timestamp of the log; None if no record has one.
 
     Raises:

@@ -1,6 +1,6 @@
-"""The places of the last batches of a segment, in memory.
+"""The positions of a segment's last batches, in memory.
 
-Consumers that keep up read there, and need no index and no look into the file.
+Consumers that keep up read these batches, and need neither an index nor a look into the file.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class RecentBatches:
         self._end = -1  # the offset behind the last of them
 
     def note(self, base_offset: int, next_offset: int, position: int) -> None:
-        """A batch was appended; after a hole, those before it are forgotten."""
+        """Add a batch; after a hole in the offsets, those before it are forgotten."""
         offsets = self._offsets
         if base_offset != self._end and offsets:
             self.forget()
@@ -38,15 +38,15 @@ class RecentBatches:
             del self.positions[:_REMEMBERED]
 
     def index_of(self, offset: int) -> int:
-        """Which of the batches holds `offset`; -1 if none certainly does."""
-        # There are no holes between them: the one that begins last at or before `offset` holds it.
+        """The index of the batch that holds `offset`; -1 if none certainly does."""
+        # There are no holes between them: the last that begins at or before `offset` holds it.
         return bisect_right(self._offsets, offset) - 1 if offset < self._end else -1
 
     def position_before(self, offset: int) -> int | None:
-        """Where to look for `offset`: the start of the last batch that begins at or before it."""
+        """The position of the last batch that begins at or before `offset`; None if none does."""
         i = bisect_right(self._offsets, offset)
         return self.positions[i - 1] if i else None
 
     def end_of(self, i: int, end: int) -> int:
-        """Where the i-th batch ends, when the file ends at `end`."""
+        """The position behind the i-th batch, when the file ends at `end`."""
         return end if i + 1 == len(self.positions) else self.positions[i + 1]

@@ -1,18 +1,14 @@
 """A batch's records, field by field, as Apache Kafka's broker reads them before it appends.
 
-For the batches that record_walk.py refuses: what Kafka says to them, and what it lets pass. Kafka
-reads three ways, and they differ in what they notice:
+It reads the batches that record_walk.py refuses, and finds Kafka's error for them, or lets them
+pass like Kafka. Kafka reads in three ways, which notice different mistakes:
 
-=========================
-============================================================================ not compressed
-from the batch's buffer; a field may reach past its record, and is found out
-                           at the record's end
-compressed, to be kept     from a stream, whose keys and values are skipped; a record's length is
-not
-                           compared with what is in it
-compressed, to be changed  from a stream, each record as a whole, then its fields
-=========================
-============================================================================
+- Records that are not compressed are read from the batch's buffer. A field may reach past its
+  record, which is noticed at the record's end.
+- Compressed records that are kept are read from a stream, and their keys and values are skipped. A
+  record's length is not compared with its contents.
+- Compressed records that are rewritten are read from a stream too, each as a whole, then its
+  fields.
 
 Source: Kafka's DefaultRecordBatch.RecordIterator, DefaultRecord.readFrom and readPartiallyFrom,
 ByteUtils.
@@ -46,28 +42,26 @@ class ReadRecord(NamedTuple):
 
 
 class _Ended(Exception):
-    """The bytes end before the field does."""
+    """The data ends inside of a field."""
 
 
 class _TooLong(Exception):
-    """A varint of more bytes than its type has."""
+    """A varint has more bytes than its type allows."""
 
 
 def read_records(batch: RecordBatch, *, skips_contents: bool) -> Iterator[ReadRecord]:
     """The records of a batch, up to the first that Kafka cannot read.
 
     Args:
-        skips_contents: whether the batch is kept as it is: keys and values of compressed records
-        are
-            not taken out then.
+        skips_contents: True if the batch is kept as it is. Keys and values of compressed records
+            are not read then.
 
     Raises:
-        KafkaError(INVALID_RECORD): records that do not add up.
-        KafkaError(UNKNOWN_SERVER_ERROR): what Kafka has no error code for: data that cannot be
+        KafkaError(INVALID_RECORD): the records do not fit their lengths and counts.
+        KafkaError(UNKNOWN_SERVER_ERROR): Kafka has no error code for it: data that cannot be
             decompressed, a length of too many bytes.
-        KafkaError(MESSAGE_TOO_LARGE): compressed data that unfold to more than a request may hold.
-        Here
-            Kafka has no limit but its memory.
+        KafkaError(MESSAGE_TOO_LARGE): the data decompress to more than a request may hold. Kafka's
+            only limit here is its memory.
     """
     codec = Compression(batch.attributes & COMPRESSION_MASK)
     try:
@@ -95,8 +89,7 @@ def _failed(message: str) -> KafkaError:
 
 
 class _Reader:
-    """Reads one record after the other; `is_broken` says that behind the data is no end, but an
-    error."""
+    """Reads one record after the other. `is_broken`: decompression failed behind the data."""
 
     def __init__(self, data: bytes, is_broken: bool) -> None:
         self._data = data
@@ -114,8 +107,8 @@ class _Reader:
             raise _failed("Varint is too long") from None
         if self._limit - self.position < size:
             raise _invalid(
-                f"Invalid record size: expected {size} bytes in record payload, but instead the buffer "
-                f"has only {self._limit - self.position} remaining bytes."
+                f"Invalid record size: expected {size} bytes in record payload, but instead the "
+                f"buffer has only {self._limit - self.position} remaining bytes."
             )
         return self._record(size)
 
@@ -131,8 +124,8 @@ class _Reader:
             raise _invalid(_PREMATURE_END)
         if self._limit - self.position < size:
             self._at_end(
-                f"Invalid record size: expected {size} bytes in record payload, but the record payload "
-                "reached EOF."
+                f"Invalid record size: expected {size} bytes in record payload, but the record "
+                "payload reached EOF."
             )
         whole, self._limit = self._limit, self.position + size
         record = self._record(size)
@@ -183,8 +176,8 @@ class _Reader:
             raise _invalid("Found invalid record structure") from None
         if self.position - start != size:
             raise _invalid(
-                f"Invalid record size: expected to read {size} bytes in record payload, but instead "
-                f"read {self.position - start}"
+                f"Invalid record size: expected to read {size} bytes in record payload, but "
+                f"instead read {self.position - start}"
             )
         return ReadRecord(
             offset_delta,
@@ -230,7 +223,7 @@ class _Reader:
         return self._varint(10, 0xFFFFFFFFFFFFFFFF)
 
     def _varint(self, most_bytes: int, mask: int) -> int:
-        """A zigzag varint; bits that its type has no place for are lost, as in Java."""
+        """A zigzag varint; bits beyond its type are lost, as in Java."""
         value = 0
         for i in range(most_bytes):
             if self.position >= self._limit:

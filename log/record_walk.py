@@ -1,9 +1,7 @@
-"""One walk over the records of a batch: whether each is what a producer's record has to be.
+"""One walk over the records of a batch, which takes records as every producer writes them.
 
-The walk says yes or no, for records as every producer writes them. What it refuses is read again,
-field by field, by record_reader.py, which knows what Apache Kafka says to it. The loop is this
-module's only business: it costs more than the rest of an append, it calls nothing but itself, and
-it can be compiled.
+record_reader.py reads the batches that it refuses again, field by field, and finds Kafka's error
+for them. The loop costs more than the rest of an append, so it calls as little as it can.
 """
 
 from __future__ import annotations
@@ -116,7 +114,7 @@ def _is_text(key: bytes) -> bool:
 
 
 def _varint(data: bytes, position: int) -> tuple[int, int]:
-    """A varint of an int32, not yet unfolded from zigzag, and the position behind it."""
+    """A varint of an int32, still in zigzag, and the position behind it."""
     value = data[position]
     if value < 128:
         return value, position + 1
@@ -124,8 +122,10 @@ def _varint(data: bytes, position: int) -> tuple[int, int]:
 
 
 def _longer(data: bytes, position: int, most_bytes: int) -> tuple[int, int]:
-    """A varint of more than one byte; IndexError, as for data that ends, when it is longer than it
-    need be."""
+    """A varint of more than one byte, still in zigzag, and the position behind it.
+
+    Raises IndexError if the data ends, or if the varint is longer than it need be.
+    """
     value = 0
     shift = 0
     for _ in range(most_bytes):

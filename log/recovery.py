@@ -1,14 +1,13 @@
-"""Opening a log's directory, whatever state the last broker left it in.
+"""A log's directory is loaded, in any state that the last broker left it in.
 
-1. Files on their way out or in are put right: `.deleted` and `.cleaned` are removed; a `.swap` is
-  complete, the segments it replaces are removed and it takes their place.
-2. Segments behind the recovery point are scanned, if the last shutdown was not clean: every
-  checksum, up to the first batch that is torn or wrong. There the log ends; the indexes are rebuilt
-  on the way.
-3. Leader epochs are cut to what the log holds; the producers' state is that of the last snapshot,
-  brought forward over the batches behind it.
+1. Files on their way out or in are put right. `.deleted` and `.cleaned` are removed. A `.swap` is
+  complete: the segments that it replaces are removed, and it takes their place.
+2. After an unclean shutdown, segments behind the recovery point are scanned: every checksum, up to
+  the first batch that is torn or wrong. The log ends there. The indexes are rebuilt on the way.
+3. Leader epochs behind the log's end are removed. The producers' state is that of the last
+  snapshot, brought forward over the batches behind it.
 
-So the time to open is that of the unflushed tail, and of one segment's headers for the producers.
+So opening takes time for the unflushed tail, and for one segment's headers for the producers.
 Source: Kafka's LogLoader, LogSegment.recover, UnifiedLog.rebuildProducerState.
 """
 
@@ -43,7 +42,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class LoadedLog:
-    """What was found in a log's directory."""
+    """A log's parts and offsets, as they were found in its directory."""
 
     segments: Segments
     leader_epochs: LeaderEpochs
@@ -55,8 +54,7 @@ class LoadedLog:
 
 
 class LogLoader:
-    """Loads one log. Raises OSError throughout, and KafkaError where a file cannot be made sense
-    of."""
+    """Loads one log. Methods raise OSError, and KafkaError(CORRUPT_MESSAGE) for damaged files."""
 
     def __init__(
         self,
@@ -77,14 +75,14 @@ class LogLoader:
         self._log_start_offset = log_start_offset
         self._recovery_point = recovery_point
         self._clean_shutdown = clean_shutdown
-        self._is_compacted = False  # whether the segment recovered last has gaps in it
+        self._is_compacted = False  # True if the segment recovered last has gaps in it
         self._segments = Segments()
         self._epochs = LeaderEpochs(directory, self._files)
         self._state = ProducerState(without_future(directory.name))
         self._snapshots = ProducerSnapshots(directory, self._files)
 
     def load(self) -> LoadedLog:
-        """Bring the directory in order and say what is in it."""
+        """Put the directory in order and load it."""
         names = self._files.names(self._directory)
         if names:
             names = self._finish_interrupted(names)
@@ -121,7 +119,7 @@ class LogLoader:
     # -- 1. files on their way
 
     def _finish_interrupted(self, names: list[str]) -> list[str]:
-        """Remove what is half done, finish what is all but done; the names that are left."""
+        """Remove half-done files, finish complete ones; returns the names that are left."""
         parsed = {name: parse_segment_file(name) for name in names}
         second = {name: p[2] for name, p in parsed.items() if p is not None and p[2]}
         # Kafka's names for snapshots on their way out are the same.
@@ -156,8 +154,7 @@ class LogLoader:
                 if low <= offsets.get(name, -1) < high and _is_plain_segment_file(name):
                     _logger.info("%s: replaced by a compacted segment", self._directory / name)
                     self._files.unlink(self._directory / name)
-        # The log first, as LogSegment.rename does: what it replaces is gone, the indexes may follow
-        # later.
+        # The log comes first, as in LogSegment.rename: the segments that it replaces are gone.
         for name in sorted(swaps, key=lambda name: not name.endswith(LOG_SUFFIX + SWAP_SUFFIX)):
             target = name.removesuffix(SWAP_SUFFIX)
             self._files.rename(self._directory / name, self._directory / target)
@@ -183,8 +180,7 @@ class LogLoader:
                     self._files.unlink(segment_file(self._directory, base_offset, suffix))
 
     def _to_recover(self, names: set[str]) -> list[LogSegment]:
-        """The segments to scan: those behind the recovery point, and from the first with a bad
-        index on."""
+        """The segments to scan: behind the recovery point, or from the first bad index on."""
         segments = list(self._segments)
         first = len(segments)
         if not self._clean_shutdown:
@@ -197,15 +193,15 @@ class LogLoader:
         return segments[first:]
 
     def _recover(self, segments: list[LogSegment]) -> int:
-        """Scan the segments; the offset where the log ends."""
+        """Scan the segments; returns the log's end offset."""
         first = segments[0].base_offset
         self._load_producers(self._segments.first.base_offset, first)
         next_offset = first
         is_whole = True
         for segment in segments:
             # A disk may have kept a later segment's bytes and lost an earlier one's. Kafka does not
-            # look for this, and leaves such gaps when it compacts; we do not (compaction.py), and
-            # neither loses what it compacted, because that is synced.
+            # look for this, and leaves such gaps between compacted segments. Here compaction leaves
+            # none. Compacted segments are flushed, so none of them is lost.
             if segment.base_offset > next_offset and not self._is_compacted:
                 is_whole = False
             if is_whole:
@@ -219,8 +215,10 @@ class LogLoader:
         return next_offset
 
     def _recover_segment(self, segment: LogSegment) -> tuple[int, bool]:
-        """Scan a segment and cut it behind its last good batch; (next offset, whether all was
-        good)."""
+        """Scan a segment and cut it behind its last good batch.
+
+        Returns the next offset, and True if every batch was good.
+        """
         segment.reset()
         self._is_compacted = False
         end = 0
@@ -258,8 +256,8 @@ class LogLoader:
                 "%s: cut from %d to %d bytes: %s", segment.file.path, segment.size, end, reason
             )
             segment.cut(end)
-        # The active segment's indexes may stay in memory; but which is to be the active one may
-        # change if a later one is lost, so every one that something follows is finished.
+        # The active segment's indexes may stay in memory. An earlier segment may become the active
+        # one if a later one is lost, but it is finished all the same.
         if segment is not self._segments.active:
             segment.finish_indexes()
         return next_offset, is_whole
@@ -277,7 +275,7 @@ class LogLoader:
         self._state.complete(completed)
 
     def _start_again(self) -> int:
-        """No segment, or none that reaches the log's start: an empty one there."""
+        """Begin with an empty segment at the log's start: no other reaches it."""
         for segment in self._segments:
             _logger.warning(
                 "%s: ends before the log's start %d, removed",
@@ -299,11 +297,10 @@ class LogLoader:
     # -- 3. producers
 
     def _load_producers(self, first_offset: int, up_to: int) -> None:
-        """The producers' state as it was at offset `up_to`.
+        """Load the producers' state as it was at offset `up_to`.
 
-        Deleted records count as long as they are there: Kafka begins at the log's start, and
-        forgets an open transaction all of whose records were deleted; a snapshot may remember it,
-        or not.
+        Deleted records count as long as they are in the files. (Kafka begins at the log's start. It
+        forgets an open transaction whose records were all deleted, unless a snapshot has it.)
         """
         self._snapshots.remove_strays(self._segments.base_offsets)
         self._snapshots.remove_behind(up_to)
@@ -313,8 +310,7 @@ class LogLoader:
 
 
 def replay_producers(segments: Segments, state: ProducerState, up_to: int) -> None:
-    """Bring `state` from its end forward to offset `up_to`, over the headers of the batches
-    between."""
+    """Bring `state` forward from its end to offset `up_to`, by the headers of the batches."""
     start = state.end_offset
     if start >= up_to:
         return

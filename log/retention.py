@@ -1,28 +1,47 @@
-"""What makes a log shorter: retention by time and size, deleted records, truncation.
+"""A log loses its oldest records: to retention by time and size, and to DeleteRecords.
 
 Whole segments go, oldest first, and never one that reaches behind the high watermark. A segment
-that goes is renamed `.deleted` at once, so that no restart sees it again, and unlinked after
+that goes is renamed `.deleted` at once, so that no restart sees it again. It is unlinked after
 `file.delete.delay.ms`; slices being sent keep their bytes anyway. Source: Kafka's
-UnifiedLog.deleteOldSegments, LocalLog.truncateTo.
+UnifiedLog.deleteOldSegments, UnifiedLog.maybeIncrementLogStartOffset.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
 
 from kafkalite.log.files import DELETED_SUFFIX
+from kafkalite.log.log_state import LogState
+from kafkalite.log.rolling import roll
 from kafkalite.log.segment import LogSegment
-
-if TYPE_CHECKING:
-    from kafkalite.log.log import Log
+from kafkalite.wire.errors import ErrorCode, KafkaError
 
 
-def retain(log: Log, now_ms: int) -> int:
-    """Delete the segments that are too old, too many, or before the log start offset; how many.
+def delete_records_before(log: LogState, offset: int) -> int:
+    """Move the log start offset up to `offset`; returns the log start offset after it.
 
-    Raises:
-        OSError: what could not be renamed stays in the log.
+    Segments before it go with the next `retain`. Raises KafkaError(OFFSET_OUT_OF_RANGE): `offset`
+    is above the high watermark.
+    """
+    if offset > log.high_watermark:
+        raise KafkaError(
+            ErrorCode.OFFSET_OUT_OF_RANGE,
+            f"Cannot increment the log start offset to {offset} of partition {log.name} "
+            f"since it is larger than the high watermark {log.high_watermark}",
+        )
+    if offset > log.log_start_offset:
+        log.log_start_offset = offset
+        log.leader_epochs.truncate_from_start(offset)
+        log.producer_state.log_start_moved(offset)
+        log.update_first_unstable()
+    return log.log_start_offset
+
+
+def retain(log: LogState, now_ms: int) -> int:
+    """Delete the segments that are too old, too many, or before the log start offset.
+
+    Returns the number of segments. Raises OSError: a segment that could not be renamed stays in the
+    log.
     """
     unlink_deleted(log, now_ms)
     if log.cleaning is not None:  # its segments are being read; the next time, then
@@ -38,15 +57,15 @@ def retain(log: Log, now_ms: int) -> int:
     return count
 
 
-# Whether a segment, followed by one that begins at the offset given (or the log's end), is to go.
+# True if a segment is to go; the offset is where the next one begins, or the log's end.
 Predicate = Callable[[LogSegment, int], bool]
 
 
-def _before_start(log: Log) -> Predicate:
+def _before_start(log: LogState) -> Predicate:
     return lambda segment, next_offset: next_offset <= log.log_start_offset
 
 
-def _over_size(log: Log) -> Predicate:
+def _over_size(log: LogState) -> Predicate:
     excess = log.size_bytes - log.config.retention_bytes
 
     def too_many(segment: LogSegment, next_offset: int) -> bool:
@@ -59,14 +78,14 @@ def _over_size(log: Log) -> Predicate:
     return too_many
 
 
-def _too_old(log: Log, now_ms: int) -> Predicate:
+def _too_old(log: LogState, now_ms: int) -> Predicate:
     def too_old(segment: LogSegment, next_offset: int) -> bool:
         return now_ms - segment.largest_or_modified_ms() > log.config.retention_ms
 
     return too_old
 
 
-def _delete_oldest(log: Log, now_ms: int, must_go: Predicate) -> int:
+def _delete_oldest(log: LogState, now_ms: int, must_go: Predicate) -> int:
     going: list[LogSegment] = []
     for segment in log.segments:
         following = log.segments.after(segment)
@@ -78,25 +97,27 @@ def _delete_oldest(log: Log, now_ms: int, must_go: Predicate) -> int:
     if not going:
         return 0
     if going[-1] is log.segments.active:
-        log.roll()
+        roll(log)
         # The new segment's name must be on the disk before the old ones' are gone: it alone tells
         # where the log goes on.
         log.files.sync_directory(log.directory)
     following = log.segments.after(going[-1])
     assert following is not None
     if log.recovery_point < following.base_offset:
-        # All that is known of producers whose records go now.
+        # Producers must stay known when their records are gone.
         log.snapshots.sync(following.base_offset)
-    log.delete_records_before(following.base_offset)
+    delete_records_before(log, following.base_offset)
     delete_segments(log, going, now_ms)
     return len(going)
 
 
 def delete_segments(
-    log: Log, segments: Iterable[LogSegment], now_ms: int, *, keep_snapshot_at: int = -1
+    log: LogState, segments: Iterable[LogSegment], now_ms: int, *, keep_snapshot_at: int = -1
 ) -> None:
-    """Take segments out of the log, and off the disk after `file.delete.delay.ms`. Raises
-    OSError."""
+    """Take segments out of the log, and off the disk after `file.delete.delay.ms`.
+
+    Raises OSError: segments from the one at fault on stay in the log.
+    """
     for segment in segments:
         segment.rename(log.directory, DELETED_SUFFIX)
         log.segments.remove(segment)
@@ -106,7 +127,7 @@ def delete_segments(
             log.snapshots.remove_at(segment.base_offset)
 
 
-def unlink_deleted(log: Log, now_ms: int | None) -> None:
+def unlink_deleted(log: LogState, now_ms: int | None) -> None:
     """Unlink the deleted segments whose delay has passed; all of them when `now_ms` is None.
 
     Raises:
@@ -124,36 +145,3 @@ def unlink_deleted(log: Log, now_ms: int | None) -> None:
         except OSError:
             log.deleted_segments += [*waiting, (deadline_ms, segment)]
             raise
-
-
-def truncate(log: Log, offset: int) -> None:
-    """Remove every batch that ends at or behind `offset`. Raises OSError."""
-    if offset >= log.log_end_offset:
-        # A leader that never appended has noted an epoch at the end, which the next one
-        # contradicts.
-        log.leader_epochs.truncate_from_end(log.log_end_offset)
-        log.leader_epochs.write()
-        return
-    log.cleaning = None
-    now_ms = log.now_ms()
-    if offset < log.segments.first.base_offset:
-        truncate_fully(log, offset, now_ms)
-        return
-    # Out of the log at once: the same names may be needed again.
-    for segment in reversed(list(log.segments)):
-        if segment.base_offset > offset:
-            log.segments.remove(segment)
-            segment.unlink()
-            log.snapshots.remove_at(segment.base_offset)
-    log.ended_at(log.segments.active.truncate_to(offset))
-
-
-def truncate_fully(log: Log, offset: int, now_ms: int) -> None:
-    """Remove everything; the log goes on at `offset`. Raises OSError."""
-    for segment in log.segments:
-        log.segments.remove(segment)
-        segment.unlink()
-    log.segments.add(LogSegment.create(log.directory, offset, log.open_files, now_ms=now_ms))
-    log.log_start_offset = offset
-    log.leader_epochs.truncate_from_end(0)
-    log.ended_at(offset)

@@ -1,18 +1,12 @@
-"""How a log begins a new segment. Source: Kafka's LocalLog.roll."""
+"""A log begins a new segment. Source: Kafka's LocalLog.roll."""
 
 from __future__ import annotations
 
-import random
-from typing import TYPE_CHECKING
-
+from kafkalite.log.log_state import LogState
 from kafkalite.log.segment import LogSegment
 
-if TYPE_CHECKING:
-    from kafkalite.log.config import LogConfig
-    from kafkalite.log.log import Log
 
-
-def roll(log: Log) -> LogSegment:
+def roll(log: LogState) -> LogSegment:
     """Begin a new segment at the log's end. Raises OSError: the active segment is as it was."""
     old = log.segments.active
     if old.base_offset == log.log_end_offset:
@@ -24,11 +18,5 @@ def roll(log: Log) -> LogSegment:
         log.directory, log.log_end_offset, log.open_files, now_ms=log.now_ms()
     )
     log.segments.add(segment)
-    log.roll_jitter_ms = random_jitter_ms(log.config)
+    log.roll_jitter_ms = log.config.random_segment_jitter_ms()
     return segment
-
-
-def random_jitter_ms(config: LogConfig) -> int:
-    """How much earlier than segment.ms the next segment begins: not all logs roll at once."""
-    jitter_ms = min(config.segment_jitter_ms, config.segment_ms)
-    return random.randrange(jitter_ms) if jitter_ms else 0

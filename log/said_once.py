@@ -1,4 +1,4 @@
-"""What goes wrong again and again is said once."""
+"""An error that comes again and again is logged once."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Final
 
 from kafkalite.wire.errors import KafkaError
 
-# What did not happen for so long is said again.
+# An error that was away for so long is logged again.
 _QUIET_SECONDS: Final = 60.0
-# So many different things are told apart.
+# So many different errors are told apart.
 _MOST_REMEMBERED: Final = 100
 
 
 class SaidOnce:
-    """Says what goes wrong when it begins, and not each time it is tried again."""
+    """Logs an error when it comes first, and not when the next try meets it again."""
 
     def __init__(self, name: str, logger: logging.Logger, level: int = logging.ERROR) -> None:
         self._name = name
@@ -24,8 +24,10 @@ class SaidOnce:
         self._last: dict[str, float] = {}
 
     def failed(self, error: Exception) -> None:
-        """Something failed: one line; for what is no fault of a disk or a request, where it
-        happened."""
+        """Log one line, if the error is new.
+
+        An error that is no fault of a disk or a request is a bug: its traceback is logged, too.
+        """
         text = f"{type(error).__name__}: {error}"
         now = time.monotonic()
         last = self._last.get(text)

@@ -9,7 +9,7 @@ from kafkalite.log.segment import LogSegment
 
 
 class Segments:
-    """A sorted table in memory: the segment that may hold an offset is found by bisection."""
+    """A sorted table in memory: bisection finds the segment that may hold an offset."""
 
     def __init__(self) -> None:
         self._base_offsets: list[int] = []
@@ -35,7 +35,7 @@ class Segments:
         return list(self._base_offsets)
 
     def add(self, segment: LogSegment) -> None:
-        """Add, in place of one with the same base offset."""
+        """Add a segment, in place of one with the same base offset."""
         i = bisect_left(self._base_offsets, segment.base_offset)
         if i < len(self._base_offsets) and self._base_offsets[i] == segment.base_offset:
             self._segments[i] = segment

@@ -1,9 +1,9 @@
-"""The time index: from which offset on to look for a timestamp.
+"""The time index: the offset from which on to look for a timestamp.
 
-An entry `timestamp: int64, relative offset: int32` says: the largest timestamp so far was this, in
-the batch that ends at this offset. Timestamps ascend; an entry is added with each of the offset
-index, if the largest timestamp grew, and when the segment rolls or closes, so that the last entry
-is the segment's largest. Source: Kafka's TimeIndex; KIP-33.
+An entry is `timestamp: int64, relative offset: int32`: the largest timestamp so far, and the last
+offset of the batch that has it. Timestamps ascend. An entry is added with each of the offset index,
+if the largest timestamp grew, and when the segment rolls or closes. So the last entry has the
+segment's largest timestamp. Source: Kafka's TimeIndex; KIP-33.
 """
 
 from __future__ import annotations

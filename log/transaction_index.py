@@ -1,5 +1,4 @@
-"""The transaction index: a segment's aborted transactions, for consumers that read only what is
-committed.
+"""The transaction index: a segment's aborted transactions, for READ_COMMITTED consumers.
 
 An entry is written with the abort marker: `version: int16 (0), producer id: int64, first offset:
 int64, last offset: int64 (the marker's), last stable offset: int64`. The file exists only where
@@ -16,7 +15,10 @@ from kafkalite.log.index_file import IndexFile
 
 
 class AbortedTransaction(NamedTuple):
-    """Offsets, all inclusive; the last stable offset is that after the abort."""
+    """An aborted transaction. Its offsets are inclusive.
+
+    `last_stable_offset` is the log's, after the abort.
+    """
 
     producer_id: int
     first_offset: int
@@ -25,7 +27,7 @@ class AbortedTransaction(NamedTuple):
 
 
 class TransactionIndex(IndexFile):
-    """Aborted transactions in the order of their markers. In a file of its own, written at once."""
+    """Aborted transactions in the order of their markers."""
 
     layout = struct.Struct(">hqqqq")
 
@@ -35,7 +37,7 @@ class TransactionIndex(IndexFile):
     def note(self, aborted: AbortedTransaction) -> None:
         """Append, and write at once.
 
-        A write that fails is made good by the next one, or by recovery: the marker is in the log.
+        The next write makes up for one that fails, or recovery does: the marker is in the log.
         """
         self.append(aborted)
         with suppress(OSError):
@@ -50,8 +52,10 @@ class TransactionIndex(IndexFile):
     def overlapping(
         self, fetch_offset: int, upper_bound: int
     ) -> tuple[list[AbortedTransaction], bool]:
-        """Those that touch [fetch_offset, upper_bound), and whether no later segment can have
-        more."""
+        """The transactions that touch [fetch_offset, upper_bound).
+
+        The second value is True if no later segment can have more.
+        """
         found: list[AbortedTransaction] = []
         for aborted in self.all():
             if aborted.last_offset >= fetch_offset and aborted.first_offset < upper_bound:
@@ -65,7 +69,7 @@ class TransactionIndex(IndexFile):
         self.keep(sum(aborted.last_offset < offset for aborted in self.all()))
 
     def is_sound(self) -> bool:
-        """True if each entry can be: offsets in order, none before the segment."""
+        """True if all entries are possible: offsets in order, no marker before the segment."""
         try:
             size = self._files.size(self.path)
         except FileNotFoundError:
@@ -76,7 +80,7 @@ class TransactionIndex(IndexFile):
         )
 
     def write(self, *, sync: bool = False) -> None:
-        """As for every index; but where nothing was aborted there is no file."""
+        """Write the new entries; without any entry there is no file. Raises OSError."""
         if self.count:
             super().write(sync=sync)
         elif self._must_truncate:

@@ -1,7 +1,6 @@
-"""Records of keys and values that the broker made itself, in a batch's inner format.
+"""Batches of keys and values that the broker made itself.
 
-Coordinators write these by the thousand: `Log.append_trusted` puts them into a batch without
-building a `Record` for each.
+Coordinators write them by the thousand, so `Log.append_trusted` builds no `Record` for each.
 """
 
 from __future__ import annotations
@@ -32,8 +31,7 @@ _NO_PRODUCER: Final = (NO_PRODUCER_ID, NO_PRODUCER_EPOCH, NO_SEQUENCE)
 
 
 def trusted_batch(pairs: Sequence[Pair], timestamp: int) -> AcceptedBatch:
-    """One batch of keys and values, at least one, whose timestamp in milliseconds is
-    `timestamp`."""
+    """One batch of at least one pair, with `timestamp` in milliseconds for all."""
     count = len(pairs)
     assert count
     records = write_pairs(pairs)
@@ -50,7 +48,7 @@ def trusted_batch(pairs: Sequence[Pair], timestamp: int) -> AcceptedBatch:
 
 
 def write_pairs(pairs: Sequence[Pair]) -> bytes:
-    """Records of keys and values only, whose timestamps are their batch's, in its inner format."""
+    """The records' bytes, without headers, with their batch's base timestamp."""
     parts: list[bytes] = []
     for offset_delta, (key, value) in enumerate(pairs):
         rest = b"\1" if value is None else _varint(len(value)) + value

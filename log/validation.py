@@ -1,13 +1,13 @@
-"""Why a leader refuses a batch, or how it rewrites it: for the batches that acceptance.py does not
-take.
+"""The leader refuses a batch with Kafka's error, or rewrites it as its topic asks.
 
-The order of the checks is Kafka's: base offset, size, checksum, codec, the header's counts, then
-every record. An error in single records (KIP-467) is told after all of them were read; a record
-that cannot be read ends everything at once.
+The batches are those that acceptance.py does not take. The order of the checks is Kafka's: base
+offset, size, checksum, codec, the header's counts, then every record. Errors in single records
+(KIP-467) are raised together after all records were read. A record that cannot be read ends the
+check at once.
 
-The client's bytes are never changed in place: what is written is a new head and the client's own
-tail, or a new batch where the topic asks for another codec. Source: Kafka's
-ProduceRequest.validateRecords, UnifiedLog.analyzeAndValidateRecords, LogValidator.
+The client's bytes are never changed in place. The log writes a new head and the client's own tail,
+or a new batch if the topic asks for another codec. Source: Kafka's ProduceRequest.validateRecords,
+UnifiedLog.analyzeAndValidateRecords, LogValidator.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _MAGIC_AND_CRC = struct.Struct(">bI")
 _STAMPED = struct.Struct(">hiqq")
 _STAMPED_END = 43
 _LENGTH = struct.Struct(">i")
-# The attributes' bits that mean something.
+# The attributes' bits that have a meaning.
 _KNOWN_ATTRIBUTES = 0x7F
 
 _CODECS = {
@@ -120,11 +120,11 @@ def validate(
 
 
 def only_batch(records: bytes | bytearray | memoryview) -> RecordBatch:
-    """The one batch in `records`; what is cut short behind it is left out.
+    """The one batch in `records`; an incomplete second one is left out.
 
     Raises:
-        KafkaError(INVALID_RECORD): none, several, or of an older format.
-        KafkaError(CORRUPT_MESSAGE): a length or magic that cannot be.
+        KafkaError(INVALID_RECORD): there is none, there are several, or it has an older format.
+        KafkaError(CORRUPT_MESSAGE): its length or magic is impossible.
     """
     size = len(records)
     if size <= MAGIC_POSITION:
@@ -157,7 +157,7 @@ def _invalid(message: str) -> KafkaError:
 
 
 def _unexpected(message: str) -> KafkaError:
-    """What Kafka has no error code for."""
+    """An error for which Kafka has no code."""
     return KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, message)
 
 
@@ -165,8 +165,8 @@ def _check_size(batch: RecordBatch, config: LogConfig, name: str) -> None:
     if batch.size_bytes > config.max_message_bytes:
         raise KafkaError(
             ErrorCode.MESSAGE_TOO_LARGE,
-            f"The record batch size in the append to {name} is {batch.size_bytes} bytes which exceeds "
-            f"the maximum configured value of {config.max_message_bytes}.",
+            f"The record batch size in the append to {name} is {batch.size_bytes} bytes which "
+            f"exceeds the maximum configured value of {config.max_message_bytes}.",
         )
 
 
@@ -175,8 +175,8 @@ def _check_header(batch: RecordBatch, name: str) -> None:
     from_offsets = batch.last_offset_delta + 1
     if from_offsets <= 0:
         raise _invalid(
-            f"Batch has an invalid offset range: [{batch.base_offset}, {batch.last_offset}] in topic "
-            f"partition {name}"
+            f"Batch has an invalid offset range: [{batch.base_offset}, {batch.last_offset}] in "
+            f"topic partition {name}"
         )
     if count <= 0:
         raise _invalid(
@@ -184,8 +184,8 @@ def _check_header(batch: RecordBatch, name: str) -> None:
         )
     if count != from_offsets:
         raise _invalid(
-            f"Inconsistent batch offset range [{batch.base_offset}, {batch.last_offset}] and count of "
-            f"records {count} in topic partition {name}"
+            f"Inconsistent batch offset range [{batch.base_offset}, {batch.last_offset}] and count "
+            f"of records {count} in topic partition {name}"
         )
     if batch.is_control:
         raise _invalid(
@@ -214,7 +214,7 @@ def _timestamp(batch: RecordBatch, record: ReadRecord) -> int:
 
 
 def _as_int64(value: int) -> int:
-    """What Java's arithmetic makes of it."""
+    """The value as Java's long arithmetic has it: it wraps."""
     return (value + 2**63) % 2**64 - 2**63
 
 
@@ -252,8 +252,8 @@ def _checked_records(
                 errors.append(
                     RecordError(
                         i,
-                        f"Timestamp {timestamp} of message with offset {record.offset_delta} is out "
-                        f"of range. The timestamp should be within [{earliest}, {latest}]",
+                        f"Timestamp {timestamp} of message with offset {record.offset_delta} is "
+                        f"out of range. The timestamp should be within [{earliest}, {latest}]",
                     )
                 )
         elif is_stamped:
@@ -281,8 +281,8 @@ def _summary(code: ErrorCode, errors: list[RecordError]) -> str:
         for error in errors[:3]
     )
     return (
-        f"One or more records have been rejected due to {len(errors)} record errors in total, and only "
-        f"showing the first three errors at most: [{shown}]"
+        f"One or more records have been rejected due to {len(errors)} record errors in total, and "
+        f"only showing the first three errors at most: [{shown}]"
     )
 
 
@@ -345,8 +345,7 @@ def _level(codec: Compression, config: LogConfig) -> int | None:
 
 
 def _stamp(batch: RecordBatch, config: LogConfig, max_timestamp: int, now_ms: int) -> AcceptedBatch:
-    """The batch with the flag and the timestamp that the topic asks for, and its true largest
-    one."""
+    """The batch with the timestamp type that its topic asks for, and its largest timestamp."""
     attributes = batch.attributes
     wanted = 0
     log_append_time_ms = NO_TIMESTAMP

@@ -1,7 +1,6 @@
-"""Transactions whose partition was verified with their coordinator, before the first append
-(KIP-890).
+"""Verification of a transaction's partition with its coordinator (KIP-890).
 
-Source: Kafka's VerificationStateEntry, ProducerStateManager.
+It comes before the first append. Source: Kafka's VerificationStateEntry, ProducerStateManager.
 """
 
 from __future__ import annotations
@@ -10,10 +9,10 @@ from dataclasses import dataclass
 
 
 class VerificationGuard:
-    """Proof that a transaction's partition was verified with its coordinator: compared by identity.
+    """Proof that a transaction's partition was verified with its coordinator.
 
-    A fresh one for each verification, so that an answer that comes late, after the transaction was
-    aborted and the next begun, does not count (KIP-890).
+    Guards are compared by identity, and each verification has its own. So a late response, after
+    the transaction was aborted and the next began, proves nothing (KIP-890).
     """
 
     __slots__ = ()
@@ -45,7 +44,7 @@ class Verifications:
     def start(
         self, producer_id: int, sequence: int, epoch: int, *, supports_epoch_bump: bool, now_ms: int
     ) -> VerificationGuard:
-        """A guard to get verified and then append with; the same one while that lasts."""
+        """A guard to verify and then append with; the same one while the verification lasts."""
         state = self._states.get(producer_id)
         if state is None:
             state = VerificationState(

@@ -52,7 +52,6 @@ UNCLEAN: dict[str, dict[str, int]] = {
         "stale": 1,
         "words": 2,
     },
-    "log": {"openings": 45, "columns": 30, "semicolons": 5, "words": 5, "lines": 6, "stale": 3},
     "tests": {"openings": 30, "columns": 30, "semicolons": 5, "lines": 8, "stale": 3},
     "wire": {"openings": 30, "columns": 60, "semicolons": 5, "words": 6, "lines": 5, "stale": 3},
 }

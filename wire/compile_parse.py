@@ -38,6 +38,7 @@ from kafkalite.wire.parse_support import (
     counting_few,
     long_string,
     long_varint,
+    tag_count,
     unknown_tags,
     uuid_of,
     varint,
@@ -97,6 +98,7 @@ class ParserWriter:
             "counting": counting_few if mode is Mode.COUNTED else counting,
             "long_string": long_string,
             "long_varint": long_varint,
+            "tag_count": tag_count,
             "new": object.__new__,
             "unknown_tags": unknown_tags,
             "unpack_from": unpack_from,
@@ -380,7 +382,7 @@ class ParserWriter:
         self.lines, self.indent = [f"def {name}({parameters}buf, count, pos, end{take}):"], 1
         self.in_function = True
         self.write("if count > 127:")
-        self.write("    count, pos = long_varint(buf, pos)")
+        self.write("    count, pos = tag_count(buf, pos)")
         if self.counted:
             self.write("take(count)")
         self.write_all(begin)

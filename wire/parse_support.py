@@ -12,6 +12,7 @@ from uuid import UUID
 from kafkalite.wire.fields import MAX_ELEMENTS, MAX_STRING_BYTES
 
 MAX_UINT32: Final = 0xFFFFFFFF
+MAX_INT32: Final = 0x7FFFFFFF
 
 
 class Odd(Exception):
@@ -71,6 +72,12 @@ def long_varint(buf: Any, pos: int) -> tuple[int, int]:
     raise Odd
 
 
+def tag_count(buf: Any, pos: int) -> tuple[int, int]:
+    """`long_varint` for the count of a tag section. Java reads an int: a negative one is no tags."""
+    count, pos = long_varint(buf, pos)
+    return (count if count <= MAX_INT32 else 0), pos
+
+
 def long_string(buf: Any, pos: int) -> tuple[int, int]:
     """The compact length of a string, likewise."""
     value, pos = long_varint(buf, pos)
@@ -89,7 +96,7 @@ def unknown_tags(
 ) -> tuple[tuple[tuple[int, bytes], ...], int]:
     """A tag section of which nothing is declared."""
     if count > 127:
-        count, pos = long_varint(buf, pos)
+        count, pos = tag_count(buf, pos)
     if take is not None:
         take(count)
     tags: list[tuple[int, bytes]] = []
@@ -106,7 +113,7 @@ def skip_tags(
 ) -> int:
     """Where a tag section ends of which nothing is declared and nothing is kept."""
     if count > 127:
-        count, pos = long_varint(buf, pos)
+        count, pos = tag_count(buf, pos)
     if take is not None:
         take(count)
     for _ in range(count):

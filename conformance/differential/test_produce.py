@@ -113,9 +113,12 @@ def test_a_bad_batch_beside_good_ones(pair: Pair, topic: str, version: int, bad:
     """A batch that cannot be read at all fails the whole request, with or without the topic."""
     pair.create_topic(topic, 2)
 
-    def of_both(first: bytes | None, second: bytes | None) -> Callable[[Side], ProduceRequest]:
+    def of_both(
+        first: bytes | None, second: bytes | None, transactional_id: str | None = None
+    ) -> Callable[[Side], ProduceRequest]:
         def make(side: Side) -> ProduceRequest:
             request = producing(topic, version, first)(side)
+            request.transactional_id = transactional_id
             data = PartitionProduceData(index=1, records=second)
             request.topic_data[0].partition_data.append(data)
             return request
@@ -124,6 +127,9 @@ def test_a_bad_batch_beside_good_ones(pair: Pair, topic: str, version: int, bad:
 
     pair.ask(ApiKey.PRODUCE, version, of_both(BATCHES[bad], batch()))
     pair.ask(ApiKey.PRODUCE, version, of_both(batch(), BATCHES[bad]))
+    # Apache Kafka looks for a transactional batch first: after one, it looks no further.
+    of_transaction = batch(is_transactional=True, producer_id=5, producer_epoch=0, base_sequence=0)
+    pair.ask(ApiKey.PRODUCE, version, of_both(of_transaction, BATCHES[bad], f"id-{topic}"))
     pair.ask(ApiKey.PRODUCE, version, producing(topic, version, BATCHES[bad], partition=7))
     pair.ask(ApiKey.PRODUCE, version, producing(f"{topic}-unknown", version, BATCHES[bad]))
 

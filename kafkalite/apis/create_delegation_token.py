@@ -8,7 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafkalite.requests.principal import Principal
-from kafkalite.security.delegation_tokens import NO_TIME, are_token_requests_allowed, owner_of
+from kafkalite.security.delegation_tokens import (
+    NO_TIME,
+    REQUESTER_SINCE,
+    are_token_requests_allowed,
+    owner_of,
+)
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.create_delegation_token import (
     CreateDelegationTokenRequest,
@@ -25,12 +30,10 @@ def handle(
 ) -> CreateDelegationTokenResponse:
     requester = context.principal
     owner = owner_of(request, requester)
-    response = CreateDelegationTokenResponse(
-        principal_type=owner.type,
-        principal_name=owner.name,
-        token_requester_principal_type=requester.type,
-        token_requester_principal_name=requester.name,
-    )
+    response = CreateDelegationTokenResponse(principal_type=owner.type, principal_name=owner.name)
+    if context.api_version >= REQUESTER_SINCE:
+        response.token_requester_principal_type = requester.type
+        response.token_requester_principal_name = requester.name
     renewers = [Principal(each.principal_type, each.principal_name) for each in request.renewers]
     tokens = services.security.tokens
     try:

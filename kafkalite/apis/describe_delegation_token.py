@@ -9,7 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafkalite.requests.principal import Principal, parse_principal
-from kafkalite.security.delegation_tokens import are_token_requests_allowed, is_owner_or_renewer
+from kafkalite.security.delegation_tokens import (
+    REQUESTER_SINCE,
+    are_token_requests_allowed,
+    is_owner_or_renewer,
+)
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.describe_delegation_token import (
     DescribedDelegationToken,
@@ -43,21 +47,21 @@ def handle(
     return DescribeDelegationTokenResponse(
         error_code=ErrorCode.NONE,
         tokens=[
-            _described(token, tokens.hmac_of(token.token_id))
+            _described(token, tokens.hmac_of(token.token_id), context.api_version)
             for token in services.cluster.image.delegation_tokens.values()
             if owners is None or any(is_owner_or_renewer(token, owner) for owner in owners)
         ],
     )
 
 
-def _described(token: DelegationTokenRecord, secret: bytes) -> DescribedDelegationToken:
+def _described(
+    token: DelegationTokenRecord, secret: bytes, version: int
+) -> DescribedDelegationToken:
     owner, requester = parse_principal(token.owner), parse_principal(token.requester)
     renewers = [parse_principal(each) for each in token.renewers]
-    return DescribedDelegationToken(
+    described = DescribedDelegationToken(
         principal_type=owner.type,
         principal_name=owner.name,
-        token_requester_principal_type=requester.type,
-        token_requester_principal_name=requester.name,
         issue_timestamp=token.issue_timestamp,
         expiry_timestamp=token.expiration_timestamp,
         max_timestamp=token.max_timestamp,
@@ -68,3 +72,7 @@ def _described(token: DelegationTokenRecord, secret: bytes) -> DescribedDelegati
             for each in renewers
         ],
     )
+    if version >= REQUESTER_SINCE:
+        described.token_requester_principal_type = requester.type
+        described.token_requester_principal_name = requester.name
+    return described

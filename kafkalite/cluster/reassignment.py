@@ -83,13 +83,20 @@ def catch_up(
         and node not in state.in_sync_replicas
         and node not in state.removing_replicas
     ]
-    in_sync = [*state.in_sync_replicas, *joining]
+    in_sync = state.in_sync_replicas
+    if joining:
+        # A leader proposes its in-sync replicas as a hash set: in ascending order.
+        in_sync = sorted([*in_sync, *joining])
     staying = [node for node in in_sync if node not in state.removing_replicas]
-    if not staying or not set(state.adding_replicas) <= set(in_sync):
+    replicas = [node for node in state.replicas if node not in state.removing_replicas]
+    # With fewer replicas than before, all of them have to be in sync: else the change would leave
+    # fewer replicas in sync than there are (PartitionReassignmentReplicas).
+    shrinks = len(state.adding_replicas) < len(state.removing_replicas)
+    needed = replicas if shrinks else state.adding_replicas
+    if not staying or not set(needed) <= set(staying):
         if not joining:
             return None
         return PartitionChangeRecord(partition_id=index, topic_id=topic_id, isr=in_sync)
-    replicas = [node for node in state.replicas if node not in state.removing_replicas]
     leader = state.leader_id
     if leader == NO_LEADER or leader not in replicas:
         leader = elect(PartitionState(replicas, staying, leader, 0, 0), staying, alive)

@@ -13,7 +13,8 @@ from kafkalite.cluster.metadata_log import METADATA_TOPIC
 from kafkalite.log.config import LogConfig
 from kafkalite.log.directory import LogDirectory
 from kafkalite.log.files import FILES, Files
-from kafkalite.log.log import PASSING_ERRORS, Log
+from kafkalite.log.log import Log
+from kafkalite.log.log_state import PASSING_ERRORS
 from kafkalite.log.manager import LogManager
 from kafkalite.log.open_files import OpenFiles
 from kafkalite.log.opening import offline_log

@@ -99,8 +99,9 @@ def check_shape(records: InMemory | None, api_version: int) -> InMemory:
     """
     if records is None or len(records) < _UP_TO_MAGIC_BYTES:
         raise KafkaError(ErrorCode.INVALID_RECORD)
-    if (problem := _unreadable(records)) is not None:
-        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, problem)
+    if _unreadable(records) is not None:
+        # Without the words: Kafka keeps the exception's error only.
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE)
     length, magic = _unpack_length_and_magic(records, 8)
     size = LOG_OVERHEAD + length
     if size > len(records) or magic != MAGIC:

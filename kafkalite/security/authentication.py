@@ -25,11 +25,17 @@ from typing import Final, Protocol
 from kafkalite.requests.principal import USER_TYPE, Principal
 from kafkalite.security.sasl.mechanism import BadCredentials, SaslFailure, SaslServer
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.codec import Request, decode_request, encode_response
-from kafkalite.wire.errors import ErrorCode, ProtocolViolation, UnsupportedVersion
+from kafkalite.wire.codec import Request, codec_of, encode_response, read_header
+from kafkalite.wire.errors import (
+    ErrorCode,
+    ProtocolViolation,
+    UnsupportedVersion,
+    too_many_elements,
+)
 from kafkalite.wire.fields import InMemory, Records
 from kafkalite.wire.messages.sasl_authenticate import SaslAuthenticateResponse
 from kafkalite.wire.messages.sasl_handshake import SaslHandshakeResponse
+from kafkalite.wire.parse_support import ManyElements
 
 # Authenticating again sooner than this is refused.
 MIN_REAUTHENTICATION_SECONDS: Final = 1.0
@@ -187,7 +193,7 @@ class SaslAuthenticator:
         if key not in (ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE):
             raise ProtocolViolation(f"an unexpected request with API key {key}")
         try:
-            request = decode_request(frame)
+            request = _request_of(frame)
         except UnsupportedVersion as error:
             if key != ApiKey.API_VERSIONS or self._state is State.HANDSHAKE:
                 raise
@@ -237,7 +243,7 @@ class SaslAuthenticator:
                 raise AuthenticationFailed(str(error)) from None
             self._complete_if_done()
             return [len(token).to_bytes(4) + token]
-        request = decode_request(frame)
+        request = _request_of(frame)
         if request.api_key is not ApiKey.SASL_AUTHENTICATE:
             reason = (
                 f"Unexpected Kafka request of type {request.api_key.name} during SASL "
@@ -306,6 +312,23 @@ class SaslAuthenticator:
         self._server = None
         self._become(State.COMPLETE)
         return lifetime_ms or 0
+
+
+def _request_of(frame: InMemory) -> Request:
+    """A request from its frame. Raises ProtocolViolation, UnsupportedVersion.
+
+    A malformed one is not explained: that takes longer than the loop has, and a stranger sent it.
+    """
+    api_key, version, correlation_id, client_id_size = read_header(frame)
+    try:
+        codec = codec_of(api_key, version)
+    except KeyError:
+        raise UnsupportedVersion(api_key, version, correlation_id, None) from None
+    try:
+        client_id, body = codec.parse(frame, client_id_size)
+    except ManyElements:
+        raise too_many_elements() from None
+    return Request(codec.api_key, version, correlation_id, client_id, body)
 
 
 def _encoded(request: Request, body: object) -> list[Records]:

@@ -36,6 +36,8 @@ _DIGEST: Final = "sha512"
 MAX_EXPIRED_AT_ONCE: Final = 1000
 # A time that there is not.
 NO_TIME: Final = -1
+# The versions of CreateDelegationToken and DescribeDelegationToken that name who asked (KIP-373).
+REQUESTER_SINCE: Final = 3
 
 Tokens = Mapping[str, DelegationTokenRecord]
 

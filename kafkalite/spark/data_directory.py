@@ -120,8 +120,8 @@ def is_held(data_dir: Path) -> bool:
     Asks about the lock without taking it. In a broker's own process the file is not even opened:
     closing it would give up the lock.
     """
-    log_directory = sys.modules.get("kafkalite.log.directory")  # a broker here has imported it
-    if log_directory is not None and log_directory.is_locked_here(data_dir):
+    lock = sys.modules.get("kafkalite.log.directory_lock")  # a broker here has imported it
+    if lock is not None and lock.is_locked_here(data_dir):
         return True
     try:
         descriptor = os.open(data_dir / LOCK, os.O_RDONLY | os.O_CLOEXEC)

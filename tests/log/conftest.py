@@ -1,4 +1,4 @@
-"""What tests of the log share: a clock that stands still, a disk, batches in one line."""
+"""Shared by the tests of the log: a clock that stands still, a disk, batches in one line."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -55,8 +55,7 @@ def disk(tmp_path: Path) -> Disk:
 
 
 def read_all(log: Log) -> list[Record]:
-    """Every record from the log's start to its end, control records too, one slice after the
-    other."""
+    """Every record from the log's start to its end, control records too."""
     records: list[Record] = []
     offset = log.log_start_offset
     while offset < log.log_end_offset:

@@ -8,7 +8,6 @@ what was flushed.
 """
 
 import errno
-import os
 import random
 import shutil
 import tempfile
@@ -28,97 +27,13 @@ from kafkalite.log.opening import open_log
 from kafkalite.wire.control_records import build_end_transaction_marker
 from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.record_batch import Record, build_batch, iterate_batches, iterate_records
-from tests.log.faults import Crash, FaultyFiles, PromptFiles
+from tests.log.faults import Crash, FaultyFiles, PowerlessFiles, PromptFiles
 
 NOW_MS = 1_700_000_000_000
 
 
-class PowerlessFiles(FaultyFiles):
-    """Knows what is on the disk, and not only in the page cache.
-
-    Contents are there since the last fsync of the file, names since the last fsync of the
-    directory; what came later may be there or not: names in the order of their operations, bytes
-    from the front.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.contents: dict[int, bytes] = {}
-        self.names_on_disk: dict[Path, int] = {}
-        self.pending: list[tuple[Path, Path | None, int]] = []
-        # One open for each file, so that no inode number comes twice.
-        self._held: dict[int, int] = {}
-
-    def open(self, path: Path, flags: int) -> int:
-        is_new = bool(flags & os.O_CREAT) and not path.exists()
-        descriptor = super().open(path, flags)
-        if is_new:
-            inode = os.fstat(descriptor).st_ino
-            self._held[inode] = os.open(path, os.O_RDONLY)
-            self.contents[inode] = b""
-            self.pending.append((path, None, inode))
-        return descriptor
-
-    def sync(self, descriptor: int) -> None:
-        super().sync(descriptor)
-        inode = os.fstat(descriptor).st_ino
-        self.contents[inode] = os.pread(self._held[inode], 1 << 24, 0)
-
-    def rename(self, source: Path, target: Path) -> None:
-        super().rename(source, target)
-        self.pending.append((source, target, 0))
-
-    def unlink(self, path: Path) -> None:
-        was_there = path.exists()
-        super().unlink(path)
-        if was_there:
-            self.pending.append((path, None, -1))
-
-    def sync_directory(self, path: Path) -> None:
-        super().sync_directory(path)
-        later: list[tuple[Path, Path | None, int]] = []
-        for operation in self.pending:
-            if operation[0].parent == path:
-                self._apply(self.names_on_disk, operation)
-            else:
-                later.append(operation)
-        self.pending = later
-
-    @staticmethod
-    def _apply(names: dict[Path, int], operation: tuple[Path, Path | None, int]) -> None:
-        path, target, inode = operation
-        if target is not None:
-            if path in names:
-                names[target] = names.pop(path)
-        elif inode < 0:
-            names.pop(path, None)
-        else:
-            names[path] = inode
-
-    def lose_power(self, root: Path, target: Path, chance: random.Random) -> None:
-        """Make `target` what is found of `root` when the power is back."""
-        names = dict(self.names_on_disk)
-        for operation in self.pending[: chance.randint(0, len(self.pending))]:
-            self._apply(names, operation)
-        for path, inode in names.items():
-            on_disk = self.contents[inode]
-            in_cache = os.pread(self._held[inode], 1 << 24, 0)
-            if in_cache.startswith(on_disk) and chance.random() < 0.7:
-                on_disk = in_cache[: chance.randint(len(on_disk), len(in_cache))]
-                if chance.random() < 0.3:  # the size was written, the bytes were not
-                    on_disk += bytes(chance.randint(0, len(in_cache) - len(on_disk)))
-            found = target / path.relative_to(root)
-            found.parent.mkdir(parents=True, exist_ok=True)
-            found.write_bytes(on_disk)
-
-    def close_all(self) -> None:
-        super().close_all()
-        for held in self._held.values():
-            os.close(held)
-
-
 class Story:
-    """What is done to a log, and what its reader may expect."""
+    """The operations on a log, and the records that its reader may expect."""
 
     def __init__(self, root: Path, files: Files, *, compact: bool) -> None:
         self.root = root

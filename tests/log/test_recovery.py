@@ -61,8 +61,7 @@ def test_garbage_behind_the_last_batch_is_cut(disk: Any, values: Any, tail: byte
 
 
 def test_a_damaged_byte_ends_the_log_there(disk: Any, values: Any) -> None:
-    """As Kafka: what is behind a damaged batch in the unflushed part is removed, segments and
-    all."""
+    """As in Kafka, everything behind a damaged batch in the unflushed part is removed."""
     log = filled(disk)
     third = log.segments.base_offsets[2]
     log.close_files()

@@ -1,4 +1,4 @@
-"""What makes a log shorter: time, size, deleted records, truncation."""
+"""A log loses its oldest records: to time, to size, to DeleteRecords."""
 
 from typing import Any
 

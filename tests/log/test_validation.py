@@ -1,4 +1,4 @@
-"""What a leader refuses, with which code, in which order; and the bytes it writes."""
+"""The batches that a leader refuses, the codes and their order; and the bytes it writes."""
 
 import struct
 from typing import Any

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -15,8 +16,9 @@ from kafkalite.wire.codec import (
     encode_response,
 )
 from kafkalite.wire.errors import InvalidMessage, ProtocolViolation, UnsupportedVersion
-from kafkalite.wire.message_codec import join
+from kafkalite.wire.message_codec import join, parse_body
 from kafkalite.wire.messages.api_versions import ApiVersion, ApiVersionsResponse
+from kafkalite.wire.messages.create_topics import CreateTopicsResponse
 from kafkalite.wire.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from kafkalite.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from kafkalite.wire.messages.metadata import (
@@ -30,6 +32,8 @@ from kafkalite.wire.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
+from kafkalite.wire.reference import parse_declared
+from kafkalite.wire.schema import message_of
 
 HEARTBEAT_0 = bytes.fromhex("000c 0000 00000007 0002 6d65 0001 67 00000003 0002 6d31")
 HEARTBEAT_4 = bytes.fromhex("000c 0004 00000007 0002 6d65 00 02 67 00000003 03 6d31 00 00")
@@ -199,3 +203,11 @@ def test_arrays_of_any_length(version: int, count: int) -> None:
         assert bytes([length]) + encoded in join(chunks)
     else:
         assert bytes([length & 0x7F | 0x80, length >> 7]) + encoded in join(chunks)
+
+
+@pytest.mark.parametrize("kind", [HeartbeatResponse, CreateTopicsResponse])
+def test_a_negative_count_of_tags_is_none(kind: type[Any]) -> None:
+    """Java reads the count as an int, and its loop ends before it begins."""
+    version, zeros = message_of(kind).max_version, b"\0" * (6 if kind is HeartbeatResponse else 4)
+    body = zeros + (b"\1" if kind is CreateTopicsResponse else b"") + b"\xff\xff\xff\xff\x0f"
+    assert parse_body(kind, version, body) == parse_declared(kind, version, body, 0)[0] == kind()

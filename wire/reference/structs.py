@@ -9,6 +9,7 @@ from construct import Construct, this
 
 from kafkalite.wire.errors import InvalidMessage, ProtocolViolation, WireError
 from kafkalite.wire.fields import FieldType
+from kafkalite.wire.parse_support import MAX_INT32
 from kafkalite.wire.reference.streams import ChunkStream
 from kafkalite.wire.reference.values import (
     COMPACT_LENGTH,
@@ -74,9 +75,19 @@ class Nullable(construct.Adapter):
         return obj
 
 
+class TagCount(construct.Adapter):
+    """The count of a tag section. Java reads an int: a negative one is no tags."""
+
+    def _decode(self, obj: int, context: Any, path: str) -> int:
+        return obj if obj <= MAX_INT32 else 0
+
+    def _encode(self, obj: int, context: Any, path: str) -> int:
+        return obj
+
+
 # A tag section: tag, where its bytes begin, and the bytes.
 TAGS: Final = construct.PrefixedArray(
-    VARINT,
+    TagCount(VARINT),
     construct.Struct(
         "tag" / VARINT,
         "size" / construct.Rebuild(VARINT, lambda context: len(context.data)),
@@ -165,6 +176,8 @@ def _parse_tag(field: Field, part: Construct, tag: Any) -> Any:
     except WireError as error:
         error.inside(field.name)
         error.position += tag.start
+        if error.reason.endswith(" left"):
+            error.reason = f"tag {tag.tag} has {tag.size} bytes as it says: {error.reason}"
         raise
     if whole.end != tag.size:
         reason = f"tag {tag.tag} has {whole.end} bytes, not {tag.size} as it says"

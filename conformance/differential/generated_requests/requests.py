@@ -102,8 +102,8 @@ def steps() -> SearchStrategy[Step]:
     )
 
 
-# Share groups are asked by scripts only: their records are acquired by time and chance, so that two
-# brokers give a story's member different ones. So are ACLs, tokens and SASL (conformance/security/),
+# Share and streams groups are asked by scripts only: their records are acquired and their tasks are
+# assigned by time and chance, so that two brokers give a story's member different ones. So are ACLs, tokens and SASL (conformance/security/),
 # which need brokers that have them.
 NOT_GENERATED = frozenset(
     {
@@ -128,6 +128,8 @@ NOT_GENERATED = frozenset(
         ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS,
         ApiKey.ALTER_SHARE_GROUP_OFFSETS,
         ApiKey.DELETE_SHARE_GROUP_OFFSETS,
+        ApiKey.STREAMS_GROUP_HEARTBEAT,
+        ApiKey.STREAMS_GROUP_DESCRIBE,
     }
 )
 

@@ -27,7 +27,7 @@ from kafkalite.log.files import PARTITION_METADATA, Files
 from kafkalite.log.log import Log
 from kafkalite.log.meta_properties import read_meta_properties
 from kafkalite.log.opening import open_log
-from kafkalite.log.retention import truncate_fully
+from kafkalite.log.truncation import truncate_fully
 from kafkalite.server.listener import StartError
 from kafkalite.spark.pipelines.errors import PipelineError
 from kafkalite.wire.errors import KafkaError

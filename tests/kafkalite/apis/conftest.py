@@ -1,6 +1,8 @@
-"""A topic whose records have known timestamps."""
+"""A topic whose records have known timestamps, and a broker with ACLs and users."""
 
 from __future__ import annotations
+
+from collections.abc import AsyncIterator
 
 import pytest
 
@@ -11,6 +13,7 @@ from kafkalite.wire.messages.produce import (
     TopicProduceData,
 )
 from kafkalite.wire.record_batch import Record, build_batch
+from tests.kafkalite.security.secured import Users, users_of_acls
 
 START = 1_600_000_000_000
 
@@ -31,3 +34,9 @@ async def timed_topic(broker: test_broker, client) -> str:
             12,
         )
     return "words"
+
+
+@pytest.fixture
+async def users() -> AsyncIterator[Users]:
+    async with users_of_acls() as users:
+        yield users

@@ -35,3 +35,19 @@ def test_the_steps_of_a_move() -> None:
     )
     assert cancel(ID, 0, PartitionState([3], [3], 3, 0, 0, adding_replicas=[3]), {3}) is None
     assert catch_up(ID, 0, state, {1, 2}) is None
+
+
+def test_fewer_replicas_wait_for_all_of_them() -> None:
+    """A reassignment from 1, 2, 3 to 2, 3 while 2 is gone would leave one in-sync replica."""
+    going = PartitionState([2, 3, 1], [1, 3], 1, 0, 0, removing_replicas=[1])
+    assert catch_up(ID, 0, going, {1, 3}) is None
+    assert catch_up(ID, 0, going, {1, 2, 3}) == moved(
+        replicas=[2, 3], isr=[2, 3], adding_replicas=[], removing_replicas=[], leader=2
+    )
+
+
+def test_in_sync_replicas_are_in_ascending_order_once_one_joins() -> None:
+    going = PartitionState([1, 3, 2], [3, 2], 3, 0, 0, adding_replicas=[1])
+    assert catch_up(ID, 0, going, {1, 2, 3}) == moved(
+        replicas=[1, 3, 2], isr=[1, 2, 3], adding_replicas=[], removing_replicas=[]
+    )

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any, Self
 
 import trio
 
+from kafkalite.security.acls import Operation, Permission, ResourceType
 from kafkalite.testing import broker
 from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.messages.create_acls import AclCreation, CreateAclsRequest
 from kafkalite.wire.messages.sasl_authenticate import SaslAuthenticateRequest
 from kafkalite.wire.messages.sasl_handshake import SaslHandshakeRequest
 from tests.kafkalite.conftest import Client
@@ -60,3 +64,32 @@ class Users:
     async def __aexit__(self, *_: object) -> None:
         for stream in self._open:
             await trio.aclose_forcefully(stream)
+
+
+@asynccontextmanager
+async def users_of_acls() -> AsyncIterator[Users]:
+    """Of a broker with ACLs and the topic `secret`: root may everything, alice and bob nothing."""
+    async with broker(WITH_ACLS) as running, Users(running) as users:
+        running.create_topic("secret", partitions=1)
+        yield users
+
+
+def allow(operation: Operation, kind: ResourceType, name: str, **changes: Any) -> AclCreation:
+    """An entry that lets alice do something."""
+    values: dict[str, Any] = {
+        "resource_type": kind,
+        "resource_name": name,
+        "resource_pattern_type": 3,
+        "principal": "User:alice",
+        "host": "*",
+        "operation": operation,
+        "permission_type": Permission.ALLOW,
+        **changes,
+    }
+    return AclCreation(**values)
+
+
+async def grant(users: Users, *acls: AclCreation) -> None:
+    root = await users.user("root")
+    answer = await root.ask(CreateAclsRequest(creations=list(acls)))
+    assert [each.error_code for each in answer.results] == [0] * len(acls)

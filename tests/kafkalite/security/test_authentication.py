@@ -1,5 +1,8 @@
 """SASL on a connection: the conversation, both ways of sending tokens, and once again later."""
 
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,6 +26,7 @@ from kafkalite.wire.messages.metadata import MetadataRequest
 from kafkalite.wire.messages.sasl_authenticate import SaslAuthenticateRequest
 from kafkalite.wire.messages.sasl_handshake import SaslHandshakeRequest
 
+ROOT = Path(__file__).parents[3]
 ALICE, BOB = b"\0alice\0secret", b"\0bob\0secret"
 
 
@@ -189,6 +193,22 @@ def test_an_unknown_version_of_api_versions_is_answered() -> None:
     correlation_id, message = decode_response(ApiKey.API_VERSIONS, 0, answer[4:])
     assert (correlation_id, message.error_code) == (9, ErrorCode.UNSUPPORTED_VERSION)
     talk.handshake()
+
+
+def test_strangers_do_not_cost_the_loop_what_explains_their_frames() -> None:
+    """The codec that explains takes longer to load than a turn of the loop."""
+    frames = [b"", b"\0\x12\0\x63\0\0\0\x09\xff\xff", b"\0\x11\0\1\0\0\0\7\0\2me\0\x7fx"]
+    program = (
+        "import sys\n"
+        "from tests.kafkalite.security.test_authentication import AuthenticationFailed, Talk\n"
+        f"for frame in {frames}:\n"
+        "    try:\n"
+        "        Talk().server.receive(frame)\n"
+        "    except AuthenticationFailed:\n"
+        "        pass\n"
+        "assert 'construct' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=ROOT)
 
 
 @pytest.mark.parametrize(

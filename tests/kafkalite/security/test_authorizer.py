@@ -10,28 +10,9 @@ from hypothesis import strategies as st
 from kafkalite.requests.principal import Principal
 from kafkalite.security.acls import Acl, AclFilter, Operation, PatternType, Permission, ResourceType
 from kafkalite.security.authorizer import Authorizer, parse_super_users
+from tests.kafkalite.security.authorizers import ALICE, acl, authorizer
 
-ALICE = Principal("User", "alice")
 TOPIC = ResourceType.TOPIC
-
-
-def acl(
-    name: str = "t",
-    operation: Operation = Operation.READ,
-    permission: Permission = Permission.ALLOW,
-    *,
-    pattern: PatternType = PatternType.LITERAL,
-    principal: str = "User:alice",
-    host: str = "*",
-    kind: ResourceType = TOPIC,
-) -> Acl:
-    return Acl(kind, name, pattern, principal, host, operation, permission)
-
-
-def authorizer(*acls: Acl, allow_if_no_acl: bool = False, super_users: str = "") -> Authorizer:
-    made = Authorizer(parse_super_users(super_users), allow_if_no_acl=allow_if_no_acl)
-    made.replace({UUID(int=number): each for number, each in enumerate(acls)})
-    return made
 
 
 def may(

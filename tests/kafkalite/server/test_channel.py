@@ -13,33 +13,12 @@ from kafkalite.requests import suspension
 from kafkalite.requests.purgatory import Watchers
 from kafkalite.requests.suspension import ResponseCoroutine, SuspendedRequest
 from kafkalite.server.channel import TRANSITIONS, Channel, ChannelEvent, ChannelState
-from kafkalite.server.interest import INTEREST
 from kafkalite.wire.errors import ProtocolViolation
 from kafkalite.wire.fields import InMemory, Records
 from tests.kafkalite.one_connection import PRODUCE, framed
+from tests.kafkalite.server.drawn_states import drawn
 
-ARCHITECTURE = Path(__file__).parents[3] / "ARCHITECTURE.md"
 S = ChannelState
-
-
-def drawn() -> dict[tuple[str, str], str]:
-    """The table in ARCHITECTURE.md: (state, event) to the next state, "" where there is none."""
-    rows = [
-        [cell.strip(" `") for cell in line.strip("|\n").split("|")]
-        for line in ARCHITECTURE.read_text().splitlines()
-        if line.startswith("| ")
-    ]
-    header = next(row for row in rows if row[0] == "state")
-    table = rows[rows.index(header) + 1 :][: len(ChannelState)]
-    return {
-        (row[0], event): target
-        for row in table
-        for event, target in zip(header[1:], row[1:], strict=True)
-    }
-
-
-def interests() -> dict[str, str]:
-    return {state: target for (state, event), target in drawn().items() if event == "interest"}
 
 
 @pytest.mark.parametrize("event", ChannelEvent, ids=lambda each: each.name)
@@ -56,11 +35,6 @@ def test_every_event_in_every_state(state: ChannelState, event: ChannelEvent) ->
     else:
         channel.happened(event)
         assert channel.state.name == target
-
-
-@pytest.mark.parametrize("state", ChannelState, ids=lambda each: each.name)
-def test_interest_is_a_function_of_the_state(state: ChannelState) -> None:
-    assert INTEREST[state].name == interests()[state.name]
 
 
 def test_each_state_can_be_reached_and_left() -> None:

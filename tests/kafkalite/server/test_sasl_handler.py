@@ -8,7 +8,6 @@ import trio
 from kafkalite.testing import broker
 from kafkalite.wire.codec import encode_request
 from kafkalite.wire.errors import ErrorCode
-from kafkalite.wire.messages.api_versions import ApiVersionsRequest
 from kafkalite.wire.messages.metadata import MetadataRequest
 from kafkalite.wire.messages.sasl_authenticate import SaslAuthenticateRequest
 from kafkalite.wire.messages.sasl_handshake import SaslHandshakeRequest
@@ -19,14 +18,6 @@ async def test_requests_are_answered_after_the_login() -> None:
     async with broker(SASL_LISTENER) as running, Users(running) as users:
         client = await users.user("alice")
         assert (await client.ask(MetadataRequest(topics=None))).error_code == ErrorCode.NONE
-
-
-async def test_versions_may_be_asked_before() -> None:
-    async with broker(SASL_LISTENER) as running, Users(running) as users:
-        client = await users.connect()
-        versions = await client.ask(ApiVersionsRequest("a", "1"), 3)
-        assert {each.api_key for each in versions.api_keys} >= {17, 36, 29, 30, 31, 38, 39, 40, 41}
-        assert (await log_in(client, "alice", "a")).error_code == ErrorCode.NONE
 
 
 async def test_a_request_before_the_login_closes() -> None:
@@ -60,16 +51,6 @@ async def test_a_wrong_password_is_answered_late_and_closes(
             assert await client.is_closed()
         assert "secret-but-wrong" not in caplog.text
         assert [record.levelname for record in caplog.records].count("WARNING") == 1
-
-
-async def test_many_failures_are_said_once_a_second(caplog: pytest.LogCaptureFixture) -> None:
-    async with broker(SASL_LISTENER) as running, Users(running) as users:
-        with caplog.at_level(logging.INFO):
-            for _ in range(20):
-                client = await users.connect()
-                await log_in(client, "alice", "x")
-        said = [record for record in caplog.records if "failed authentication" in record.message]
-        assert 1 <= len(said) <= 3
 
 
 async def test_the_second_handshake_authenticates_again() -> None:
@@ -127,7 +108,7 @@ async def test_an_oversized_token_closes() -> None:
         b"\xff" * 64,
     ],
 )
-async def test_garbage_closes_and_nobody_else_notices(garbage: bytes) -> None:
+async def test_garbage_closes_and_others_are_served(garbage: bytes) -> None:
     async with broker(SASL_LISTENER) as running, Users(running) as users:
         other = await users.user("alice")
         client = await users.connect()
@@ -135,15 +116,6 @@ async def test_garbage_closes_and_nobody_else_notices(garbage: bytes) -> None:
         await client.stream.send_eof()
         assert await client.is_closed()
         assert (await other.ask(MetadataRequest(topics=None))).error_code == ErrorCode.NONE
-
-
-async def test_without_sasl_a_handshake_is_one_too_many() -> None:
-    async with broker() as running, Users(running) as users:
-        client = await users.connect()
-        answer = await client.ask(SaslHandshakeRequest("PLAIN"), 1)
-        assert (answer.error_code, answer.mechanisms) == (ErrorCode.ILLEGAL_SASL_STATE, [])
-        answer = await client.ask(SaslAuthenticateRequest(b""), 2)
-        assert answer.error_code == ErrorCode.ILLEGAL_SASL_STATE
 
 
 async def test_tokens_without_headers() -> None:

@@ -1,0 +1,103 @@
+"""Deleted logs of a data directory, on their way off the disk.
+
+A deleted log is offline at once. A later step renames its directory to `...-delete`, and its files
+are removed after `file.delete.delay.ms`. A crash in between costs nothing: the next start finds a
+log that belongs to no topic, or a name that says it all. Source: Kafka's LogManager.asyncDelete,
+deleteLogs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from kafkalite.log.files import Files, deleted_directory, without_future
+from kafkalite.log.log import Log
+from kafkalite.log.said_once import SaidOnce
+from kafkalite.wire.errors import KafkaError
+
+
+class DeletedLogs:
+    """The deleted logs of one data directory.
+
+    `has_failed` tells that the directory does not work any more. `trouble` takes the errors of
+    directories that cannot be removed yet.
+    """
+
+    def __init__(
+        self,
+        files: Files,
+        *,
+        now_ms: Callable[[], int],
+        has_failed: Callable[[], bool],
+        trouble: SaidOnce,
+    ) -> None:
+        self._files = files
+        self._now_ms = now_ms
+        self._has_failed = has_failed
+        self._trouble = trouble
+        # Logs whose directories still have their names.
+        self._named: dict[Path, Log] = {}
+        # (when to remove, path)
+        self._renamed: list[tuple[int, Path]] = []
+
+    def add(self, log: Log) -> None:
+        """Take a log out of use; the next `move_away` renames its directory."""
+        log.close_files()
+        log.offline_reason = "deleted"
+        self._named[log.directory] = log
+
+    def add_directory(self, path: Path) -> None:
+        """Remove a directory, renamed already, with the next `remove`."""
+        self._renamed.append((0, path))
+
+    def discard(self, path: Path) -> None:
+        """Rename a directory that belongs to no log, to be removed. Raises OSError."""
+        target = path.with_name(deleted_directory(without_future(path.name)))
+        self._files.rename(path, target)
+        self.add_directory(target)
+
+    def make_way(self, path: Path) -> None:
+        """Free a deleted log's path for another. Raises KafkaError(KAFKA_STORAGE_ERROR)."""
+        if path in self._named:
+            self._rename(self._named[path])
+
+    def move_away(self) -> Iterator[Log]:
+        """Rename the directories of the logs that were deleted, one a step."""
+        for log in list(self._named.values()):
+            if log.directory in self._named and not self._has_failed():
+                with suppress(KafkaError):  # logged where it was raised, and tried again
+                    self._rename(log)
+            yield log
+
+    def _rename(self, log: Log) -> None:
+        before = log.directory
+        path = log.delete()
+        del self._named[before]
+        self._renamed.append((self._now_ms() + log.config.file_delete_delay_ms, path))
+
+    def remove(self) -> Iterator[object]:
+        """Remove the directories whose delay has passed, one a step.
+
+        A directory that cannot be removed is tried again the next time.
+        """
+        yield from self.move_away()
+        now_ms = self._now_ms()
+        due = [each for each in self._renamed if each[0] <= now_ms]
+        self._renamed = [each for each in self._renamed if each[0] > now_ms]
+        for deadline_ms, path in due:
+            try:
+                remove_tree(self._files, path)
+            except OSError as error:
+                if not self._has_failed():
+                    self._trouble.failed(error)
+                    self._renamed.append((deadline_ms, path))
+            yield path
+
+
+def remove_tree(files: Files, path: Path) -> None:
+    """Remove a directory of files. Raises OSError."""
+    for name in files.names(path):
+        files.unlink(path / name)
+    files.remove_directory(path)

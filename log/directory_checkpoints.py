@@ -1,0 +1,90 @@
+"""A data directory's three checkpoints: for each log, the offsets that a restart must know.
+
+They hold the recovery point, the log start offset and the high watermark. Source: Kafka's
+LogManager.checkpointLogRecoveryOffsets, checkpointLogStartOffsets,
+ReplicaManager.checkpointHighWatermarks.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+
+from kafkalite.log.checkpoints import (
+    CorruptCheckpoint,
+    TopicPartition,
+    read_offsets,
+    write_offsets,
+)
+from kafkalite.log.files import (
+    HIGH_WATERMARK_CHECKPOINT,
+    LOG_START_OFFSET_CHECKPOINT,
+    RECOVERY_POINT_CHECKPOINT,
+    Files,
+)
+from kafkalite.log.log_state import LogState
+
+_logger = logging.getLogger(__name__)
+
+
+class DirectoryCheckpoints:
+    """The offsets as they were read at the start, brought up to date by `steps`."""
+
+    def __init__(self, path: Path, files: Files) -> None:
+        self._path = path
+        self._files = files
+        self.recovery_points = self._read(RECOVERY_POINT_CHECKPOINT)
+        self.log_start_offsets = self._read(LOG_START_OFFSET_CHECKPOINT)
+        self.high_watermarks = self._read(HIGH_WATERMARK_CHECKPOINT)
+        # The content of each file, if this broker has written it.
+        self._written: dict[str, dict[TopicPartition, int]] = {}
+
+    def _read(self, name: str) -> dict[TopicPartition, int]:
+        try:
+            return read_offsets(self._files, self._path / name)
+        except CorruptCheckpoint as error:
+            # Starting from nothing costs time (everything is scanned) but loses no record.
+            _logger.warning("%s", error)
+            return {}
+
+    def forget(self, key: TopicPartition) -> None:
+        """Drop a deleted log's offsets."""
+        for offsets in (self.recovery_points, self.log_start_offsets, self.high_watermarks):
+            offsets.pop(key, None)
+
+    def steps(
+        self, logs: Iterable[tuple[TopicPartition, LogState]]
+    ) -> Iterator[Callable[[], None] | None]:
+        """Gather the offsets, a log a step; then yield a function for each file to be written.
+
+        A thread may call these functions. They raise OSError.
+        """
+        starts: dict[TopicPartition, int] = {}
+        online: set[TopicPartition] = set()
+        for key, log in logs:
+            if log.offline_reason is None:
+                online.add(key)
+                self.recovery_points[key] = log.recovery_point
+                self.log_start_offsets[key] = log.log_start_offset
+                self.high_watermarks[key] = log.high_watermark
+                # As by Kafka, the first segment's name tells the other starts.
+                if log.log_start_offset > log.segments.first.base_offset:
+                    starts[key] = log.log_start_offset
+            yield None
+        # The start of a log that is not open is still what it was.
+        starts.update(
+            (key, offset) for key, offset in self.log_start_offsets.items() if key not in online
+        )
+        for name, offsets in (
+            (RECOVERY_POINT_CHECKPOINT, self.recovery_points),
+            (LOG_START_OFFSET_CHECKPOINT, starts),
+            (HIGH_WATERMARK_CHECKPOINT, self.high_watermarks),
+        ):
+            if self._written.get(name) != offsets:
+                yield partial(self._write, name, dict(offsets))
+
+    def _write(self, name: str, offsets: dict[TopicPartition, int]) -> None:
+        write_offsets(self._files, self._path / name, offsets)
+        self._written[name] = offsets

@@ -1,0 +1,171 @@
+"""A segment's batches, found and read: by offset, by timestamp, one after the other.
+
+The indexes say where in the file to look; the places of the last batches are in memory. Nothing
+here changes the file. Source: Kafka's LogSegment.read, translateOffset, findOffsetByTimestamp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from kafkalite.log.file_records import read_batches
+from kafkalite.log.files import (
+    LOG_SUFFIX,
+    OFFSET_INDEX_SUFFIX,
+    TIME_INDEX_SUFFIX,
+    TRANSACTION_INDEX_SUFFIX,
+    segment_file,
+)
+from kafkalite.log.offset_index import OffsetIndex
+from kafkalite.log.open_files import FileSlice, LogFile, OpenFiles
+from kafkalite.log.recent_batches import RecentBatches
+from kafkalite.log.time_index import TimeIndex
+from kafkalite.log.transaction_index import TransactionIndex
+from kafkalite.wire.record_batch import NO_TIMESTAMP, RecordBatch, iterate_records
+
+
+class TimestampAndOffset(NamedTuple):
+    """A timestamp in milliseconds and the offset that has it."""
+
+    timestamp: int
+    offset: int
+
+
+class ReadableSegment:
+    """A segment's file and indexes. Positions are bytes in its `.log` file, `size` is that file's.
+
+    Methods raise OSError when the file cannot be read, and KafkaError(CORRUPT_MESSAGE) when no
+    batch begins where one must.
+    """
+
+    def __init__(
+        self, directory: Path, base_offset: int, open_files: OpenFiles, *, second_suffix: str = ""
+    ) -> None:
+        def path(suffix: str) -> Path:
+            return segment_file(directory, base_offset, suffix, second_suffix)
+
+        files = open_files.files
+        self.base_offset = base_offset
+        self.size = 0
+        self.file = LogFile(path(LOG_SUFFIX), open_files)
+        self.offset_index = OffsetIndex(path(OFFSET_INDEX_SUFFIX), base_offset, files)
+        self.time_index = TimeIndex(path(TIME_INDEX_SUFFIX), base_offset, files)
+        self.transaction_index = TransactionIndex(
+            path(TRANSACTION_INDEX_SUFFIX), base_offset, files
+        )
+        # When the segment rolls depends on its first batch's timestamp; None: not read yet.
+        self._first_timestamp: int | None = None
+        self._largest: TimestampAndOffset | None = None
+        self._recent = RecentBatches()
+        self._files = files
+
+    @property
+    def indexes(self) -> tuple[OffsetIndex, TimeIndex, TransactionIndex]:
+        return self.offset_index, self.time_index, self.transaction_index
+
+    def __repr__(self) -> str:
+        return f"LogSegment(base_offset={self.base_offset}, size={self.size})"
+
+    @property
+    def largest(self) -> TimestampAndOffset:
+        """The largest timestamp, with the last offset of its batch; (-1, ...) if there is none."""
+        if self._largest is None:
+            self._largest = TimestampAndOffset(*self.time_index.last())
+        return self._largest
+
+    @property
+    def first_timestamp(self) -> int:
+        """The first batch's largest timestamp; -1 if it has none."""
+        if self._first_timestamp is None:
+            first = next(self.batches(headers_only=True), None)
+            self._first_timestamp = NO_TIMESTAMP if first is None else first[1].max_timestamp
+        return self._first_timestamp
+
+    def batches(
+        self, position: int = 0, end: int | None = None, *, headers_only: bool = False
+    ) -> Iterator[tuple[int, RecordBatch]]:
+        """(position, batch) from `position` to `end`, by default the file's; see `read_batches`."""
+        end = self.size if end is None else min(end, self.size)
+        return read_batches(self.file, position, end, headers_only=headers_only)
+
+    def find(self, offset: int) -> tuple[int, RecordBatch] | None:
+        """(position, header) of the first batch that ends at or behind `offset`, or None."""
+        start = self._recent.position_before(offset)
+        if start is None:
+            _, start = self.offset_index.lookup(offset)
+        for position, batch in self.batches(start, headers_only=True):
+            if batch.last_offset >= offset:
+                return position, batch
+        return None
+
+    def read(
+        self, offset: int, max_bytes: int, *, end: int, minimum_one_batch: bool
+    ) -> tuple[int, FileSlice | None] | None:
+        """(position, slice) from the batch that holds `offset`, up to position `end`.
+
+        The slice is cut at `max_bytes`, perhaps in the middle of a batch. With `minimum_one_batch`
+        the first batch comes whole. The slice is None if the first batch does not fit, or if `end`
+        lies before it. Returns None if no batch ends at or behind `offset`.
+        """
+        first_size = -1
+        i = self._recent.index_of(offset)
+        if i >= 0:
+            position = self._recent.positions[i]
+        else:
+            found = self.find(offset)
+            if found is None:
+                return None
+            position, batch = found
+            first_size = batch.size_bytes
+        size = end - position
+        if size > max_bytes:
+            if i >= 0:
+                first_size = self._recent.end_of(i, self.size) - position
+            if minimum_one_batch:
+                max_bytes = max(max_bytes, first_size)
+            size = min(size, max_bytes) if first_size <= max_bytes else 0
+        return position, FileSlice(self.file, position, size) if size > 0 else None
+
+    def position_of(self, offset: int) -> int:
+        """The start of the first batch that ends at or behind `offset`, else the file's end."""
+        i = self._recent.index_of(offset)
+        if i >= 0:
+            return self._recent.positions[i]
+        found = self.find(offset)
+        return self.size if found is None else found[0]
+
+    def find_timestamp(self, timestamp: int, from_offset: int) -> TimestampAndOffset | None:
+        """The first record from `from_offset` on that is not earlier than `timestamp`, or None."""
+        _, offset = self.time_index.lookup(timestamp)
+        _, position = self.offset_index.lookup(max(offset, from_offset))
+        for _, batch in self.batches(position):
+            if batch.max_timestamp < timestamp or batch.last_offset < from_offset:
+                continue
+            for record in iterate_records(batch):
+                if record.timestamp >= timestamp and record.offset >= from_offset:
+                    return TimestampAndOffset(record.timestamp, record.offset)
+        return None
+
+    def whole(self, position: int, batch: RecordBatch) -> RecordBatch:
+        """`batch` with all its bytes; `headers_only` may have cut it short."""
+        if len(batch.buffer) == batch.size_bytes:
+            return batch
+        return RecordBatch(self.file.pread(batch.size_bytes, position))
+
+    def next_offset(self) -> int:
+        """The offset behind the last batch, read from the file; the base offset if it is empty."""
+        _, position = self.offset_index.last()
+        next_offset = self.base_offset
+        for _, batch in self.batches(position, headers_only=True):
+            next_offset = batch.next_offset
+        return next_offset
+
+    def _scan_largest(self) -> TimestampAndOffset:
+        largest = TimestampAndOffset(*self.time_index.last())
+        _, position = self.offset_index.lookup(largest.offset)
+        for _, batch in self.batches(position, headers_only=True):
+            if batch.max_timestamp > largest.timestamp:
+                largest = TimestampAndOffset(batch.max_timestamp, batch.last_offset)
+        return largest

@@ -1,0 +1,61 @@
+"""A compacted segment takes the place of those it was made from.
+
+Neighbours that are small enough together become one segment. The new one is complete when its files
+are renamed to `.swap`. From then on it counts, whatever becomes of the old ones: a start after a
+crash finishes what began here (README.md, crash states). Source: Kafka's
+Cleaner.groupSegmentsBySize, LocalLog.replaceSegments.
+"""
+
+from __future__ import annotations
+
+import errno
+
+from kafkalite.log.files import SWAP_SUFFIX
+from kafkalite.log.log_state import LogState
+from kafkalite.log.retention import delete_segments
+from kafkalite.log.segment import LogSegment
+from kafkalite.wire.errors import ErrorCode, KafkaError
+
+
+def group_by_size(
+    segments: list[LogSegment], max_bytes: int, max_index_bytes: int, end_offset: int
+) -> list[list[LogSegment]]:
+    """Neighbours that together make one segment of at most the sizes given, in bytes.
+
+    `segments` follow each other, and `end_offset` is where the last of them ends. The offsets of a
+    group fit its first segment's indexes.
+    """
+    groups: list[list[LogSegment]] = []
+    sizes: tuple[int, ...] = (0, 0, 0)
+    limits = (max_bytes, max_index_bytes, max_index_bytes)
+    for i, segment in enumerate(segments):
+        last_offset = (segments[i + 1].base_offset if i + 1 < len(segments) else end_offset) - 1
+        own = (segment.size, segment.offset_index.size_bytes, segment.time_index.size_bytes)
+        together = tuple(a + b for a, b in zip(sizes, own, strict=True))
+        if (
+            groups
+            and all(a <= b for a, b in zip(together, limits, strict=True))
+            and (not segment.size or groups[-1][0].takes_offset(last_offset))
+        ):
+            groups[-1].append(segment)
+            sizes = together
+        else:
+            groups.append([segment])
+            sizes = own
+    return groups
+
+
+def replace_segments(log: LogState, cleaned: LogSegment, old: list[LogSegment]) -> None:
+    """Put `cleaned` in the place of `old`, which begins at the same offset. Raises OSError."""
+    if cleaned.base_offset != old[0].base_offset:
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"{log.name}: offsets must not change")
+    cleaned.rename(log.directory, SWAP_SUFFIX)
+    log.files.sync_directory(log.directory)
+    try:
+        delete_segments(log, old, log.now_ms(), keep_snapshot_at=cleaned.base_offset)
+        log.segments.add(cleaned)
+        cleaned.rename(log.directory, "")
+        log.files.sync_directory(log.directory)
+    except OSError as error:
+        # Half of the files have their names. Only opening the log anew puts that right.
+        raise OSError(errno.EIO, f"segments half replaced: {error}") from error

@@ -1,0 +1,58 @@
+"""A log loses its newest records: a follower goes back to where it agrees with its leader.
+
+Source: Kafka's UnifiedLog.truncateTo, truncateFullyAndStartAt; KIP-101.
+"""
+
+from __future__ import annotations
+
+from kafkalite.log.log_state import LogState
+from kafkalite.log.recovery import replay_producers
+from kafkalite.log.segment import LogSegment
+
+
+def truncate(log: LogState, offset: int) -> None:
+    """Remove every batch that ends at or behind `offset` (KIP-101). Raises OSError."""
+    if offset >= log.log_end_offset:
+        # A leader that never appended has noted an epoch at the end. The next one contradicts it.
+        log.leader_epochs.truncate_from_end(log.log_end_offset)
+        log.leader_epochs.write()
+        return
+    log.cleaning = None
+    now_ms = log.now_ms()
+    if offset < log.segments.first.base_offset:
+        truncate_fully(log, offset, now_ms)
+        return
+    # Out of the log at once: the same names may be needed again.
+    for segment in reversed(list(log.segments)):
+        if segment.base_offset > offset:
+            log.segments.remove(segment)
+            segment.unlink()
+            log.snapshots.remove_at(segment.base_offset)
+    _ended_at(log, log.segments.active.truncate_to(offset))
+
+
+def truncate_fully(log: LogState, offset: int, now_ms: int) -> None:
+    """Remove every batch; the log goes on at `offset`. Raises OSError."""
+    for segment in log.segments:
+        log.segments.remove(segment)
+        segment.unlink()
+    log.segments.add(LogSegment.create(log.directory, offset, log.open_files, now_ms=now_ms))
+    log.log_start_offset = offset
+    log.leader_epochs.truncate_from_end(0)
+    _ended_at(log, offset)
+
+
+def _ended_at(log: LogState, offset: int) -> None:
+    """The log was cut to end at `offset`: all that is known of it follows. Raises OSError."""
+    log.log_end_offset = offset
+    log.log_start_offset = min(log.log_start_offset, offset)
+    log.recovery_point = min(log.recovery_point, offset)
+    log.leader_epochs.truncate_from_end(offset)
+    log.leader_epochs.write()
+    log.producer_state.clear()
+    log.snapshots.remove_behind(offset)
+    log.snapshots.load_latest(log.producer_state, log.segments.first.base_offset)
+    replay_producers(log.segments, log.producer_state, offset)
+    log.producer_state.end_offset = offset
+    log.high_watermark = min(log.high_watermark, offset)
+    log.update_first_unstable()

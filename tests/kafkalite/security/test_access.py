@@ -1,0 +1,66 @@
+"""One client's access: questions without an authorizer, and with one."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from kafkalite.requests.principal import ANONYMOUS
+from kafkalite.security.access import Access
+from kafkalite.security.acls import Acl, Operation, ResourceType
+from kafkalite.wire.api_keys import ApiKey
+from tests.kafkalite.security.authorizers import ALICE, acl, authorizer, on_cluster
+
+READ, WRITE, DESCRIBE = Operation.READ, Operation.WRITE, Operation.DESCRIBE
+TOPIC, CLUSTER = ResourceType.TOPIC, ResourceType.CLUSTER
+
+
+def access(*acls: Acl, host: str = "10.0.0.1") -> Access:
+    return Access(authorizer(*acls), ALICE, host, ApiKey.FETCH)
+
+
+def test_without_an_authorizer_everything_is_allowed() -> None:
+    free = Access()
+    assert (free.is_restricted, free.principal) == (False, ANONYMOUS)
+    assert free.may(READ, TOPIC, "t")
+    assert free.may_anywhere(WRITE, TOPIC)
+    assert free.allowed(READ, TOPIC, ["a", "b"]) == {"a", "b"}
+    assert free.operations(CLUSTER) == sum(1 << each for each in (5, 7, 8, 9, 10, 11, 12))
+
+
+def test_a_resource_without_a_name_is_the_cluster() -> None:
+    mine = access(on_cluster(Operation.ALTER))
+    assert mine.is_restricted
+    assert mine.may(Operation.ALTER, CLUSTER)
+    assert not mine.may(Operation.CREATE, CLUSTER)
+
+
+def test_the_host_counts() -> None:
+    entry = acl("t", READ, host="10.0.0.1")
+    assert access(entry).may(READ, TOPIC, "t")
+    assert not access(entry, host="10.0.0.2").may(READ, TOPIC, "t")
+
+
+def test_those_that_are_allowed() -> None:
+    assert access(acl("a", READ)).allowed(READ, TOPIC, ["a", "b", "a"]) == {"a"}
+
+
+def test_anywhere_is_somewhere() -> None:
+    assert access(acl("a", WRITE)).may_anywhere(WRITE, TOPIC)
+    assert not access(acl("a", READ)).may_anywhere(WRITE, TOPIC)
+
+
+def test_operations_are_a_bit_field() -> None:
+    mine = access(acl("a", READ), acl("a", Operation.ALTER_CONFIGS))
+    expected = (READ, DESCRIBE, Operation.ALTER_CONFIGS, Operation.DESCRIBE_CONFIGS)
+    assert mine.operations(TOPIC, "a") == sum(1 << each for each in expected)
+    assert mine.operations(TOPIC, "b") == 0
+
+
+@pytest.mark.parametrize("log", [True, False])
+def test_a_refusal_is_logged_with_the_api(log: bool, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, logger="kafka.authorizer.logger"):
+        access().may(READ, TOPIC, "t", log=log)
+        access().operations(TOPIC, "t")
+    assert ["for request = FETCH " in message for message in caplog.messages] == [True] * log

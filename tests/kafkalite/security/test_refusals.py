@@ -1,0 +1,206 @@
+"""Refusals: one error for everything that was asked, as each API's response says it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafkalite.apis import APIS
+from kafkalite.security.refusals import mirror_of, refuse, refused
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.codec import decode_response, encode_response, message_of_api, request_class
+from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.message_codec import join
+from kafkalite.wire.messages import (
+    alter_client_quotas,
+    alter_replica_log_dirs,
+    alter_user_scram_credentials,
+    delete_topics,
+    describe_client_quotas,
+    describe_configs,
+    find_coordinator,
+    init_producer_id,
+    join_group,
+    offset_commit,
+    offset_delete,
+    offset_fetch,
+    produce,
+    write_txn_markers,
+)
+
+CLUSTER = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+VERSIONS = [
+    (key, version)
+    for key in APIS
+    for version in range(message_of_api(key).min_version, message_of_api(key).max_version + 1)
+]
+
+
+@pytest.mark.parametrize(
+    ("api_key", "version"), VERSIONS, ids=lambda each: getattr(each, "name", f"v{each}")
+)
+def test_every_api_can_be_refused_in_every_version(api_key: ApiKey, version: int) -> None:
+    """Nothing of a refusal is lost on its way: it belongs to the version."""
+    request = request_class(api_key)()
+    if api_key is ApiKey.PRODUCE:
+        request.acks = -1
+    response = refuse(api_key, version, request, CLUSTER, "no")
+    sent = join(encode_response(api_key, version, 7, response))
+    assert decode_response(api_key, version, sent[4:]) == (7, response)
+
+
+def ask(api_key: ApiKey, version: int, request: Any, message: str | None = None) -> Any:
+    return refuse(api_key, version, request, CLUSTER, message)
+
+
+def test_partitions_are_refused_one_by_one() -> None:
+    topic = offset_commit.OffsetCommitRequestTopic(
+        name="t",
+        partitions=[
+            offset_commit.OffsetCommitRequestPartition(partition_index=index) for index in (3, 5)
+        ],
+    )
+    request = offset_commit.OffsetCommitRequest(group_id="g", topics=[topic])
+    (answer,) = ask(ApiKey.OFFSET_COMMIT, 9, request).topics
+    assert answer.name == "t"
+    assert [(each.partition_index, each.error_code) for each in answer.partitions] == [
+        (3, CLUSTER),
+        (5, CLUSTER),
+    ]
+
+
+def test_markers_are_refused_three_lists_deep() -> None:
+    topic = write_txn_markers.WritableTxnMarkerTopic(name="t", partition_indexes=[4])
+    marker = write_txn_markers.WritableTxnMarker(producer_id=9, topics=[topic])
+    request = write_txn_markers.WriteTxnMarkersRequest(markers=[marker])
+    (answer,) = ask(ApiKey.WRITE_TXN_MARKERS, 1, request).markers
+    assert answer.producer_id == 9
+    (partition,) = answer.topics[0].partitions
+    assert (partition.partition_index, partition.error_code) == (4, CLUSTER)
+
+
+def test_a_produce_without_acknowledgement_hears_nothing() -> None:
+    assert ask(ApiKey.PRODUCE, 9, produce.ProduceRequest(acks=0)) is None
+    assert ask(ApiKey.PRODUCE, 9, produce.ProduceRequest(acks=1)) is not None
+
+
+def test_an_offset_that_is_not_told_is_minus_one() -> None:
+    topic = offset_fetch.OffsetFetchRequestTopic(name="t", partition_indexes=[0])
+    request = offset_fetch.OffsetFetchRequest(group_id="g", topics=[topic])
+    (answer,) = ask(ApiKey.OFFSET_FETCH, 1, request).topics
+    (partition,) = answer.partitions
+    assert (partition.committed_offset, partition.metadata) == (-1, "")
+    assert partition.error_code == CLUSTER
+
+
+@pytest.mark.parametrize(
+    ("api_key", "version", "request_", "elements"),
+    [
+        (
+            ApiKey.OFFSET_FETCH,
+            7,
+            offset_fetch.OffsetFetchRequest(
+                group_id="g",
+                topics=[offset_fetch.OffsetFetchRequestTopic(name="t", partition_indexes=[0])],
+            ),
+            "topics",
+        ),
+        (
+            ApiKey.OFFSET_DELETE,
+            0,
+            offset_delete.OffsetDeleteRequest(
+                group_id="g", topics=[offset_delete.OffsetDeleteRequestTopic(name="t")]
+            ),
+            "topics",
+        ),
+    ],
+    ids=["OffsetFetch", "OffsetDelete"],
+)
+def test_some_say_it_once_for_the_whole(
+    api_key: ApiKey, version: int, request_: Any, elements: str
+) -> None:
+    response = ask(api_key, version, request_)
+    assert response.error_code == CLUSTER
+    assert getattr(response, elements) == []
+
+
+def test_old_deletions_are_of_names() -> None:
+    named = delete_topics.DeleteTopicsRequest(topic_names=["a"])
+    assert [each.name for each in ask(ApiKey.DELETE_TOPICS, 5, named).responses] == ["a"]
+    states = delete_topics.DeleteTopicsRequest(topics=[delete_topics.DeleteTopicState(name="b")])
+    assert [each.name for each in ask(ApiKey.DELETE_TOPICS, 6, states).responses] == ["b"]
+
+
+def test_a_coordinator_that_is_not_told() -> None:
+    old = ask(ApiKey.FIND_COORDINATOR, 3, find_coordinator.FindCoordinatorRequest(key="g"))
+    assert (old.node_id, old.port, old.error_code) == (-1, -1, CLUSTER)
+    assert old.error_message == "Cluster authorization failed."
+    request = find_coordinator.FindCoordinatorRequest(coordinator_keys=["g"])
+    (new,) = ask(ApiKey.FIND_COORDINATOR, 4, request).coordinators
+    assert (new.key, new.node_id, new.port, new.error_code) == ("g", -1, -1, CLUSTER)
+
+
+def test_a_producer_id_that_is_not_given() -> None:
+    answer = ask(ApiKey.INIT_PRODUCER_ID, 4, init_producer_id.InitProducerIdRequest())
+    assert (answer.producer_id, answer.producer_epoch) == (-1, -1)
+
+
+@pytest.mark.parametrize(("version", "name"), [(6, ""), (7, None)])
+def test_a_join_has_no_protocol(version: int, name: str | None) -> None:
+    answer = ask(ApiKey.JOIN_GROUP, version, join_group.JoinGroupRequest())
+    assert answer.protocol_name == name
+
+
+def test_quotas_that_are_not_described_are_null() -> None:
+    request = describe_client_quotas.DescribeClientQuotasRequest()
+    assert ask(ApiKey.DESCRIBE_CLIENT_QUOTAS, 1, request).entries is None
+
+
+def test_quotas_that_are_not_altered() -> None:
+    entity = alter_client_quotas.EntityData(entity_type="user", entity_name="alice")
+    entry = alter_client_quotas.EntryDataRequest(entity=[entity], ops=[])
+    request = alter_client_quotas.AlterClientQuotasRequest(entries=[entry])
+    (answer,) = ask(ApiKey.ALTER_CLIENT_QUOTAS, 1, request).entries
+    assert (answer.error_code, answer.error_message) == (CLUSTER, "Cluster authorization failed.")
+    assert [(each.entity_type, each.entity_name) for each in answer.entity] == [("user", "alice")]
+
+
+def test_credentials_are_refused_user_by_user() -> None:
+    request = alter_user_scram_credentials.AlterUserScramCredentialsRequest(
+        deletions=[
+            alter_user_scram_credentials.ScramCredentialDeletion(name=name) for name in ("b", "a")
+        ],
+        upsertions=[alter_user_scram_credentials.ScramCredentialUpsertion(name="a")],
+    )
+    results = ask(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, 0, request, "no").results
+    assert [(each.user, each.error_code, each.error_message) for each in results] == [
+        ("a", CLUSTER, "no"),
+        ("b", CLUSTER, "no"),
+    ]
+
+
+def test_directories_are_refused_partition_by_partition() -> None:
+    topic = alter_replica_log_dirs.AlterReplicaLogDirTopic(name="t", partitions=[0, 1])
+    directory = alter_replica_log_dirs.AlterReplicaLogDir(path="/d", topics=[topic])
+    request = alter_replica_log_dirs.AlterReplicaLogDirsRequest(dirs=[directory])
+    (answer,) = ask(ApiKey.ALTER_REPLICA_LOG_DIRS, 2, request).results
+    assert answer.topic_name == "t"
+    assert [(each.partition_index, each.error_code) for each in answer.partitions] == [
+        (0, CLUSTER),
+        (1, CLUSTER),
+    ]
+
+
+def test_one_element_is_refused_alone() -> None:
+    resource = describe_configs.DescribeConfigsResource(resource_type=2, resource_name="t")
+    request = describe_configs.DescribeConfigsRequest(resources=[resource])
+    mirror = mirror_of(ApiKey.DESCRIBE_CONFIGS, request)
+    assert mirror is not None
+    answer = refused(ApiKey.DESCRIBE_CONFIGS, mirror, resource, CLUSTER, "no")
+    assert (answer.resource_type, answer.resource_name) == (2, "t")
+    assert (answer.error_code, answer.error_message) == (CLUSTER, "no")
+
+
+def test_an_api_without_elements_has_no_mirror() -> None:
+    assert mirror_of(ApiKey.HEARTBEAT, object()) is None

@@ -1,0 +1,137 @@
+"""The gate asks before the handler does anything, and what it refuses reads as Kafka's answer."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from kafkalite.security.acls import Operation, ResourceType
+from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.messages import fetch, heartbeat, produce
+from kafkalite.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from kafkalite.wire.messages.delete_groups import DeleteGroupsRequest
+from kafkalite.wire.messages.find_coordinator import FindCoordinatorRequest
+from kafkalite.wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+from kafkalite.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from tests.kafkalite.conftest import Client, batch
+from tests.kafkalite.security.secured import Users, allow, grant
+
+DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+GROUP_DENIED = ErrorCode.GROUP_AUTHORIZATION_FAILED
+
+
+async def id_of_secret(root: Client) -> UUID:
+    request = MetadataRequest(topics=[MetadataRequestTopic(name="secret")])
+    topic_id: UUID = (await root.ask(request)).topics[0].topic_id
+    return topic_id
+
+
+async def end_of_secret(root: Client) -> int:
+    partitions = [ListOffsetsPartition(partition_index=0, timestamp=-1)]
+    topics = [ListOffsetsTopic(name="secret", partitions=partitions)]
+    answer = await root.ask(ListOffsetsRequest(replica_id=-1, topics=topics))
+    return int(answer.topics[0].partitions[0].offset)
+
+
+def produced(*names: str) -> produce.ProduceRequest:
+    topics = [
+        produce.TopicProduceData(
+            name=name, partition_data=[produce.PartitionProduceData(0, batch(b"v"))]
+        )
+        for name in names
+    ]
+    return produce.ProduceRequest(None, -1, 1000, topics)
+
+
+def wanted(topic_id: UUID, version: int, **settings: Any) -> fetch.FetchRequest:
+    topic = fetch.FetchTopic(
+        partitions=[fetch.FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1000)]
+    )
+    if version >= 13:
+        topic.topic_id = topic_id
+    else:
+        topic.topic = "secret"
+    return fetch.FetchRequest(session_epoch=0, max_bytes=1000, topics=[topic], **settings)
+
+
+async def test_what_is_refused_is_not_done(users: Users) -> None:
+    root, alice = await users.user("root"), await users.user("alice")
+    before = await end_of_secret(root)
+    (topic,) = (await alice.ask(produced("secret"), 9)).responses
+    assert topic.partition_responses[0].error_code == DENIED
+    assert await end_of_secret(root) == before
+
+
+async def test_what_is_left_is_done_and_answered_in_the_order_of_the_request(users: Users) -> None:
+    root, alice = await users.user("root"), await users.user("alice")
+    await grant(users, allow(Operation.WRITE, ResourceType.TOPIC, "secret"))
+    answer = await alice.ask(produced("other", "secret", "third"), 9)
+    assert [
+        (topic.name, topic.partition_responses[0].error_code) for topic in answer.responses
+    ] == [("other", DENIED), ("secret", 0), ("third", DENIED)]
+    assert await end_of_secret(root) == 1
+
+
+@pytest.mark.parametrize("version", [12, 17])
+async def test_fetch_asks_for_every_partition_of_a_session(users: Users, version: int) -> None:
+    root, alice = await users.user("root"), await users.user("alice")
+    topic_id = await id_of_secret(root)
+    await root.ask(produced("secret"), 9)
+    response = await alice.ask(wanted(topic_id, version), version)
+    assert response.responses[0].partitions[0].error_code == DENIED
+    assert not response.responses[0].partitions[0].records
+    await grant(users, allow(Operation.READ, ResourceType.TOPIC, "secret"))
+    again = fetch.FetchRequest(session_id=response.session_id, session_epoch=1, max_bytes=1000)
+    response = await alice.ask(again, version)
+    assert response.responses[0].partitions[0].error_code == 0
+    assert response.responses[0].partitions[0].records
+
+
+@pytest.mark.parametrize("version", [12, 17])
+async def test_a_client_that_says_it_is_a_replica_needs_the_cluster_s_action(
+    users: Users, version: int
+) -> None:
+    """To read a topic is not enough: a replica reads beyond the high watermark."""
+    root, alice = await users.user("root"), await users.user("alice")
+    topic_id = await id_of_secret(root)
+    await grant(users, allow(Operation.READ, ResourceType.TOPIC, "secret"))
+    if version >= 15:
+        request = wanted(topic_id, version, replica_state=fetch.ReplicaState(replica_id=2))
+    else:
+        request = wanted(topic_id, version, replica_id=2)
+    response = await alice.ask(request, version)
+    assert response.responses[0].partitions[0].error_code == DENIED
+
+
+async def test_rights_count_from_the_next_request_on(users: Users) -> None:
+    alice = await users.user("alice")
+    request = heartbeat.HeartbeatRequest("g", 1, "m")
+    assert (await alice.ask(request)).error_code == GROUP_DENIED
+    await grant(users, allow(Operation.READ, ResourceType.GROUP, "g"))
+    assert (await alice.ask(request)).error_code not in (0, GROUP_DENIED)
+
+
+@pytest.mark.parametrize(
+    ("request_", "code"),
+    [
+        (heartbeat.HeartbeatRequest("g", 1, "m"), lambda answer: answer.error_code),
+        (ConsumerGroupHeartbeatRequest(group_id="g"), lambda answer: answer.error_code),
+        (
+            FindCoordinatorRequest(key_type=0, coordinator_keys=["g"]),
+            lambda answer: answer.coordinators[0].error_code,
+        ),
+        (DeleteGroupsRequest(groups_names=["g"]), lambda answer: answer.results[0].error_code),
+    ],
+    ids=["heartbeat", "consumer heartbeat", "coordinator", "deletion"],
+)
+async def test_handlers_that_wait_are_refused_as_well(
+    users: Users, request_: Any, code: Any
+) -> None:
+    alice = await users.user("alice")
+    assert code(await alice.ask(request_)) == GROUP_DENIED

@@ -1,0 +1,145 @@
+"""A request that only a controller decides: it goes there as it came, and so does its answer."""
+
+from __future__ import annotations
+
+import logging
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kafkalite.apis import APIS
+from kafkalite.requests.context import CloseConnection, RequestContext
+from kafkalite.requests.principal import Principal
+from kafkalite.server.forwarded import forwarded
+from kafkalite.server.gates import Gates
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.codec import decode_request, encode_response
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.message_codec import join
+from kafkalite.wire.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from kafkalite.wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+from tests.kafkalite.server.one_dispatcher import OneDispatcher, one_dispatcher
+
+BROKER_LOGGER, BROKER = 8, 4
+ALICE = Principal("User", "alice", token_authenticated=True)
+
+
+class Controller:
+    """The active controller, as far as a broker hears of it."""
+
+    def __init__(self, response: object, error: KafkaError | None = None) -> None:
+        self.asked: list[tuple[bytes, dict[str, Any]]] = []
+        self._response = response
+        self._error = error
+
+    async def forward(self, frame: bytes, client_host: str, **principal: Any) -> bytes:
+        self.asked.append((frame, {"client_host": client_host, **principal}))
+        if self._error is not None:
+            raise self._error
+        key, version = int.from_bytes(frame[:2]), int.from_bytes(frame[2:4])
+        return join(encode_response(key, version, 0, self._response))[4:]
+
+
+async def ask(asked: OneDispatcher, controller: Controller, request: Any, api_key: ApiKey) -> Any:
+    moved: list[bool] = []
+
+    async def move_to_task() -> None:
+        moved.append(True)
+
+    api = APIS[api_key]
+    handle = Gates().around(api, forwarded(controller.forward)(api))
+    context = RequestContext(
+        node_id=1,
+        api_key=api_key,
+        api_version=api.max_version,
+        client_id="me",
+        client_host="10.0.0.7",
+        listener_name="PLAINTEXT",
+        received_at=0.0,
+        connection=SimpleNamespace(move_to_task=move_to_task),
+    )
+    context.principal = ALICE
+    response = await handle(asked.services, context, request)
+    assert bool(moved) is bool(controller.asked), "only a task may wait for another node"
+    return response
+
+
+async def test_the_request_goes_as_it_came_and_says_whose_it_is() -> None:
+    request = CreateTopicsRequest(
+        topics=[CreatableTopic(name="t", num_partitions=3, replication_factor=1)], timeout_ms=500
+    )
+    answer = CreateTopicsResponse(topics=[CreatableTopicResult(name="t", num_partitions=3)])
+    controller = Controller(answer)
+    with one_dispatcher() as asked:
+        response = await ask(asked, controller, request, ApiKey.CREATE_TOPICS)
+        assert asked.services.topics.get("t") is None, "nothing is done here"
+    assert response == answer
+    ((frame, whose),) = controller.asked
+    decoded = decode_request(frame)
+    assert (decoded.api_key, decoded.client_id, decoded.body) == (
+        ApiKey.CREATE_TOPICS,
+        "me",
+        request,
+    )
+    assert whose == {
+        "client_host": "10.0.0.7",
+        "principal_type": "User",
+        "principal_name": "alice",
+        "token_authenticated": True,
+    }
+
+
+async def test_without_a_controller_the_connection_is_closed() -> None:
+    """The client connects again, and asks once more: no response would be true."""
+    controller = Controller(None, KafkaError(ErrorCode.NOT_CONTROLLER))
+    request = CreateTopicsRequest(topics=[])
+    refused = pytest.raises(CloseConnection, match="CREATE_TOPICS version 7 was not forwarded")
+    with one_dispatcher() as asked, refused:
+        await ask(asked, controller, request, ApiKey.CREATE_TOPICS)
+
+
+def configs_of(*resources: tuple[int, str, str, str]) -> IncrementalAlterConfigsRequest:
+    return IncrementalAlterConfigsRequest(
+        resources=[
+            AlterConfigsResource(
+                resource_type=kind,
+                resource_name=name,
+                configs=[AlterableConfig(name=key, config_operation=0, value=value)],
+            )
+            for kind, name, key, value in resources
+        ]
+    )
+
+
+LEVEL = (BROKER_LOGGER, "1", "kafkalite.tests.forwarded", "INFO")
+DYNAMIC = (BROKER, "1", "log.cleaner.threads", "2")
+
+
+async def test_levels_of_loggers_are_set_here() -> None:
+    logging.getLogger("kafkalite.tests.forwarded")
+    controller = Controller(IncrementalAlterConfigsResponse())
+    with one_dispatcher() as asked:
+        response = await ask(asked, controller, configs_of(LEVEL), ApiKey.INCREMENTAL_ALTER_CONFIGS)
+    assert controller.asked == []
+    assert [(each.resource_type, each.error_code) for each in response.responses] == [
+        (BROKER_LOGGER, 0)
+    ]
+
+
+@pytest.mark.parametrize("resources", [[], [DYNAMIC], [LEVEL, DYNAMIC]])
+async def test_other_configs_are_forwarded(resources: list[tuple[int, str, str, str]]) -> None:
+    controller = Controller(IncrementalAlterConfigsResponse())
+    with one_dispatcher() as asked:
+        await ask(asked, controller, configs_of(*resources), ApiKey.INCREMENTAL_ALTER_CONFIGS)
+    assert len(controller.asked) == 1

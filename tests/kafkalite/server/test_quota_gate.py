@@ -1,0 +1,208 @@
+"""Clients that used too much are told how long to wait, and are not read meanwhile."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from kafkalite.apis import APIS, Handler
+from kafkalite.config import BrokerConfig
+from kafkalite.requests.principal import Principal
+from kafkalite.security.node_quotas import NodeQuotas
+from kafkalite.server.quota_gate import quota_gate
+from kafkalite.testing import broker
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from kafkalite.wire.messages.fetch import (
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    PartitionData,
+)
+from kafkalite.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from kafkalite.wire.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
+from kafkalite.wire.rows import rows_of
+from tests.kafkalite.conftest import Client
+from tests.kafkalite.fetching import ALIVE, answers, batch, fetch, produce, values
+from tests.kafkalite.quotas_and_credentials import alter
+from tests.kafkalite.server.one_dispatcher import OneDispatcher, one_dispatcher
+
+Connect = Callable[..., Awaitable[Client]]
+
+
+def written(size: int) -> ProduceRequest:
+    data = [PartitionProduceData(index=0, records=batch(bytes(size)))]
+    topic = TopicProduceData(name="words", partition_data=data)
+    return ProduceRequest(acks=-1, timeout_ms=1000, topic_data=[topic])
+
+
+async def test_producers_wait(connect: Connect) -> None:
+    async with broker() as running:
+        running.create_topic("words", partitions=1)
+        client = await connect(running, client_id="fast")
+        assert (await alter(client, {"client-id": "fast"}, producer_byte_rate=10_000))[0] == 0
+        told = (await client.ask(written(120_000), 12)).throttle_time_ms
+        # 120,000 bytes in a window of 10 seconds, and the second that goes on: 12,000 a second.
+        assert 1000 < told < 15_000
+        other = await connect(running, client_id="slow")
+        assert (await other.ask(written(120_000), 12)).throttle_time_ms == 0
+        began = trio.current_time()
+        with trio.move_on_after(0.5):
+            await client.ask(ALIVE, 3)
+            raise AssertionError("it was read")
+        assert trio.current_time() - began >= 0.4
+
+
+async def test_the_wait_ends(connect: Connect) -> None:
+    configs = {"quota.window.num": "2", "quota.window.size.seconds": "1"}
+    async with broker(configs) as running:
+        running.create_topic("words", partitions=1)
+        client = await connect(running, client_id="fast")
+        await alter(client, {"client-id": "fast"}, producer_byte_rate=10_000)
+        told = (await client.ask(written(15_000), 12)).throttle_time_ms
+        assert told > 0
+        began = trio.current_time()
+        assert (await client.ask(ALIVE, 3)).error_code == ErrorCode.NONE
+        assert trio.current_time() - began >= told / 1000 - 0.1
+
+
+async def test_consumers_wait_and_get_nothing(connect: Connect) -> None:
+    async with broker() as running:
+        running.create_topic("words", partitions=1)
+        client = await connect(running, client_id="writer")
+        await produce(client, batch(*(bytes(1000) for _ in range(100))))
+        await produce(client, batch(*(bytes(1000) for _ in range(100))))
+        await alter(client, {"client-id": "reader"}, consumer_byte_rate=5_000)
+        reader = await connect(running, client_id="reader")
+        first = await reader.ask(fetch({0: 0}, max_bytes=1 << 20), 12)
+        assert first.throttle_time_ms > 0
+        assert not first.responses
+        unlimited = await client.ask(fetch({0: 0}, max_bytes=1 << 20), 12)
+        assert len(values(answers(unlimited)[0].records)) > 0
+
+
+async def test_new_partitions_are_refused_when_the_tokens_are_spent(connect: Connect) -> None:
+    configs = {
+        "controller.quota.window.num": "2",
+        "controller.quota.window.size.seconds": "1",
+    }
+    async with broker(configs) as running:
+        client = await connect(running, client_id="maker")
+        await alter(client, {"client-id": "maker"}, controller_mutation_rate=1)
+
+        def create(name: str) -> CreateTopicsRequest:
+            topic = CreatableTopic(name=name, num_partitions=4, replication_factor=1)
+            return CreateTopicsRequest(topics=[topic], timeout_ms=1000)
+
+        assert (await client.ask(create("a"), 6)).topics[0].error_code == ErrorCode.NONE
+        refused = await client.ask(create("b"), 6)
+        assert refused.topics[0].error_code == ErrorCode.THROTTLING_QUOTA_EXCEEDED
+        assert refused.throttle_time_ms > 0
+        # Older versions know no such error: what they ask for is done, and they wait.
+        old = await connect(running, client_id="maker")
+        done = await old.ask(create("c"), 5)
+        assert done.topics[0].error_code == ErrorCode.NONE
+        assert done.throttle_time_ms > 0
+
+
+# The gate alone, in virtual time.
+
+ALICE = Principal("User", "alice")
+
+
+class Gated:
+    """A handler behind the gate, asked by one client."""
+
+    def __init__(self, asked: OneDispatcher, api_key: ApiKey, **limits: float) -> None:
+        self.muted: list[float] = []
+        self._asked = asked
+        self._api = APIS[api_key]
+        self.quotas = NodeQuotas(asked.services.config)
+        self.quotas.replace({(("user", "alice"),): limits})
+
+    def ask(self, request: Any, handle: Handler, version: int | None = None, size: int = 0) -> Any:
+        """The response; `muted` has the seconds for which the connection is not read."""
+        context = self._asked.connection().context
+        context.api_key = self._api.key
+        context.api_version = self._api.max_version if version is None else version
+        context.principal, context.request_bytes = ALICE, size
+        began = trio.current_time()
+        context.connection.mute = lambda until: self.muted.append(until - began)
+        gate = quota_gate(lambda node_id: self.quotas)
+        return gate(self._api, handle)(self._asked.services, context, request)
+
+
+def fetched(size: int) -> FetchResponse:
+    partition = PartitionData(partition_index=0, records=bytes(size))
+    return FetchResponse(
+        session_id=7, responses=[FetchableTopicResponse(topic="t", partitions=[partition])]
+    )
+
+
+async def test_a_request_s_time_is_paid_for(autojump_clock: MockClock) -> None:
+    with one_dispatcher() as asked:
+        gated = Gated(asked, ApiKey.LIST_GROUPS, request_percentage=0.001)
+
+        def slowly(*_: Any) -> ListGroupsResponse:
+            time.sleep(0.01)
+            return ListGroupsResponse()
+
+        response = gated.ask(ListGroupsRequest(), slowly)
+    # One sample is the most that time costs.
+    assert response.throttle_time_ms == 1000
+    assert gated.muted == [1.0]
+
+
+@pytest.mark.parametrize("api_key", [ApiKey.SASL_HANDSHAKE, ApiKey.WRITE_TXN_MARKERS])
+async def test_logins_and_brokers_pay_nothing(api_key: ApiKey) -> None:
+    def handle(*_: Any) -> None:
+        return None
+
+    gate = quota_gate(lambda node_id: NodeQuotas(BrokerConfig({})))
+    assert gate(APIS[api_key], handle) is handle
+
+
+async def test_bytes_of_a_produce_are_those_of_its_request(autojump_clock: MockClock) -> None:
+    with one_dispatcher() as asked:
+        gated = Gated(asked, ApiKey.PRODUCE, producer_byte_rate=1000)
+
+        def produce_(*_: Any) -> Any:
+            return rows_of(ProduceResponse())
+
+        assert gated.ask(None, produce_, size=10_000)[1] == 0
+        assert gated.ask(None, produce_, size=5_000)[1] == 5000
+        # Without acknowledgement there is no response to say it in: the client is not read.
+        assert gated.ask(None, lambda *_: None, size=1_000) is None
+    assert gated.muted == [5.0, 6.0]
+
+
+async def test_a_throttled_fetch_comes_empty_and_does_not_count(autojump_clock: MockClock) -> None:
+    with one_dispatcher() as asked:
+        gated = Gated(asked, ApiKey.FETCH, consumer_byte_rate=1000)
+        request = rows_of(FetchRequest(max_bytes=1 << 20))
+        seen: list[int] = []
+
+        def fetch_(services: Any, context: Any, row: Any) -> Any:
+            seen.append(row[5])
+            return rows_of(fetched(9_000))
+
+        first = gated.ask(request, fetch_)
+        assert (first[0], len(first[3])) == (0, 1)
+        second = gated.ask(request, fetch_)
+        assert second[0] > 0
+        assert second[3] == []
+        third = gated.ask(request, fetch_)
+        assert third[0] == second[0], "what was not sent does not count"
+    # No more is read than a whole window allows.
+    assert seen == [10_000] * 3

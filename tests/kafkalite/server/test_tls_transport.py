@@ -1,0 +1,331 @@
+"""TLS under a connection: who gets in, what those see who do not speak it, and what is sent."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import ssl
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+
+from kafkalite.security.key_stores import pem_key_material
+from kafkalite.security.tls import TlsSettings, make_context
+from kafkalite.server.tls_transport import TlsTransport
+from kafkalite.testing import broker
+from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.messages.create_acls import CreateAclsRequest
+from kafkalite.wire.messages.metadata import MetadataRequest
+from tests.kafkalite.conftest import Client
+from tests.kafkalite.fetching import ALIVE, answers, batch, fetch, produce, values
+from tests.kafkalite.security.certificates import Authority, Identity
+
+ALL = MetadataRequest(topics=None)
+AUTHORITY = Authority()
+SERVER = AUTHORITY.server()
+ALICE = AUTHORITY.client("alice")
+# More than one call of OpenSSL takes.
+LARGE = bytes(range(256)) * 1000
+
+
+class Streams:
+    """Connections to a broker, with TLS and without, closed at the end of the test."""
+
+    def __init__(self, running: broker, stack: AsyncExitStack) -> None:
+        self._settings = running.client_settings.get("librdkafka", {})
+        host, _, port = running.bootstrap.rpartition(":")
+        self._address = (host, int(port))
+        self._stack = stack
+
+    async def plain(self) -> trio.SocketStream:
+        return await self._stack.enter_async_context(await trio.open_tcp_stream(*self._address))
+
+    async def with_tls(self, *, certificate: bool = True) -> Client:
+        client, _ = await self.both(certificate=certificate)
+        return client
+
+    async def both(self, *, certificate: bool = True) -> tuple[Client, trio.SocketStream]:
+        """A client, and the stream below its TLS."""
+        context = ssl.create_default_context(cafile=self._settings["ssl.ca.location"])
+        if certificate:
+            context.load_cert_chain(self._settings["ssl.certificate.location"])
+        below = await self.plain()
+        stream: Any = trio.SSLStream(below, context, server_hostname=self._address[0])
+        await stream.do_handshake()
+        return Client(stream), below
+
+    async def is_served(self) -> bool:
+        """Whether others get their answers."""
+        client = await self.with_tls()
+        return bool((await client.ask(ALL)).error_code == ErrorCode.NONE)
+
+
+@pytest.fixture
+async def streams() -> AsyncIterator[Streams]:
+    configs = {"connections.max.idle.ms": "1000"}
+    async with (
+        broker(configs, tls="auto", acls=True) as running,
+        AsyncExitStack() as stack,
+    ):
+        running.create_topic("words", partitions=1)
+        yield Streams(running, stack)
+
+
+async def test_the_certificate_says_who_it_is(streams: Streams) -> None:
+    known = await streams.with_tls()
+    unknown = await streams.with_tls(certificate=False)
+    assert (await known.ask(CreateAclsRequest(creations=[]))).results == []
+    assert [topic.name for topic in (await known.ask(ALL)).topics] == ["words"]
+    assert (await unknown.ask(ALL)).topics == []
+
+
+async def test_large_records_go_both_ways(streams: Streams) -> None:
+    client = await streams.with_tls()
+    await produce(client, batch(LARGE))
+    answer = await client.ask(fetch({0: 0}, max_bytes=1 << 22), 12)
+    assert values(answers(answer)[0].records) == [LARGE]
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"GET / HTTP/1.1\r\n\r\n",
+        bytes.fromhex("0000001200120003000000010004746573740000000100"),
+        bytes.fromhex("16030100c8010000c40303") + bytes(300),
+        bytes.fromhex("15030300020100"),
+        bytes(64),
+    ],
+    ids=["http", "a request", "a broken hello", "an alert", "zeros"],
+)
+async def test_what_is_not_tls_is_closed(
+    streams: Streams, sent: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    stream = await streams.plain()
+    await stream.send_all(sent)
+    with trio.fail_after(10):
+        while await received(stream):
+            pass
+    assert await streams.is_served()
+    assert not [each for each in caplog.records if each.levelno >= logging.ERROR]
+
+
+async def received(stream: trio.SocketStream) -> bytes:
+    try:
+        return bytes(await stream.receive_some(1000))
+    except trio.BrokenResourceError:
+        return b""
+
+
+async def test_half_handshakes_do_not_hold_up_others_and_end(streams: Streams) -> None:
+    half = [await streams.plain() for _ in range(100)]
+    for stream in half:
+        await stream.send_all(bytes.fromhex("16030100c8010000"))
+    assert await streams.is_served()
+    with trio.fail_after(20):
+        for stream in half:
+            assert await received(stream) == b""
+
+
+async def test_tls_sent_to_a_plain_listener_is_closed() -> None:
+    async with broker() as running, AsyncExitStack() as stack:
+        streams = Streams(running, stack)
+        context = ssl.create_default_context()
+        stream = trio.SSLStream(await streams.plain(), context, server_hostname="localhost")
+        with trio.fail_after(10), pytest.raises(trio.BrokenResourceError):
+            await stream.do_handshake()
+        answer = await Client(await streams.plain()).ask(ALIVE, 3)
+        assert answer.error_code == ErrorCode.NONE
+
+
+async def test_a_connection_cut_within_a_record_is_gone(streams: Streams) -> None:
+    client, below = await streams.both()
+    await client.ask(ALL)
+    await below.send_all(bytes.fromhex("1703030100") + bytes(10))
+    await below.aclose()
+    assert await streams.is_served()
+
+
+def server_context() -> ssl.SSLContext:
+    keys = pem_key_material(SERVER.key, SERVER.certificate, None)
+    return make_context(TlsSettings(keys, trusted=[AUTHORITY.certificate], client_auth="requested"))
+
+
+def client_context(directory: Path, identity: Identity | None) -> ssl.SSLContext:
+    context = ssl.create_default_context(cadata=AUTHORITY.certificate)
+    # In TLS 1.3 a client learns later whether its certificate was good.
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    if identity is not None:
+        path = directory / "client.pem"
+        path.write_text(identity.certificate + identity.key)
+        context.load_cert_chain(path)
+    return context
+
+
+class Ends:
+    """Both ends of one connection: the transport, and a client whose calls block in a thread."""
+
+    def __init__(self, context: ssl.SSLContext, refusal: str = "") -> None:
+        self.told: list[Any] = []
+        self._refusal = refusal
+        ours, self._theirs = socket.socketpair()
+        ours.setblocking(False)
+        self._theirs.settimeout(10)
+        self.transport = TlsTransport(ours, server_context(), self._established, self.told.append)
+        self._context = context
+        self.client: ssl.SSLSocket | None = None
+
+    def _established(self, certificate: bytes | None) -> None:
+        self.told.append(certificate)
+        if self._refusal:
+            raise ConnectionRefusedError(self._refusal)
+
+    def connect(self) -> None:
+        """Shake hands. Raises what the transport raises."""
+        thread = threading.Thread(target=self._shake)
+        thread.start()
+        try:
+            while not self.told:
+                try:
+                    self.transport.recv(1)
+                except BlockingIOError:
+                    continue
+        finally:
+            if self.client is None and isinstance(self.told[-1], str):
+                self.transport.close()
+            thread.join()
+
+    def _shake(self) -> None:
+        try:
+            self.client = self._context.wrap_socket(self._theirs, server_hostname="127.0.0.1")
+        except (ssl.SSLError, OSError):
+            self._theirs.close()
+
+    def until_sent(self, send: Callable[[int], int], size: int) -> bytes:
+        """All that the client gets of what `send` sends from a position on."""
+        got: list[bytes] = []
+        thread = threading.Thread(target=lambda: got.append(self._receive(size)))
+        thread.start()
+        sent = 0
+        while sent < size:
+            try:
+                sent += send(sent)
+            except BlockingIOError:
+                continue
+        thread.join()
+        return got[0]
+
+    def _receive(self, size: int) -> bytes:
+        assert self.client is not None
+        data = b""
+        while len(data) < size:
+            data += self.client.recv(size - len(data))
+        return data
+
+    def close(self) -> None:
+        self.transport.close()
+        (self.client or self._theirs).close()
+
+
+@pytest.fixture
+def connected(tmp_path: Path) -> Iterator[Ends]:
+    ends = Ends(client_context(tmp_path, ALICE))
+    ends.connect()
+    yield ends
+    ends.close()
+
+
+def test_the_certificate_is_told_once_the_handshake_is_done(
+    connected: Ends, tmp_path: Path
+) -> None:
+    assert connected.client is not None
+    assert connected.told == [ssl.PEM_cert_to_DER_cert(ALICE.certificate)]
+    bare = Ends(client_context(tmp_path, None))
+    bare.connect()
+    assert bare.told == [None]
+    bare.close()
+
+
+def test_a_certificate_of_another_authority_fails_the_handshake(tmp_path: Path) -> None:
+    ends = Ends(client_context(tmp_path, Authority().client("alice")))
+    with pytest.raises(ssl.SSLError):
+        ends.connect()
+    (reason,) = ends.told
+    assert reason.startswith("TLS handshake: the client's certificate: ")
+    ends.close()
+
+
+def test_a_client_may_be_refused_for_its_certificate(tmp_path: Path) -> None:
+    ends = Ends(client_context(tmp_path, ALICE), refusal="no rule")
+    with pytest.raises(ConnectionRefusedError, match="no rule"):
+        ends.connect()
+    ends.close()
+
+
+def test_what_openssl_holds_is_input(connected: Ends) -> None:
+    """Epoll knows nothing of bytes that were read from the socket with others."""
+    assert connected.client is not None
+    connected.client.sendall(b"abcdef")
+    assert connected.transport.recv(2) == b"ab"
+    assert connected.transport.has_input
+    room = bytearray(10)
+    assert connected.transport.recv_into(memoryview(room)) == 4
+    assert room[:4] == b"cdef"
+    assert not connected.transport.has_input
+    with pytest.raises(BlockingIOError):
+        connected.transport.recv(1)
+    with pytest.raises(BlockingIOError):
+        connected.transport.recv_into(memoryview(room))
+
+
+def test_everything_is_sent_in_parts(connected: Ends, tmp_path: Path) -> None:
+    transport = connected.transport
+    size = len(LARGE)
+    assert connected.until_sent(lambda at: transport.send(LARGE[at:], 0), size) == LARGE
+
+    def send_buffers(at: int) -> int:
+        rest = memoryview(LARGE)[at:]
+        return transport.send_buffers([rest[:1000], rest[1000:2000], rest[2000:]], 0)
+
+    assert connected.until_sent(send_buffers, size) == LARGE
+    path = tmp_path / "file"
+    path.write_bytes(LARGE)
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        sent = connected.until_sent(lambda at: transport.send_file(descriptor, at, size - at), size)
+        assert sent == LARGE
+        assert transport.send_file(descriptor, size, 10) == 0, "a file that was cut short"
+    finally:
+        os.close(descriptor)
+    assert transport.send(b"", 0) == 0
+
+
+def test_a_full_socket_blocks(connected: Ends) -> None:
+    def send_without_end() -> None:
+        while True:
+            connected.transport.send(LARGE, 0)
+
+    with pytest.raises(BlockingIOError):
+        send_without_end()
+
+
+def test_closing_says_that_nothing_was_cut_off(connected: Ends) -> None:
+    assert connected.client is not None
+    connected.transport.close()
+    connected.client.settimeout(5)
+    assert connected.client.recv(10) == b""
+    assert connected.transport.fileno() == -1
+
+
+def test_the_client_s_goodbye_ends_the_input(connected: Ends) -> None:
+    assert connected.client is not None
+    connected.client.setblocking(False)
+    with pytest.raises((ssl.SSLWantReadError, BlockingIOError)):
+        connected.client.unwrap()
+    assert connected.transport.recv(10) == b""
+    assert connected.transport.recv_into(memoryview(bytearray(10))) == 0

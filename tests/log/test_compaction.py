@@ -1,0 +1,239 @@
+"""Compaction: the records that stay and those that go, against rules in a few plain lines."""
+
+from typing import Any
+
+import pytest
+
+from kafkalite.log.cleaner import cleanable_part
+from kafkalite.log.compaction import CleaningAborted, Compaction
+from kafkalite.wire.compression import Compression
+from kafkalite.wire.record_batch import Record, build_batch, iterate_batches
+from tests.log.compacted import COMPACT, DAY_MS, batches, clean, end, kept, put
+
+
+def test_of_each_key_the_last_stays(disk: Any, records: Any) -> None:
+    log = disk.log(config=COMPACT)
+    for i in range(60):
+        put(disk, log, (b"k%d" % (i % 7), b"%d" % i))
+    active = log.segments.active.base_offset
+    size = log.size_bytes
+    assert clean(log) == active
+    assert log.size_bytes < size / 2
+    expected = [
+        (i, b"k%d" % (i % 7), b"%d" % i)
+        for i in range(60)
+        if i >= active or i % 7 not in [j % 7 for j in range(i + 1, active)]
+    ]
+    assert kept(records, log) == expected
+    assert log.log_end_offset == 60
+    assert clean(log, active) == active  # nothing more to do
+    assert kept(records, log) == expected
+
+
+@pytest.mark.parametrize("is_clean", [True, False])
+def test_a_compacted_log_opens_again(disk: Any, records: Any, is_clean: bool) -> None:
+    log = disk.log(config=COMPACT)
+    for i in range(60):
+        put(disk, log, (b"k%d" % (i % 7), b"%d" % i))
+    clean(log)
+    before = kept(records, log)
+    bases = log.segments.base_offsets
+    log.close() if is_clean else log.close_files()
+    log = disk.log(config=COMPACT, clean_shutdown=is_clean)
+    assert (kept(records, log), log.segments.base_offsets, log.log_end_offset) == (
+        before,
+        bases,
+        60,
+    )
+    assert not [name for name in disk.names() if name.endswith((".swap", ".cleaned"))]
+
+
+def test_every_offset_can_be_asked_for(disk: Any) -> None:
+    log = disk.log(config=COMPACT)
+    for i in range(60):
+        put(disk, log, (b"k%d" % (i % 7), b"%d" % i))
+    clean(log)
+    for offset in range(60):
+        with log.read(offset, 1, upper_bound=60).records as slice_:
+            first = next(iterate_batches(slice_.read()))
+        assert first.last_offset >= offset
+        assert not [b for b in batches(log) if offset <= b.last_offset < first.last_offset]
+
+
+def test_the_last_batch_of_the_round_stays_even_if_empty(disk: Any, records: Any) -> None:
+    """Spark, and whoever waits for an offset, must be able to go on to the end of what was
+    cleaned."""
+    log = disk.log(config=COMPACT)
+    put(disk, log, (b"a", b"1"))
+    put(disk, log, (b"a", b"2"), (b"b", b"2"))
+    log.roll()
+    put(disk, log, (b"a", b"3"), (b"b", b"3"))
+    log.roll()
+    put(disk, log, (b"z", b"active"))
+    clean(log, up_to=0)
+    assert [(b.base_offset, b.last_offset, b.record_count) for b in batches(log)] == [
+        (3, 4, 2),
+        (5, 5, 1),
+    ]
+    put(disk, log, (b"a", b"4"), (b"b", b"4"))
+    log.roll()
+    clean(log, up_to=5)
+    log_2 = disk.log("other-0", config=COMPACT)
+    put(disk, log_2, (b"a", None))
+    log_2.roll()
+    assert clean(log_2) == 1
+    disk.now_ms += DAY_MS
+    clean(log_2)
+    [batch] = batches(log_2)
+    assert (batch.base_offset, batch.last_offset, batch.record_count) == (0, 0, 0)
+    assert batch.is_valid()
+    assert kept(records, log_2) == []
+
+
+@pytest.mark.parametrize("codec", Compression)
+def test_a_batch_keeps_its_shape(disk: Any, codec: Compression) -> None:
+    log = disk.log(config=COMPACT)
+    put(
+        disk,
+        log,
+        (b"a", b"1"),
+        (b"b", b"1" * 100),
+        (b"c", b"1"),
+        compression=codec,
+        producer_id=5,
+        producer_epoch=2,
+        base_sequence=40,
+    )
+    put(disk, log, (b"a", b"2"), (b"c", b"2"))
+    log.roll()
+    clean(log)
+    first = batches(log)[0]
+    assert first.is_valid()
+    assert (first.base_offset, first.last_offset, first.record_count) == (0, 2, 1)
+    assert (first.producer_id, first.base_sequence, first.last_sequence) == (5, 40, 42)
+    assert first.compression is codec
+    assert first.partition_leader_epoch == 0
+
+
+def test_tombstones_go_after_delete_retention(disk: Any, records: Any) -> None:
+    log = disk.log(config=COMPACT)
+    put(disk, log, (b"a", b"1"))
+    put(disk, log, (b"a", None))
+    put(disk, log, (b"b", b"1"))
+    log.roll()
+    end_offset = clean(log)
+    assert kept(records, log) == [(1, b"a", None), (2, b"b", b"1")]
+    assert batches(log)[0].delete_horizon_ms == disk.now_ms + DAY_MS
+    timestamps = [record.timestamp for record in records(log)]
+    assert timestamps == [disk.now_ms] * 2  # the horizon is not taken for a timestamp
+    disk.now_ms += DAY_MS - 1
+    clean(log, end_offset)
+    assert kept(records, log) == [(1, b"a", None), (2, b"b", b"1")]
+    disk.now_ms += 1
+    clean(log, end_offset)
+    assert kept(records, log) == [(2, b"b", b"1")]
+
+
+def test_a_producers_last_batch_stays_and_its_retry_is_known(disk: Any) -> None:
+    log = disk.log(config=COMPACT)
+    for sequence in range(3):
+        put(
+            disk,
+            log,
+            (b"a", b"%d" % sequence),
+            producer_id=8,
+            producer_epoch=0,
+            base_sequence=sequence,
+        )
+    put(disk, log, (b"a", b"last"))
+    log.roll()
+    put(disk, log, (b"b", b"x"))
+    clean(log)
+    assert [(b.base_offset, b.record_count) for b in batches(log)] == [(2, 0), (3, 1), (4, 1)]
+    log.close_files()
+    log = disk.log(config=COMPACT)
+    again = log.append(
+        build_batch(
+            [Record(timestamp=disk.now_ms, key=b"a", value=b"2")],
+            producer_id=8,
+            producer_epoch=0,
+            base_sequence=2,
+        ),
+        leader_epoch=0,
+    )
+    assert (again.is_duplicate, again.base_offset) == (True, 2)
+
+
+def test_aborted_data_goes_and_its_marker_later(disk: Any, records: Any) -> None:
+    log = disk.log(config=COMPACT)
+    producer = {"producer_epoch": 0, "is_transactional": True}
+    put(disk, log, (b"a", b"kept"))
+    put(disk, log, (b"a", b"aborted"), producer_id=1, base_sequence=0, **producer)
+    put(disk, log, (b"b", b"committed"), producer_id=2, base_sequence=0, **producer)
+    end(disk, log, 1, commit=False)
+    end(disk, log, 2, commit=True)
+    put(disk, log, (b"c", b"x"))
+    log.roll()
+    log.producer_state.producers.clear()  # expired, so that nothing stays for their sake
+    end_offset = clean(log)
+    assert [r[2] for r in kept(records, log) if r[1] in (b"a", b"b")] == [b"kept", b"committed"]
+    # Its data was there in this round: the abort is still told, the marker still there.
+    assert [t.producer_id for t in log.aborted_transactions(0, 6)] == [1]
+    assert [b.base_offset for b in batches(log) if b.is_control] == [3, 4]
+    clean(log, end_offset)  # now without data: the delete horizon is set
+    assert log.aborted_transactions(0, 6) == []
+    horizons = [b.delete_horizon_ms for b in batches(log) if b.is_control]
+    assert horizons == [disk.now_ms + DAY_MS, None]
+    disk.now_ms += DAY_MS
+    clean(log, end_offset)
+    assert [b.base_offset for b in batches(log) if b.is_control] == [4]
+
+
+def test_a_small_map_takes_several_rounds(disk: Any, records: Any) -> None:
+    log = disk.log(config=COMPACT)
+    for i in range(60):
+        put(disk, log, (b"k%d" % (i % 20), b"%d" % i))
+    log.roll()
+    up_to, rounds = 0, 0
+    while up_to < 60:
+        reached = clean(log, up_to, max_keys=6)
+        assert reached > up_to
+        up_to, rounds = reached, rounds + 1
+    assert rounds > 3
+    assert kept(records, log) == [(i, b"k%d" % (i % 20), b"%d" % i) for i in range(40, 60)]
+
+
+def test_appends_and_reads_go_on_meanwhile(disk: Any, records: Any) -> None:
+    log = disk.log(config=COMPACT)
+    for i in range(40):
+        put(disk, log, (b"k%d" % (i % 3), b"%d" % i))
+    part = cleanable_part(log, 0)
+    run = Compaction(log, part.first_dirty_offset, part.first_uncleanable_offset, 100).run()
+    for i, step in enumerate(run):
+        if step.work is not None:
+            step.work()
+        put(disk, log, (b"new%d" % i, b"x"))
+        assert log.retain() == 0
+    found = kept(records, log)
+    assert [r for r in found if r[0] >= 40] == [
+        (40 + i, b"new%d" % i, b"x") for i in range(log.log_end_offset - 40)
+    ]
+    assert {r[1] for r in found if r[0] < 40} == {b"k0", b"k1", b"k2"}
+
+
+@pytest.mark.parametrize("what", ["truncate", "delete"])
+def test_it_stops_when_the_log_is_cut_from_under_it(disk: Any, what: str) -> None:
+    log = disk.log(config=COMPACT)
+    for i in range(40):
+        put(disk, log, (b"k", b"%d" % i))
+    part = cleanable_part(log, 0)
+    run = Compaction(log, part.first_dirty_offset, part.first_uncleanable_offset, 100).run()
+    next(run)
+    if what == "truncate":
+        log.truncate_to(10)
+    else:
+        log.delete()
+    with pytest.raises(CleaningAborted):
+        for _ in run:
+            pass
+    assert not list(log.directory.glob("*.cleaned"))
