@@ -49,7 +49,7 @@ _MESSAGES: Final[tuple[tuple[type[Any], type[Any]], ...]] = (
 
 
 def make_codecs() -> None:
-    """Encode an empty request and parse an empty answer of each, in the version that is asked in."""
+    """Encode an empty request and parse an empty answer of each, in the version asked in."""
     for request, response in _MESSAGES:
         message = message_of(request)
         version = message.max_version

@@ -33,7 +33,8 @@ _SHA1_BYTES: Final = 20
 _MAX_STORE_BYTES: Final = 16 * 1024 * 1024
 
 _CERTIFICATES: Final = re.compile(
-    r"-----BEGIN (?:TRUSTED |X509 )?CERTIFICATE-----.*?-----END (?:TRUSTED |X509 )?CERTIFICATE-----",
+    r"-----BEGIN (?:TRUSTED |X509 )?CERTIFICATE-----.*?"
+    r"-----END (?:TRUSTED |X509 )?CERTIFICATE-----",
     re.DOTALL,
 )
 _PRIVATE_KEYS: Final = re.compile(

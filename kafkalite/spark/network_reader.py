@@ -81,7 +81,8 @@ def fetch_partition(
                     yield records
         except CorruptRecords as error:
             raise DamagedLog(
-                f"{name}: the records of the batches from offset {offset} on cannot be read: {error}"
+                f"{name}: the records of the batches from offset {offset} on cannot be read: "
+                f"{error}"
             ) from error
         offset, deadline = behind, time.monotonic() + PATIENCE
 

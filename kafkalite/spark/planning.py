@@ -134,7 +134,8 @@ def stream_ranges(
             if found.start_offset > 0:
                 data_loss(
                     options,
-                    f"new partition {_named([each])} begins with offset {found.start_offset}, not 0",
+                    f"new partition {_named([each])} begins with offset {found.start_offset}, "
+                    "not 0",
                 )
             starts[each] = found.start_offset
     ranges: list[OffsetRange] = []

@@ -25,7 +25,8 @@ th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid #e3e6e
          vertical-align: top; }
 th { color: #5a6270; font-weight: 600; } td.n, th.n { text-align: right;
      font-variant-numeric: tabular-nums; }
-tr.damage td:first-child { color: #8c1d12; font-weight: 600; } tr.note td:first-child { color: #5a6270; }
+tr.damage td:first-child { color: #8c1d12; font-weight: 600; }
+tr.note td:first-child { color: #5a6270; }
 code { font-size: .85rem; } svg { max-width: 100%; height: auto; } .facts { color: #5a6270; }
 """
 # So many partitions are drawn: the largest, for a plot of thousands shows nothing.
@@ -49,8 +50,8 @@ def page(audit: Audit) -> str:
         f"<h1>Audit of <code>{escape(str(audit.data_dir))}</code></h1>",
         f"<p><span class='verdict {verdict}'>{verdict}</span></p>",
         (
-            f"<p class='facts'>{len(audit.partitions)} partitions, {records:,} records, {size:,} bytes; "
-            f"the broker was {state}; {audit.seconds:.1f} s.</p>"
+            f"<p class='facts'>{len(audit.partitions)} partitions, {records:,} records, {size:,} "
+            f"bytes; the broker was {state}; {audit.seconds:.1f} s.</p>"
         ),
     ]
     if kinds:

@@ -228,8 +228,9 @@ def _check(
         end, rows = archived.end(partition) or 0, sum(each.rows for each in ranges)
         if rows != end or (ranges and ranges[0].start):
             raise PipelineError(
-                f"{topic}-{partition} has {rows} records at offsets up to {end}, and a broker numbers "
-                "what it is sent without holes: replay into a data directory (--data-dir), or --append"
+                f"{topic}-{partition} has {rows} records at offsets up to {end}, and a broker "
+                "numbers what it is sent without holes: replay into a data directory (--data-dir), "
+                "or --append"
             )
 
 

@@ -99,8 +99,8 @@ class Feeder:
                 offset = sink.append(partition, bytearray(batch), count)
                 if offset != self.acknowledged[partition]:
                     raise PipelineError(
-                        f"{SOURCE}-{partition}: sent for offset {self.acknowledged[partition]}, and "
-                        f"acknowledged at {offset}"
+                        f"{SOURCE}-{partition}: sent for offset {self.acknowledged[partition]}, "
+                        f"and acknowledged at {offset}"
                     )
                 self.acknowledged[partition] += count
             due = began + self._seconds * (self.total - first) / max(1, wanted)
