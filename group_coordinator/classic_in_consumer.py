@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from kafkalite.group_coordinator.callers import Caller, shown_host
+from kafkalite.group_coordinator.changes import Changes
 from kafkalite.group_coordinator.classic_protocol import KNOWN_MEMBER_ID_SINCE, differs
 from kafkalite.group_coordinator.config import GroupConfig
 from kafkalite.group_coordinator.consumer_group import ConsumerGroup
@@ -18,12 +19,8 @@ from kafkalite.group_coordinator.consumer_member import (
     ConsumerMemberState,
     Owned,
 )
-from kafkalite.group_coordinator.consumer_protocol import (
-    Changes,
-    ConsumerProtocol,
-    random_id,
-    unknown,
-)
+from kafkalite.group_coordinator.consumer_protocol import ConsumerProtocol, random_id
+from kafkalite.group_coordinator.heartbeat_checks import unknown_member
 from kafkalite.group_coordinator.subscriptions import encoded_assignment, subscription_from
 from kafkalite.group_coordinator.timers import Timers
 from kafkalite.group_coordinator.topics_view import TopicsView
@@ -84,8 +81,8 @@ class ClassicInConsumer:
         replaced = group.static_member(instance_id)
         member = self._member_for(changes, request, member_id)
         member = _updated(member, caller, request, subscription)
-        subscription_changed = self._consumer.update_member(changes, member)
-        member = self._consumer.reconcile(
+        subscription_changed = self._consumer.targets.update_member(changes, member)
+        member = self._consumer.targets.reconcile(
             changes, member_id, self._owned(subscription), subscription_changed
         )
         self._consumer.commit(changes)
@@ -105,7 +102,7 @@ class ClassicInConsumer:
         return response
 
     def _member_for(
-        self, changes: Changes, request: JoinGroupRequest, member_id: str
+        self, changes: Changes[ConsumerGroup], request: JoinGroupRequest, member_id: str
     ) -> ConsumerMember:
         group, instance_id = changes.group, request.group_instance_id
         if instance_id is None:
@@ -164,7 +161,7 @@ class ClassicInConsumer:
         self._consumer.put_off(group, member_id)
         if group.is_metadata_stale:
             changes = Changes(group)
-            self._consumer.refresh(changes, raise_epoch=False)
+            self._consumer.targets.refresh(changes, raise_epoch=False)
             self._consumer.commit(changes)
         if (
             member.member_epoch < group.epoch
@@ -216,7 +213,7 @@ class ClassicInConsumer:
             return self._consumer.known_static(group, member_id, instance_id)
         member = group.members.get(member_id)
         if member is None:
-            raise unknown(group, member_id)
+            raise unknown_member(group.group_id, member_id)
         return member
 
     def _member(
@@ -225,7 +222,7 @@ class ClassicInConsumer:
         """The member, which must speak the classic protocol."""
         member = self._any_member(group, member_id, instance_id)
         if member.classic is None:
-            raise unknown(group, member_id)
+            raise unknown_member(group.group_id, member_id)
         return member
 
     def _expect_join(self, group: ConsumerGroup, member: ConsumerMember) -> None:

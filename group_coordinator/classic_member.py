@@ -3,7 +3,7 @@
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 
-from kafkalite.group_coordinator.timers import Timer
+from kafkalite.group_coordinator.timers import Timer, Timers
 from kafkalite.wire.messages.join_group import JoinGroupRequestProtocol, JoinGroupResponse
 from kafkalite.wire.messages.sync_group import SyncGroupResponse
 
@@ -51,3 +51,7 @@ class ClassicMember:
         """True if silence counts against it. A parked member cannot be expected to heartbeat,
         yet a new member may be parked because it is gone (Kafka mutes its connection)."""
         return self.is_new or (self.answer_join is None and self.answer_sync is None)
+
+    def put_off(self, sessions: Timers) -> None:
+        """The member was heard of: its session begins anew."""
+        sessions.set(self.session, self.session_timeout_ms / 1000)

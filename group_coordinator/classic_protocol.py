@@ -3,17 +3,15 @@
 Plain functions of a group, a request and the time: a request that has to wait leaves its answer
 callback with the member, and whatever completes the phase calls it. Nothing awaits here.
 
-    JoinGroup    adds or changes a member, and so begins a rebalance; parks until the phase ends
-    phase ends   when all known members have joined, or the longest rebalance timeout is over
-                 (a group that was empty waits the initial delay instead, longer if more come)
-    SyncGroup    parks until the leader has sent the assignment; that is stored, then handed out
-    sync late    members that have not synced within the rebalance timeout are dropped: rebalance
-    Heartbeat    puts off the session's end; says whether a rebalance waits for the member
+    JoinGroup    adds or changes a member, and so begins a rebalance (classic_rebalance.py)
+                 parks until all have joined
+    SyncGroup    parks until the leader has sent the assignment
+    Heartbeat    begins the session anew, and says whether a rebalance waits for the member
+    LeaveGroup   the member goes, and the others rebalance. So does the end of its session.
 
 Source of the rules: Kafka's GroupMetadataManager (classicGroup...), KIP-62, 345, 394, 559, 814.
 """
 
-import contextlib
 from collections.abc import Callable, Sequence
 
 from kafkalite.group_coordinator import state_log
@@ -21,6 +19,7 @@ from kafkalite.group_coordinator.callers import Caller, shown_host
 from kafkalite.group_coordinator.classic_answers import joined, synced
 from kafkalite.group_coordinator.classic_group import ClassicGroup, Event, State
 from kafkalite.group_coordinator.classic_member import AnswerJoin, AnswerSync, ClassicMember
+from kafkalite.group_coordinator.classic_rebalance import ClassicRebalances
 from kafkalite.group_coordinator.config import GroupConfig
 from kafkalite.group_coordinator.timers import Timer, Timers
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -51,10 +50,9 @@ class ClassicProtocol:
     ) -> None:
         self._config = config
         self._timers = timers
-        # Rebalances, which living members wait for: they take real time whatever the clock says.
-        self._phases = phases
         self._now_ms = now_ms
         self._save = save
+        self.rebalances = ClassicRebalances(config, timers, phases, now_ms, save)
 
     def new_group(
         self, group_id: str, tombstones: Sequence[state_log.StateRecord] = ()
@@ -68,7 +66,7 @@ class ClassicProtocol:
     def simple_group(self, group_id: str, made_at: int = -1) -> ClassicGroup:
         """A name under which somebody keeps offsets: those are all there is to write of it."""
         group = ClassicGroup(group_id, now_ms=self._now_ms(), made_at=made_at)
-        self.watch_phase(group)
+        self.rebalances.watch(group)
         return group
 
     # JoinGroup
@@ -132,7 +130,7 @@ class ClassicProtocol:
         def forget() -> None:
             if member_id in group.pending_join:
                 group.remove(member_id)
-                self._after_silence(group)
+                self.rebalances.member_silent(group)
 
         self._timers.set(Timer(forget), session_timeout_ms / 1000)
 
@@ -157,7 +155,7 @@ class ClassicProtocol:
                 raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
         if rebalance:
             group.update(member, self._member_from(caller, request, member.member_id, answer))
-            self._rebalance_or_complete_join(group)
+            self.rebalances.member_joined(group)
         else:
             answer(joined(group, member))
 
@@ -194,7 +192,7 @@ class ClassicProtocol:
         group.add(member)
         self.watch(group, member)
         self._timers.set(member.session, self._config.classic_new_member_join_timeout_ms / 1000)
-        self._rebalance_or_complete_join(group)
+        self.rebalances.member_joined(group)
 
     def _replace_static(
         self,
@@ -213,7 +211,7 @@ class ClassicProtocol:
         before.session_timeout_ms = member.session_timeout_ms
         group.replace_static(member, new_member_id)
         group.update(member, self._member_from(caller, request, new_member_id, answer))
-        self.put_off(member)
+        member.put_off(self._timers)
         if group.state is State.STABLE and group.select_protocol() == group.protocol_name:
             # Its assignment stands: no other member notices.
             try:
@@ -232,83 +230,10 @@ class ClassicProtocol:
                 response.leader = old_leader_id or ""
             group.answer_join(member, response)
         elif group.state is State.PREPARING_REBALANCE:
-            self._complete_join_if_all_there(group)
+            self.rebalances.complete_join_if_all_there(group)
         else:
             # The leader may have been told the old id: its assignment would miss the new one.
-            self.prepare_rebalance(group)
-
-    # The phases of a rebalance
-
-    def _rebalance_or_complete_join(self, group: ClassicGroup) -> None:
-        if group.can(Event.REBALANCE_NEEDED):
-            self.prepare_rebalance(group)
-        else:
-            self._complete_join_if_all_there(group)
-
-    def prepare_rebalance(self, group: ClassicGroup) -> None:
-        """Have everybody join again."""
-        if group.state is State.COMPLETING_REBALANCE:
-            for member in group.members.values():
-                member.assignment = b""
-            self._hand_out(group, ErrorCode.REBALANCE_IN_PROGRESS)
-        group.pending_sync.clear()
-        group.on(Event.REBALANCE_NEEDED, self._now_ms())
-        longest_ms = group.rebalance_timeout_ms
-        if group.previous_state is State.EMPTY:
-            delay_ms = self._config.group_initial_rebalance_delay_ms
-            group.initial_delay_left_ms = max(longest_ms - delay_ms, 0)
-            group.new_member_added = False
-            self._phases.set(group.phase, delay_ms / 1000)
-        elif group.all_joined() or not group.members:
-            # Who is only expected is not waited for. Apache Kafka sets a timer of no time then.
-            self._complete_join(group)
-        else:
-            self._phases.set(group.phase, longest_ms / 1000)
-
-    def _phase_over(self, group: ClassicGroup) -> None:
-        """The group's timer has expired: what that means depends on the phase."""
-        if group.state is State.PREPARING_REBALANCE:
-            if group.new_member_added and group.initial_delay_left_ms:
-                group.new_member_added = False
-                delay_ms = self._config.group_initial_rebalance_delay_ms
-                self._phases.set(group.phase, min(delay_ms, group.initial_delay_left_ms) / 1000)
-                group.initial_delay_left_ms = max(group.initial_delay_left_ms - delay_ms, 0)
-            else:
-                self._complete_join(group)
-        elif group.pending_sync:
-            for member_id in tuple(group.pending_sync):
-                group.remove(member_id)
-            self.prepare_rebalance(group)
-
-    def _complete_join_if_all_there(self, group: ClassicGroup) -> None:
-        """Not in an initial rebalance: that ends with its delay, for more may come."""
-        if (
-            group.state is State.PREPARING_REBALANCE
-            and group.previous_state is not State.EMPTY
-            and group.all_joined()
-        ):
-            self._complete_join(group)
-
-    def _complete_join(self, group: ClassicGroup) -> None:
-        for member in [m for m in group.members.values() if m.answer_join is None]:
-            if not member.is_static:  # static members have until their session ends
-                group.remove(member.member_id)
-        if group.members and not group.elect_joined_leader():
-            group.initial_delay_left_ms = 0
-            self._phases.set(group.phase, group.rebalance_timeout_ms / 1000)
-            return
-        group.phase.cancel()
-        group.start_generation(self._now_ms())
-        if group.is_empty:
-            # Should this be lost, the generation before comes back, and its members time out.
-            try_to_save(self._save, group)
-            return
-        for member in tuple(group.members.values()):
-            group.answer_join(member, joined(group, member))
-            self.put_off(member)
-            member.is_new = False
-            group.pending_sync.add(member.member_id)
-        self._phases.set(group.phase, group.rebalance_timeout_ms / 1000)
+            self.rebalances.begin(group)
 
     # SyncGroup
 
@@ -332,32 +257,9 @@ class ClassicProtocol:
         if group.state is State.STABLE:
             group.answer_sync(member, synced(group, member))
         elif member.member_id == group.leader_id:
-            self._assign(group, {a.member_id: bytes(a.assignment) for a in request.assignments})
-
-    def _assign(self, group: ClassicGroup, assignments: dict[str, bytes]) -> None:
-        for member in group.members.values():
-            member.assignment = assignments.get(member.member_id, b"")
-        try:
-            self._save(group.group_id, [state_log.group_metadata(group)])
-        except KafkaError as refused:
-            for member in group.members.values():
-                member.assignment = b""
-            self._hand_out(group, refused.code)
-            self.prepare_rebalance(group)
-            return
-        group.on(Event.ASSIGNED, self._now_ms())
-        self._hand_out(group, ErrorCode.NONE)
-
-    def _hand_out(self, group: ClassicGroup, error_code: ErrorCode) -> None:
-        for member in tuple(group.members.values()):
-            response = (
-                synced(group, member)
-                if error_code is ErrorCode.NONE
-                else SyncGroupResponse(error_code=error_code)
+            self.rebalances.assign(
+                group, {a.member_id: bytes(a.assignment) for a in request.assignments}
             )
-            if group.answer_sync(member, response):
-                # Parked, it could not heartbeat; its session begins anew.
-                self.put_off(member)
 
     # Heartbeat, LeaveGroup, silence
 
@@ -394,7 +296,7 @@ class ClassicProtocol:
                 )
             )
         if any(response.error_code == ErrorCode.NONE for response in responses):
-            self._after_departure(group)
+            self.rebalances.member_left(group)
         return responses
 
     def _leave_one(self, group: ClassicGroup, member_id: str, instance_id: str | None) -> None:
@@ -410,19 +312,6 @@ class ClassicProtocol:
         group.answer_sync(member, SyncGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
         group.remove(member.member_id)
 
-    def _after_departure(self, group: ClassicGroup) -> None:
-        if group.state in (State.STABLE, State.COMPLETING_REBALANCE):
-            self.prepare_rebalance(group)
-        else:
-            self._complete_join_if_all_there(group)
-
-    def _after_silence(self, group: ClassicGroup) -> None:
-        """Rebalance as after a departure, except that an initial rebalance may end early."""
-        if group.state is State.PREPARING_REBALANCE and group.all_joined():
-            self._complete_join(group)
-        elif group.state is not State.PREPARING_REBALANCE:
-            self._after_departure(group)
-
     def watch(self, group: ClassicGroup, member: ClassicMember) -> None:
         """From now on, let the member go when its session ends."""
 
@@ -431,31 +320,18 @@ class ClassicProtocol:
                 self.expel(group, member)
 
         member.session = Timer(expire)
-        self.put_off(member)
+        member.put_off(self._timers)
 
     def expel(self, group: ClassicGroup, member: ClassicMember) -> None:
         """Let a member go that nothing is heard of."""
         self._dismiss(group, member)
-        self._after_silence(group)
-
-    def rebalance(self, group: ClassicGroup) -> None:
-        """Have all members join again, unless they are at it."""
-        if group.can(Event.REBALANCE_NEEDED):
-            self.prepare_rebalance(group)
-
-    def watch_phase(self, group: ClassicGroup) -> None:
-        """Give a group its timer."""
-        group.phase = Timer(lambda: self._phase_over(group))
+        self.rebalances.member_silent(group)
 
     def heard_of(self, group: ClassicGroup, member_id: str) -> None:
         """A commit is a sign of life as good as a heartbeat."""
         member = group.members.get(member_id)
         if member is not None and group.state is not State.COMPLETING_REBALANCE:
-            self.put_off(member)
-
-    def put_off(self, member: ClassicMember) -> None:
-        """The member was heard of: its session begins anew."""
-        self._timers.set(member.session, member.session_timeout_ms / 1000)
+            member.put_off(self._timers)
 
     def unload(self, group: ClassicGroup, error_code: ErrorCode) -> None:
         """The group is deleted, or no longer coordinated here: tell the members that wait, and
@@ -473,10 +349,3 @@ class ClassicProtocol:
 def differs(named: str | None, actual: str | None) -> bool:
     """True if two names contradict each other; older versions name none."""
     return named is not None and actual is not None and named != actual
-
-
-def try_to_save(
-    save: Callable[[str, Sequence[state_log.StateRecord]], None], group: ClassicGroup
-) -> None:
-    with contextlib.suppress(KafkaError):
-        save(group.group_id, [state_log.group_metadata(group)])

@@ -11,6 +11,7 @@ from kafkalite.group_coordinator.consumer_member import (
     Owned,
     is_subset,
 )
+from kafkalite.group_coordinator.heartbeat_checks import fenced, invalid, refuse_blank
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 
@@ -23,25 +24,27 @@ def check_request(
     """KafkaError for what no group could accept."""
     epoch = request.member_epoch
     if api_version >= CLIENT_MADE_MEMBER_ID_SINCE or epoch > 0 or epoch == LEAVE_EPOCH:
-        _refuse_empty(request.member_id, "MemberId")
-    _refuse_empty(request.group_id, "GroupId")
-    _refuse_empty(request.instance_id, "InstanceId")
-    _refuse_empty(request.rack_id, "RackId")
+        refuse_blank((request.member_id, "MemberId"))
+    refuse_blank(
+        (request.group_id, "GroupId"),
+        (request.instance_id, "InstanceId"),
+        (request.rack_id, "RackId"),
+    )
     if epoch == JOIN_EPOCH:
         if request.rebalance_timeout_ms == -1:
-            raise _invalid("RebalanceTimeoutMs must be provided in first request.")
+            raise invalid("RebalanceTimeoutMs must be provided in first request.")
         if request.topic_partitions is None or request.topic_partitions:
-            raise _invalid("TopicPartitions must be empty when (re-)joining.")
+            raise invalid("TopicPartitions must be empty when (re-)joining.")
         if request.subscribed_topic_names is None and request.subscribed_topic_regex is None:
-            raise _invalid(
+            raise invalid(
                 "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null "
                 "when (re-)joining."
             )
     elif epoch == STATIC_LEAVE_EPOCH:
         if request.instance_id is None:
-            raise _invalid("InstanceId can't be null.")
+            raise invalid("InstanceId can't be null.")
     elif epoch < STATIC_LEAVE_EPOCH:
-        raise _invalid("MemberEpoch is invalid.")
+        raise invalid("MemberEpoch is invalid.")
     if request.server_assignor is not None and request.server_assignor not in assignors:
         raise KafkaError(
             ErrorCode.UNSUPPORTED_ASSIGNOR,
@@ -54,27 +57,10 @@ def check_epoch(member: ConsumerMember, epoch: int, owned: Owned | None) -> None
     """A member may be one epoch behind if the answer with the new one was lost."""
     if epoch == JOIN_EPOCH or epoch == member.member_epoch:
         return
-    if epoch > member.member_epoch:
-        kind = "greater"
-    elif epoch != member.previous_member_epoch or not is_subset(owned, member.assigned):
-        kind = "smaller"
-    else:
+    is_behind = member.previous_member_epoch == epoch < member.member_epoch
+    if is_behind and is_subset(owned, member.assigned):
         return
-    raise KafkaError(
-        ErrorCode.FENCED_MEMBER_EPOCH,
-        f"The consumer group member has a {kind} member epoch ({epoch}) than the one known by the "
-        f"group coordinator ({member.member_epoch}). The member must abandon all its partitions "
-        "and rejoin.",
-    )
-
-
-def _refuse_empty(value: str | None, name: str) -> None:
-    if value is not None and not value.strip():
-        raise _invalid(f"{name} can't be empty.")
-
-
-def _invalid(message: str) -> KafkaError:
-    return KafkaError(ErrorCode.INVALID_REQUEST, message)
+    raise fenced("consumer", epoch, member.member_epoch)
 
 
 def group_not_found(group_id: str, group: object | None, what: str = "Group") -> KafkaError:

@@ -2,9 +2,9 @@
 
 A heartbeat does in this order what there is to do, all of it written as one batch:
 
-    1. create or change the member; a changed subscription, or changed topics, raise the group epoch
-    2. compute a new target, if the group epoch is ahead of it
-    3. bring the member one step nearer to its target
+    1. find the member, or make it: an unknown one may only join, a wrong epoch is fenced
+    2. update the member, the group's target, and the member's assignment (consumer_targets.py)
+    3. begin the member's session anew
 
 Source of the rules: Kafka's GroupMetadataManager (consumerGroup...).
 """
@@ -13,13 +13,12 @@ from __future__ import annotations
 
 import base64
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from uuid import UUID
 
 from kafkalite.group_coordinator import consumer_records, state_log
-from kafkalite.group_coordinator.assignors import ASSIGNORS, Candidate
 from kafkalite.group_coordinator.callers import Caller, shown_host
+from kafkalite.group_coordinator.changes import Changes
 from kafkalite.group_coordinator.config import GroupConfig, GroupOverrides
 from kafkalite.group_coordinator.consumer_checks import check_epoch
 from kafkalite.group_coordinator.consumer_group import ConsumerGroup, MemberTimers
@@ -29,12 +28,11 @@ from kafkalite.group_coordinator.consumer_member import (
     ConsumerMember,
     ConsumerMemberState,
     Owned,
-    Surroundings,
     owned_from,
-    reconcile,
 )
-from kafkalite.group_coordinator.consumer_records import Change
-from kafkalite.group_coordinator.subscriptions import compile_expression, metadata_hash
+from kafkalite.group_coordinator.consumer_targets import ConsumerTargets
+from kafkalite.group_coordinator.heartbeat_checks import group_full, unknown_member
+from kafkalite.group_coordinator.subscriptions import compile_expression
 from kafkalite.group_coordinator.timers import Timers
 from kafkalite.group_coordinator.topics_view import TopicsView
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -44,25 +42,6 @@ from kafkalite.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,
     TopicPartitions,
 )
-
-
-class Changes:
-    """The changes of a request to one group: applied at once, written in the end, all or
-    nothing."""
-
-    __slots__ = ("group", "records")
-
-    def __init__(self, group: ConsumerGroup, *records: state_log.StateRecord) -> None:
-        self.group = group
-        self.records = list(records)
-
-    def add(self, change: Change) -> None:
-        self.group.apply(*change)
-        self.records.append(state_log.encoded(*change))
-
-    def extend(self, changes: Iterable[Change]) -> None:
-        for change in changes:
-            self.add(change)
 
 
 class ConsumerProtocol:
@@ -85,9 +64,8 @@ class ConsumerProtocol:
         self._config = config
         self._overrides = overrides
         self._timers = timers
-        self._topics = topics
-        self._now_ms = now_ms
         self._save = save
+        self.targets = ConsumerTargets(config, overrides, topics, now_ms)
         self.members_gone: Callable[[ConsumerGroup, Sequence[ConsumerMember]], bool] = (
             lambda group, members: False
         )
@@ -95,7 +73,10 @@ class ConsumerProtocol:
     # ConsumerGroupHeartbeat
 
     def heartbeat(
-        self, changes: Changes, caller: Caller, request: ConsumerGroupHeartbeatRequest
+        self,
+        changes: Changes[ConsumerGroup],
+        caller: Caller,
+        request: ConsumerGroupHeartbeatRequest,
     ) -> ConsumerGroupHeartbeatResponse:
         """A member is there, comes, or changes. KafkaError when it is refused."""
         group = changes.group
@@ -107,15 +88,16 @@ class ConsumerProtocol:
         ):
             self.put_off(group, member.member_id)
             return self._response(group, member)
-        compile_expression(
-            request.subscribed_topic_regex or ""
-        )  # refuse it before anything changes
+        # A bad expression is refused before anything changes.
+        compile_expression(request.subscribed_topic_regex or "")
         member_id = request.member_id or random_id()
         self.check_room(group, member_id)
         owned = owned_from(request.topic_partitions)
         before = self._member_for(changes, request, member_id, owned)
-        subscription_changed = self.update_member(changes, _updated(before, caller, request))
-        member = self.reconcile(changes, member_id, owned, subscription_changed)
+        subscription_changed = self.targets.update_member(
+            changes, _updated(before, caller, request)
+        )
+        member = self.targets.reconcile(changes, member_id, owned, subscription_changed)
         self.commit(changes)
         self.put_off(group, member_id)
         self._watch_revocation(group, member)
@@ -174,14 +156,11 @@ class ConsumerProtocol:
         """KafkaError if there is no place for one more."""
         largest = self._config.group_consumer_max_size
         if len(group.members) >= largest and member_id not in group.members:
-            raise KafkaError(
-                ErrorCode.GROUP_MAX_SIZE_REACHED,
-                f"The consumer group has reached its maximum capacity of {largest} members.",
-            )
+            raise group_full("consumer", largest)
 
     def _member_for(
         self,
-        changes: Changes,
+        changes: Changes[ConsumerGroup],
         request: ConsumerGroupHeartbeatRequest,
         member_id: str,
         owned: Owned | None,
@@ -204,7 +183,7 @@ class ConsumerProtocol:
         else:
             member = group.members.get(member_id) or ConsumerMember(member_id=member_id)
             if member_id not in group.members and request.member_epoch != JOIN_EPOCH:
-                raise unknown(group, member_id)
+                raise unknown_member(group.group_id, member_id)
         check_epoch(member, request.member_epoch, owned)
         return member
 
@@ -224,7 +203,7 @@ class ConsumerProtocol:
         return member
 
     def replace_static(
-        self, changes: Changes, old: ConsumerMember, member_id: str
+        self, changes: Changes[ConsumerGroup], old: ConsumerMember, member_id: str
     ) -> ConsumerMember:
         """A static member came back under a new id, and has what it had."""
         group = changes.group
@@ -238,101 +217,11 @@ class ConsumerProtocol:
         changes.add(consumer_records.current_assignment(group.group_id, new))
         return new
 
-    def update_member(self, changes: Changes, member: ConsumerMember) -> bool:
-        """Step 1. Returns whether the member's subscription is another than before."""
-        group, group_id = changes.group, changes.group.group_id
-        before = group.members.get(member.member_id) or ConsumerMember(member_id=member.member_id)
-        subscription_changed = (
-            member.subscribed_topic_names != before.subscribed_topic_names
-            or member.subscribed_topic_regex != before.subscribed_topic_regex
-        )
-        if member != before or member.member_id not in group.members:
-            changes.add(consumer_records.member(group_id, member))
-        if subscription_changed or group.is_metadata_stale:
-            self.refresh(changes, raise_epoch=subscription_changed)
-        return subscription_changed
-
-    def refresh(self, changes: Changes, *, raise_epoch: bool) -> None:
-        """See what has become of the topics; raise the group epoch if they are others now."""
-        group, group_id = changes.group, changes.group.group_id
-        used = {m.subscribed_topic_regex for m in group.members.values()} - {""}
-        for expression in group.expressions.keys() - used:
-            changes.add(consumer_records.no_regular_expression(group_id, expression))
-        for expression in used:
-            matches = compile_expression(expression)
-            topics = frozenset(name for name in self._topics.names() if matches(name))
-            if topics != group.expressions.get(expression):
-                now_ms = self._now_ms()
-                changes.add(
-                    consumer_records.regular_expression(
-                        group_id, expression, topics, group.epoch, now_ms
-                    )
-                )
-        hashed = metadata_hash(group.subscribed_topics, self._topics)
-        if raise_epoch or hashed != group.metadata_hash:
-            changes.add(consumer_records.group(group_id, group.epoch + 1, hashed))
-        group.is_metadata_stale = False
-
     def rebalance(self, group: ConsumerGroup) -> None:
         """Assign anew though nothing has changed: the group begins another epoch."""
         changes = Changes(group)
-        self.refresh(changes, raise_epoch=True)
+        self.targets.refresh(changes, raise_epoch=True)
         self.commit(changes)
-
-    def reconcile(
-        self, changes: Changes, member_id: str, owned: Owned | None, subscription_changed: bool
-    ) -> ConsumerMember:
-        """Steps 2 and 3. Returns the member as it is then."""
-        group = changes.group
-        self._assign(changes)
-        member = group.members[member_id]
-        if member.is_reconciled_to(group.assignment_epoch) and not subscription_changed:
-            return member
-        around = Surroundings(
-            target=group.targets.get(member_id, {}),
-            target_epoch=group.assignment_epoch,
-            subscribed=frozenset(self._topic_ids(group.topics_of(member))),
-            owned=owned,
-            is_free=group.is_free,
-            subscription_changed=subscription_changed,
-        )
-        updated = reconcile(member, around)
-        if updated != member:
-            changes.add(consumer_records.current_assignment(group.group_id, updated))
-        return group.members[member_id]
-
-    def _assign(self, changes: Changes) -> None:
-        group, group_id = changes.group, changes.group.group_id
-        now_ms = self._now_ms()
-        interval_ms = self._overrides.assignment_interval_ms(group_id)
-        if group.epoch <= group.assignment_epoch:
-            return
-        if group.assigned_at_ms and now_ms < group.assigned_at_ms + interval_ms:
-            return  # the next heartbeats will: changes that come together are dealt with once
-        counts = self._topic_ids(group.subscribed_topics)
-        candidates = [
-            Candidate(
-                member.member_id,
-                member.instance_id,
-                frozenset(self._topic_ids(group.topics_of(member))),
-                group.targets.get(member.member_id, {}),
-            )
-            for member in group.members.values()
-        ]
-        name = group.preferred_assignor() or self._config.group_consumer_assignors[0]
-        for member_id, target in ASSIGNORS[name](candidates, counts).items():
-            if target != group.targets.get(member_id):
-                changes.add(consumer_records.target(group_id, member_id, target))
-        changes.add(consumer_records.assignment_epoch(group_id, group.epoch, now_ms))
-
-    def _topic_ids(self, names: Iterable[str]) -> Mapping[UUID, int]:
-        """Ids and partition counts of those topics that exist."""
-        found: dict[UUID, int] = {}
-        for name in names:
-            topic_id = self._topics.topic_id(name)
-            if topic_id is not None:
-                found[topic_id] = self._topics.partition_count(name)
-        return found
 
     # Leaving, silence
 
@@ -345,7 +234,7 @@ class ConsumerProtocol:
         else:
             found = group.members.get(request.member_id)
             if found is None:
-                raise unknown(group, request.member_id)
+                raise unknown_member(group.group_id, request.member_id)
             member = found
         if request.member_epoch == STATIC_LEAVE_EPOCH:
             changes = Changes(group)
@@ -365,10 +254,10 @@ class ConsumerProtocol:
         changes = Changes(group)
         for member in members:
             changes.extend(consumer_records.no_member(group.group_id, member.member_id))
-        self.refresh(changes, raise_epoch=True)
+        self.targets.refresh(changes, raise_epoch=True)
         self.commit(changes)
 
-    def commit(self, changes: Changes) -> None:
+    def commit(self, changes: Changes[ConsumerGroup]) -> None:
         if changes.records:
             self._save(changes.group.group_id, changes.records)
 
@@ -436,13 +325,6 @@ def _differ(before: ConsumerMember, after: ConsumerMember) -> bool:
     return {t: p.keys() for t, p in before.assigned.items()} != {
         t: p.keys() for t, p in after.assigned.items()
     }
-
-
-def unknown(group: ConsumerGroup, member_id: str) -> KafkaError:
-    return KafkaError(
-        ErrorCode.UNKNOWN_MEMBER_ID,
-        f"Member {member_id} is not a member of group {group.group_id}.",
-    )
 
 
 def random_id() -> str:

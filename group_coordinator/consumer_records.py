@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from uuid import UUID
 
 from kafkalite.group_coordinator.assignors import Target
+from kafkalite.group_coordinator.changes import Change
 from kafkalite.group_coordinator.consumer_member import Assigned, ConsumerMember
 from kafkalite.wire.messages.stored.consumer_group_current_member_assignment import (
     ConsumerGroupCurrentMemberAssignmentKey,
@@ -41,9 +42,6 @@ from kafkalite.wire.messages.stored.consumer_group_target_assignment_metadata im
     ConsumerGroupTargetAssignmentMetadataKey,
     ConsumerGroupTargetAssignmentMetadataValue,
 )
-
-Change = tuple[object, object | None]
-"""A record as key and value, before it is encoded; None is a tombstone."""
 
 
 def group(group_id: str, epoch: int, metadata_hash: int) -> Change:

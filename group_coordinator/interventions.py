@@ -7,7 +7,7 @@ members', and sessions are put off where a test moves the clock and the members 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from kafkalite.group_coordinator.classic_group import ClassicGroup
@@ -15,6 +15,7 @@ from kafkalite.group_coordinator.classic_protocol import ClassicProtocol
 from kafkalite.group_coordinator.consumer_group import ConsumerGroup, MemberTimers
 from kafkalite.group_coordinator.consumer_protocol import ConsumerProtocol
 from kafkalite.group_coordinator.shard import Group, Shard
+from kafkalite.group_coordinator.shards import Shards
 from kafkalite.group_coordinator.timers import NEVER, Timer, Timers
 
 # A group's id and a member's.
@@ -37,7 +38,7 @@ class Interventions:
 
     def __init__(
         self,
-        shards: Mapping[int, Shard],
+        shards: Shards,
         timers: Timers,
         classic: ClassicProtocol,
         consumer: ConsumerProtocol,
@@ -49,7 +50,7 @@ class Interventions:
 
     def groups(self) -> Iterator[Group]:
         """All groups."""
-        for shard in self._shards.values():
+        for shard in self._shards.loaded.values():
             yield from shard.groups.values()
 
     def group(self, group_id: str) -> Group | None:
@@ -58,7 +59,9 @@ class Interventions:
 
     def shard_of(self, group_id: str) -> Shard | None:
         """The shard that has the group."""
-        return next((each for each in self._shards.values() if group_id in each.groups), None)
+        return next(
+            (each for each in self._shards.loaded.values() if group_id in each.groups), None
+        )
 
     def members(self) -> set[MemberOfGroup]:
         """Every member of every group."""
@@ -125,6 +128,6 @@ class Interventions:
         if not group.members:
             return
         if isinstance(group, ClassicGroup):
-            self._classic.rebalance(group)
+            self._classic.rebalances.rebalance(group)
         elif isinstance(group, ConsumerGroup):
             self._consumer.rebalance(group)

@@ -1,10 +1,10 @@
-"""OffsetCommit, TxnOffsetCommit and OffsetFetch: routed to the shard of the group, refusals as
-codes.
+"""The requests about committed offsets, routed to the shard of the group, refusals as codes.
 
-These are the hot requests about offsets, and rows (wire/rows.py); what they do is in offset_api.py.
+OffsetCommit, TxnOffsetCommit and OffsetFetch are hot, hence rows (wire/rows.py). The rules are in
+offset_api.py.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from kafkalite.group_coordinator.callers import Context, check_group_id
 from kafkalite.group_coordinator.offset_api import OffsetRequests
@@ -14,13 +14,14 @@ from kafkalite.group_coordinator.offset_commit import (
     PartitionOutcome,
     refused_partitions,
 )
-from kafkalite.group_coordinator.shard import Shard
+from kafkalite.group_coordinator.shards import Shards
 from kafkalite.group_coordinator.topics_view import TopicsView
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.offset_commit import (
     OffsetCommitRequestRow,
     OffsetCommitResponseTopicRow,
 )
+from kafkalite.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 from kafkalite.wire.messages.offset_fetch import (
     OffsetFetchRequestGroupRow,
     OffsetFetchResponseGroupRow,
@@ -32,17 +33,17 @@ from kafkalite.wire.messages.txn_offset_commit import (
 
 
 class OffsetRouter:
-    """`shard_of` raises KafkaError(NOT_COORDINATOR) for a group that is not the asked node's."""
+    """The requests about committed offsets, for a coordinator that has the shards of groups."""
 
     def __init__(
         self,
         offsets: OffsetRequests,
         topics: TopicsView,
-        shard_of: Callable[[str, int], Shard],
+        shards: Shards,
     ) -> None:
         self._offsets = offsets
         self._topics = topics
-        self._shard_of = shard_of
+        self._shards = shards
 
     def commit(
         self, context: Context, request: OffsetCommitRequestRow
@@ -52,7 +53,7 @@ class OffsetRouter:
         committer = Committer(group_id, member_id, instance_id, generation)
         commits = [(name, partitions) for name, _, partitions in topics]
         try:
-            shard = self._shard_of(group_id, context.node_id)
+            shard = self._shards.shard_of(group_id, context.node_id)
             outcomes = self._offsets.commit(
                 shard, committer, commits, context.api_version, retention_ms
             )
@@ -71,7 +72,7 @@ class OffsetRouter:
         committer = Committer(group_id, member_id, instance_id, generation)
         try:
             check_group_id(group_id)
-            shard = self._shard_of(group_id, context.node_id)
+            shard = self._shards.shard_of(group_id, context.node_id)
             outcomes = self._offsets.txn_commit(
                 shard, committer, topics, context.api_version, (producer_id, epoch)
             )
@@ -100,8 +101,17 @@ class OffsetRouter:
         """Expects topics by name (with the id, where the request gave one)."""
         group_id = request[0]
         try:
-            shard = self._shard_of(group_id, context.node_id)
+            shard = self._shards.shard_of(group_id, context.node_id)
             topics = self._offsets.fetch(shard, request, require_stable=require_stable)
         except KafkaError as refused:
             return group_id, (), refused.code
         return group_id, topics, 0
+
+    def delete(self, context: Context, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
+        """Forget offsets of a group."""
+        try:
+            check_group_id(request.group_id)
+            shard = self._shards.shard_of(request.group_id, context.node_id)
+            return self._offsets.delete(shard, request)
+        except KafkaError as refused:
+            return OffsetDeleteResponse(error_code=refused.code)

@@ -12,6 +12,7 @@ from uuid import UUID
 
 from kafkalite.group_coordinator import consumer_records, state_log
 from kafkalite.group_coordinator.assignors import Target
+from kafkalite.group_coordinator.changes import Changes
 from kafkalite.group_coordinator.classic_group import ClassicGroup, State
 from kafkalite.group_coordinator.classic_member import ClassicMember
 from kafkalite.group_coordinator.classic_protocol import ClassicProtocol
@@ -22,7 +23,6 @@ from kafkalite.group_coordinator.consumer_member import (
     ConsumerMember,
     ConsumerMemberState,
 )
-from kafkalite.group_coordinator.consumer_protocol import Changes
 from kafkalite.group_coordinator.subscriptions import (
     assignment_from,
     encoded_assignment,
@@ -62,7 +62,7 @@ class ProtocolChange:
 
     # Classic to consumer
 
-    def upgraded(self, group: ClassicGroup) -> Changes:
+    def upgraded(self, group: ClassicGroup) -> Changes[ConsumerGroup]:
         """The group as a consumer group, and the records that make it one; nothing is written, and
         the classic group is as it was. KafkaError(GROUP_ID_NOT_FOUND) where that cannot be."""
         policy = self._config.group_consumer_migration_policy
@@ -81,7 +81,9 @@ class ProtocolChange:
             self._add_members(changes, members, group.generation_id)
         return changes
 
-    def _add_members(self, changes: Changes, members: Sequence[ConsumerMember], epoch: int) -> None:
+    def _add_members(
+        self, changes: Changes[ConsumerGroup], members: Sequence[ConsumerMember], epoch: int
+    ) -> None:
         group_id = changes.group.group_id
         for member in members:
             changes.add(consumer_records.member(group_id, member))
@@ -158,11 +160,11 @@ class ProtocolChange:
         for timers in group.timers.values():
             timers.cancel()
         self._replace(classic)
-        self._classic.watch_phase(classic)
+        self._classic.rebalances.watch(classic)
         for member in classic.members.values():
             self._classic.watch(classic, member)
         if leaving:
-            self._classic.prepare_rebalance(classic)
+            self._classic.rebalances.begin(classic)
         return True
 
     def _classic_group(

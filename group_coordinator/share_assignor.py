@@ -1,9 +1,9 @@
 """The simple assignor: which partitions each member of a share group fetches (KIP-932).
 
-Several members may have the same partition. Every partition gets as many members as there are
-members for each partition, rounded up; every member as many partitions as that allows, one more or
-less than the others; and all keep what they can of what they had. Members that subscribe to
-different topics are assigned topic by topic.
+Several members may have the same partition. Every partition gets the same number of members: that
+of the members divided by that of the partitions, rounded up. Every member gets as many partitions
+as the others, or one more. All keep as much as they can of what they had. Members that subscribe
+to different topics are assigned topic by topic.
 
 Pure functions. Source: Kafka's SimpleAssignor (whose results differ from ours in which member gets
 what, not in how many).

@@ -256,3 +256,14 @@ def _state_topics(listed: Iterable[TopicPartitionsInfo], now_ms: int) -> StateTo
         topic.topic_id: StateTopic(topic.topic_name, frozenset(topic.partitions), now_ms)
         for topic in listed
     }
+
+
+def existing(group_id: str, group: object | None) -> ShareGroup:
+    """The share group, or KafkaError(GROUP_ID_NOT_FOUND)."""
+    if isinstance(group, ShareGroup):
+        return group
+    missing = f"Group {group_id} not found."
+    raise KafkaError(
+        ErrorCode.GROUP_ID_NOT_FOUND,
+        missing if group is None else f"Group {group_id} is not a share group.",
+    )

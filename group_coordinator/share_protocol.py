@@ -1,4 +1,4 @@
-"""The rules of ShareGroupHeartbeat, silence, and administration of share groups (KIP-932).
+"""The rules of ShareGroupHeartbeat, and of silence, for share groups (KIP-932).
 
 A heartbeat does in this order what there is to do, all of it written as one batch:
 
@@ -7,6 +7,7 @@ A heartbeat does in this order what there is to do, all of it written as one bat
     2. compute a new target, if the group epoch is ahead of it
     3. give the member its target
     4. note which partitions the share coordinator has to initialize; that happens right after
+       (share_states.py)
 
 Source of the rules: Kafka's GroupMetadataManager (shareGroup...).
 """
@@ -14,24 +15,22 @@ Source of the rules: Kafka's GroupMetadataManager (shareGroup...).
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Protocol
-from uuid import UUID
 
 from kafkalite.group_coordinator import share_records, state_log
 from kafkalite.group_coordinator.assignors import Candidate, Target
 from kafkalite.group_coordinator.callers import Caller, shown_host
 from kafkalite.group_coordinator.config import GroupConfig, GroupOverrides
 from kafkalite.group_coordinator.consumer_member import JOIN_EPOCH
-from kafkalite.group_coordinator.consumer_records import Change
+from kafkalite.group_coordinator.heartbeat_checks import fenced, group_full, unknown_member
 from kafkalite.group_coordinator.share_assignor import assign_simple
 from kafkalite.group_coordinator.share_group import SessionTimer, ShareGroup, ShareMember
-from kafkalite.group_coordinator.share_records import StateTopic, StateTopics
-from kafkalite.group_coordinator.subscriptions import metadata_hash
+from kafkalite.group_coordinator.share_states import Offsets, ShareChanges, ShareStates
+from kafkalite.group_coordinator.subscriptions import metadata_hash, partition_counts
 from kafkalite.group_coordinator.timers import Timers
 from kafkalite.group_coordinator.topics_view import TopicsView
-from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.messages.share_group_heartbeat import (
     Assignment,
     ShareGroupHeartbeatRequest,
@@ -40,46 +39,6 @@ from kafkalite.wire.messages.share_group_heartbeat import (
 )
 
 _logger = logging.getLogger(__name__)
-
-Offsets = Mapping[UUID, Mapping[int, int]]
-"""Start offsets by topic and partition; -1 is "not decided yet"."""
-
-
-class ShareChanges:
-    """The changes of one request to one group: applied at once, written in the end."""
-
-    __slots__ = ("_now_ms", "group", "records")
-
-    def __init__(self, group: ShareGroup, now_ms: int) -> None:
-        self.group = group
-        self.records: list[state_log.StateRecord] = []
-        self._now_ms = now_ms
-
-    def add(self, change: Change) -> None:
-        self.group.apply(*change, self._now_ms)
-        self.records.append(state_log.encoded(*change))
-
-    def extend(self, changes: Iterable[Change]) -> None:
-        for change in changes:
-            self.add(change)
-
-
-class ShareStateKeeper(Protocol):
-    """The share coordinator, as the group coordinator sees it. All raise KafkaError."""
-
-    def initialize_state(
-        self, group_id: str, topic_id: UUID, partition: int, state_epoch: int, start_offset: int
-    ) -> None: ...
-
-    def delete_state(self, group_id: str, topic_id: UUID, partition: int) -> None: ...
-
-    def describe_state(self, group_id: str, topic_id: UUID, partition: int) -> tuple[int, int, int]:
-        """Start offset and delivery complete count (-1: there is none), leader epoch."""
-        ...
-
-    def latest_offset(self, topic_id: UUID, partition: int) -> int:
-        """The offset of the next record of the partition."""
-        ...
 
 
 class ShareProtocol:
@@ -94,7 +53,7 @@ class ShareProtocol:
         overrides: GroupOverrides,
         timers: Timers,
         topics: TopicsView,
-        keeper: ShareStateKeeper,
+        states: ShareStates,
         now_ms: Callable[[], int],
         save: Callable[[str, Sequence[state_log.StateRecord]], None],
     ) -> None:
@@ -102,12 +61,9 @@ class ShareProtocol:
         self._overrides = overrides
         self._timers = timers
         self._topics = topics
-        self._keeper = keeper
+        self._states = states
         self._now_ms = now_ms
         self._save = save
-
-    def changes(self, group: ShareGroup) -> ShareChanges:
-        return ShareChanges(group, self._now_ms())
 
     # ShareGroupHeartbeat
 
@@ -121,15 +77,15 @@ class ShareProtocol:
             return self._response(group, before)
         self._check_room(group, request.member_id)
         if before is None and request.member_epoch != JOIN_EPOCH:
-            raise _unknown(group, request.member_id)
+            raise unknown_member(group.group_id, request.member_id)
         before = before or ShareMember(member_id=request.member_id)
         _check_epoch(before, request.member_epoch)
-        changes = self.changes(group)
+        changes = self._states.changes(group)
         raised = self._update_member(changes, _updated(before, caller, request))
         self._assign(changes)
         member = self._reconcile(changes, request.member_id, raised)
-        to_initialize = self._note_initializing(changes)
-        self._commit(changes)
+        to_initialize = self._states.note_missing(changes)
+        self._states.commit(changes)
         self.put_off(group, member.member_id)
         response = self._response(group, member)
         is_full = request.subscribed_topic_names is not None
@@ -156,7 +112,7 @@ class ShareProtocol:
     def _initialize_for_members(self, group: ShareGroup, offsets: Offsets) -> None:
         """The next heartbeats find out what comes of it."""
         try:
-            for (topic_id, partition), error in self.initialize(group, offsets).items():
+            for (topic_id, partition), error in self._states.initialize(group, offsets).items():
                 _logger.warning(
                     "%s: no share state for partition %d of %s: %s",
                     group.group_id,
@@ -170,10 +126,7 @@ class ShareProtocol:
     def _check_room(self, group: ShareGroup, member_id: str) -> None:
         largest = self._config.group_share_max_size
         if len(group.members) >= largest and member_id not in group.members:
-            raise KafkaError(
-                ErrorCode.GROUP_MAX_SIZE_REACHED,
-                f"The share group has reached its maximum capacity of {largest} members.",
-            )
+            raise group_full("share", largest)
 
     def _update_member(self, changes: ShareChanges, member: ShareMember) -> bool:
         """Step 1. Returns whether the group epoch was raised."""
@@ -204,12 +157,12 @@ class ShareProtocol:
         interval_ms = self._overrides.share_assignment_interval_ms(group_id)
         if group.assigned_at_ms and now_ms < group.assigned_at_ms + interval_ms:
             return  # the next heartbeats will: changes that come together are dealt with once
-        counts = self._partition_counts(group.subscribed_topics)
+        counts = partition_counts(group.subscribed_topics, self._topics)
         candidates = [
             Candidate(
                 member.member_id,
                 None,
-                frozenset(self._partition_counts(member.subscribed_topic_names)),
+                frozenset(partition_counts(member.subscribed_topic_names, self._topics)),
                 group.targets.get(member.member_id, {}),
             )
             for member in group.members.values()
@@ -225,7 +178,7 @@ class ShareProtocol:
         member = group.members[member_id]
         if member.member_epoch == group.assignment_epoch and not raised:
             return member
-        subscribed = self._partition_counts(member.subscribed_topic_names)
+        subscribed = partition_counts(member.subscribed_topic_names, self._topics)
         target = group.targets.get(member_id, {})
         assigned: Target = {topic: target[topic] for topic in target if topic in subscribed}
         updated = replace(member, assigned=assigned)
@@ -239,119 +192,24 @@ class ShareProtocol:
             changes.add(share_records.current_assignment(group.group_id, updated))
         return group.members[member_id]
 
-    def _partition_counts(self, names: Iterable[str]) -> dict[UUID, int]:
-        """Ids and partition counts of those topics that exist."""
-        found: dict[UUID, int] = {}
-        for name in names:
-            topic_id = self._topics.topic_id(name)
-            if topic_id is not None:
-                found[topic_id] = self._topics.partition_count(name)
-        return found
-
-    # The state of partitions
-
-    def _note_initializing(self, changes: ShareChanges) -> Offsets:
-        """Step 4: partitions that have no state yet, or none after a while."""
-        group = changes.group
-        now_ms = self._now_ms()
-        retry_ms = self._config.group_share_initialize_retry_interval_ms
-        wanted: dict[UUID, StateTopic] = {}
-        for name in group.subscribed_topics:
-            topic_id = self._topics.topic_id(name)
-            if topic_id is None:
-                continue
-            known = _partitions(group.initialized, topic_id)
-            under_way = group.initializing.get(topic_id)
-            if under_way is not None and now_ms - under_way.since_ms < retry_ms:
-                known |= under_way.partitions
-            missing = frozenset(range(self._topics.partition_count(name))) - known
-            if missing:
-                wanted[topic_id] = StateTopic(name, missing, now_ms)
-        if wanted:
-            self._add_initializing(changes, wanted)
-        return {
-            topic_id: dict.fromkeys(sorted(topic.partitions), -1)
-            for topic_id, topic in wanted.items()
-        }
-
-    def _add_initializing(self, changes: ShareChanges, topics: StateTopics) -> None:
-        group = changes.group
-        initializing = joined(group.initializing, topics)
-        deleting = {
-            topic_id: name for topic_id, name in group.deleting.items() if topic_id not in topics
-        }
-        changes.add(
-            share_records.state_topics(group.group_id, initializing, group.initialized, deleting)
-        )
-
-    def initialize(self, group: ShareGroup, offsets: Offsets) -> dict[tuple[UUID, int], KafkaError]:
-        """Have the share coordinator begin these partitions. They are ready if none is refused;
-        those that are, by topic and partition."""
-        refused: dict[tuple[UUID, int], KafkaError] = {}
-        for topic_id, partitions in offsets.items():
-            for partition, start_offset in partitions.items():
-                try:
-                    self._keeper.initialize_state(
-                        group.group_id, topic_id, partition, group.epoch, start_offset
-                    )
-                except KafkaError as error:
-                    refused[topic_id, partition] = error
-        changes = self.changes(group)
-        initialized = group.initialized
-        if not refused:
-            now_ms = self._now_ms()
-            done = {
-                topic_id: StateTopic(
-                    self._topics.topic_name(topic_id) or "<UNKNOWN>", frozenset(partitions), now_ms
-                )
-                for topic_id, partitions in offsets.items()
-            }
-            initialized = joined(initialized, done)
-        initializing = {
-            topic_id: topic._replace(partitions=left)
-            for topic_id, topic in group.initializing.items()
-            if (left := topic.partitions - offsets.get(topic_id, {}).keys())
-        }
-        changes.add(
-            share_records.state_topics(group.group_id, initializing, initialized, group.deleting)
-        )
-        self._commit(changes)
-        return refused
-
-    def topics_deleted(self, group: ShareGroup, topic_ids: Collection[UUID]) -> None:
-        """Nobody needs the state of topics that are gone."""
-        known = {*group.initializing, *group.initialized, *group.deleting}
-        if known.isdisjoint(topic_ids):
-            return
-        changes = self.changes(group)
-        changes.add(
-            share_records.state_topics(
-                group.group_id,
-                {t: v for t, v in group.initializing.items() if t not in topic_ids},
-                {t: v for t, v in group.initialized.items() if t not in topic_ids},
-                {t: v for t, v in group.deleting.items() if t not in topic_ids},
-            )
-        )
-        self._commit(changes)
-
     # Leaving, silence
 
     def leave(
         self, group: ShareGroup, request: ShareGroupHeartbeatRequest
     ) -> ShareGroupHeartbeatResponse:
         if request.member_id not in group.members:
-            raise _unknown(group, request.member_id)
+            raise unknown_member(group.group_id, request.member_id)
         self._remove(group, request.member_id)
         return ShareGroupHeartbeatResponse(
             member_id=request.member_id, member_epoch=request.member_epoch
         )
 
     def _remove(self, group: ShareGroup, member_id: str) -> None:
-        changes = self.changes(group)
+        changes = self._states.changes(group)
         changes.extend(share_records.no_member(group.group_id, member_id))
         hashed = metadata_hash(group.subscribed_topics, self._topics)
         changes.add(share_records.group(group.group_id, group.epoch + 1, hashed))
-        self._commit(changes)
+        self._states.commit(changes)
 
     def _expire(self, group: ShareGroup, member_id: str) -> None:
         if member_id not in group.members:
@@ -377,52 +235,18 @@ class ShareProtocol:
         for member_id in group.members:
             self.put_off(group, member_id)
 
-    def _commit(self, changes: ShareChanges) -> None:
-        if changes.records:
-            self._save(changes.group.group_id, changes.records)
-
-    def commit(self, changes: ShareChanges) -> None:
-        """Write what administrators changed. Raises KafkaError."""
-        self._commit(changes)
-
-    def add_initializing(self, changes: ShareChanges, topics: StateTopics) -> None:
-        """Note topics that an administrator initializes."""
-        self._add_initializing(changes, topics)
-
-
-def joined(left: StateTopics, right: StateTopics) -> dict[UUID, StateTopic]:
-    """The partitions of both."""
-    both: dict[UUID, StateTopic] = dict(left)
-    for topic_id, topic in right.items():
-        partitions = topic.partitions | _partitions(left, topic_id)
-        both[topic_id] = StateTopic(topic.name, partitions, topic.since_ms)
-    return both
-
-
-def _partitions(topics: StateTopics, topic_id: UUID) -> frozenset[int]:
-    topic = topics.get(topic_id)
-    return frozenset() if topic is None else topic.partitions
-
 
 def _check_epoch(member: ShareMember, epoch: int) -> None:
     """A member may be one epoch behind if the answer with the new one was lost."""
     if epoch in (JOIN_EPOCH, member.member_epoch):
         return
-    if epoch > member.member_epoch:
-        raise KafkaError(
-            ErrorCode.FENCED_MEMBER_EPOCH,
-            f"The share group member has a greater member epoch ({epoch}) than the one known by the "
-            f"group coordinator ({member.member_epoch}). The member must abandon all its partitions "
-            "and rejoin.",
-        )
-    if epoch != member.previous_member_epoch:
-        raise KafkaError(
-            ErrorCode.FENCED_MEMBER_EPOCH,
-            f"The share group member has a smaller member epoch ({epoch}) than the one known by the "
-            f"group coordinator ({member.member_epoch}), and it does not match the previous member "
-            f"epoch ({member.previous_member_epoch}). The member must abandon all its partitions and "
-            "rejoin.",
-        )
+    if epoch < member.member_epoch:
+        previous = member.previous_member_epoch
+        if epoch == previous:
+            return
+        besides = f", and it does not match the previous member epoch ({previous})"
+        raise fenced("share", epoch, member.member_epoch, besides=besides)
+    raise fenced("share", epoch, member.member_epoch)
 
 
 def _updated(
@@ -451,11 +275,4 @@ def _changes_nothing(
         and request.rack_id in (None, member.rack_id)
         and caller.client_id == member.client_id
         and shown_host(caller) == member.client_host
-    )
-
-
-def _unknown(group: ShareGroup, member_id: str) -> KafkaError:
-    return KafkaError(
-        ErrorCode.UNKNOWN_MEMBER_ID,
-        f"Member {member_id} is not a member of group {group.group_id}.",
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from kafkalite.group_coordinator.assignors import Target
-from kafkalite.group_coordinator.consumer_records import Change
+from kafkalite.group_coordinator.changes import Change
 from kafkalite.wire.messages.stored.share_group_current_member_assignment import (
     ShareGroupCurrentMemberAssignmentKey,
     ShareGroupCurrentMemberAssignmentValue,

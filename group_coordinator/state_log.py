@@ -1,12 +1,12 @@
 """Keys and values of `__consumer_offsets`: what survives the coordinator.
 
-Everything a group must not forget is a record in Kafka's schemas, the last of each key counting
-and a null value (a tombstone) ending it. Apache Kafka reads what we write, and we what it wrote.
+Everything a group must not forget is a record in Kafka's schemas. The last record of a key counts,
+and a null value (a tombstone) ends it. Apache Kafka reads our records, and we read its.
 
-    record type              key                      value
-    1  OffsetCommit          group, topic, partition  offset, leader epoch, metadata, timestamps
-    2  GroupMetadata         group                    a classic group: generation, members,
-    assignments 3, 5-8, 16               see consumer_state.py    a group of the new protocol
+    record type          key                      value
+    1  OffsetCommit      group, topic, partition  offset, leader epoch, metadata, timestamps
+    2  GroupMetadata     group                    a classic group: generation, members, assignments
+    others               see consumer_records.py, share_records.py, streams_records.py
 
 Source: Kafka's GroupCoordinatorRecordHelpers and its message schemas.
 """

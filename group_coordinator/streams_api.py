@@ -6,13 +6,14 @@ Imported when the first of them comes in, or when a streams group is read back.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from kafkalite.group_coordinator.callers import Context
+from kafkalite.group_coordinator.callers import Context, check_group_id
+from kafkalite.group_coordinator.changes import Changes
 from kafkalite.group_coordinator.classic_group import ClassicGroup
 from kafkalite.group_coordinator.consumer_member import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
+from kafkalite.group_coordinator.shard import Group
+from kafkalite.group_coordinator.shards import Shards
 from kafkalite.group_coordinator.streams_answers import described
-from kafkalite.group_coordinator.streams_changes import StreamsChanges
 from kafkalite.group_coordinator.streams_checks import check_request
 from kafkalite.group_coordinator.streams_group import StreamsGroup
 from kafkalite.group_coordinator.streams_protocol import Answered, StreamsProtocol
@@ -24,16 +25,12 @@ from kafkalite.wire.messages.streams_group_heartbeat import (
     StreamsGroupHeartbeatResponse,
 )
 
-if TYPE_CHECKING:
-    from kafkalite.group_coordinator.coordinator import GroupCoordinator
-    from kafkalite.group_coordinator.shard import Group
-
 
 class StreamsGroupRequests:
-    """Streams groups, for a coordinator that finds the shard of a group."""
+    """Streams groups, for a coordinator that has the shards of groups."""
 
-    def __init__(self, coordinator: GroupCoordinator, protocol: StreamsProtocol) -> None:
-        self._coordinator = coordinator
+    def __init__(self, shards: Shards, protocol: StreamsProtocol) -> None:
+        self._shards = shards
         self.protocol = protocol
 
     def heartbeat(self, context: Context, request: StreamsGroupHeartbeatRequest) -> Answered:
@@ -53,7 +50,7 @@ class StreamsGroupRequests:
             return Answered(response, {})
 
     def _heartbeat(self, context: Context, request: StreamsGroupHeartbeatRequest) -> Answered:
-        shard = self._coordinator.shard_of(request.group_id, context.node_id)
+        shard = self._shards.shard_of(request.group_id, context.node_id)
         group = shard.groups.get(request.group_id)
         if request.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
             found = existing(request.group_id, group, f"Group {request.group_id} not found.")
@@ -65,8 +62,8 @@ class StreamsGroupRequests:
         if not is_new:
             missing = f"Streams group {request.group_id} not found."
             found = existing(request.group_id, group, missing)
-            return self.protocol.heartbeat(StreamsChanges(found), context, request, is_new=False)
-        changes = StreamsChanges(
+            return self.protocol.heartbeat(Changes(found), context, request, is_new=False)
+        changes = Changes(
             StreamsGroup(request.group_id), *(() if group is None else group.tombstones())
         )
         answered = self.protocol.heartbeat(changes, context, request, is_new=True)
@@ -78,9 +75,8 @@ class StreamsGroupRequests:
         found: list[DescribedGroup] = []
         for group_id in group_ids:
             try:
-                if not group_id:
-                    raise KafkaError(ErrorCode.INVALID_GROUP_ID)
-                shard = self._coordinator.shard_of(group_id, context.node_id)
+                check_group_id(group_id)
+                shard = self._shards.shard_of(group_id, context.node_id)
                 group = existing(
                     group_id, shard.groups.get(group_id), f"Group {group_id} not found."
                 )

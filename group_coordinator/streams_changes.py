@@ -1,42 +1,21 @@
-"""Changes of streams groups: the records of one request, and its member's news (KIP-1071)."""
+"""The changes of a heartbeat in a streams group: the member's news, new targets (KIP-1071)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
-from kafkalite.group_coordinator import state_log
 from kafkalite.group_coordinator.callers import Caller, shown_host
-from kafkalite.group_coordinator.consumer_records import Change
 from kafkalite.group_coordinator.streams_assignor import StreamsCandidate, assign_sticky
 from kafkalite.group_coordinator.streams_group import StreamsGroup
 from kafkalite.group_coordinator.streams_member import StreamsMember
 from kafkalite.group_coordinator.streams_tasks import Tasks, partitions_of
 from kafkalite.group_coordinator.streams_topology import ConfiguredTopology
-from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored.streams_group_topology import (
     StreamsGroupTopologyValue,
     Subtopology,
 )
 from kafkalite.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
-
-
-class StreamsChanges:
-    """The changes of one request to one group: applied at once, written in the end."""
-
-    __slots__ = ("group", "records")
-
-    def __init__(self, group: StreamsGroup, *records: state_log.StateRecord) -> None:
-        self.group = group
-        self.records = list(records)
-
-    def add(self, change: Change) -> None:
-        self.group.apply(*change)
-        self.records.append(state_log.encoded(*change))
-
-    def extend(self, changes: Iterable[Change]) -> None:
-        for change in changes:
-            self.add(change)
 
 
 def by_id(topology: StreamsGroupTopologyValue) -> dict[str, Subtopology]:
@@ -70,13 +49,6 @@ def updated(
         user_endpoint=member.user_endpoint if endpoint is None else (endpoint.host, endpoint.port),
         client_id=caller.client_id,
         client_host=shown_host(caller),
-    )
-
-
-def unknown(group: StreamsGroup, member_id: str) -> KafkaError:
-    return KafkaError(
-        ErrorCode.UNKNOWN_MEMBER_ID,
-        f"Member {member_id} is not a member of group {group.group_id}.",
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from kafkalite.group_coordinator.consumer_member import JOIN_EPOCH, STATIC_LEAVE_EPOCH
+from kafkalite.group_coordinator.heartbeat_checks import fenced, invalid, refuse_blank
 from kafkalite.group_coordinator.streams_member import StreamsMember
 from kafkalite.group_coordinator.streams_tasks import Partitions, Tasks
 from kafkalite.group_coordinator.streams_topology import ConfiguredSubtopology
@@ -25,53 +26,51 @@ _TASKS: Final = (
 def check_request(request: StreamsGroupHeartbeatRequest) -> None:
     """KafkaError for what no group could accept."""
     _check_features(request)
-    for value, name in (
+    refuse_blank(
         (request.member_id, "MemberId"),
         (request.group_id, "GroupId"),
         (request.instance_id, "InstanceId"),
         (request.rack_id, "RackId"),
-    ):
-        if value is not None and not value.strip():
-            raise _invalid(f"{name} can't be empty.")
+    )
     epoch = request.member_epoch
     if epoch == JOIN_EPOCH:
         _check_joining(request)
     elif epoch == STATIC_LEAVE_EPOCH:
         if request.instance_id is None:
-            raise _invalid("InstanceId can't be null.")
+            raise invalid("InstanceId can't be null.")
     elif epoch < STATIC_LEAVE_EPOCH:
-        raise _invalid(f"MemberEpoch is {epoch}, but must be greater than or equal to -2.")
+        raise invalid(f"MemberEpoch is {epoch}, but must be greater than or equal to -2.")
     said = [getattr(request, field) is not None for field, _ in _TASKS]
     if any(said) and not all(said):
-        raise _invalid("If one task-type is non-null, all must be non-null.")
+        raise invalid("If one task-type is non-null, all must be non-null.")
     if epoch != JOIN_EPOCH and request.topology is not None:
-        raise _invalid("Topology can only be provided when (re-)joining.")
+        raise invalid("Topology can only be provided when (re-)joining.")
 
 
 def _check_features(request: StreamsGroupHeartbeatRequest) -> None:
     """Refuse what Apache Kafka 4.3 does not support yet."""
     if request.instance_id is not None:
-        raise _invalid("Static membership is not yet supported.")
+        raise invalid("Static membership is not yet supported.")
     if request.task_offsets is not None:
-        raise _invalid("TaskOffsets are not supported yet.")
+        raise invalid("TaskOffsets are not supported yet.")
     if request.task_end_offsets is not None:
-        raise _invalid("TaskEndOffsets are not supported yet.")
+        raise invalid("TaskEndOffsets are not supported yet.")
     if request.warmup_tasks:
-        raise _invalid("WarmupTasks are not supported yet.")
+        raise invalid("WarmupTasks are not supported yet.")
     if request.topology is not None:
         for subtopology in request.topology.subtopologies:
             if subtopology.source_topic_regex:
-                raise _invalid("Regular expressions for source topics are not supported yet.")
+                raise invalid("Regular expressions for source topics are not supported yet.")
 
 
 def _check_joining(request: StreamsGroupHeartbeatRequest) -> None:
     if request.rebalance_timeout_ms == -1:
-        raise _invalid("RebalanceTimeoutMs must be provided in first request.")
+        raise invalid("RebalanceTimeoutMs must be provided in first request.")
     for field, name in _TASKS:
         if getattr(request, field) != []:
-            raise _invalid(f"{name} must be empty when (re-)joining.")
+            raise invalid(f"{name} must be empty when (re-)joining.")
     if request.topology is None:
-        raise _invalid("Topology must be non-null when (re-)joining.")
+        raise invalid("Topology must be non-null when (re-)joining.")
     _check_changelogs(request.topology)
 
 
@@ -81,8 +80,8 @@ def _check_changelogs(topology: Topology) -> None:
             if topic.partitions:
                 raise KafkaError(
                     ErrorCode.STREAMS_INVALID_TOPOLOGY,
-                    f"Changelog topic {topic.name} must have an undefined partition count, but it is "
-                    f"set to {topic.partitions}.",
+                    f"Changelog topic {topic.name} must have an undefined partition count, but it "
+                    f"is set to {topic.partitions}.",
                 )
 
 
@@ -90,18 +89,10 @@ def check_epoch(member: StreamsMember, epoch: int, owned: Tasks) -> None:
     """A member may be one epoch behind if the answer with the new one was lost."""
     if epoch in (JOIN_EPOCH, member.member_epoch):
         return
-    if epoch > member.member_epoch:
-        kind = "greater"
-    elif epoch != member.previous_member_epoch or not member.assigned.contains(owned):
-        kind = "smaller"
-    else:
+    is_behind = member.previous_member_epoch == epoch < member.member_epoch
+    if is_behind and member.assigned.contains(owned):
         return
-    raise KafkaError(
-        ErrorCode.FENCED_MEMBER_EPOCH,
-        f"The streams group member has a {kind} member epoch ({epoch}) than the one known by the "
-        f"group coordinator ({member.member_epoch}). The member must abandon all its partitions and "
-        "rejoin.",
-    )
+    raise fenced("streams", epoch, member.member_epoch)
 
 
 def check_tasks(subtopologies: Mapping[str, ConfiguredSubtopology], *said: Partitions) -> None:
@@ -110,15 +101,11 @@ def check_tasks(subtopologies: Mapping[str, ConfiguredSubtopology], *said: Parti
         for subtopology_id, indexes in partitions.items():
             subtopology = subtopologies.get(subtopology_id)
             if subtopology is None:
-                raise _invalid(f"Subtopology {subtopology_id} does not exist in the topology.")
+                raise invalid(f"Subtopology {subtopology_id} does not exist in the topology.")
             count = subtopology.task_count
             for index in indexes:
                 if not 0 <= index < count:
-                    raise _invalid(
-                        f"Task {index} for subtopology {subtopology_id} is invalid. Number of tasks "
-                        f"for this subtopology: {count}"
+                    raise invalid(
+                        f"Task {index} for subtopology {subtopology_id} is invalid. Number of "
+                        f"tasks for this subtopology: {count}"
                     )
-
-
-def _invalid(message: str) -> KafkaError:
-    return KafkaError(ErrorCode.INVALID_REQUEST, message)

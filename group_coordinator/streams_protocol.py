@@ -18,8 +18,10 @@ from dataclasses import dataclass
 
 from kafkalite.group_coordinator import state_log, streams_records
 from kafkalite.group_coordinator.callers import Caller
+from kafkalite.group_coordinator.changes import Changes
 from kafkalite.group_coordinator.config import GroupConfig, GroupOverrides
 from kafkalite.group_coordinator.consumer_member import JOIN_EPOCH
+from kafkalite.group_coordinator.heartbeat_checks import group_full, unknown_member
 from kafkalite.group_coordinator.streams_answers import (
     endpoints_of,
     listed,
@@ -28,11 +30,9 @@ from kafkalite.group_coordinator.streams_answers import (
     topology_from,
 )
 from kafkalite.group_coordinator.streams_changes import (
-    StreamsChanges,
     by_id,
     owned_by,
     targets,
-    unknown,
     updated,
 )
 from kafkalite.group_coordinator.streams_checks import check_epoch, check_tasks
@@ -102,7 +102,7 @@ class StreamsProtocol:
 
     def heartbeat(
         self,
-        changes: StreamsChanges,
+        changes: Changes[StreamsGroup],
         caller: Caller,
         request: StreamsGroupHeartbeatRequest,
         *,
@@ -169,13 +169,10 @@ class StreamsProtocol:
         if request.member_epoch == JOIN_EPOCH:
             largest = self._config.group_streams_max_size
             if len(group.members) >= largest:
-                raise KafkaError(
-                    ErrorCode.GROUP_MAX_SIZE_REACHED,
-                    f"The streams group has reached its maximum capacity of {largest} members.",
-                )
+                raise group_full("streams", largest)
             member = member or StreamsMember(member_id=request.member_id)
         elif member is None:
-            raise unknown(group, request.member_id)
+            raise unknown_member(group.group_id, request.member_id)
         check_epoch(member, request.member_epoch, owned)
         return member
 
@@ -211,7 +208,12 @@ class StreamsProtocol:
         return hashed, configured
 
     def _look_at_topics(
-        self, changes: StreamsChanges, hashed: int, configured: ConfiguredTopology, *, bump: bool
+        self,
+        changes: Changes[StreamsGroup],
+        hashed: int,
+        configured: ConfiguredTopology,
+        *,
+        bump: bool,
     ) -> None:
         """Step 2."""
         group, group_id = changes.group, changes.group.group_id
@@ -236,7 +238,7 @@ class StreamsProtocol:
         """The first target, for all who have come meanwhile."""
         if group.is_empty or group.configured is None:
             return
-        changes = StreamsChanges(group)
+        changes = Changes(group)
         try:
             self._assign(changes, group.configured, [])
             self._commit(changes)
@@ -245,7 +247,7 @@ class StreamsProtocol:
 
     def _assign(
         self,
-        changes: StreamsChanges,
+        changes: Changes[StreamsGroup],
         configured: ConfiguredTopology,
         status: list[heartbeat_messages.Status],
     ) -> None:
@@ -269,7 +271,7 @@ class StreamsProtocol:
         changes.add(streams_records.assignment_epoch(group_id, group.epoch, now_ms))
 
     def _reconcile(
-        self, changes: StreamsChanges, member_id: str, owned: Tasks | None
+        self, changes: Changes[StreamsGroup], member_id: str, owned: Tasks | None
     ) -> StreamsMember:
         """Step 4. Returns the member as it is then."""
         group = changes.group
@@ -330,7 +332,7 @@ class StreamsProtocol:
         if request.shutdown_application:
             group.shutdown_requested_by = group.shutdown_requested_by or request.member_id
         if request.member_id not in group.members:
-            raise unknown(group, request.member_id)
+            raise unknown_member(group.group_id, request.member_id)
         self._remove(group, request.member_id)
         return StreamsGroupHeartbeatResponse(
             member_id=request.member_id,
@@ -343,7 +345,7 @@ class StreamsProtocol:
         )
 
     def _remove(self, group: StreamsGroup, member_id: str) -> None:
-        changes = StreamsChanges(group)
+        changes = Changes(group)
         changes.extend(streams_records.no_member(group.group_id, member_id))
         changes.add(
             streams_records.group(
@@ -392,6 +394,6 @@ class StreamsProtocol:
             self.put_off(group, member.member_id)
             self._watch_revocation(group, member)
 
-    def _commit(self, changes: StreamsChanges) -> None:
+    def _commit(self, changes: Changes[StreamsGroup]) -> None:
         if changes.records:
             self._save(changes.group.group_id, changes.records)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from kafkalite.group_coordinator.consumer_records import Change
+from kafkalite.group_coordinator.changes import Change
 from kafkalite.group_coordinator.streams_member import StreamsMember
 from kafkalite.group_coordinator.streams_tasks import (
     AssignedTasks,

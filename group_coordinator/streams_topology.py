@@ -256,8 +256,8 @@ def _copartitioned(
         if name in fixed and found != wanted:
             raise TopologyProblem(
                 Status.INCORRECTLY_PARTITIONED_TOPICS,
-                f"Number of partitions [{found}] of repartition topic [{name}] doesn't match number "
-                f"of partitions [{wanted}] of the source topic.",
+                f"Number of partitions [{found}] of repartition topic [{name}] doesn't match "
+                f"number of partitions [{wanted}] of the source topic.",
             )
     return dict.fromkeys(repartition, wanted)
 

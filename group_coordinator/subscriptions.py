@@ -10,6 +10,7 @@ import hashlib
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from uuid import UUID
 
 import re2
 
@@ -105,6 +106,16 @@ def compile_expression(expression: str) -> Callable[[str], bool]:
             f"SubscribedTopicRegex `{expression}` is not a valid regular expression: {reason}.",
         ) from None
     return lambda name: pattern.fullmatch(name) is not None
+
+
+def partition_counts(topics: Iterable[str], view: TopicsView) -> dict[UUID, int]:
+    """Ids and partition counts of those topics that exist."""
+    found: dict[UUID, int] = {}
+    for name in topics:
+        topic_id = view.topic_id(name)
+        if topic_id is not None:
+            found[topic_id] = view.partition_count(name)
+    return found
 
 
 def metadata_hash(topics: Iterable[str], view: TopicsView) -> int:

@@ -164,7 +164,7 @@ def _is_secured(flags: argparse.Namespace) -> bool:
 
 
 def _certificate_directory(flags: argparse.Namespace) -> Path:
-    """Where --tls auto writes: beside the ready file, else beside the data."""
+    """The directory that --tls auto writes to: the ready file's, else the data directory."""
     if flags.ready_file is not None:
         return Path(flags.ready_file).absolute().parent
     return Path(flags.data_dir or ".").absolute()
@@ -279,7 +279,7 @@ def _class_in_a_cluster(config: BrokerConfig) -> type[Broker] | None:
 
 
 def _client_settings(flags: argparse.Namespace) -> dict[str, dict[str, str]]:
-    """What the ready file tells clients of a broker that --sasl, --tls or --acls secured."""
+    """The clients' settings in the ready file of a broker secured by --sasl, --tls or --acls."""
     if not _is_secured(flags):
         return {}
     from kafkalite.security.quick_start import client_settings, files_in, wanted

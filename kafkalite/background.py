@@ -1,4 +1,4 @@
-"""The work in the background: what is done every so often, in slices that hold nobody up.
+"""The work in the background: jobs that run every so often, in slices, so that requests go on.
 
 Each job is a generator that yields after every small piece of work; when the pieces since the last
 turn of the loop took longer than a slice, the others get theirs.
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 import trio
 
 from kafkalite.log.cleaner import Cleaner, Throttle
+from kafkalite.requests.slices import SLICE_SECONDS
 from kafkalite.supervision import every, supervised
 
 if TYPE_CHECKING:
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
 Job = Callable[[], Iterator[object]]
 
-# Requests wait at most about this long for a job.
-_SLICE_SECONDS: Final = 0.01
 # How long anything that is longer than this is waited for makes no difference (292 million years).
 _FOREVER_SECONDS: Final = 1e9
 # Segments that rolled wait no longer for their flush, whatever flush.ms says.
@@ -111,16 +110,24 @@ class Background:
         """Flush what flush.ms asks for, and segments that rolled; in a thread, a disk takes its
         time."""
         await in_slices(self._logs.unlink_deleted())
+        began = time.perf_counter()
         for flush in chain(self._logs.flushes_due(self._now_ms()), self._logs.rolled()):
-            try:
-                await trio.to_thread.run_sync(flush.run)
-            except OSError as error:
-                flush.fail(error)  # which says it, too
+            if flush is not None:
+                try:
+                    await trio.to_thread.run_sync(flush.run)
+                except OSError as error:
+                    flush.fail(error)  # which says it, too
+                else:
+                    flush.complete()
+            elif time.perf_counter() - began > SLICE_SECONDS:
+                await trio.lowlevel.checkpoint()
             else:
-                flush.complete()
+                continue
+            began = time.perf_counter()
 
     async def _move_deleted(self) -> None:
         """Move the logs of topics that were deleted out of the way."""
+        await in_slices(self._topics.changes.finish())
         await in_slices(self._logs.move_deleted())
 
     async def _reopen(self) -> None:
@@ -129,15 +136,14 @@ class Background:
         await in_slices(self._topics.reopen())
 
     def clean_now(self) -> None:
-        """Retention and compaction, of everything and at once: for tests, nobody is served
-        meanwhile.
+        """Retention and compaction of all logs at once. For tests: requests wait meanwhile.
 
-        What is written so far counts: compacted logs begin a new segment first, and neither
-        `min.cleanable.dirty.ratio` nor any interval is waited for. Raises KafkaError.
+        All records that are written so far count: compacted logs begin a new segment first, and
+        neither `min.cleanable.dirty.ratio` nor any interval is waited for. Raises KafkaError.
         """
         for log in self._logs.logs:
             if log.offline_reason is None:
-                log.cleaning = None  # whoever is at it stops, and finds it done
+                log.cleaning = None  # a compaction that is under way stops
                 if log.config.compact:
                     log.roll()
         for _ in self._logs.retention():
@@ -182,7 +188,7 @@ class Background:
                 if step.work is not None:
                     await trio.to_thread.run_sync(step.work)
                 wait = throttle.wait_s(step.size_bytes, trio.current_time())
-                if wait or time.perf_counter() - began > _SLICE_SECONDS:
+                if wait or time.perf_counter() - began > SLICE_SECONDS:
                     await trio.sleep(wait)
                     began = time.perf_counter()
 
@@ -197,6 +203,6 @@ async def in_slices(work: Iterator[object]) -> None:
         if callable(piece):
             await trio.to_thread.run_sync(piece)
             began = time.perf_counter()
-        elif time.perf_counter() - began > _SLICE_SECONDS:
+        elif time.perf_counter() - began > SLICE_SECONDS:
             await trio.lowlevel.checkpoint()
             began = time.perf_counter()

@@ -1,11 +1,10 @@
-"""Broker: what there is, put together; opening it, serving, closing.
+"""Broker: all parts put together, opened, serving, closed.
 
-    with Broker(config) as broker:              # locks, binds, opens and recovers; raises
-    StartError
+    with Broker(config) as broker:              # locks, binds, opens, recovers; raises StartError
         await nursery.start(broker.serve)       # clients can connect
         broker.stop()                           # serve answers what is in flight, then returns
 
-What requests share is in `Broker.services` (services.py); nothing is global.
+Requests share `Broker.services` (services.py), and nothing is global.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ import trio
 from kafkalite.apis import Api, Handler
 from kafkalite.background import Background
 from kafkalite.clock import Clock, SystemClock
-from kafkalite.cluster.cluster import Cluster, Endpoint
+from kafkalite.cluster.cluster import Cluster
 from kafkalite.cluster.metadata_log import MetadataLog, MetadataLogConfig
 from kafkalite.cluster.sole_controller import SoleController
 from kafkalite.config import BrokerConfig
@@ -37,16 +36,16 @@ from kafkalite.replica.partition_logs import PartitionLogs
 from kafkalite.replica.replica_moves import ReplicaMoves
 from kafkalite.replica.topics import Topics
 from kafkalite.security.security import Security, scram_records
+from kafkalite.server.connections import Connections
 from kafkalite.server.dispatch import Dispatcher
 from kafkalite.server.gates import Gate, Gates
 from kafkalite.server.listener import (
-    Connections,
     Listener,
     StartError,
     open_listeners,
-    open_node_listeners,
 )
 from kafkalite.server.loop import Loop
+from kafkalite.server.nodes import Nodes, endpoints
 from kafkalite.services import Services
 from kafkalite.supervision import supervised, supervised_service
 from kafkalite.wire.errors import KafkaError
@@ -58,8 +57,6 @@ logger = logging.getLogger(__name__)
 
 # What is in flight when the broker stops has this long to be answered.
 _STOP_PATIENCE_SECONDS: Final = 5.0
-# As RegisterBrokerRecord numbers them (Kafka's SecurityProtocol).
-SECURITY_PROTOCOLS: Final = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 
 
 class Broker:
@@ -68,6 +65,7 @@ class Broker:
     services: Services
     background: Background
     controller: SoleController
+    nodes: Nodes
 
     def __init__(
         self,
@@ -97,9 +95,6 @@ class Broker:
         self._fetch_sessions = {node_id: self._new_sessions() for node_id in config.node_ids}
         self.stopped = trio.Event()
         self._stop = trio.Event()
-        self._accept_on: Callable[[Listener], None]
-        # The ports of nodes that are stopped.
-        self._ports: dict[int, list[int]] = {}
         self._stack = ExitStack()
         self._connections: Connections
         # Only where it is asked for, and only then imported.
@@ -165,8 +160,16 @@ class Broker:
         logs.remove_strays(cluster.image)
         topics = Topics(cluster, logs)
         replica_moves = ReplicaMoves(config, cluster, topics, logs)
-        cluster.start(self._endpoints())
+        cluster.start(endpoints(self.listeners))
         self._put_together(stack, cluster, topics, logs, replica_moves)
+        self.nodes = Nodes(
+            config,
+            cluster,
+            self._connections,
+            self.listeners,
+            self._fetch_sessions,
+            self._new_sessions,
+        )
 
     def _put_together(
         self,
@@ -201,7 +204,9 @@ class Broker:
         if loop is None:
             loop = Loop()
             stack.callback(loop.close)
-        dispatcher = self._dispatcher = Dispatcher(self.services, self._gates(), forward)
+        dispatcher = self._dispatcher = Dispatcher(
+            self.services, self._gates(), forward, loads_in_thread=loop.is_hosted
+        )
         security.when_quotas_change(lambda: dispatcher.set_gates(self._gates()))
         self._connections = Connections(dispatcher, config, loop, self.services)
 
@@ -217,7 +222,7 @@ class Broker:
         return security
 
     def _gates(self) -> Gates:
-        """What is asked of requests now; a matter that there is not has no gate."""
+        """The gates of requests now. A matter that is not configured has no gate."""
         security = self.services.security
         authorize = throttle = None
         if security.authorizer is not None:
@@ -272,16 +277,6 @@ class Broker:
         for listener in self.listeners:
             listener.close()
 
-    def _endpoints(self) -> dict[int, dict[str, Endpoint]]:
-        endpoints: dict[int, dict[str, Endpoint]] = {}
-        for listener in self.listeners:
-            endpoints.setdefault(listener.node_id, {})[listener.name] = Endpoint(
-                listener.advertised_host,
-                listener.advertised_port,
-                SECURITY_PROTOCOLS[listener.config.security_protocol],
-            )
-        return endpoints
-
     async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Serve clients until `stop`; has started when they can connect."""
         try:
@@ -312,7 +307,7 @@ class Broker:
             if self.metrics is not None:
                 nursery.start_soon(supervised, "metrics", self.metrics.serve)
             accepting = trio.CancelScope()
-            await nursery.start(self._accept, accepting)
+            await nursery.start(self._connections.listen, self.listeners, accepting)
             task_status.started()
             await self._stop.wait()
             accepting.cancel()
@@ -327,89 +322,6 @@ class Broker:
             pause_ms = self.config.integer("delegation.token.expiry.check.interval.ms")
             await trio.sleep(pause_ms / 1000)
             services.cluster.write(services.security.tokens.expired(self.clock.now_ms()))
-
-    async def _accept(
-        self,
-        accepting: trio.CancelScope,
-        *,
-        task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
-    ) -> None:
-        # Connections outlive the accepting: they have a nursery around it.
-        async with trio.open_nursery() as connections:
-            with accepting:
-                async with trio.open_nursery() as nursery:
-
-                    def accept(listener: Listener) -> None:
-                        nursery.start_soon(self._connections.accept, listener, connections)
-
-                    self._accept_on = accept
-                    for listener in self.listeners:
-                        accept(listener)
-                    task_status.started()
-                    await trio.sleep_forever()
-
-    def stop_node(self, node_id: int) -> None:
-        """Let one of several nodes go, as if its process had died.
-
-        Its connections are cut, its ports closed; others lead what it led, if they hold it,
-        and coordinate what it coordinated. Raises KeyError if no such node is up.
-        """
-        if node_id not in self.services.cluster.nodes:
-            raise KeyError(node_id)
-        self._ports[node_id] = [each.port for each in self._listeners_of(node_id)]
-        for listener in self._listeners_of(node_id):
-            listener.close()
-        self._connections.cut(node_id)
-        self._fetch_sessions[node_id] = self._new_sessions()
-        self.controller.fence(node_id)
-
-    def start_node(self, node_id: int) -> None:
-        """Let a stopped node come back at its addresses, while serving.
-
-        Raises KeyError if it was not stopped, StartError if its port is taken.
-        """
-        ports = self._ports[node_id]
-        for listener, port in zip(self._listeners_of(node_id), ports, strict=True):
-            opened = listener.open_again(port)
-            self.listeners[self.listeners.index(listener)] = opened
-            self._accept_on(opened)
-        del self._ports[node_id]
-        self.controller.register(node_id, self._endpoints()[node_id])
-
-    def add_node(self) -> int:
-        """Let a new node join, while serving; its id. Raises StartError if its port is taken.
-
-        It holds nothing until topics are created or partitions move there.
-        """
-        node_id = self.config.add_node()
-        like = self._listeners_of(max(self._nodes_with_listeners()))
-        opened = open_node_listeners(self.config, node_id, like)
-        self._fetch_sessions[node_id] = self._new_sessions()
-        self.listeners += opened
-        for listener in opened:
-            self._accept_on(listener)
-        self.controller.register(node_id, self._endpoints()[node_id])
-        return node_id
-
-    def remove_node(self, node_id: int) -> None:
-        """Let a node go for good, as if it was stopped and unregistered (KIP-704).
-
-        What it alone holds has no leader then. Raises KeyError if there is no such node,
-        ValueError if it is the only one.
-        """
-        if self._nodes_with_listeners() == {node_id}:
-            raise ValueError(f"node {node_id} is the only one")
-        if node_id in self.services.cluster.nodes:
-            self.stop_node(node_id)
-        del self._ports[node_id]
-        self.listeners = [each for each in self.listeners if each.node_id != node_id]
-        self.controller.unregister(node_id)
-
-    def _nodes_with_listeners(self) -> set[int]:
-        return {listener.node_id for listener in self.listeners}
-
-    def _listeners_of(self, node_id: int) -> list[Listener]:
-        return [listener for listener in self.listeners if listener.node_id == node_id]
 
     def stop(self) -> None:
         """Let `serve` end: no more connections, what is in flight is answered."""
@@ -439,7 +351,7 @@ class Broker:
 
     def take_listeners(self, listeners: Sequence[Listener]) -> None:
         """Listen with these, which are bound to the addresses that it was opened with."""
-        self.listeners = list(listeners)
+        self.listeners[:] = listeners
 
     def set_fault_gate(self, fault: Gate | None) -> None:
         """Have requests pass this gate, or none, from the next one on."""

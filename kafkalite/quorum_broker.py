@@ -16,7 +16,7 @@ from pathlib import Path
 
 import trio
 
-from kafkalite.broker import SECURITY_PROTOCOLS, Broker
+from kafkalite.broker import Broker
 from kafkalite.clock import Clock
 from kafkalite.cluster.features import SUPPORTED_FEATURES
 from kafkalite.cluster.observed_cluster import ObservedCluster
@@ -38,6 +38,7 @@ from kafkalite.replication.replicas import Replicas
 from kafkalite.server.forwarded import forwarded
 from kafkalite.server.listener import StartError, open_listeners
 from kafkalite.server.loop import Loop
+from kafkalite.server.nodes import SECURITY_PROTOCOLS
 from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.messages.broker_registration import Listener as RegisteredListener
 from kafkalite.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig

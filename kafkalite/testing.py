@@ -159,21 +159,21 @@ class broker(LocalKit):
 
     def stop_node(self, node_id: int) -> None:
         """Let a node go, as if its process had died; KeyError if it is not up."""
-        self._call(lambda: self._running.stop_node(node_id))
+        self._call(lambda: self._running.nodes.stop(node_id))
 
     def start_node(self, node_id: int) -> None:
         """Let a stopped node come back at its address; KeyError if it was not stopped."""
-        self._call(lambda: self._running.start_node(node_id))
+        self._call(lambda: self._running.nodes.start(node_id))
 
     def add_node(self) -> int:
         """Let a new node join; its id. Raises StartError if its port is taken."""
-        return self._call(lambda: self._running.add_node())
+        return self._call(lambda: self._running.nodes.add())
 
     def remove_node(self, node_id: int) -> None:
         """Let a node go for good; KeyError if there is none, ValueError if it is the only
         one.
         """
-        self._call(lambda: self._running.remove_node(node_id))
+        self._call(lambda: self._running.nodes.remove(node_id))
 
     def topic_id(self, name: str) -> UUID:
         """A topic's id, or KeyError."""

@@ -323,23 +323,23 @@ class LogManager:
             lambda log: log.producer_state.remove_expired(log.now_ms(), expiration_ms)
         )
 
-    def flushes_due(self, now_ms: int) -> Iterator[Flush]:
-        """A flush, begun, for each log whose flush.ms has passed."""
+    def flushes_due(self, now_ms: int) -> Iterator[Flush | None]:
+        """A flush, begun, for each log whose flush.ms has passed; None for each other."""
         return self._flushes(lambda log: is_flush_due(log, now_ms), lambda log: None)
 
-    def rolled(self) -> Iterator[Flush]:
-        """A flush for each log that rolled since: Kafka flushes a segment when it rolls."""
+    def rolled(self) -> Iterator[Flush | None]:
+        """The same for each log that rolled since: Kafka flushes a segment when it rolls."""
         return self._flushes(has_unflushed_roll, lambda log: log.segments.active.base_offset)
 
     def _flushes(
         self, is_due: Callable[[Log], bool], up_to: Callable[[Log], int | None]
-    ) -> Iterator[Flush]:
+    ) -> Iterator[Flush | None]:
         for log in self.logs:
+            flush = None
             if log.offline_reason is None and is_due(log):
                 with suppress(KafkaError):  # logged where it was raised
                     flush = log.begin_flush(up_to(log))
-                    if flush is not None:
-                        yield flush
+            yield flush
 
     def checkpoint(self) -> Iterator[object]:
         """Write the checkpoints (log.flush.offset.checkpoint.interval.ms and its like).

@@ -16,25 +16,9 @@ LONG_FUNCTIONS = {"parse_arguments", "requests", "walk"}
 
 # room: {ban: offences left}
 UNCLEAN: dict[str, dict[str, int]] = {
-    "kafkalite": {"openings": 8, "columns": 4, "words": 6, "lines": 2},
-    "kafkalite/apis": {"openings": 6, "columns": 6, "words": 10, "semicolons": 4, "lines": 2},
-    "kafkalite/cluster": {"lines": 1, "semicolons": 1},
-    "kafkalite/config": {"openings": 6, "columns": 4},
-    "kafkalite/coordinators": {"openings": 4, "columns": 6, "words": 2},
-    "kafkalite/replica": {"openings": 4, "columns": 8, "words": 2},
-    "kafkalite/requests": {"openings": 2, "columns": 3, "words": 1},
-    "kafkalite/server": {"openings": 8, "columns": 10, "words": 4, "lines": 3, "semicolons": 2},
     "conformance": {"openings": 12, "columns": 40, "semicolons": 3, "lines": 6, "stale": 3},
     "docs": {"columns": 4},
     "examples": {"openings": 2, "columns": 4},
-    "group_coordinator": {
-        "columns": 8,
-        "lines": 6,
-        "openings": 4,
-        "semicolons": 2,
-        "stale": 1,
-        "words": 2,
-    },
     "tests": {"openings": 30, "columns": 30, "semicolons": 5, "lines": 8, "stale": 3},
     "wire": {"openings": 30, "columns": 60, "semicolons": 5, "words": 6, "lines": 5, "stale": 3},
 }

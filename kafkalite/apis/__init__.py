@@ -5,7 +5,7 @@ not served and not advertised. A handler lives in `kafkalite/apis/<name>.py` as
 
     def handle(services, context, request) -> response | None
 
-and is imported by the first request that needs it, which keeps the start short. A handler that may
+and is imported for the first request that needs it, which keeps the start short. A handler that may
 have to wait is an `async def`, or returns a coroutine when it has to.
 """
 
@@ -49,17 +49,26 @@ class Api:
     def advertised_min_version(self) -> int:
         return self.min_version if self.advertised_from is None else self.advertised_from
 
+    @property
+    def is_loaded(self) -> bool:
+        """True if `load` was called before, and takes no time."""
+        return self.key in _loaded
+
     def load(self) -> Handler:
-        """Import the handler."""
-        return cast(Handler, self._module().handle)
+        """Import the handler. The first time this may take 100 ms; a thread may do it."""
+        handle = cast(Handler, self._module().handle)
+        _loaded.add(self.key)
+        return handle
 
     def unsupported_version(self) -> object:
-        """The response, in version 0, to a request whose version nobody knows."""
+        """The response, in version 0, to a request of a version that is not known."""
         return self._module().unsupported_version()
 
     def _module(self) -> Any:
         return importlib.import_module(f"kafkalite.apis.{self.key.name.lower()}")
 
+
+_loaded: Final[set[ApiKey]] = set()
 
 _TABLE: Final = (
     # librdkafka before 2.11 turns compression off unless it sees Produce v0 (KAFKA-18659): Apache

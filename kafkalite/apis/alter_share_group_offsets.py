@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 
-async def handle(
+def handle(
     services: Services, context: RequestContext, request: AlterShareGroupOffsetsRequest
 ) -> AlterShareGroupOffsetsResponse:
     if not services.cluster.features.get(SHARE_VERSION, 0):
         code = ErrorCode.UNSUPPORTED_VERSION
         return AlterShareGroupOffsetsResponse(error_code=code, error_message=default_message(code))
-    return services.group_coordinator.share.alter_offsets(context, request)
+    return services.group_coordinator.share.offsets.alter(context, request)

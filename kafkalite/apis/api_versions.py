@@ -1,11 +1,12 @@
 """ApiVersions (key 18), versions 0-4: what may be asked here, and which features are on.
 
-Every client's first question, and librdkafka, kafka-python and others conclude from it which
-release they talk to. Derived from the API table, so that nothing is promised that is not there.
+Every client asks this first, and librdkafka, kafka-python and others conclude from it which release
+they talk to. The response is derived from the API table, so that it promises nothing more.
 
-- v1 adds the throttle time; v3 is flexible (its response header never is, so that a client can read
-  the answer before it knows anything) and adds the client's software name and the features
-  (KIP-584); v4 may report supported features that start at level 0 (KAFKA-17492).
+- v1 adds the throttle time.
+- v3 is flexible, and adds the client's software name and the features (KIP-584). The response
+  header never is flexible, so that a client can read the answer before it knows anything.
+- v4 may report supported features that start at level 0 (KAFKA-17492).
 - A version above ours is answered in version 0 with UNSUPPORTED_VERSION and the range of this one
   API, so that the client can ask again on the same connection (KIP-511).
 """

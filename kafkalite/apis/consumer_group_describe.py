@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 
-async def handle(
+def handle(
     services: Services, context: RequestContext, request: ConsumerGroupDescribeRequest
 ) -> ConsumerGroupDescribeResponse:
-    groups = await services.group_coordinator.consumer_group_describe(context, request.group_ids)
+    groups = services.group_coordinator.consumer.describe(context, request.group_ids)
     if request.include_authorized_operations:
         for group in groups:
             if not group.error_code:

@@ -20,6 +20,6 @@ if TYPE_CHECKING:
 def handle(
     services: Services, context: RequestContext, request: ConsumerGroupHeartbeatRequest
 ) -> ConsumerGroupHeartbeatResponse:
-    response = services.group_coordinator.consumer_group_heartbeat(context, request)
+    response = services.group_coordinator.consumer.heartbeat(context, request)
     context.heard_of(request.group_id, response.member_id)
     return response

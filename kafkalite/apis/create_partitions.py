@@ -10,6 +10,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from kafkalite.requests.context import RequestContext
+from kafkalite.requests.slices import Steps, in_slices
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.create_partitions import (
     CreatePartitionsRequest,
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 
-def handle(
+async def handle(
     services: Services, context: RequestContext, request: CreatePartitionsRequest
 ) -> CreatePartitionsResponse:
     counts = Counter(topic.name for topic in request.topics)
@@ -35,22 +36,21 @@ def handle(
         for name, count in counts.items()
         if count > 1
     ]
-    results.extend(
-        _grow(services, topic, validate_only=request.validate_only)
-        for topic in request.topics
-        if counts[topic.name] == 1
-    )
+    for topic in request.topics:
+        if counts[topic.name] == 1:
+            steps = _grow(services, topic, validate_only=request.validate_only)
+            results.append(await in_slices(steps, context))
     return CreatePartitionsResponse(results=results)
 
 
 def _grow(
     services: Services, topic: CreatePartitionsTopic, *, validate_only: bool
-) -> CreatePartitionsTopicResult:
+) -> Steps[CreatePartitionsTopicResult]:
     assignments = (
         None if topic.assignments is None else [item.broker_ids for item in topic.assignments]
     )
     try:
-        services.topics.add_partitions(
+        yield from services.topics.growing(
             topic.name, topic.count, assignments, validate_only=validate_only
         )
     except KafkaError as error:

@@ -19,6 +19,7 @@ from kafkalite.cluster.metadata_log import METADATA_TOPIC
 from kafkalite.cluster.topic_creation import CreatedTopic, NewTopic
 from kafkalite.config.describe import describe_topic, effective_source
 from kafkalite.requests.context import RequestContext
+from kafkalite.requests.slices import Steps, in_slices
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.create_topics import (
     CreatableTopic,
@@ -31,11 +32,11 @@ from kafkalite.wire.messages.create_topics import (
 if TYPE_CHECKING:
     from kafkalite.services import Services
 
-# In one request, as in Kafka (ReplicationControlManager): nobody else is served meanwhile.
+# In one request, as in Kafka (ReplicationControlManager).
 _MAX_PARTITIONS: Final = 10_000
 
 
-def handle(
+async def handle(
     services: Services, context: RequestContext, request: CreateTopicsRequest
 ) -> CreateTopicsResponse:
     counts = Counter(topic.name for topic in request.topics)
@@ -52,13 +53,10 @@ def handle(
         )
         outcomes = [error] * len(new_topics)
     else:
-        outcomes = services.topics.create_all(new_topics, validate_only=request.validate_only)
-    results = [
-        _failed(new.name, outcome)
-        if isinstance(outcome, KafkaError)
-        else _created(services, new, outcome)
-        for new, outcome in zip(new_topics, outcomes, strict=True)
-    ]
+        outcomes = await in_slices(
+            services.topics.creating_all(new_topics, validate_only=request.validate_only), context
+        )
+    results = await in_slices(_results(services, new_topics, outcomes), context)
     results.extend(_refused(name, count) for name, count in counts.items() if count > 1)
     if counts[METADATA_TOPIC] == 1:
         results.append(_refused(METADATA_TOPIC, 1))
@@ -73,18 +71,51 @@ def _partition_count(services: Services, new_topics: list[NewTopic]) -> int:
     )
 
 
+def _results(
+    services: Services, new_topics: list[NewTopic], outcomes: Sequence[CreatedTopic | KafkaError]
+) -> Steps[list[CreatableTopicResult]]:
+    results: list[CreatableTopicResult] = []
+    # Many topics have the same few configs.
+    described: dict[tuple[tuple[str, str], ...], list[CreatableTopicConfigs]] = {}
+    for new, outcome in zip(new_topics, outcomes, strict=True):
+        yield
+        if isinstance(outcome, KafkaError):
+            results.append(_failed(new.name, outcome))
+            continue
+        key = tuple(new.configs.items())
+        if key not in described:
+            described[key] = _described(services, new)
+        results.append(_created(new, outcome, described[key]))
+    return results
+
+
 def _new_topic(topic: CreatableTopic) -> NewTopic:
     return NewTopic(
         topic.name,
         topic.num_partitions,
         topic.replication_factor,
         [(assigned.partition_index, assigned.broker_ids) for assigned in topic.assignments],
-        {config.name: config.value for config in topic.configs},
+        {config.name: config.value for config in topic.configs if config.value is not None},
+        [config.name for config in topic.configs if config.value is None],
     )
 
 
-def _created(services: Services, new: NewTopic, created: CreatedTopic) -> CreatableTopicResult:
-    configs = {name: value for name, value in new.configs.items() if value is not None}
+def _described(services: Services, new: NewTopic) -> list[CreatableTopicConfigs]:
+    return [
+        CreatableTopicConfigs(
+            name=described.name,
+            value=described.value,
+            read_only=described.read_only,
+            config_source=effective_source(services.config, described.name, new.configs),
+            is_sensitive=described.sensitive,
+        )
+        for described in describe_topic(services.config, new.configs, services.config.node_id)
+    ]
+
+
+def _created(
+    new: NewTopic, created: CreatedTopic, configs: list[CreatableTopicConfigs]
+) -> CreatableTopicResult:
     return CreatableTopicResult(
         name=new.name,
         topic_id=created.topic_id,
@@ -92,16 +123,7 @@ def _created(services: Services, new: NewTopic, created: CreatedTopic) -> Creata
         error_message=None,
         num_partitions=created.partition_count,
         replication_factor=created.replication_factor,
-        configs=[
-            CreatableTopicConfigs(
-                name=described.name,
-                value=described.value,
-                read_only=described.read_only,
-                config_source=effective_source(services.config, described.name, configs),
-                is_sensitive=described.sensitive,
-            )
-            for described in describe_topic(services.config, configs, services.config.node_id)
-        ],
+        configs=configs,
     )
 
 

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 
-async def handle(
+def handle(
     services: Services, context: RequestContext, request: DeleteGroupsRequest
 ) -> DeleteGroupsResponse:
-    results = await services.group_coordinator.delete_groups(context, request.groups_names)
+    results = services.group_coordinator.administration.delete_groups(context, request.groups_names)
     return DeleteGroupsResponse(results=results)

@@ -1,20 +1,17 @@
 """DeleteShareGroupState (key 86), version 0: the state of share partitions is forgotten (KIP-932).
 
-Asked by group coordinators. Kafka: ShareCoordinatorService.
+Asked by group coordinators.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from uuid import UUID
 
-from kafkalite.coordinators.share_coordinator.asking import ask
-from kafkalite.replica.share.share_partition import SharePartitionKey
+from kafkalite.coordinators.share_coordinator.asking import ask_each
 from kafkalite.wire.messages.delete_share_group_state import (
     DeleteShareGroupStateRequest,
     DeleteShareGroupStateResponse,
     DeleteStateResult,
-    PartitionData,
     PartitionResult,
 )
 
@@ -23,39 +20,31 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 
-async def handle(
+def handle(
     services: Services, context: RequestContext, request: DeleteShareGroupStateRequest
 ) -> DeleteShareGroupStateResponse:
-    if not request.group_id or not all(topic.partitions for topic in request.topics):
-        return DeleteShareGroupStateResponse()
+    coordinator = services.share.coordinator
+    answered = ask_each(
+        services.share,
+        context.node_id,
+        request.group_id,
+        [(topic.topic_id, topic.partitions) for topic in request.topics],
+        "delete share group state",
+        lambda key, asked: coordinator.delete(key),
+    )
     return DeleteShareGroupStateResponse(
         results=[
             DeleteStateResult(
-                topic_id=topic.topic_id,
+                topic_id=topic_id,
                 partitions=[
-                    _one(services, context, request.group_id, topic.topic_id, each)
-                    for each in topic.partitions
+                    PartitionResult(
+                        partition=each.partition,
+                        error_code=each.error_code,
+                        error_message=each.error_message,
+                    )
+                    for each in answers
                 ],
             )
-            for topic in request.topics
+            for topic_id, answers in answered
         ]
-    )
-
-
-def _one(
-    services: Services, context: RequestContext, group_id: str, topic_id: UUID, asked: PartitionData
-) -> PartitionResult:
-    key = SharePartitionKey(group_id, topic_id, asked.partition)
-    coordinator = services.share.coordinator
-    answer = ask(
-        services.share,
-        context.node_id,
-        key,
-        "delete share group state",
-        lambda: coordinator.delete(key),
-    )
-    return PartitionResult(
-        partition=asked.partition,
-        error_code=answer.error_code,
-        error_message=answer.error_message,
     )

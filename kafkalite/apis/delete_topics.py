@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from kafkalite.requests.context import RequestContext
+from kafkalite.requests.slices import in_slices
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.delete_topics import (
     DeletableTopicResult,
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 _NO_ID: Final = UUID(int=0)
 
 
-def handle(
+async def handle(
     services: Services, context: RequestContext, request: DeleteTopicsRequest
 ) -> DeleteTopicsResponse:
     asked = request.topics or [DeleteTopicState(name=name) for name in request.topic_names]
@@ -37,7 +38,7 @@ def handle(
         return _disabled(asked, context.api_version)
     results: list[DeletableTopicResult] = []
     ids = _resolve_names(services, asked, results)
-    services.topics.delete(ids)
+    await in_slices(services.topics.deleting(ids), context)
     results.extend(
         DeletableTopicResult(
             name=name, topic_id=topic_id, error_code=ErrorCode.NONE, error_message=None

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 
-async def handle(
+def handle(
     services: Services, context: RequestContext, request: DescribeGroupsRequest
 ) -> DescribeGroupsResponse:
-    groups = await services.group_coordinator.describe_groups(context, request.groups)
+    groups = services.group_coordinator.administration.describe_groups(context, request.groups)
     if request.include_authorized_operations:
         for group in groups:
             if not group.error_code:

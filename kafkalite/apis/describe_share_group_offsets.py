@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 
-async def handle(
+def handle(
     services: Services, context: RequestContext, request: DescribeShareGroupOffsetsRequest
 ) -> DescribeShareGroupOffsetsResponse:
     return DescribeShareGroupOffsetsResponse(
@@ -37,4 +37,4 @@ def _described(
         return DescribeShareGroupOffsetsResponseGroup(
             group_id=group.group_id, error_code=ErrorCode.UNSUPPORTED_VERSION
         )
-    return services.group_coordinator.share.describe_offsets(context, group)
+    return services.group_coordinator.share.offsets.describe(context, group)

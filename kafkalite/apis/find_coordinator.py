@@ -8,9 +8,9 @@ Kafka: KafkaApis.handleFindCoordinatorRequest.
 from __future__ import annotations
 
 from base64 import urlsafe_b64decode
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from enum import IntEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kafkalite.cluster.internal_topics import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
 from kafkalite.group_coordinator.java_hash import java_hash
@@ -44,8 +44,27 @@ _TOPICS: Final[Mapping[int, str]] = {
 
 def handle(
     services: Services, context: RequestContext, request: FindCoordinatorRequest
+) -> FindCoordinatorResponse | Coroutine[Any, Any, FindCoordinatorResponse]:
+    """Answer for each key, as soon as the topic is there."""
+    topic = _TOPICS.get(request.key_type)
+    if topic is None or services.topics.get(topic) is not None:
+        return _respond(services, context, request)
+    return _create_and_respond(services, context, request, topic)
+
+
+async def _create_and_respond(
+    services: Services, context: RequestContext, request: FindCoordinatorRequest, topic: str
 ) -> FindCoordinatorResponse:
-    """Answer for each key."""
+    is_batch = context.api_version >= BATCHED_SINCE
+    keys = request.coordinator_keys if is_batch else [request.key]
+    if any(_is_known(context, request.key_type, key) for key in keys):
+        await services.topics.ready_internal(topic, context)
+    return _respond(services, context, request)
+
+
+def _respond(
+    services: Services, context: RequestContext, request: FindCoordinatorRequest
+) -> FindCoordinatorResponse:
     if context.api_version >= BATCHED_SINCE:
         coordinators = [
             find(services, context, request.key_type, key) for key in request.coordinator_keys
@@ -68,10 +87,7 @@ def find(services: Services, context: RequestContext, key_type: int, key: str) -
     """The coordinator of one key, or why there is none."""
     try:
         topic_name = _TOPICS.get(key_type)
-        is_known = key_type != KeyType.SHARE or (
-            context.api_version >= SHARE_SINCE and _is_share_partition(key)
-        )
-        if topic_name is None or not is_known:
+        if topic_name is None or not _is_known(context, key_type, key):
             raise KafkaError(ErrorCode.INVALID_REQUEST, MALFORMED)
         topic = services.topics.get(topic_name) or services.topics.create_internal(topic_name)
         leader_id = topic.partitions[java_hash(key) % len(topic.partitions)].coordinator_id
@@ -92,6 +108,12 @@ def find(services: Services, context: RequestContext, key_type: int, key: str) -
         )
     (address,) = addresses
     return Coordinator(key=key, node_id=address.id, host=address.host, port=address.port)
+
+
+def _is_known(context: RequestContext, key_type: int, key: str) -> bool:
+    return key_type != KeyType.SHARE or (
+        context.api_version >= SHARE_SINCE and _is_share_partition(key)
+    )
 
 
 def _is_share_partition(key: str) -> bool:

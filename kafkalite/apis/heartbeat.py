@@ -18,4 +18,4 @@ def handle(
     services: Services, context: RequestContext, request: HeartbeatRequestRow
 ) -> HeartbeatResponseRow:
     context.heard_of(request[0], request[2])
-    return services.group_coordinator.heartbeat(context, request)
+    return services.group_coordinator.classic.heartbeat(context, request)

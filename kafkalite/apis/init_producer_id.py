@@ -1,8 +1,8 @@
 """InitProducerId (key 22), versions 0-5: a producer's identity (KIP-98).
 
-Without a transactional id every call gets a producer id that nobody ever had, at epoch 0, whatever
-the request says of an earlier one. With a transactional id the transaction coordinator answers: the
-same producer id with the next epoch, so that whoever had the last one is fenced.
+Without a transactional id every call gets a new producer id, at epoch 0, whatever the request says
+of an earlier one. With a transactional id the transaction coordinator answers with the same
+producer id and the next epoch, so that the producer with the last epoch is fenced.
 
 v3 may name the producer id and epoch to go on from (KIP-360); v4 knows PRODUCER_FENCED.
 """

@@ -22,7 +22,7 @@ async def handle(
     services: Services, context: RequestContext, request: JoinGroupRequest
 ) -> JoinGroupResponse:
     """Answered when all members have joined, or the rebalance timeout is over."""
-    response = await services.group_coordinator.join_group(context, request)
+    response = await services.group_coordinator.classic.join_group(context, request)
     context.heard_of(request.group_id, response.member_id)
     if context.api_version < NULL_PROTOCOL_NAME_SINCE:
         response.protocol_name = response.protocol_name or ""

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 SEVERAL_MEMBERS_SINCE: Final = 3
 
 
-async def handle(
+def handle(
     services: Services, context: RequestContext, request: LeaveGroupRequest
 ) -> LeaveGroupResponse:
     if context.api_version >= SEVERAL_MEMBERS_SINCE:
-        return await services.group_coordinator.leave_group(context, request)
+        return services.group_coordinator.classic.leave_group(context, request)
     request.members = [MemberIdentity(member_id=request.member_id)]
-    response = await services.group_coordinator.leave_group(context, request)
+    response = services.group_coordinator.classic.leave_group(context, request)
     error_code = response.error_code or response.members[0].error_code
     return LeaveGroupResponse(error_code=error_code)

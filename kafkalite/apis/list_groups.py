@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 
-async def handle(
+def handle(
     services: Services, context: RequestContext, request: ListGroupsRequest
 ) -> ListGroupsResponse:
-    groups = await services.group_coordinator.list_groups(
+    groups = services.group_coordinator.administration.list_groups(
         context, request.states_filter, request.types_filter
     )
     return ListGroupsResponse(groups=groups)

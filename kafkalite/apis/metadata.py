@@ -52,8 +52,10 @@ _NOT_ASKED: Final = -0x80000000
 _MOST_KEPT: Final = 128
 _MOST_TOPICS: Final = 16
 _MOST_PARTITIONS: Final = 256
-# A response about so many topics is made in slices.
-_MANY_TOPICS: Final = 1000
+# A response about so many topics and partitions is made in slices.
+_MANY: Final = 1000
+# Partitions described in one step.
+_AT_ONCE: Final = 64
 
 
 def handle(
@@ -62,19 +64,39 @@ def handle(
     asked, *flags = request
     if asked is None or len(asked) > _MOST_TOPICS:
         steps = _response(services, context, request)
-        count = len(services.topics) if asked is None else len(asked)
-        return at_once(steps) if count < _MANY_TOPICS else _in_slices(steps, context)
+        if _is_long(services, request):
+            return _in_slices(steps, context)
+        return at_once(steps)
     kept: dict[object, SharedResponse]
     kept = services.cluster.cache.setdefault(("metadata responses", context.listener_name), {})
     question = (context.api_version, *flags, *asked)
     known = kept.get(question)
     if known is not None:
         return known
+    if _is_long(services, request):
+        return _in_slices(_response(services, context, request), context)
     row = at_once(_response(services, context, request))
     if len(kept) >= _MOST_KEPT or not _is_lasting(row):
         return row
     shared = kept[question] = SharedResponse(row)
     return shared
+
+
+def _is_long(services: Services, request: MetadataRequestRow) -> bool:
+    """True if there is much to say, or a topic to create."""
+    asked, creates, *_ = request
+    count = len(services.topics) if asked is None else len(asked)
+    if count >= _MANY:
+        return True
+    if asked is None:
+        return sum(len(topic.states) for topic in services.topics) >= _MANY
+    for topic_id, name in asked:
+        found = services.topics.get(name) if name is not None else services.topics.by_id(topic_id)
+        if found is not None:
+            count += len(found.states)
+        elif creates and name is not None:
+            return True
+    return count >= _MANY
 
 
 async def _in_slices(steps: Steps[MetadataResponseRow], context: RequestContext) -> LargeResponse:
@@ -128,9 +150,9 @@ def _response(
 def _look_at(asked: Sequence[MetadataRequestTopicRow]) -> Steps[tuple[bool, bool]]:
     """True if a topic is asked for by id, and whether one has no name."""
     by_id = is_nameless = False
-    for start in range(0, len(asked), _MANY_TOPICS):
+    for start in range(0, len(asked), _MANY):
         yield
-        for topic_id, name in asked[start : start + _MANY_TOPICS]:
+        for topic_id, name in asked[start : start + _MANY]:
             by_id = by_id or bool(topic_id.int)
             is_nameless = is_nameless or name is None
     return by_id, is_nameless
@@ -142,7 +164,7 @@ def _describe_all(
     found: list[MetadataResponseTopicRow] = []
     for topic in list(services.topics.all()):
         yield
-        found.append(_describe(services, context, topic))
+        found.append((yield from _describe(services, context, topic)))
     return found
 
 
@@ -162,7 +184,7 @@ def _describe_by_id(
             code = ErrorCode.UNKNOWN_TOPIC_ID
             found.append((code, None, topic_id, False, (), _NOT_ASKED))
         else:
-            found.append(_describe(services, context, topic))
+            found.append((yield from _describe(services, context, topic)))
     yield from release_set(seen)
     return found
 
@@ -184,23 +206,23 @@ def _describe_by_name(
         seen.add(name)
         topic = services.topics.get(name)
         if topic is not None:
-            found.append(_describe(services, context, topic))
+            found.append((yield from _describe(services, context, topic)))
         else:
-            found.append(_missing(services, name, create=creates))
+            found.append((yield from _missing(services, name, create=creates)))
     yield from release_set(seen)
     return found
 
 
-def _missing(services: Services, name: str, *, create: bool) -> MetadataResponseTopicRow:
+def _missing(services: Services, name: str, *, create: bool) -> Steps[MetadataResponseTopicRow]:
     """A topic that does not exist, and what the response says of it while it is being created."""
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     try:
         validate_topic_name(name)
         if create and services.config.boolean("auto.create.topics.enable"):
             if name in INTERNAL_TOPICS:
-                services.topics.create_internal(name)
+                yield from services.topics.creating_internal(name)
             else:
-                services.topics.create(NewTopic(name))
+                yield from services.topics.creating(NewTopic(name))
     except KafkaError as error:
         code = error.code
     return code, name, NO_UUID, name in INTERNAL_TOPICS, (), _NOT_ASKED
@@ -220,19 +242,22 @@ def _brokers(services: Services, listener_name: str) -> list[MetadataResponseBro
 
 def _describe(
     services: Services, context: RequestContext, topic: Topic
-) -> MetadataResponseTopicRow:
+) -> Steps[MetadataResponseTopicRow]:
     cache = services.cluster.topic_cache.setdefault(topic.topic_id, {})
     # What is said differs between these three; what a version leaves out, the encoding leaves out.
     kind = 0 if context.api_version == 0 else 1 if context.api_version < 6 else 6
     key = ("metadata", context.listener_name, kind)
     described: MetadataResponseTopicRow | None = cache.get(key)
     if described is None:
-        partitions = [
-            _partition(services, context.listener_name, kind, index, state)
-            for index, state in enumerate(topic.states)
-        ]
+        epoch = services.cluster.epoch
+        partitions: list[MetadataResponsePartitionRow] = []
+        for index, state in enumerate(topic.states):
+            if index % _AT_ONCE == _AT_ONCE - 1:
+                yield
+            partitions.append(_partition(services, context.listener_name, kind, index, state))
         described = (0, topic.name, topic.topic_id, topic.is_internal, partitions, _NOT_ASKED)
-        cache[key] = described
+        if services.cluster.epoch == epoch:
+            cache[key] = described
     return described
 
 

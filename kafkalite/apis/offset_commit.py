@@ -55,8 +55,8 @@ def handle(
 def _each_once(
     topics: list[OffsetCommitResponseTopicRow],
 ) -> list[OffsetCommitResponseTopicRow]:
-    """As Kafka once one is unknown: a topic named twice is answered once, with all its
-    partitions."""
+    """The topics without repetition: one that is named twice is answered once, with all its
+    partitions. Kafka does this once a topic is unknown."""
     once: dict[UUID, tuple[str, UUID, list[OffsetCommitResponsePartitionRow]]] = {}
     for name, topic_id, partitions in topics:
         once.setdefault(topic_id, (name, topic_id, []))[2].extend(partitions)

@@ -1,4 +1,4 @@
-"""OffsetDelete: forget offsets of topics that nobody in the group subscribes to (KIP-496)."""
+"""OffsetDelete: forget offsets of topics that no member of the group subscribes to (KIP-496)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 
-async def handle(
+def handle(
     services: Services, context: RequestContext, request: OffsetDeleteRequest
 ) -> OffsetDeleteResponse:
-    return await services.group_coordinator.offset_delete(context, request)
+    return services.group_coordinator.offset_router.delete(context, request)

@@ -1,8 +1,9 @@
 """OffsetForLeaderEpoch (key 23), versions 2-4: where a leader epoch ended (KIP-320).
 
 A consumer that comes back after a change of leaders asks whether what it has read is still there.
-The latest epoch ends at the log end; an earlier one where the next known epoch begins; one that was
-never here, or is later than all, is answered with epoch -1 and offset -1, without an error.
+The latest epoch ends at the log end, and an earlier one where the next known epoch begins. The
+answer for an epoch that was never here, or is later than all, is epoch -1 and offset -1, without an
+error.
 """
 
 from __future__ import annotations

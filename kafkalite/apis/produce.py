@@ -53,7 +53,7 @@ _NO_TIME: Final = -1
 # (leader id, leader epoch) where it is not told.
 _NO_LEADER: Final = (-1, -1)
 
-# Kafka's admin client may write to internal topics (KafkaApis.scala), nobody else.
+# Of all clients only Kafka's admin client may write to internal topics (KafkaApis.scala).
 _ADMIN_CLIENT_ID: Final = "__admin_client"
 
 # Errors found before the log was looked at: the answer then has no log start offset. Everything

@@ -1,17 +1,14 @@
 """ReadShareGroupState (key 84), version 0: the state of share partitions (KIP-932).
 
-Asked by leaders of share partitions. Kafka: ShareCoordinatorService.
+Asked by leaders of share partitions.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from uuid import UUID
 
-from kafkalite.coordinators.share_coordinator.asking import ask
-from kafkalite.replica.share.share_partition import SharePartitionKey
+from kafkalite.coordinators.share_coordinator.asking import Answer, ask_each
 from kafkalite.wire.messages.read_share_group_state import (
-    PartitionData,
     PartitionResult,
     ReadShareGroupStateRequest,
     ReadShareGroupStateResponse,
@@ -20,50 +17,44 @@ from kafkalite.wire.messages.read_share_group_state import (
 )
 
 if TYPE_CHECKING:
+    from kafkalite.coordinators.share_coordinator.share_state import ShareState
     from kafkalite.requests.context import RequestContext
     from kafkalite.services import Services
 
 
-async def handle(
+def handle(
     services: Services, context: RequestContext, request: ReadShareGroupStateRequest
 ) -> ReadShareGroupStateResponse:
-    if not request.group_id or not all(topic.partitions for topic in request.topics):
-        return ReadShareGroupStateResponse()
+    coordinator = services.share.coordinator
+    answered = ask_each(
+        services.share,
+        context.node_id,
+        request.group_id,
+        [(topic.topic_id, topic.partitions) for topic in request.topics],
+        "read share group state",
+        lambda key, asked: coordinator.read(key, asked.leader_epoch),
+    )
     return ReadShareGroupStateResponse(
         results=[
             ReadStateResult(
-                topic_id=topic.topic_id,
-                partitions=[
-                    _one(services, context, request.group_id, topic.topic_id, each)
-                    for each in topic.partitions
-                ],
+                topic_id=topic_id,
+                partitions=[_result(each) for each in answers],
             )
-            for topic in request.topics
+            for topic_id, answers in answered
         ]
     )
 
 
-def _one(
-    services: Services, context: RequestContext, group_id: str, topic_id: UUID, asked: PartitionData
-) -> PartitionResult:
-    key = SharePartitionKey(group_id, topic_id, asked.partition)
-    coordinator = services.share.coordinator
-    answer = ask(
-        services.share,
-        context.node_id,
-        key,
-        "read share group state",
-        lambda: coordinator.read(key, asked.leader_epoch),
-    )
+def _result(answer: Answer[ShareState]) -> PartitionResult:
     state = answer.result
     if state is None:
         return PartitionResult(
-            partition=asked.partition,
+            partition=answer.partition,
             error_code=answer.error_code,
             error_message=answer.error_message,
         )
     return PartitionResult(
-        partition=asked.partition,
+        partition=answer.partition,
         state_epoch=state.state_epoch,
         start_offset=state.start_offset,
         state_batches=[

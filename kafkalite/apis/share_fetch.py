@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 import trio
 
 from kafkalite.apis.share_acknowledge import member_of
+from kafkalite.cluster.internal_topics import SHARE_STATE_TOPIC
 from kafkalite.replica.share.acknowledging import RENEWALS_SINCE, Outcomes, acknowledge_all
 from kafkalite.replica.share.acquisition import Wanted
 from kafkalite.replica.share.share_reader import Fetched, Limits, ShareReader
@@ -163,6 +164,7 @@ async def _fetch(
     if epoch >= 1:
         turn = epoch % len(wanted)
         wanted = wanted[turn:] + wanted[:turn]
+    await services.topics.ready_internal(SHARE_STATE_TOPIC, context)
     reader = ShareReader(
         partitions,
         context.node_id,
@@ -187,7 +189,7 @@ async def _fetch(
 
 
 def _told(session: ShareSession, answers: _Answers) -> _Answers:
-    """What the client does not know yet."""
+    """The answers that the client does not know yet."""
     return {
         where: fetched
         for where, fetched in answers.items()

@@ -1,4 +1,4 @@
-"""StreamsGroupDescribe (key 89), version 0: topology, members and tasks of streams groups (KIP-1071)."""
+"""StreamsGroupDescribe (key 89), version 0: topology, members, tasks of such groups (KIP-1071)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 
-async def handle(
+def handle(
     services: Services, context: RequestContext, request: StreamsGroupDescribeRequest
 ) -> StreamsGroupDescribeResponse:
     if not are_streams_groups_served(services):

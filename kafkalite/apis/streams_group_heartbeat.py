@@ -1,4 +1,4 @@
-"""StreamsGroupHeartbeat (key 88), version 0: the one request of a streams group's members (KIP-1071).
+"""StreamsGroupHeartbeat (key 88), version 0: the request of a streams group's members (KIP-1071).
 
 The internal topics that the topology needs are created here, after the answer is made: the next
 heartbeat finds them.
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from kafkalite.cluster.features import STREAMS_VERSION
 from kafkalite.cluster.internal_topics import INTERNAL_TOPICS
 from kafkalite.cluster.topic_creation import NewTopic, validate_topic_name
+from kafkalite.requests.slices import in_slices
 from kafkalite.security.authorization.streams import topic_names
 from kafkalite.wire.error_messages import message_of
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -54,7 +55,7 @@ async def handle(
         if denied:
             _say(answered.response, f"Unauthorized to CREATE on topics {', '.join(denied)}.")
         else:
-            _create(services, topics, answered.response)
+            await _create(services, context, topics, answered.response)
     return answered.response
 
 
@@ -88,23 +89,23 @@ def _is_valid(name: str) -> bool:
     return True
 
 
-def _create(
+async def _create(
     services: Services,
+    context: RequestContext,
     topics: Mapping[str, InternalTopic],
     response: StreamsGroupHeartbeatResponse,
 ) -> None:
     """Create the topics; the answer's status says what could not be."""
-    results = services.topics.create_all(
-        [
-            NewTopic(
-                name=topic.name,
-                partition_count=topic.partition_count,
-                replication_factor=topic.replication_factor or -1,
-                configs=dict(topic.configs),
-            )
-            for topic in topics.values()
-        ]
-    )
+    new = [
+        NewTopic(
+            name=topic.name,
+            partition_count=topic.partition_count,
+            replication_factor=topic.replication_factor or -1,
+            configs=dict(topic.configs),
+        )
+        for topic in topics.values()
+    ]
+    results = await in_slices(services.topics.creating_all(new), context)
     failed = [
         f"{name} ({message_of(result)})"
         for name, result in zip(topics, results, strict=True)

@@ -27,4 +27,4 @@ async def handle(
     ):
         return SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     context.heard_of(request.group_id, request.member_id)
-    return await services.group_coordinator.sync_group(context, request)
+    return await services.group_coordinator.classic.sync_group(context, request)

@@ -48,7 +48,10 @@ def handle(
 def _begin(services: Services, context: RequestContext, request: TxnOffsetCommitRequestRow) -> None:
     """See to it that the partition of the offsets is in the transaction."""
     transactional_id, group_id, producer_id, producer_epoch, _, _, _, topics = request
-    if not any(services.topics.get(name) for name, _ in topics):
+    if not any(
+        topic is not None and any(0 <= row[0] < len(topic.partitions) for row in rows)
+        for topic, rows in ((services.topics.get(name), rows) for name, rows in topics)
+    ):
         return  # nothing will be written
     offsets = services.topics.get(OFFSETS_TOPIC)
     if offsets is None:

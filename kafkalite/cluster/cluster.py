@@ -17,8 +17,10 @@ from kafkalite.cluster.image import (
     BROKER_RESOURCE,
     BrokerState,
     MetadataImage,
+    NewPartitions,
 )
 from kafkalite.config import BrokerConfig
+from kafkalite.requests.slices import Steps
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored.broker_registration_change_record import (
     BrokerRegistrationChangeRecord,
@@ -197,6 +199,16 @@ class Cluster:
         if records:
             raise KafkaError(ErrorCode.NOT_CONTROLLER)
 
+    def writing(
+        self, records: Sequence[object], changes: Sequence[object] | None = None
+    ) -> Steps[None]:
+        """The same as `write`, in steps."""
+        yield
+        self.write(records)
+
+    def catch_up_with(self, alive: frozenset[int]) -> None:
+        """Let new partitions follow the nodes that came or fell since `alive` lived."""
+
     def catch_up(self) -> None:
         """Let reassignments go on as far as the living nodes carry them."""
 
@@ -230,7 +242,7 @@ class Cluster:
         raise NotImplementedError
 
 
-_TOPIC_RECORDS: Final = (PartitionRecord, PartitionChangeRecord, RemoveTopicRecord)
+_TOPIC_RECORDS: Final = (NewPartitions, PartitionRecord, PartitionChangeRecord, RemoveTopicRecord)
 _BROKER_RECORDS: Final = (
     RegisterBrokerRecord,
     BrokerRegistrationChangeRecord,

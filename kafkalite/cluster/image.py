@@ -76,6 +76,14 @@ class PartitionState:
 
 
 @dataclass(slots=True)
+class NewPartitions:
+    """The states of a topic's next partitions: what as many PartitionRecords add up to."""
+
+    topic_id: UUID
+    states: list[PartitionState]
+
+
+@dataclass(slots=True)
 class TopicState:
     """A topic; a partition's index is its position in the list."""
 
@@ -170,20 +178,11 @@ class MetadataImage:
             del self.topics_by_unified_name[unified(topic.name)]
         self.configs.pop((TOPIC_RESOURCE, topic.name), None)
 
+    def _add_partitions(self, new: NewPartitions) -> None:
+        self.topics_by_id[new.topic_id].partitions.extend(new.states)
+
     def _set_partition(self, record: PartitionRecord) -> None:
-        state = PartitionState(
-            replicas=record.replicas,
-            in_sync_replicas=record.isr,
-            leader_id=record.leader,
-            leader_epoch=record.leader_epoch,
-            partition_epoch=record.partition_epoch,
-            directories=record.directories,
-            adding_replicas=record.adding_replicas,
-            removing_replicas=record.removing_replicas,
-            eligible_leader_replicas=record.eligible_leader_replicas or [],
-            last_known_eligible=record.last_known_elr or [],
-            leader_recovery_state=record.leader_recovery_state,
-        )
+        state = partition_state(record)
         partitions = self.topics_by_id[record.topic_id].partitions
         if record.partition_id < len(partitions):
             partitions[record.partition_id] = state
@@ -261,6 +260,7 @@ class MetadataImage:
         ConfigRecord: _set_config,
         DelegationTokenRecord: _set_token,
         FeatureLevelRecord: _feature_level,
+        NewPartitions: _add_partitions,
         PartitionChangeRecord: _change_partition,
         PartitionRecord: _set_partition,
         ProducerIdsRecord: _set_producer_ids,
@@ -278,3 +278,20 @@ class MetadataImage:
 def unified(topic_name: str) -> str:
     """A topic's name with '.' and '_' made one, as in the names of Kafka's metrics."""
     return topic_name.replace(".", "_")
+
+
+def partition_state(record: PartitionRecord) -> PartitionState:
+    """The state of a partition that a record sets."""
+    return PartitionState(
+        replicas=record.replicas,
+        in_sync_replicas=record.isr,
+        leader_id=record.leader,
+        leader_epoch=record.leader_epoch,
+        partition_epoch=record.partition_epoch,
+        directories=record.directories,
+        adding_replicas=record.adding_replicas,
+        removing_replicas=record.removing_replicas,
+        eligible_leader_replicas=record.eligible_leader_replicas or [],
+        last_known_eligible=record.last_known_elr or [],
+        leader_recovery_state=record.leader_recovery_state,
+    )

@@ -1,8 +1,8 @@
 """The leader after a node came or went: Kafka's rules as plain functions from state to records.
 
-- A leader is the first replica, in the order of the assignment, that is in sync and alive; if none
-  is in sync, one that is eligible; then the one known to have led last; then, where unclean
-  elections are allowed, any that is alive.
+- A leader is the first replica, in the order of the assignment, that is in sync and alive. If none
+  is, these follow in turn: one that is alive and eligible, the one known to have led last, and,
+  where unclean elections are allowed, any that is alive.
 - A node that goes leaves the in-sync replicas. Where fewer than min.insync.replicas are left, those
   who were in sync are remembered as eligible leaders (KIP-966): they hold all that was
   acknowledged.

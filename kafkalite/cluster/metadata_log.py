@@ -25,6 +25,7 @@ from kafkalite.cluster.snapshot import (
     write_snapshot,
 )
 from kafkalite.log.log import AppendOrigin
+from kafkalite.requests.slices import Steps
 from kafkalite.wire.control_records import CONTROL_KEY, ControlRecordType
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.message_codec import build_body, join
@@ -35,6 +36,8 @@ from kafkalite.wire.record_batch import (
     build_batch,
     iterate_batches,
     iterate_records,
+    pack_batch,
+    write_record,
 )
 
 if TYPE_CHECKING:
@@ -45,6 +48,7 @@ logger = logging.getLogger(__name__)
 
 METADATA_TOPIC: Final = "__cluster_metadata"
 
+_ENCODED_AT_ONCE: Final = 64
 _READ_BYTES: Final = 4 * 1024 * 1024
 
 
@@ -149,24 +153,38 @@ class MetadataLog:
             key=CONTROL_KEY.pack(0, ControlRecordType.LEADER_CHANGE),
             value=join(build_body(message, 0)),
         )
-        self._append([record], is_control=True)
-
-    def append(self, records: Sequence[object]) -> int:
-        """Write records as one batch; the last one's offset."""
-        now_ms = self._last_record_ms = self._now_ms()
-        return self._append(
-            [Record(timestamp=now_ms, value=encode_record(record)) for record in records],
-            is_control=False,
+        self._append(
+            build_batch([record], partition_leader_epoch=self.leader_epoch, is_control=True)
         )
+
+    def encoded(self, records: Sequence[object]) -> Steps[bytes]:
+        """One batch of records, for `append`."""
+        now_ms = self._now_ms()
+        data = bytearray()
+        for index, record in enumerate(records):
+            if index % _ENCODED_AT_ONCE == 0:
+                yield
+            write_record(data, Record(timestamp=now_ms, value=encode_record(record)), index, 0)
+        return pack_batch(
+            bytes(data),
+            base_offset=0,
+            last_offset_delta=len(records) - 1,
+            record_count=len(records),
+            base_timestamp=now_ms,
+            max_timestamp=now_ms,
+            partition_leader_epoch=self.leader_epoch,
+        )
+
+    def append(self, batch: bytes) -> int:
+        """Write a batch; its last offset. Raises KafkaError(KAFKA_STORAGE_ERROR)."""
+        self._last_record_ms = self._now_ms()
+        return self._append(batch)
 
     def flush(self) -> None:
         """Everything onto the disk. Raises KafkaError(KAFKA_STORAGE_ERROR)."""
         self._log.flush()
 
-    def _append(self, records: Sequence[Record], *, is_control: bool) -> int:
-        batch = build_batch(
-            records, partition_leader_epoch=self.leader_epoch, is_control=is_control
-        )
+    def _append(self, batch: bytes) -> int:
         info = self._log.append(
             batch, leader_epoch=self.leader_epoch, origin=AppendOrigin.COORDINATOR
         )

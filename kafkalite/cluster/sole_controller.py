@@ -31,6 +31,7 @@ from kafkalite.cluster.leadership import (
 from kafkalite.cluster.metadata_log import MetadataLog
 from kafkalite.cluster.reassignment import catch_up
 from kafkalite.config import BrokerConfig
+from kafkalite.requests.slices import Steps, at_once
 from kafkalite.wire.messages.stored.begin_transaction_record import BeginTransactionRecord
 from kafkalite.wire.messages.stored.broker_registration_change_record import (
     BrokerRegistrationChangeRecord,
@@ -88,15 +89,26 @@ class SoleController(Cluster):
 
     def write(self, records: Sequence[object]) -> None:
         """Change the metadata: log, image, subscribers, in this order."""
+        at_once(self.writing(records))
+
+    def writing(
+        self, records: Sequence[object], changes: Sequence[object] | None = None
+    ) -> Steps[None]:
+        """The same as `write`, in steps; everything changes with the last of them.
+
+        `changes` are what the records add up to, where the image can take that in faster.
+        """
         if not records:
             return
-        offset = self._log.append(records)
+        batch = yield from self._log.encoded(records)
+        offset = self._log.append(batch)
         if not self._is_starting:
             # As in Kafka no client hears of a change before it is on the disk.
             self._log.flush()
-        self.apply(records, offset)
+        self.apply(records if changes is None else changes, offset)
         if any(
-            isinstance(each, ConfigRecord) and each.name == UNCLEAN_ELECTION for each in records
+            isinstance(each, ConfigRecord) and each.name == UNCLEAN_ELECTION
+            for each in changes or records
         ):
             self.elect_leaders()
 
@@ -164,6 +176,14 @@ class SoleController(Cluster):
             return after_fencing(topic_id, index, state, node_id, alive, rules)
 
         self.write([self._registration_change(node_id, fenced=1), *self._leader_changes(change)])
+
+    def catch_up_with(self, alive: frozenset[int]) -> None:
+        """Let new partitions follow the nodes that came or fell since `alive` lived."""
+        for node_id in sorted(alive - self.alive):
+            if node_id in self.image.brokers:
+                self.fence(node_id)
+        for node_id in sorted(self.alive - alive):
+            self.unfence(node_id)
 
     def unfence(self, node_id: int) -> None:
         """A registered node is back."""

@@ -7,7 +7,7 @@ since tools show them as they are.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 from uuid import UUID, uuid4
@@ -16,6 +16,7 @@ from kafkalite.cluster.image import TOPIC_RESOURCE, unified
 from kafkalite.cluster.internal_topics import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
 from kafkalite.cluster.placement import place
 from kafkalite.config import BrokerConfig, ConfigError, validate_topic_configs
+from kafkalite.requests.slices import Steps
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored.config_record import ConfigRecord
 from kafkalite.wire.messages.stored.partition_record import PartitionRecord
@@ -25,20 +26,26 @@ if TYPE_CHECKING:
     from kafkalite.cluster.cluster import Cluster
 
 _MAX_NAME_LENGTH: Final = 249
-# In one change, as in Kafka: no other request is served meanwhile.
+# In one change, as in Kafka.
 _MAX_NEW_PARTITIONS: Final = 10_000
+# Records made in one step.
+_AT_ONCE: Final = 16
 _LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
 
 
 @dataclass(frozen=True, slots=True)
 class NewTopic:
-    """A requested topic. -1 means the broker's default. `assignments` are replicas by partition."""
+    """A requested topic. -1 means the broker's default. `assignments` are replicas by partition.
+
+    `null_configs` are the configs that were given without a value, however often each.
+    """
 
     name: str
     partition_count: int = -1
     replication_factor: int = -1
     assignments: Sequence[tuple[int, Sequence[int]]] = ()
-    configs: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
+    configs: Mapping[str, str] = field(default_factory=dict[str, str])
+    null_configs: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +83,9 @@ class TopicCreation:
         # Where the next placement starts, so that topics of one partition spread over the nodes.
         self._placed = 0
 
-    def records(self, new: NewTopic) -> tuple[CreatedTopic, list[object]]:
+    def records(self, new: NewTopic) -> Steps[tuple[CreatedTopic, list[object]]]:
         """The records that create a topic. Raises KafkaError."""
+        yield
         assignments = self._check_new(new)
         topic_id = uuid4()
         records: list[object] = [
@@ -88,16 +96,13 @@ class TopicCreation:
                 )
                 for name, value in new.configs.items()
             ),
-            *(
-                self._partition_record(new.name, topic_id, index, assigned)
-                for index, assigned in enumerate(assignments)
-            ),
         ]
+        yield from self._add_partition_records(records, new.name, topic_id, 0, assignments)
         return CreatedTopic(topic_id, len(assignments), len(assignments[0])), records
 
     def growth_records(
         self, name: str, total_count: int, assignments: Sequence[Sequence[int]] | None
-    ) -> list[object]:
+    ) -> Steps[list[object]]:
         """The records that grow a topic to `total_count` partitions. Raises KafkaError."""
         state = self._cluster.image.topics.get(name)
         if state is None:
@@ -131,10 +136,9 @@ class TopicCreation:
             for index, assigned in enumerate(assignments):
                 self._check_assignment(present + index, assigned, factor)
             replicas = [list(assigned) for assigned in assignments]
-        return [
-            self._partition_record(state.name, state.topic_id, present + index, assigned)
-            for index, assigned in enumerate(replicas)
-        ]
+        records: list[object] = []
+        yield from self._add_partition_records(records, name, state.topic_id, present, replicas)
+        return records
 
     def _check_new(self, new: NewTopic) -> list[list[int]]:
         """The replicas of each partition. Raises KafkaError."""
@@ -147,11 +151,10 @@ class TopicCreation:
                 ErrorCode.INVALID_TOPIC_EXCEPTION,
                 f"Topic '{new.name}' collides with existing topic: {colliding}",
             )
-        nulls = [name for name, value in new.configs.items() if value is None]
-        if nulls:
+        if new.null_configs:
             raise KafkaError(
                 ErrorCode.INVALID_CONFIG,
-                f"Null value not supported for topic configs: {','.join(nulls)}",
+                f"Null value not supported for topic configs: {','.join(new.null_configs)}",
             )
         try:
             validate_topic_configs(new.configs)
@@ -235,10 +238,28 @@ class TopicCreation:
         if reason is not None:
             raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, reason)
 
-    def _partition_record(
-        self, name: str, topic_id: UUID, index: int, replicas: Sequence[int]
-    ) -> PartitionRecord:
+    def _add_partition_records(
+        self,
+        records: list[object],
+        name: str,
+        topic_id: UUID,
+        first: int,
+        assignments: Sequence[Sequence[int]],
+    ) -> Steps[None]:
         alive = self._cluster.alive
+        for index, replicas in enumerate(assignments, first):
+            if index % _AT_ONCE == 0:
+                yield
+            records.append(self._partition_record(name, topic_id, index, replicas, alive))
+
+    def _partition_record(
+        self,
+        name: str,
+        topic_id: UUID,
+        index: int,
+        replicas: Sequence[int],
+        alive: Collection[int],
+    ) -> PartitionRecord:
         in_sync = [node for node in replicas if node in alive]
         if not in_sync:
             raise KafkaError(
@@ -283,7 +304,7 @@ def check_manual_assignment(
 def internal_topic(config: BrokerConfig, name: str) -> NewTopic:
     """An internal topic with the size and the configs that Kafka gives it."""
     prefix, factor, minimum, configs = _INTERNAL_CONFIGS[name]
-    overrides: dict[str, str | None] = {
+    overrides: dict[str, str] = {
         **configs,
         "segment.bytes": str(config.integer(f"{prefix}.segment.bytes")),
     }

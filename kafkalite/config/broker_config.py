@@ -105,7 +105,7 @@ class BrokerConfig:
         return config
 
     def afresh(self, changes: Mapping[str, str]) -> BrokerConfig:
-        """As it was given at first, with these changes. Raises ConfigError."""
+        """A new configuration: the one given at first, with these changes. Raises ConfigError."""
         config = type(self).__new__(type(self))
         config._initialize({**self.given, **changes})
         return config

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from kafkalite.cluster.image import GROUP_RESOURCE
+from kafkalite.cluster.image import GROUP_RESOURCE, NewPartitions
 from kafkalite.coordinators.coordinator_log import ConsumerOffsetsLog
 from kafkalite.group_coordinator.config import GroupConfig
 from kafkalite.group_coordinator.coordinator import GroupCoordinator
@@ -163,7 +163,7 @@ class _Watcher:
             match record:
                 case TopicRecord():
                     self._names[record.topic_id] = record.name
-                case PartitionRecord() if record.topic_id in self._names:
+                case PartitionRecord() | NewPartitions() if record.topic_id in self._names:
                     changed.add(self._names[record.topic_id])
                 case RemoveTopicRecord():
                     name = self._names.pop(record.topic_id, None)

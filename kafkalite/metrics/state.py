@@ -53,7 +53,7 @@ def _topics(services: Services, readings: Readings) -> Iterator[None]:
 def _groups(services: Services, readings: Readings) -> Iterator[None]:
     states: Counter[tuple[str, str]] = Counter()
     for node_id in services.config.node_ids:
-        for shard in services.group_coordinator.shards_of(node_id):
+        for shard in services.group_coordinator.shards.shards_of(node_id):
             for group_id, group in list(shard.groups.items()):
                 states[group.group_type, group.state.value] += 1
                 readings.put("kafkalite_group_members", len(group.members), group_id)

@@ -201,8 +201,8 @@ class Partition:
             return
         raise KafkaError(
             ErrorCode.NOT_ENOUGH_REPLICAS,
-            f"{in_sync} replicas of {self.topic}-{self.index} are in sync, min.insync.replicas asks "
-            f"for {min(self.log.config.min_insync_replicas, len(self.replicas))}",
+            f"{in_sync} replicas of {self.topic}-{self.index} are in sync, min.insync.replicas "
+            f"asks for {min(self.log.config.min_insync_replicas, len(self.replicas))}",
         )
 
     def read_limit(self, *, committed_only: bool) -> int:

@@ -22,10 +22,12 @@ from kafkalite.log.opening import offline_log
 from kafkalite.replica.partition import Partition
 from kafkalite.replica.partition_logs import PartitionLogs
 from kafkalite.replica.replicated_partition import ReplicatedPartition
+from kafkalite.replica.topic import assigned_here
 from kafkalite.replica.topics import Topic, Topics
 from kafkalite.replication.replica import Replica
 from kafkalite.replication.replicas import Replicas
 from kafkalite.replication.roles import Action
+from kafkalite.requests.slices import Steps
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
 logger = logging.getLogger(__name__)
@@ -58,12 +60,16 @@ class ReplicatedTopics(Topics):
 
     # -- what clients ask for
 
-    def create(self, new: NewTopic, *, validate_only: bool = False) -> CreatedTopic:
-        """Ask the controllers for a topic. Raises UNKNOWN_TOPIC_OR_PARTITION: not yet."""
-        self._ask_for(new)
-        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    def creating_all(
+        self, new_topics: Sequence[NewTopic], *, validate_only: bool = False
+    ) -> Steps[list[CreatedTopic | KafkaError]]:
+        """Ask the controllers for topics. Each comes to UNKNOWN_TOPIC_OR_PARTITION: not yet."""
+        for new in new_topics:
+            self._ask_for(new)
+        yield
+        return [KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) for _ in new_topics]
 
-    def create_internal(self, name: str) -> Topic:
+    def creating_internal(self, name: str) -> Steps[Topic]:
         """An internal topic, asked for at its first need.
 
         Raises KafkaError(COORDINATOR_NOT_AVAILABLE): not yet.
@@ -72,6 +78,7 @@ class ReplicatedTopics(Topics):
         if topic is None:
             self._ask_for(internal_topic(self._cluster.config, name))
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        yield
         return topic
 
     # -- what follows from a change
@@ -136,7 +143,7 @@ class ReplicatedTopics(Topics):
 
     def _open_log(self, topic: Topic, index: int, state: PartitionState) -> Log:
         config = self._cluster.config.log_config(topic.configs, self._node_id)
-        assigned = self._assigned(state)
+        assigned = assigned_here(state, self._cluster.config.node_ids)
         log = self._logs.open(topic.name, topic.topic_id, index, config, assigned)
         directory_id = self._partition_logs.directory_id(topic.name, index)
         if directory_id is not None and [directory_id] != assigned:

@@ -7,16 +7,25 @@ follow when those records come back from the cluster, the same way for every kin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from kafkalite.cluster.image import NO_LEADER, TOPIC_RESOURCE, PartitionState, TopicState
-from kafkalite.cluster.internal_topics import INTERNAL_TOPICS
+from kafkalite.cluster.image import (
+    NO_LEADER,
+    TOPIC_RESOURCE,
+    NewPartitions,
+    PartitionState,
+    TopicState,
+)
+from kafkalite.cluster.new_partitions import gathered
 from kafkalite.cluster.topic_creation import CreatedTopic, NewTopic, TopicCreation, internal_topic
 from kafkalite.replica.partition import Partition
-from kafkalite.wire.errors import KafkaError
+from kafkalite.replica.topic import PartitionLogs, Topic, assigned_here, without_partitions
+from kafkalite.requests.in_turn import InTurn
+from kafkalite.requests.slices import Steps, at_once, in_slices
+from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored.config_record import ConfigRecord
 from kafkalite.wire.messages.stored.partition_change_record import PartitionChangeRecord
 from kafkalite.wire.messages.stored.partition_record import PartitionRecord
@@ -26,45 +35,12 @@ from kafkalite.wire.messages.stored.topic_record import TopicRecord
 if TYPE_CHECKING:
     from kafkalite.cluster.cluster import Cluster
     from kafkalite.log.config import LogConfig
-    from kafkalite.log.log import Log
+    from kafkalite.requests.context import RequestContext
+
+# Topics that come or go in one change.
+_TOPICS_AT_ONCE: Final = 500
 
 __all__ = ["CreatedTopic", "NewTopic", "PartitionLogs", "Topic", "Topics"]
-
-
-class PartitionLogs(Protocol):
-    """Opens and deletes the logs of partitions; the broker's, on disk."""
-
-    def open(
-        self,
-        topic: str,
-        topic_id: UUID,
-        index: int,
-        config: LogConfig,
-        assigned: Collection[UUID] = (),
-    ) -> Log:
-        """The log of a partition, new or as it was; `assigned` are its directories in the
-        metadata."""
-        ...
-
-    def all_placed(self) -> None:
-        """Partitions that were given a directory are open now, or will never be."""
-        ...
-
-    def delete(self, topic: str, index: int, log: Log) -> None:
-        """Its partition is gone: close the log and remove its files."""
-        ...
-
-
-@dataclass(slots=True, eq=False)
-class Topic:
-    """A topic with its open partitions; a partition's index is its position."""
-
-    name: str
-    topic_id: UUID
-    is_internal: bool
-    partitions: list[Partition]
-    states: list[PartitionState]
-    configs: Mapping[str, str]
 
 
 class Topics:
@@ -78,8 +54,13 @@ class Topics:
         self._by_id: dict[UUID, Topic] = {}
         self._subscribers: list[Callable[[], None]] = []
         self._creation = TopicCreation(cluster)
+        self.changes = InTurn()
+        # Partitions that are open, and shown with the next change.
+        self._opened: dict[UUID, list[Partition]] = {}
+        # Whether configs have changed since they were opened.
+        self._was_configured = False
         for state in cluster.image.topics.values():
-            self._add(state)
+            self._take_in(state)
         cluster.subscribe(self._metadata_changed)
         cluster.config.subscribe(self._configs_changed)
 
@@ -107,72 +88,182 @@ class Topics:
 
     # Changes
 
-    def create(self, new: NewTopic, *, validate_only: bool = False) -> CreatedTopic:
+    def create(self, new: NewTopic) -> None:
+        """Create one topic, now. Raises KafkaError."""
+        at_once(self.creating(new))
+
+    def creating(self, new: NewTopic) -> Steps[None]:
         """Create one topic. Raises KafkaError."""
-        (result,) = self.create_all([new], validate_only=validate_only)
+        (result,) = yield from self.creating_all([new])
         if isinstance(result, KafkaError):
             raise result
-        return result
 
-    def create_all(
+    def creating_all(
         self, new_topics: Sequence[NewTopic], *, validate_only: bool = False
-    ) -> list[CreatedTopic | KafkaError]:
-        """Create topics in one change: for each what came of it, or why not."""
+    ) -> Steps[list[CreatedTopic | KafkaError]]:
+        """Create topics: for each what came of it, or why not."""
+        return self.changes.do(self._create_all(new_topics, validate_only=validate_only))
+
+    def _create_all(
+        self, new_topics: Sequence[NewTopic], *, validate_only: bool
+    ) -> Steps[list[CreatedTopic | KafkaError]]:
+        alive = self._cluster.alive
+        topic_count = 0
         records: list[object] = []
         results: list[CreatedTopic | KafkaError] = []
-        for new in new_topics:
-            try:
-                created, creation_records = self._creation.records(new)
-            except KafkaError as error:
-                results.append(error)
-            else:
+        try:
+            for new in new_topics:
+                try:
+                    created, creation_records = yield from self._creation.records(new)
+                except KafkaError as error:
+                    results.append(error)
+                    continue
                 results.append(created)
+                if validate_only:
+                    continue
                 records.extend(creation_records)
-        if not validate_only:
-            self._cluster.write(records)
-        self._logs.all_placed()
+                topic_count += 1
+                if topic_count % _TOPICS_AT_ONCE == 0:
+                    yield from self._add(records, alive)
+                    records = []
+            if records:
+                yield from self._add(records, alive)
+        finally:
+            self._logs.all_placed()
         return results
 
     def create_internal(self, name: str) -> Topic:
+        """The same as `creating_internal`, now."""
+        return at_once(self.creating_internal(name))
+
+    def creating_internal(self, name: str) -> Steps[Topic]:
         """An internal topic, created at its first need with the configs that Kafka gives it.
 
         Raises KafkaError, for instance when its replication factor is above the number of nodes.
         """
-        topic = self.get(name)
-        if topic is None:
-            self.create(internal_topic(self._cluster.config, name))
-            topic = self._by_name[name]
-        return topic
+        if name not in self._by_name:
+            try:
+                yield from self.creating(internal_topic(self._cluster.config, name))
+            except KafkaError as error:
+                if error.code is not ErrorCode.TOPIC_ALREADY_EXISTS:  # another was faster
+                    raise
+        return self._by_name[name]
+
+    async def ready_internal(self, name: str, context: RequestContext) -> None:
+        """Create an internal topic in slices if there is none.
+
+        The code that needs the topic calls `create_internal`, which says what hinders that.
+        """
+        if name not in self._by_name:
+            with suppress(KafkaError):
+                await in_slices(self.creating_internal(name), context)
 
     def delete(self, topic_ids: Iterable[UUID]) -> None:
-        """Delete topics in one change. They must exist."""
-        self._cluster.write([RemoveTopicRecord(topic_id=topic_id) for topic_id in topic_ids])
+        """The same as `deleting`, now."""
+        at_once(self.deleting(topic_ids))
 
-    def add_partitions(
+    def deleting(self, topic_ids: Iterable[UUID]) -> Steps[None]:
+        """Delete topics; those that do not exist any more are passed over."""
+        return self.changes.do(self._delete(topic_ids))
+
+    def _delete(self, topic_ids: Iterable[UUID]) -> Steps[None]:
+        going = [topic for topic in map(self._by_id.get, topic_ids) if topic is not None]
+        for start in range(0, len(going), _TOPICS_AT_ONCE):
+            some = going[start : start + _TOPICS_AT_ONCE]
+            yield from self._cluster.writing(
+                [RemoveTopicRecord(topic_id=topic.topic_id) for topic in some]
+            )
+        for topic in going:
+            for partition in topic.partitions:
+                self._delete_partition(partition)
+                yield
+
+    def growing(
         self,
         name: str,
         total_count: int,
         assignments: Sequence[Sequence[int]] | None = None,
         *,
         validate_only: bool = False,
-    ) -> None:
+    ) -> Steps[None]:
         """Grow a topic to `total_count` partitions. Raises KafkaError."""
-        records = self._creation.growth_records(name, total_count, assignments)
-        if not validate_only:
-            self._cluster.write(records)
-        self._logs.all_placed()
+        return self.changes.do(
+            self._grow(name, total_count, assignments, validate_only=validate_only)
+        )
+
+    def _grow(
+        self,
+        name: str,
+        total_count: int,
+        assignments: Sequence[Sequence[int]] | None,
+        *,
+        validate_only: bool,
+    ) -> Steps[None]:
+        alive = self._cluster.alive
+        try:
+            records = yield from self._creation.growth_records(name, total_count, assignments)
+            if not validate_only:
+                yield from self._add(records, alive)
+        finally:
+            self._logs.all_placed()
+
+    def _add(self, records: Sequence[object], alive: frozenset[int]) -> Steps[None]:
+        """Open logs, then write the records, planned when `alive` lived, that make them a topic's."""
+        changes = yield from gathered(records)
+        try:
+            yield from self._open_ahead(changes)
+            yield from self._cluster.writing(records, changes)
+        except KafkaError:
+            for partitions in self._opened.values():
+                for partition in partitions:
+                    self._logs.delete(partition.topic, partition.index, partition.log)
+                    yield
+            raise
+        finally:
+            self._opened.clear()
+        if self._was_configured:
+            for change in changes:
+                if isinstance(change, NewPartitions):
+                    self._configure(self._by_id.get(change.topic_id))
+        self._cluster.catch_up_with(alive)
+
+    def _open_ahead(self, changes: Sequence[object]) -> Steps[None]:
+        """Open the partitions that are to come."""
+        self._was_configured = False
+        topics: dict[UUID, Topic] = {}
+        configs: dict[str, dict[str, str]] = {}
+        for change in changes:
+            if isinstance(change, ConfigRecord):
+                configs.setdefault(change.resource_name, {})[change.name] = change.value or ""
+        for change in changes:
+            if isinstance(change, TopicRecord):
+                new = TopicState(change.name, change.topic_id)
+                topics[change.topic_id] = without_partitions(new, configs.get(change.name, {}))
+            elif isinstance(change, NewPartitions):
+                topic = topics.get(change.topic_id) or self._by_id[change.topic_id]
+                opened = self._opened[change.topic_id] = []
+                config_on = self._log_configs(topic)
+                for index, each in enumerate(change.states, len(topic.partitions)):
+                    config = config_on(each.leader_id)
+                    opened.append(self._open_partition(topic, index, each, config))
+                    yield
 
     # What follows from a change
 
     def _metadata_changed(self, records: Sequence[object]) -> None:
         image = self._cluster.image
         changed = False
+        new: set[str] = set()
         for record in records:
             if isinstance(record, TopicRecord):
                 changed = True
+                new.add(record.name)
                 state = image.topics_by_id.get(record.topic_id)
                 if state is not None:
-                    self._add(state)
+                    self._take_in(state)
+            elif isinstance(record, NewPartitions):
+                changed = True
+                self._open_partitions(self._by_id[record.topic_id])
             elif isinstance(record, PartitionRecord):
                 changed = True
                 topic = self._by_id[record.topic_id]
@@ -185,27 +276,25 @@ class Topics:
             elif isinstance(record, RemoveTopicRecord):
                 changed = True
                 self._remove(record.topic_id)
-            elif isinstance(record, ConfigRecord) and record.resource_type == TOPIC_RESOURCE:
+            elif (
+                isinstance(record, ConfigRecord)
+                and record.resource_type == TOPIC_RESOURCE
+                and record.resource_name not in new
+            ):
                 self._configure(self._by_name.get(record.resource_name))
         if changed:
             for subscriber in self._subscribers:
                 subscriber()
 
-    def _add(self, state: TopicState) -> None:
-        topic = Topic(
-            state.name,
-            state.topic_id,
-            state.name in INTERNAL_TOPICS,
-            [],
-            state.partitions,
-            self._cluster.image.topic_configs(state.name),
-        )
+    def _take_in(self, state: TopicState) -> None:
+        topic = without_partitions(state, self._cluster.image.topic_configs(state.name))
         self._by_name[topic.name] = topic
         self._by_id[topic.topic_id] = topic
         self._open_partitions(topic)
 
     def _open_partitions(self, topic: Topic) -> None:
-        """Open what the image has and this has not."""
+        """Open what the image has and this has not, unless it was opened ahead."""
+        topic.partitions.extend(self._opened.pop(topic.topic_id, ()))
         if len(topic.partitions) == len(topic.states):
             return
         config_on = self._log_configs(topic)
@@ -222,7 +311,13 @@ class Topics:
             topic.name,
             topic.topic_id,
             index,
-            self._logs.open(topic.name, topic.topic_id, index, config, self._assigned(state)),
+            self._logs.open(
+                topic.name,
+                topic.topic_id,
+                index,
+                config,
+                assigned_here(state, self._cluster.config.node_ids),
+            ),
             leader_id=state.leader_id,
             leader_epoch=state.leader_epoch,
             replicas=state.replicas,
@@ -242,7 +337,7 @@ class Topics:
                         topic.topic_id,
                         partition.index,
                         self._log_configs(topic)(state.leader_id),
-                        self._assigned(state),
+                        assigned_here(state, self._cluster.config.node_ids),
                     )
                     if log.offline_reason is None:
                         partition.log_moved(log)
@@ -266,17 +361,6 @@ class Topics:
         }
         return lambda node_id: of_their_own.get(node_id, common)
 
-    def _assigned(self, state: PartitionState) -> list[UUID]:
-        """The data directories of this process' replicas; none where the metadata name none."""
-        if len(state.directories) != len(state.replicas):
-            return []
-        here = self._cluster.config.node_ids
-        return [
-            directory
-            for node_id, directory in zip(state.replicas, state.directories, strict=True)
-            if node_id in here
-        ]
-
     def _change_partition(self, topic: Topic, index: int) -> None:
         state, partition = topic.states[index], topic.partitions[index]
         if partition.leader_id != state.leader_id and any(
@@ -290,13 +374,16 @@ class Topics:
         partition.metadata_changed()
 
     def _remove(self, topic_id: UUID) -> None:
+        """The topic is gone; its partitions are closed by the change that deletes it."""
         topic = self._by_id.pop(topic_id)
         del self._by_name[topic.name]
-        for partition in topic.partitions:
-            partition.deleted()
-            self._logs.delete(topic.name, partition.index, partition.log)
+
+    def _delete_partition(self, partition: Partition) -> None:
+        partition.deleted()
+        self._logs.delete(partition.topic, partition.index, partition.log)
 
     def _configure(self, topic: Topic | None) -> None:
+        self._was_configured = True
         if topic is None:
             return
         topic.configs = self._cluster.image.topic_configs(topic.name)
@@ -306,5 +393,6 @@ class Topics:
 
     def _configs_changed(self) -> None:
         """The broker's configs, which stand behind those of the topics."""
+        self._was_configured = True
         for topic in self._by_name.values():
             self._configure(topic)

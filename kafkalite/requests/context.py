@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 class CloseConnection(Exception):
     """Raised by a handler whose only answer is to hang up; its text says why.
 
-    `last_words` are sent before. With `reset` the client sees a connection reset (RST). It is logged
-    unless `is_told`: somebody has logged it already.
+    `last_words` are sent before. With `reset` the client sees a connection reset (RST). The text
+    is logged, unless `is_told` says that it has been.
     """
 
     def __init__(

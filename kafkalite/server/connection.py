@@ -15,7 +15,7 @@ Two things go beyond the plain way of requests:
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
 from time import perf_counter
@@ -23,20 +23,18 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import trio
 
-from kafkalite.requests import suspension
 from kafkalite.requests.context import CloseConnection, RequestContext
-from kafkalite.requests.purgatory import WakeReason, Watchers
 from kafkalite.requests.suspension import SuspendedRequest
 from kafkalite.server.channel import Channel, ChannelEvent, ChannelState
 from kafkalite.server.channel_io import flush, log_end, receive
 from kafkalite.server.connection_task import ConnectionTask
 from kafkalite.server.interest import INTEREST, Interest
+from kafkalite.server.request_connection import RequestConnection
 from kafkalite.server.request_handler import RequestHandler
 from kafkalite.server.sendfile import send_at_once
 from kafkalite.server.waits import Waits
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ProtocolViolation
-from kafkalite.wire.fields import Records
 
 if TYPE_CHECKING:
     from kafkalite.server.listener import Listener
@@ -72,11 +70,10 @@ class Connection:
         "_login",
         "_loop",
         "_max_frame_bytes",
+        "_request",
         "_spawn",
-        "_task",
         "_transport",
         "_waits",
-        "_when_closed",
         "client_host",
         "client_port",
         "context",
@@ -96,20 +93,8 @@ class Connection:
         spawn: Spawn,
         closed: Callable[[Connection], None],
     ) -> None:
-        self._when_closed: list[Callable[[], None]] = []
         self.client_host, self.client_port = address
         self.listener = listener
-        self.context = RequestContext(
-            node_id=listener.node_id,
-            api_key=ApiKey.API_VERSIONS,
-            api_version=0,
-            client_id="",
-            client_host=self.client_host,
-            listener_name=listener.name,
-            received_at=0.0,
-            connection=self,
-            security_protocol=listener.config.security_protocol,
-        )
         self.last_active = trio.current_time()
         self._transport = transport
         self._loop = loop
@@ -121,11 +106,22 @@ class Connection:
             trio.current_time,
             steps_coroutines=loop.is_hosted,
         )
+        self._waits = Waits(self._channel, loop, self)
+        self._request = RequestConnection(self._channel, self._waits)
+        self.context = RequestContext(
+            node_id=listener.node_id,
+            api_key=ApiKey.API_VERSIONS,
+            api_version=0,
+            client_id="",
+            client_host=self.client_host,
+            listener_name=listener.name,
+            received_at=0.0,
+            connection=self._request,
+            security_protocol=listener.config.security_protocol,
+        )
         self._interest = Interest.NOTHING
         self._spawn: Spawn | None = spawn
         self._closed: Callable[[Connection], None] | None = closed
-        self._waits = Waits(self._channel, loop, self)
-        self._task: ConnectionTask | None = None
         self._settle()
 
     def __str__(self) -> str:
@@ -139,10 +135,6 @@ class Connection:
     def last_key(self) -> int:
         """The API key of the last request, -1 before the first."""
         return self._channel.last_key
-
-    def when_closed(self, callback: Callable[[], None]) -> None:
-        """Call `callback` once the connection is closed. It must not raise."""
-        self._when_closed.append(callback)
 
     def answer_with(self, handler: RequestHandler) -> None:
         """Let another handler answer from the next request on; behind the login if there is one."""
@@ -174,8 +166,8 @@ class Connection:
                 self._answer()
             elif channel.state in (ChannelState.WRITING, ChannelState.MUTED):
                 channel.end()
-            elif self._task is not None:
-                self._task.interrupt()
+            elif self._request.task is not None:
+                self._request.task.interrupt()
         except Exception as error:  # noqa: BLE001 - said, and closed
             self._fail(error)
         else:
@@ -183,8 +175,8 @@ class Connection:
 
     def abort(self) -> None:
         """Close now."""
-        if self._task is not None:
-            self._task.cancel()  # and it closes
+        if self._request.task is not None:
+            self._request.task.cancel()  # and it closes
         else:
             self._close()
 
@@ -209,8 +201,8 @@ class Connection:
                     return False
             elif state is ChannelState.TASK_PARKED:
                 channel.happened(ChannelEvent.RESUME)
-                if self._task is not None:
-                    self._task.interrupt()
+                if self._request.task is not None:
+                    self._request.task.interrupt()
             else:
                 return False  # an event from before the state changed
             self._answer()
@@ -307,7 +299,7 @@ class Connection:
         if closed is None:
             return
         self._spawn = None
-        del self.context  # which refers to this connection
+        del self.context
         self._waits.close()
         if self._interest is not Interest.NOTHING:
             self._loop.watch(self._transport.fileno(), self, Interest.NOTHING)
@@ -317,36 +309,31 @@ class Connection:
         else:
             self._transport.close()
         closed(self)
-        for callback in (self._channel.close, *self._when_closed):
-            try:
-                callback()
-            except Exception:
-                logger.exception("%s: not everything could be given up", self)
-        self._when_closed.clear()
+        self._request.closed(str(self))
 
     # The task
 
     def _start_task(self) -> None:
-        if self._task is None and self._spawn is not None:
-            self._task = ConnectionTask(self._channel, self._transport, self._settle)
+        if self._request.task is None and self._spawn is not None:
+            self._request.task = ConnectionTask(self._channel, self._transport, self._settle)
             try:
                 self._spawn(self._run_task, f"kafkalite.{self.context.api_key.name}")
             except RuntimeError:  # the broker has stopped
-                self._task = None
+                self._request.task = None
                 self._close()
 
     async def _run_task(self) -> None:
         try:
-            is_done = self._task is not None and await self._task.run()
+            is_done = self._request.task is not None and await self._request.task.run()
         except Exception as error:  # noqa: BLE001 - said, and closed
-            self._task = None
+            self._request.task = None
             self._end_task(error)
         except BaseException:
-            self._task = None
+            self._request.task = None
             self._close()
             raise
         else:
-            self._task = None
+            self._request.task = None
             if is_done:
                 self._end_task(None)
             else:
@@ -363,61 +350,3 @@ class Connection:
         if channel.reader.has_input or channel.is_ending or channel.muted_until:
             channel.happened(ChannelEvent.MUTE)
         self._settle()
-
-    # For handlers (requests.context.ClientConnection)
-
-    async def move_to_task(self) -> None:
-        """Go on in a task, where anything may be awaited."""
-        if self._task is None:
-            await suspension.move_to_task()
-
-    async def yield_turn(self) -> None:
-        """Let other connections, and trio, have their turn; then go on."""
-        if self._task is None:
-            await suspension.yield_turn()
-        else:
-            await trio.lowlevel.checkpoint()
-
-    async def wait_until(
-        self,
-        done: Callable[[], bool],
-        watched: Iterable[Watchers],
-        deadline: float,
-        *,
-        answer_early: bool,
-    ) -> WakeReason:
-        """Wait as in purgatory.py, in the loop if the request is there.
-
-        INTERRUPTED as soon as the client sends more, if `answer_early`, or the connection stops.
-        """
-        channel = self._channel
-        if channel.is_ending or (answer_early and channel.reader.has_input):
-            return WakeReason.DONE if done() else WakeReason.INTERRUPTED
-        watched = tuple(watched)
-        if self._task is None:
-            resume = self._waits.resume
-            suspended = SuspendedRequest(done, deadline, resume, answer_early=answer_early)
-            wake = await suspended.wait(watched)
-            if wake is not None:
-                return wake
-        task = await self._in_task()
-        return await task.wait_until(done, watched, deadline, answer_early=answer_early)
-
-    async def send(self, chunks: list[Records]) -> None:
-        """Send at once, ahead of the response. Raises OSError."""
-        task = await self._in_task()
-        await task.send(chunks)
-
-    async def silence(self) -> None:
-        """Read and throw away until the client hangs up or the broker stops."""
-        task = await self._in_task()
-        await task.silence()
-
-    async def _in_task(self) -> ConnectionTask:
-        await self.move_to_task()
-        assert self._task is not None
-        return self._task
-
-    def mute(self, until: float) -> None:
-        """Read no further request before `until` (trio's clock), once this one is answered."""
-        self._channel.muted_until = max(self._channel.muted_until, until)

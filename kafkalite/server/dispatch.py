@@ -57,10 +57,17 @@ class Dispatcher:
         services: Services,
         gates: Gates | None = None,
         forward: Callable[[Api], Handler] | None = None,
+        *,
+        loads_in_thread: bool = False,
     ) -> None:
-        """`forward` makes the handler of what controllers in other processes decide."""
+        """`forward` makes the handler of what controllers in other processes decide.
+
+        `loads_in_thread`: a handler that is needed for the first time is imported in a thread. A
+        trio that is not ours may have a clock of its own, which does not wait for threads.
+        """
         self._services = services
         self._forward = forward
+        self._loads_in_thread = loads_in_thread
         self._gates = gates or Gates()
         # Filled by the first request: handlers behind their gates by API key, routes by
         # (API key << 16) + version.
@@ -83,8 +90,18 @@ class Dispatcher:
         route = self._routes.get((api_key << 16) + version)
         if route is None:
             api = APIS.get(api_key)
-            if api is None or not api.min_version <= version <= api.max_version:
-                return _not_served(api, api_key, version, correlation_id)
+            if api is None:
+                raise ProtocolViolation(f"API key {api_key} is not served")
+            is_served = api.min_version <= version <= api.max_version
+            if not is_served and not api.answers_any_version:
+                raise ProtocolViolation(
+                    f"{api.key.name} version {version} is not served "
+                    f"({api.min_version} to {api.max_version})"
+                )
+            if self._loads_in_thread and not api.is_loaded:
+                return self._respond_when_loaded(connection, api, frame)
+            if not is_served:
+                return encode_response(api.key, 0, correlation_id, api.unsupported_version())
             route = self._add_route(api, version)
         context = connection.context
         context.api_key = route.api.key
@@ -103,6 +120,16 @@ class Dispatcher:
         if type(response) is CoroutineType:
             return self._respond_later(route, context, correlation_id, response)
         return [] if response is None else route.codec.build(correlation_id, response)
+
+    async def _respond_when_loaded(
+        self, connection: Asker, api: Api, frame: InMemory
+    ) -> list[Records]:
+        """Respond to the first request of an API, whose handler takes up to 100 ms to import."""
+        connection.context.api_key = api.key
+        await connection.context.connection.move_to_task()
+        await trio.to_thread.run_sync(api.load)
+        response = self.respond(connection, frame)
+        return response if isinstance(response, list) else await response
 
     async def _respond_in_task(
         self, route: Route, context: RequestContext, correlation_id: int, request: Any
@@ -156,13 +183,3 @@ class Dispatcher:
         if api.forwarded and self._forward is not None:
             return self._forward(api)
         return api.load()
-
-
-def _not_served(api: Api | None, api_key: int, version: int, correlation_id: int) -> list[Records]:
-    if api is None:
-        raise ProtocolViolation(f"API key {api_key} is not served")
-    if api.answers_any_version:
-        return encode_response(api.key, 0, correlation_id, api.unsupported_version())
-    raise ProtocolViolation(
-        f"{api.key.name} version {version} is not served ({api.min_version} to {api.max_version})"
-    )

@@ -1,4 +1,4 @@
-"""What stands before and behind every handler: each matter is built once, here, for all APIs.
+"""The gates before and behind every handler: each matter is built once, here, for all APIs.
 
     authenticate    refuses a connection that has not said who it is
     authorize       refuses what the principal may not do

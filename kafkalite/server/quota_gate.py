@@ -1,15 +1,14 @@
-"""The gate that throttles: what a client used is measured, and the answer says how long it has to
-wait.
+"""The gate that throttles: it measures a client's use, and the answer says how long to wait.
 
-The answer goes out at once, and the connection is not read until the time is over (KIP-219). What
-is measured, beside the time of the request itself, which all APIs but those of brokers pay for:
+The answer goes out at once, and the connection is not read until the time is over (KIP-219). All
+APIs but those of brokers pay for the time of the request itself. These are measured besides:
 
-    Produce                               the bytes of the request
-    Fetch                                 the bytes of the response; throttled, it comes empty
-    CreateTopics, CreatePartitions,       partitions created and deleted (KIP-599): newer versions
-    are DeleteTopics                          refused when the tokens are spent, older ones wait
+    Produce                           the bytes of the request
+    Fetch                             the bytes of the response; throttled, it comes empty
+    CreateTopics, CreatePartitions,   partitions created and deleted (KIP-599): newer versions are
+    DeleteTopics                      refused when the tokens are spent, older ones wait
 
-There is no such gate while nobody has a quota. Source: Kafka's KafkaApis, RequestHandlerHelper.
+Without quotas there is no such gate. Source: Kafka's KafkaApis, RequestHandlerHelper.
 """
 
 from __future__ import annotations

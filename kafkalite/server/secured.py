@@ -1,4 +1,4 @@
-"""What stands between the connections of a listener and the requests: TLS, SASL, who the client is.
+"""TLS and SASL between the connections of a listener and the requests: who the client is.
 
 A listener with PLAINTEXT has neither, and its connections go straight to the dispatcher.
 """
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class _Answers:
-    """What the login answers in the name of APIs."""
+    """The responses that the login gives in the name of APIs."""
 
     def __init__(self, services: Services, context: RequestContext) -> None:
         self._services = services

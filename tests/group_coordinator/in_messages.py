@@ -8,8 +8,11 @@ from kafkalite.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,
 )
 from kafkalite.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from kafkalite.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from kafkalite.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 from kafkalite.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from kafkalite.wire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchResponseGroup
+from kafkalite.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from kafkalite.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitResponse,
@@ -26,9 +29,21 @@ class CoordinatorInMessages:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._coordinator, name)
 
+    async def join_group(self, context: object, request: JoinGroupRequest) -> JoinGroupResponse:
+        answer: JoinGroupResponse = await self._coordinator.classic.join_group(context, request)
+        return answer
+
+    async def sync_group(self, context: object, request: SyncGroupRequest) -> SyncGroupResponse:
+        answer: SyncGroupResponse = await self._coordinator.classic.sync_group(context, request)
+        return answer
+
     async def heartbeat(self, context: object, request: HeartbeatRequest) -> HeartbeatResponse:
-        row = self._coordinator.heartbeat(context, rows_of(request))
+        row = self._coordinator.classic.heartbeat(context, rows_of(request))
         return message_of_row(HeartbeatResponse, row)
+
+    async def leave_group(self, context: object, request: LeaveGroupRequest) -> LeaveGroupResponse:
+        answer: LeaveGroupResponse = self._coordinator.classic.leave_group(context, request)
+        return answer
 
     async def offset_commit(
         self, context: object, request: OffsetCommitRequest
@@ -54,5 +69,5 @@ class CoordinatorInMessages:
         self, context: object, request: ConsumerGroupHeartbeatRequest
     ) -> ConsumerGroupHeartbeatResponse:
         answer: ConsumerGroupHeartbeatResponse
-        answer = self._coordinator.consumer_group_heartbeat(context, request)
+        answer = self._coordinator.consumer.heartbeat(context, request)
         return answer

@@ -17,7 +17,8 @@ from kafkalite.wire.messages.streams_group_heartbeat import (
     TopicInfo,
     Topology,
 )
-from tests.group_coordinator.conftest import Context, World
+from tests.group_coordinator.conftest import World
+from tests.group_coordinator.in_memory import Context
 
 PLAIN = Topology(epoch=0, subtopologies=[Subtopology(subtopology_id="0", source_topics=["orders"])])
 STATEFUL = Topology(

@@ -2,14 +2,13 @@
 
 import pytest
 
-from kafkalite.group_coordinator.java_hash import java_hash
 from kafkalite.wire.errors import ErrorCode
 
 
 async def test_a_stable_group_is_described(autojump_clock, world):
     member = world.member(client_id="reader")
     await world.join_all(member)
-    (group,) = await world.coordinator.describe_groups(member.context, ["group"])
+    (group,) = world.coordinator.administration.describe_groups(member.context, ["group"])
     assert (group.group_state, group.protocol_type, group.protocol_data) == (
         "Stable",
         "consumer",
@@ -27,7 +26,7 @@ async def test_while_it_rebalances_there_is_no_metadata(autojump_clock, world):
     member = world.member()
     await world.join_all(member)
     await world.soon(world.member(version=3).join)
-    (group,) = await world.coordinator.describe_groups(member.context, ["group"])
+    (group,) = world.coordinator.administration.describe_groups(member.context, ["group"])
     assert group.group_state == "PreparingRebalance"
     assert group.protocol_data == ""
     assert all(m.member_metadata == b"" for m in group.members)
@@ -38,7 +37,7 @@ async def test_while_it_rebalances_there_is_no_metadata(autojump_clock, world):
 )
 async def test_an_unknown_group_is_dead(autojump_clock, world, version, error_code):
     context = world.member(version=version).context
-    (group,) = await world.coordinator.describe_groups(context, ["nobody"])
+    (group,) = world.coordinator.administration.describe_groups(context, ["nobody"])
     assert (group.group_state, group.error_code) == ("Dead", error_code)
 
 
@@ -48,7 +47,7 @@ async def test_groups_are_listed_by_state_and_type(autojump_clock, world):
     context = world.member().context
 
     async def ids(states=(), types=()):
-        listed = await world.coordinator.list_groups(context, states, types)
+        listed = world.coordinator.administration.list_groups(context, states, types)
         return sorted(group.group_id for group in listed)
 
     assert await ids() == ["simple", "stable"]
@@ -63,37 +62,21 @@ async def test_a_group_is_listed_by_its_coordinator_only(autojump_clock, world):
     await world.join_all(world.member())
     world.log.leaders[world.coordinator.partition_for("group")] = 2
     context = world.member().context
-    assert await world.coordinator.list_groups(context, [], []) == []
+    assert world.coordinator.administration.list_groups(context, [], []) == []
     context.node_id = 2
-    assert len(await world.coordinator.list_groups(context, [], [])) == 1
+    assert len(world.coordinator.administration.list_groups(context, [], [])) == 1
 
 
 async def test_only_empty_groups_are_deleted(autojump_clock, world):
     member = world.member()
     await world.join_all(member)
     await member.commit("orders", 0, 7)
-    delete = world.coordinator.delete_groups
-    assert [r.error_code for r in await delete(member.context, ["group", "nobody"])] == [
+    delete = world.coordinator.administration.delete_groups
+    assert [r.error_code for r in delete(member.context, ["group", "nobody"])] == [
         ErrorCode.NON_EMPTY_GROUP,
         ErrorCode.GROUP_ID_NOT_FOUND,
     ]
     await member.leave()
-    assert [r.error_code for r in await delete(member.context, ["group"])] == [ErrorCode.NONE]
+    assert [r.error_code for r in delete(member.context, ["group"])] == [ErrorCode.NONE]
     assert await world.committed("orders", 0) == -1
     assert await world.state() == "Dead"
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("", 0),
-        ("abc", 96_354),
-        ("polygenelubricants", 0),  # Integer.MIN_VALUE
-        ("a-longer-group-name", 900_797_743),
-        ("\N{GRINNING FACE} smile", 1_559_691_765),
-        ("zzzzzz", 685_785_664),
-    ],
-)
-def test_hashes_are_java_s(text, expected):
-    """The expected values are Java's own: Math.abs("...".hashCode())."""
-    assert java_hash(text) == expected

@@ -125,7 +125,7 @@ class Stage:
         self.sync(self.leader)
         self.sync(self.follower)
         if state is State.PREPARING_REBALANCE:
-            self.protocol.prepare_rebalance(self.group)
+            self.protocol.rebalances.begin(self.group)
 
 
 def join_new(stage):

@@ -53,7 +53,7 @@ async def test_generations_go_on_after_a_restart(autojump_clock, world):
 
 async def test_a_deleted_group_stays_deleted(autojump_clock, world):
     await world.commit(("orders", 0, 7))
-    results = await world.coordinator.delete_groups(world.member().context, ["group"])
+    results = world.coordinator.administration.delete_groups(world.member().context, ["group"])
     assert [r.error_code for r in results] == [ErrorCode.NONE]
     await world.start()
     assert await world.state() == "Dead"

@@ -32,7 +32,7 @@ async def test_what_is_refused_of_a_first_heartbeat(autojump_clock, world, field
     response = await world.consumer().send(**NAMES | fields)
     assert response.error_code == error_code
     assert response.error_message
-    listed = await world.coordinator.list_groups(world.member().context, [], [])
+    listed = world.coordinator.administration.list_groups(world.member().context, [], [])
     assert listed == []
 
 

@@ -57,11 +57,13 @@ async def test_a_group_is_described(autojump_clock, world):
             for topic in assignment.topic_partitions
             for index in topic.partitions
         } == consumer.partitions
-    (described,) = await world.coordinator.describe_groups(
+    (described,) = world.coordinator.administration.describe_groups(
         world.member(version=6).context, ["group"]
     )
     assert described.error_code == ErrorCode.GROUP_ID_NOT_FOUND
     (missing,) = await world.describe_consumer("nobody")
     assert missing.error_code == ErrorCode.GROUP_ID_NOT_FOUND
-    listed = await world.coordinator.list_groups(world.member().context, ["stable"], ["Consumer"])
+    listed = world.coordinator.administration.list_groups(
+        world.member().context, ["stable"], ["Consumer"]
+    )
     assert [(g.group_id, g.group_type) for g in listed] == [("group", "consumer")]

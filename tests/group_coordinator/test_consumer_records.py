@@ -58,10 +58,10 @@ async def test_a_deleted_group_stays_deleted(autojump_clock, world):
     consumer = world.consumer(regex="pay.*")
     await consumer.beat()
     context = world.member().context
-    (refused,) = await world.coordinator.delete_groups(context, ["group"])
+    (refused,) = world.coordinator.administration.delete_groups(context, ["group"])
     assert refused.error_code == ErrorCode.NON_EMPTY_GROUP
     await consumer.leave()
-    (deleted,) = await world.coordinator.delete_groups(context, ["group"])
+    (deleted,) = world.coordinator.administration.delete_groups(context, ["group"])
     assert deleted.error_code == ErrorCode.NONE
     await world.start()
     assert await world.consumer_state() == ""

@@ -18,7 +18,7 @@ DAY = 24 * 60 * 60.0
 
 
 async def delete(world, *keys, group_id="group"):
-    response = await world.coordinator.offset_delete(
+    response = world.coordinator.offset_router.delete(
         world.member().context,
         OffsetDeleteRequest(
             group_id=group_id,
@@ -61,14 +61,14 @@ async def test_a_group_of_whose_offsets_none_is_kept(autojump_clock, world):
     nobodys = {"generation_id_or_member_epoch": 0, "version": 8}
     assert await world.commit(("orders", 0, 7), **nobodys) == [ErrorCode.UNKNOWN_MEMBER_ID]
     assert await world.state() == "Dead"
-    assert await world.coordinator.list_groups(world.member().context, [], []) == []
+    assert world.coordinator.administration.list_groups(world.member().context, [], []) == []
     partition = world.coordinator.partition_for("group")
     other = next(
         name for name in map(str, range(99)) if world.coordinator.partition_for(name) == partition
     )
     assert await world.commit(("orders", 0, 7), group_id=other) == [0]
     assert await world.state() == "Empty"
-    listed = await world.coordinator.list_groups(world.member().context, [], [])
+    listed = world.coordinator.administration.list_groups(world.member().context, [], [])
     assert {group.group_id for group in listed} == {"group", other}
 
 

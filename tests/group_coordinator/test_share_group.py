@@ -28,7 +28,8 @@ from kafkalite.wire.messages.share_group_heartbeat import (
     ShareGroupHeartbeatRequest,
     ShareGroupHeartbeatResponse,
 )
-from tests.group_coordinator.conftest import Context, World
+from tests.group_coordinator.conftest import World
+from tests.group_coordinator.in_memory import Context
 
 
 @dataclass
@@ -250,7 +251,7 @@ async def test_it_is_described(autojump_clock, world, consumers):
     assert unknown.error_code == ErrorCode.GROUP_ID_NOT_FOUND
     assert unknown.error_message == "Group nil not found."
     assert nameless.error_code == ErrorCode.INVALID_GROUP_ID
-    (listed,) = await world.coordinator.list_groups(Context(), [], ["share"])
+    (listed,) = world.coordinator.administration.list_groups(Context(), [], ["share"])
     assert (listed.group_id, listed.protocol_type, listed.group_state) == (
         "queue",
         "share",
@@ -280,7 +281,7 @@ async def test_other_protocols_stay_out(autojump_clock, world, consumers):
 
 
 def alter(world: World, offset: int, topic: str = "orders", partition: int = 0) -> Any:
-    return world.coordinator.share.alter_offsets(
+    return world.coordinator.share.offsets.alter(
         Context(),
         AlterShareGroupOffsetsRequest(
             group_id="queue",
@@ -299,7 +300,7 @@ def alter(world: World, offset: int, topic: str = "orders", partition: int = 0) 
 
 
 def described(world: World) -> dict[tuple[str, int], tuple[int, int]]:
-    answer = world.coordinator.share.describe_offsets(
+    answer = world.coordinator.share.offsets.describe(
         Context(), DescribeShareGroupOffsetsRequestGroup(group_id="queue", topics=None)
     )
     return {
@@ -325,7 +326,7 @@ async def test_offsets_of_an_empty_group_are_set_and_forgotten(autojump_clock, w
             DeleteShareGroupOffsetsRequestTopic(topic_name=name) for name in ("orders", "payments")
         ],
     )
-    deleted = world.coordinator.share.delete_offsets(Context(), request)
+    deleted = world.coordinator.share.offsets.delete(Context(), request)
     codes = {topic.topic_name: topic.error_code for topic in deleted.responses}
     assert codes == {
         "orders": ErrorCode.NONE,
@@ -340,21 +341,21 @@ async def test_offsets_of_a_group_with_members_stay(autojump_clock, world, consu
     await settle(a)
     assert alter(world, 42).error_code == ErrorCode.NON_EMPTY_GROUP
     request = DeleteShareGroupOffsetsRequest(group_id="queue", topics=[])
-    refused = world.coordinator.share.delete_offsets(Context(), request)
+    refused = world.coordinator.share.offsets.delete(Context(), request)
     assert refused.error_code == ErrorCode.NON_EMPTY_GROUP
 
 
 async def test_a_group_is_deleted_with_its_state(autojump_clock, world, consumers):
     (a,) = consumers("a")
     await settle(a)
-    (result,) = await world.coordinator.delete_groups(Context(), ["queue"])
+    (result,) = world.coordinator.administration.delete_groups(Context(), ["queue"])
     assert result.error_code == ErrorCode.NON_EMPTY_GROUP
     a.beat(member_epoch=-1)
-    (result,) = await world.coordinator.delete_groups(Context(), ["queue"])
+    (result,) = world.coordinator.administration.delete_groups(Context(), ["queue"])
     assert result.error_code == ErrorCode.NONE
     assert not world.share_states.kept
     await world.start()
-    assert await world.coordinator.list_groups(Context(), [], []) == []
+    assert world.coordinator.administration.list_groups(Context(), [], []) == []
 
 
 async def test_an_empty_share_group_stays(autojump_clock, world, consumers):
@@ -363,5 +364,5 @@ async def test_an_empty_share_group_stays(autojump_clock, world, consumers):
     await settle(a)
     a.beat(member_epoch=-1)
     await trio.sleep(8 * 86_400)
-    (listed,) = await world.coordinator.list_groups(Context(), [], [])
+    (listed,) = world.coordinator.administration.list_groups(Context(), [], [])
     assert (listed.group_id, listed.group_state) == ("queue", "Empty")

@@ -86,7 +86,7 @@ async def test_what_a_group_depends_on(autojump_clock, quick):
     (a,) = instances(quick, "a", topology=STATEFUL)
     settle(a)
     await quick.start()
-    group = quick.coordinator.shard_of("app", 1).groups["app"]
+    group = quick.coordinator.shards.shard_of("app", 1).groups["app"]
     assert group.depends_on({"orders"})
     assert group.depends_on({"store"})
     assert not group.depends_on({"another"})

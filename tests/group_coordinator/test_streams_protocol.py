@@ -7,7 +7,7 @@ import trio
 from kafkalite.group_coordinator.streams_topology import Status
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
-from tests.group_coordinator.conftest import Context
+from tests.group_coordinator.in_memory import Context
 from tests.group_coordinator.streams_instances import (
     STATEFUL,
     described,

@@ -14,6 +14,7 @@ from kafkalite.cluster.topic_creation import NewTopic, TopicCreation
 from kafkalite.config import BrokerConfig
 from kafkalite.log.config import LogConfig
 from kafkalite.log.opening import open_log
+from kafkalite.requests.slices import at_once
 
 TOPIC_ID = UUID("aec97b70-bc26-4e8c-ae85-e206119c3188")
 
@@ -46,6 +47,7 @@ def endpoints_of(nodes: int) -> dict[int, dict[str, Endpoint]]:
 
 
 def create(cluster: Cluster, name: str, partitions: int = 1, replicas: int = 1) -> UUID:
-    created, records = TopicCreation(cluster).records(NewTopic(name, partitions, replicas))
+    new = NewTopic(name, partitions, replicas)
+    created, records = at_once(TopicCreation(cluster).records(new))
     cluster.write(records)
     return created.topic_id

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import trio
 
+from kafkalite.apis import APIS
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.codec import decode_response, encode_request, message_of_api
 from kafkalite.wire.record_batch import Record, build_batch
@@ -19,6 +20,13 @@ from tests.kafkalite.transactional import (
     TOPIC,
     Transactional,
 )
+
+
+@pytest.fixture(autouse=True, scope="session")
+def handlers_are_imported() -> None:
+    """A broker in a test's own trio imports them where it stands, which takes its time."""
+    for api in APIS.values():
+        api.load()
 
 
 @pytest.fixture(autouse=True)

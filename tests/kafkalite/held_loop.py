@@ -15,22 +15,13 @@ import trio
 from trio.lowlevel import Task
 
 from kafkalite.server import watchdog
-from kafkalite.server.listener import Connections
+from kafkalite.server.connections import Connections
 from kafkalite.server.watchdog import LONG_SECONDS, Watchdog
 
 ALLOWED_SECONDS = 2 * LONG_SECONDS
 
 # Each entry is a fault that is known, and its reason.
-KNOWN = (
-    "FIND_COORDINATOR",  # creates the 50 partitions of __consumer_offsets in one step
-    "INIT_PRODUCER_ID",  # the same for __transaction_state
-    "SHARE_FETCH",  # the same for __share_group_state
-    "SHARE_GROUP_HEARTBEAT",
-    "METADATA",  # each of them, by its name
-    "CREATE_TOPICS",  # any number of partitions
-    "DELETE_TOPICS",
-    "API key -1",  # the first broken frame imports construct
-)
+KNOWN: tuple[str, ...] = ()
 
 
 class BrokerTasks(Watchdog):

@@ -1,4 +1,4 @@
-"""Brokers of a cluster in one process, over TCP, under a model of the controllers; no JVM needed."""
+"""Brokers of a cluster in one process, over TCP, under a model of the controllers, without JVM."""
 
 from __future__ import annotations
 
@@ -200,11 +200,12 @@ async def test_who_does_not_lead_says_so(tmp_path: Path) -> None:
 
 
 async def test_a_follower_hears_the_end_of_the_log(tmp_path: Path) -> None:
-    """A consumer hears the high watermark, which stands still while min.insync.replicas is not met."""
+    """A consumer hears the high watermark, which waits until min.insync.replicas is met."""
     async with cluster(tmp_path, 2) as (controller, running):
         await in_sync(controller, 2)
         leader = running[controller.states[0].leader]
-        await ask(leader, produce(0, b"v"))
+        answer = await ask(leader, produce(0, b"v"))
+        assert answer.responses[0].partition_responses[0].error_code == ErrorCode.NONE
 
         async def latest(replica_id: int) -> int:
             wanted = ListOffsetsPartition(partition_index=0, timestamp=-1)

@@ -18,10 +18,9 @@ ROOT = Path(kafkalite.__file__).parent
 SUPERVISED = {"supervised", "supervised_service", "every"}
 # Tasks that may end as they like, and why.
 EXCEPTIONS = {
-    "broker.py: self._accept": "holds the listeners' tasks, each of which is told here",
+    "broker.py: self._connections.listen": "holds the listeners' tasks, each of which is told here",
     "broker.py: self._connections.serve": "the loop itself: each connection is guarded by its own",
     "broker.py: self._connections.close_idle": "touches no disk, and closes guarded connections",
-    "broker.py: self._connections.accept": "each connection is guarded by its own",
     "metrics/endpoint.py: watch": "under the endpoint's own supervised task",
     "metrics/endpoint.py: MetricsServer(self._render).serve": "the same",
     "quorum/membership.py: give_up": "waits for an event, and cancels",
@@ -31,8 +30,9 @@ EXCEPTIONS = {
     "quorum_broker.py: self.replicas.run": "holds tasks that are supervised",
     "quorum_broker.py: self._serve_clients": "holds tasks that are supervised or guarded",
     "replication/replicas.py: self._fetch": "runs the fetcher under `supervised`",
-    "server/listener.py: _close_later": "waits, and closes a connection",
-    "server/listener.py: function": "hands out what starts a connection's task",
+    "server/connections.py: self.accept": "each connection is guarded by its own",
+    "server/connections.py: _close_later": "waits, and closes a connection",
+    "server/connections.py: function": "hands out what starts a connection's task",
     "__main__.py: stop_on_signal": "ends the process: that is what it is for",
     "__main__.py: broker.serve": "the broker itself",
 }

@@ -18,7 +18,7 @@ from kafkalite.wire.messages.create_topics import CreatableTopic, CreateTopicsRe
 from kafkalite.wire.messages.delete_topics import DeleteTopicsRequest
 from kafkalite.wire.messages.describe_transactions import DescribeTransactionsRequest
 from kafkalite.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
-from kafkalite.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+from kafkalite.wire.messages.sync_group import SyncGroupRequest
 
 TOPICS = {"t0": 2, "t1": 1, "t2": 1, "t3": 0}
 TRANSACTIONAL_IDS = ("x0", "x1")
@@ -123,15 +123,14 @@ class World:
     def pass_by(self, group: Any) -> None:
         """Ask the group's coordinator something, so that it has seen what was asked before.
 
-        Stable offsets are read behind all that is being written: Apache Kafka has one thread for
-        each of the ways there (conftest.py), and so whoever is answered at once is answered before
-        this.
+        A SyncGroup of a stranger changes nothing and takes the way of a JoinGroup: behind all that is
+        being written in Apache Kafka, which has one thread for each of the ways there
+        (conftest.py), and through a task of its own in kafkalite.
         """
         for side in reversed(self.pair.sides):
             name = resolved(group, self.memories[side])
-            asked = [OffsetFetchRequestGroup(group_id=name, topics=[])]
-            request = OffsetFetchRequest(groups=asked, require_stable=True)
-            side.ask(ApiKey.OFFSET_FETCH, 9, request, "own")
+            request = SyncGroupRequest(group_id=name, member_id="a stranger", generation_id=0)
+            side.ask(ApiKey.SYNC_GROUP, 4, request, "own")
 
     def connection_of(self, step: Step) -> str:
         """A request that may have to wait has a connection of its own."""

@@ -101,7 +101,7 @@ def _view_of(cluster: ControlledCluster, node_id: int) -> NodeView:
 async def stop_node(cluster: ControlledCluster, request: NodeName) -> NodeView:
     """Let a node go, as if its process had died: others lead what it led."""
     try:
-        cluster.broker.stop_node(request.node)
+        cluster.broker.nodes.stop(request.node)
     except KeyError:
         raise Problem("conflict", f"node {request.node} is not up", value=request.node) from None
     return _view_of(cluster, request.node)
@@ -110,7 +110,7 @@ async def stop_node(cluster: ControlledCluster, request: NodeName) -> NodeView:
 async def start_node(cluster: ControlledCluster, request: NodeName) -> NodeView:
     """Let a stopped node come back at its address."""
     try:
-        cluster.broker.start_node(request.node)
+        cluster.broker.nodes.start(request.node)
     except KeyError:
         raise Problem("conflict", f"node {request.node} was not stopped") from None
     return _view_of(cluster, request.node)
@@ -118,13 +118,13 @@ async def start_node(cluster: ControlledCluster, request: NodeName) -> NodeView:
 
 async def add_node(cluster: ControlledCluster, request: Nothing) -> NodeView:
     """Let a new node join."""
-    return _view_of(cluster, cluster.broker.add_node())
+    return _view_of(cluster, cluster.broker.nodes.add())
 
 
 async def remove_node(cluster: ControlledCluster, request: NodeName) -> Nothing:
     """Let a node go for good."""
     try:
-        cluster.broker.remove_node(request.node)
+        cluster.broker.nodes.remove(request.node)
     except KeyError:
         raise not_found("node", request.node) from None
     except ValueError as error:

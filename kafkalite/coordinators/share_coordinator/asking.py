@@ -1,10 +1,14 @@
-"""Asking the share coordinator for single partitions, as the APIs of its peers do."""
+"""Asking the share coordinator for partitions, as the APIs of its peers do.
+
+Source of the rules: Kafka's ShareCoordinatorService.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from uuid import UUID
 
 from kafkalite.replica.share.share_partition import SharePartitionKey
 from kafkalite.wire.error_messages import message_of
@@ -13,28 +17,66 @@ from kafkalite.wire.errors import ErrorCode, KafkaError
 if TYPE_CHECKING:
     from kafkalite.coordinators.share_adapter import ShareServices
 
+
+class AskedPartition(Protocol):
+    """A partition of a request."""
+
+    partition: int
+
+
 T = TypeVar("T")
+P = TypeVar("P", bound=AskedPartition)
 
 
 @dataclass(frozen=True, slots=True)
 class Answer(Generic[T]):
-    """The outcome: a result, or a code and words for why there is none."""
+    """The outcome for a partition: a result, or a code and words for why there is none."""
 
+    partition: int
     result: T | None = None
     error_code: int = ErrorCode.NONE
     error_message: str | None = None
 
 
-def ask(
-    share: ShareServices, node_id: int, key: SharePartitionKey, verb: str, work: Callable[[], T]
+def ask_each(
+    share: ShareServices,
+    node_id: int,
+    group_id: str,
+    topics: Iterable[tuple[UUID, Sequence[P]]],
+    verb: str,
+    work: Callable[[SharePartitionKey, P], T],
+) -> Iterator[tuple[UUID, list[Answer[T]]]]:
+    """`work` for each partition that this node coordinates, by topic. `verb` is for the errors.
+
+    Nothing at all for a request without a group, or with a topic without partitions.
+    """
+    topics = list(topics)
+    if not group_id or not all(partitions for _, partitions in topics):
+        return
+    for topic_id, partitions in topics:
+        yield (
+            topic_id,
+            [_ask(share, node_id, group_id, topic_id, each, verb, work) for each in partitions],
+        )
+
+
+def _ask(
+    share: ShareServices,
+    node_id: int,
+    group_id: str,
+    topic_id: UUID,
+    asked: P,
+    verb: str,
+    work: Callable[[SharePartitionKey, P], T],
 ) -> Answer[T]:
-    """`work()`, if this node coordinates the share partition; `verb` is for the error."""
+    partition = asked.partition
+    key = SharePartitionKey(group_id, topic_id, partition)
     try:
         share.coordinator.log.check_coordinator(key, node_id)
     except KafkaError as error:
         words = f"Unable to {verb}: {message_of(error)}"
-        return Answer(error_code=error.code, error_message=words)
+        return Answer(partition, error_code=error.code, error_message=words)
     try:
-        return Answer(work())
+        return Answer(partition, work(key, asked))
     except KafkaError as error:
-        return Answer(error_code=error.code, error_message=message_of(error))
+        return Answer(partition, error_code=error.code, error_message=message_of(error))

@@ -1,9 +1,10 @@
 """ShareCoordinator: initialize, read, write and delete the state of share partitions.
 
-Every write is one record, durable before it counts; what the log says is applied in the same way
-when it is written and when it is read back. After so many updates comes a snapshot; partitions that
-nobody writes to get one in time, so that old records can be forgotten. Source: Kafka's
-ShareCoordinatorShard, ShareCoordinatorOffsetsManager.
+Every write is one record, durable before it counts. A record is applied in the same way when it is
+written and when it is read back. After so many updates comes a snapshot. Partitions without writes
+get one in time, so that old records can be forgotten.
+
+Source: Kafka's ShareCoordinatorShard, ShareCoordinatorOffsetsManager.
 """
 
 from __future__ import annotations

@@ -28,6 +28,7 @@ from kafkalite.log.log import Log
 from kafkalite.log.meta_properties import read_meta_properties
 from kafkalite.log.opening import open_log
 from kafkalite.log.truncation import truncate_fully
+from kafkalite.requests.slices import at_once
 from kafkalite.server.listener import StartError
 from kafkalite.spark.pipelines.errors import PipelineError
 from kafkalite.wire.errors import KafkaError
@@ -122,9 +123,9 @@ class DataDirectorySink(Sink):
                 if not self._logs[i].log_end_offset:
                     truncate_fully(self._logs[i], start, wall_clock_ms())
             return
-        created, self._created = TopicCreation(self._broker.services.cluster).records(
-            NewTopic(self._topic, self._partition_count, configs=self._configs)
-        )
+        creation = TopicCreation(self._broker.services.cluster)
+        new = NewTopic(self._topic, self._partition_count, configs=self._configs)
+        created, self._created = at_once(creation.records(new))
         self._topic_id = created.topic_id
         stack.callback(self._drop_unless_committed)
         config = self._broker.config.log_config(self._configs)

@@ -147,7 +147,15 @@ REFUSED = {
     ),
     "unknown-config": (40, "Unknown topic config name: nosuch"),
     "null-config": (40, "Null value not supported for topic configs: retention.ms"),
+    "null-configs": (40, "Null value not supported for topic configs: retention.ms,retention.ms"),
+    "null-and-not": (40, "Null value not supported for topic configs: retention.ms"),
 }
+
+
+def with_configs(name: str, *configs: tuple[str, str | None]) -> CreatableTopic:
+    topic = new_topic(name)
+    topic.configs = [CreatableTopicConfig(name=key, value=value) for key, value in configs]
+    return topic
 
 
 async def test_what_is_refused(client: Any) -> None:
@@ -178,6 +186,8 @@ async def test_what_is_refused(client: Any) -> None:
         new_topic("bad-config", retention_ms="soon"),
         new_topic("unknown-config", nosuch="1"),
         new_topic("null-config", retention_ms=None),
+        with_configs("null-configs", ("retention.ms", None), ("retention.ms", None)),
+        with_configs("null-and-not", ("retention.ms", None), ("retention.ms", "1")),
     )
     told = {name: (result.error_code, result.error_message) for name, result in refused.items()}
     assert told == REFUSED

@@ -161,8 +161,8 @@ async def test_one_resource_fails_as_a_whole_and_alone(broker: test_broker, clie
             ("listeners", SET, "PLAINTEXT://:1"),
             42,
             (
-                "Cannot update these configs at default cluster level, broker id must be specified: "
-                "[listeners]"
+                "Cannot update these configs at default cluster level, broker id must be "
+                "specified: [listeners]"
             ),
         ),
         (

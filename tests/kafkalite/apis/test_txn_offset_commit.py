@@ -44,3 +44,12 @@ async def test_a_group_has_a_name(writer: Transactional) -> None:
     request.group_id = ""
     answer = await writer.client.ask(request)
     assert answer.topics[0].partitions[0].error_code == ErrorCode.INVALID_GROUP_ID
+
+
+async def test_offsets_of_unknown_partitions_begin_no_transaction(writer: Transactional) -> None:
+    request = writer.offsets(3)
+    request.topics[0].partitions[0].partition_index = 7
+    answer = await writer.client.ask(request)
+    unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert answer.topics[0].partitions[0].error_code == unknown
+    assert await writer.state() == "Empty"

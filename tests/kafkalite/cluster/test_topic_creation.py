@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafkalite.cluster.topic_creation import NewTopic, TopicCreation, validate_topic_name
+from kafkalite.requests.slices import at_once
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored.config_record import ConfigRecord
 from kafkalite.wire.messages.stored.partition_record import PartitionRecord
@@ -26,7 +27,10 @@ LONG = "l" * 250
         (LONG, f"the length of '{LONG}' is longer than the max allowed length 249"),
         (
             "a b",
-            "'a b' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'",
+            (
+                "'a b' contains one or more characters other than ASCII alphanumerics, '.', '_' "
+                "and '-'"
+            ),
         ),
     ],
 )
@@ -41,7 +45,7 @@ def test_a_plan_is_records_and_changes_nothing(tmp_path: Path) -> None:
     with open_cluster(tmp_path, 3) as cluster:
         offset = cluster.image.offset
         new = NewTopic("t", 2, 3, configs={"retention.ms": "5"})
-        created, records = TopicCreation(cluster).records(new)
+        created, records = at_once(TopicCreation(cluster).records(new))
         assert (created.partition_count, created.replication_factor) == (2, 3)
         assert [type(record) for record in records] == [
             TopicRecord,
@@ -57,7 +61,7 @@ def test_topics_of_one_partition_spread_over_the_nodes(tmp_path: Path) -> None:
         creation = TopicCreation(cluster)
         leaders = set()
         for index in range(3):
-            _, records = creation.records(NewTopic(f"t{index}", 1, 1))
+            _, records = at_once(creation.records(NewTopic(f"t{index}", 1, 1)))
             (partition,) = [each for each in records if isinstance(each, PartitionRecord)]
             leaders.add(partition.leader)
         assert leaders == {1, 2, 3}

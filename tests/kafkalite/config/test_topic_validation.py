@@ -62,8 +62,9 @@ def test_a_bad_topic_value_is_refused_in_kafkas_words(name: str, value: str) -> 
             {"leader.replication.throttled.replicas": "x"},
             (
                 "Invalid value [x] for configuration leader.replication.throttled.replicas: "
-                "leader.replication.throttled.replicas must be the literal '*' or a list of replicas "
-                "in the following format: [partitionId]:[brokerId],[partitionId]:[brokerId],..."
+                "leader.replication.throttled.replicas must be the literal '*' or a list of "
+                "replicas in the following format: "
+                "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
             ),
         ),
     ],

@@ -53,7 +53,7 @@ class Shelf:
         if bytes(frame) != FETCH:
             return [framed(bytes(frame))]
         deadline = trio.current_time() + self.seconds
-        wake = await connection.wait_until(
+        wake = await connection.context.connection.wait_until(
             self.done, [self.watchers], deadline, answer_early=self.answer_early
         )
         return [framed(wake.name.encode())]

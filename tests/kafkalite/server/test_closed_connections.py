@@ -39,23 +39,27 @@ async def echo(connection: Connection, frame: InMemory) -> list[Records]:
 
 
 async def park(connection: Connection, frame: InMemory) -> list[Records]:
-    await connection.wait_until(lambda: False, [Watchers()], 1000.0 + LONG, answer_early=True)
+    await connection.context.connection.wait_until(
+        lambda: False, [Watchers()], 1000.0 + LONG, answer_early=True
+    )
     return []
 
 
 async def hold(connection: Connection, frame: InMemory) -> list[Records]:
-    await connection.wait_until(lambda: False, [Watchers()], inf, answer_early=False)
+    await connection.context.connection.wait_until(
+        lambda: False, [Watchers()], inf, answer_early=False
+    )
     return []
 
 
 async def wait_in_task(connection: Connection, frame: InMemory) -> list[Records]:
-    await connection.move_to_task()
+    await connection.context.connection.move_to_task()
     await trio.sleep_forever()
     return []
 
 
 async def throttle(connection: Connection, frame: InMemory) -> list[Records]:
-    connection.mute(trio.current_time() + LONG)
+    connection.context.connection.mute(trio.current_time() + LONG)
     return [framed(bytes(frame))]
 
 
@@ -68,7 +72,7 @@ async def hang_up(connection: Connection, frame: InMemory) -> list[Records]:
 
 
 async def hang_up_in_task(connection: Connection, frame: InMemory) -> list[Records]:
-    await connection.move_to_task()
+    await connection.context.connection.move_to_task()
     raise CloseConnection("enough")
 
 

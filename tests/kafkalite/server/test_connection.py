@@ -59,7 +59,7 @@ async def test_a_handler_that_is_never_continued_is_closed() -> None:
     async def answer(connection: Connection, frame: InMemory) -> list[Records]:
         connection.abort()
         try:
-            await connection.move_to_task()
+            await connection.context.connection.move_to_task()
         finally:
             left.set()
         raise AssertionError("it went on")
@@ -118,7 +118,7 @@ async def test_no_answer_to_what_needs_none() -> None:
 async def test_earlier_answers_do_not_wait_for_a_parked_request() -> None:
     async def answer(connection: Connection, frame: InMemory) -> list[Records]:
         if bytes(frame) == FETCH:
-            await connection.move_to_task()
+            await connection.context.connection.move_to_task()
             await trio.sleep_forever()
         return [framed(bytes(frame))]
 
@@ -236,7 +236,7 @@ async def test_stopping_answers_what_is_in_flight_first() -> None:
     go_on = trio.Event()
 
     async def answer(connection: Connection, frame: InMemory) -> list[Records]:
-        await connection.move_to_task()
+        await connection.context.connection.move_to_task()
         await go_on.wait()
         return [framed(bytes(frame))]
 
@@ -251,7 +251,7 @@ async def test_stopping_answers_what_is_in_flight_first() -> None:
 
 async def test_stopping_ends_an_idle_connection_and_a_parked_request() -> None:
     async def answer(connection: Connection, frame: InMemory) -> list[Records]:
-        await connection.wait_until(lambda: False, [], inf, answer_early=True)
+        await connection.context.connection.wait_until(lambda: False, [], inf, answer_early=True)
         return [framed(bytes(frame))]
 
     async with connected() as (stream, connection):

@@ -31,9 +31,9 @@ async def test_a_handler_goes_on_in_a_task_of_the_connection(loop: Loop | None) 
     names: list[str] = []
 
     async def answer(connection: Connection, frame: InMemory) -> list[Records]:
-        await connection.move_to_task()
+        await connection.context.connection.move_to_task()
         names.append(trio.lowlevel.current_task().name)
-        await connection.move_to_task()  # it is there
+        await connection.context.connection.move_to_task()  # it is there
         await trio.sleep(0.001)
         return [framed(bytes(frame))]
 
@@ -50,7 +50,7 @@ async def test_pieces_are_sent_before_the_response(loop: Loop | None) -> None:
     async def answer(connection: Connection, frame: InMemory) -> list[Records]:
         response = framed(bytes(frame))
         for index in range(len(response) - 1):
-            await connection.send([response[index : index + 1]])
+            await connection.context.connection.send([response[index : index + 1]])
             await trio.sleep(0.001)
         return [response[-1:]]
 
@@ -65,7 +65,7 @@ async def test_pieces_are_sent_before_the_response(loop: Loop | None) -> None:
 @in_task_and_loop
 async def test_silence_lasts_until_somebody_ends_it(loop: Loop | None, ending: str) -> None:
     async def answer(connection: Connection, frame: InMemory) -> list[Records]:
-        await connection.silence()
+        await connection.context.connection.silence()
         raise AssertionError("it went on")
 
     async with connected(answer, loop) as (stream, connection):
@@ -98,7 +98,7 @@ async def test_last_words_come_after_the_responses_before_them(
         if bytes(frame) == PRODUCE:
             return [framed(bytes(frame))]
         if in_task:
-            await connection.move_to_task()
+            await connection.context.connection.move_to_task()
         raise CloseConnection("enough", b"half an ans")
 
     caplog.set_level(logging.INFO)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import struct
+import subprocess
+import sys
 
 import pytest
 import trio
@@ -63,3 +65,50 @@ async def test_requests_after_bad_input_are_not_looked_at(clients) -> None:
     assert await bad.answer()
     with pytest.raises((AssertionError, trio.BrokenResourceError)):
         await bad.frame()
+
+
+# In a process of its own, as the tests before this one have imported every handler.
+FIRST_REQUESTS = """
+import socket, sys, threading
+from kafkalite.testing import broker
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.codec import encode_request
+from kafkalite.wire.messages.list_groups import ListGroupsRequest
+from kafkalite.wire.messages.metadata import MetadataRequest
+
+class Finder:
+    def find_spec(self, name, path, target=None):
+        if name in ("kafkalite.apis.metadata", "kafkalite.apis.list_groups"):
+            print(name, threading.current_thread().name == "kafkalite")
+
+sys.meta_path.insert(0, Finder())
+with broker() as running:
+    host, _, port = running.bootstrap.rpartition(":")
+    client = socket.create_connection((host, int(port)))
+    for correlation_id, (key, version, request) in enumerate((
+        (ApiKey.METADATA, 9, MetadataRequest(topics=[])),
+        (ApiKey.LIST_GROUPS, 4, ListGroupsRequest()),
+        (ApiKey.METADATA, 8, MetadataRequest(topics=[])),
+    )):
+        chunks = encode_request(key, version, correlation_id, "me", request)
+        client.sendall(b"".join(map(bytes, chunks)))
+    stream = client.makefile("rb")
+    for _ in range(3):
+        frame = stream.read(int.from_bytes(stream.read(4)))
+        print("answer", int.from_bytes(frame[:4]))
+"""
+
+
+def test_a_handler_is_imported_off_the_loop_and_answers_stay_in_order() -> None:
+    command = [sys.executable, "-c", FIRST_REQUESTS]
+    output = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
+    lines = output.splitlines()
+    assert [line for line in lines if line.startswith("kafkalite.apis.")] == [
+        "kafkalite.apis.metadata False",
+        "kafkalite.apis.list_groups False",
+    ]
+    assert [line for line in lines if line.startswith("answer")] == [
+        "answer 0",
+        "answer 1",
+        "answer 2",
+    ]

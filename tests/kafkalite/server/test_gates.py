@@ -12,8 +12,8 @@ from kafkalite.server.gates import Gate, Gates, when_done
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.heartbeat import HeartbeatRequest
-from kafkalite.wire.messages.list_groups import ListGroupsRequest
 from kafkalite.wire.messages.metadata import MetadataRequest
+from kafkalite.wire.messages.sync_group import SyncGroupRequest
 from tests.kafkalite.server.one_dispatcher import one_dispatcher
 
 HEARTBEAT = APIS[ApiKey.HEARTBEAT]
@@ -87,10 +87,10 @@ def test_other_gates_from_the_next_request_on() -> None:
 async def test_a_gate_sees_the_response_of_a_handler_that_waits() -> None:
     notes: list[str] = []
     gates = Gates(count=noting("count", notes))
-    handle = gates.around(APIS[ApiKey.LIST_GROUPS], APIS[ApiKey.LIST_GROUPS].load())
+    handle = gates.around(APIS[ApiKey.SYNC_GROUP], APIS[ApiKey.SYNC_GROUP].load())
     with one_dispatcher() as asked:
         context = asked.connection().context
-        handling = handle(asked.services, context, ListGroupsRequest())
-        assert notes == ["count LIST_GROUPS"]
-        assert (await handling).groups == []
-    assert notes == ["count LIST_GROUPS", "count done"]
+        handling = handle(asked.services, context, SyncGroupRequest())
+        assert notes == ["count SYNC_GROUP"]
+        assert (await handling).error_code == ErrorCode.INVALID_GROUP_ID
+    assert notes == ["count SYNC_GROUP", "count done"]

@@ -45,7 +45,7 @@ class Hazards:
 
     async def move_inside_of_a_scope(self, connection: Connection) -> None:
         with trio.move_on_after(LONG):
-            await connection.move_to_task()
+            await connection.context.connection.move_to_task()
 
     async def sleep(self, connection: Connection) -> None:
         await trio.sleep(0.01)
@@ -160,7 +160,7 @@ async def test_a_request_that_yields_its_turn_lets_others_go_first(loop: Loop | 
 
         async def slow() -> list[Records]:
             while len(order) < 3:
-                await connection.yield_turn()
+                await connection.context.connection.yield_turn()
             return [framed(bytes(frame))]
 
         return slow()

@@ -151,7 +151,9 @@ async def test_a_quiet_connection_takes_no_turns(
 
     async def park(connection: Connection) -> list[Records]:
         deadline = trio.current_time() + 30
-        await connection.wait_until(lambda: False, [], deadline, answer_early=True)
+        await connection.context.connection.wait_until(
+            lambda: False, [], deadline, answer_early=True
+        )
         return []
 
     def answer(connection: Connection, frame: InMemory) -> object:

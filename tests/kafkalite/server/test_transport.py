@@ -142,7 +142,7 @@ async def test_a_layer_that_keeps_bytes_back_loses_none(
 
     async def answer(connection: Connection, frame: InMemory) -> list[Records]:
         if in_task:
-            await connection.move_to_task()
+            await connection.context.connection.move_to_task()
         if bytes(frame) == FETCH:
             return [b"head", FileSlice(file, 0, len(content)), b"tail"]
         return [framed(bytes(frame))]

@@ -33,8 +33,8 @@ async def test_a_throttled_client_has_its_answer_and_is_not_read_for_a_while(
 
     def throttle(connection: Connection, frame: InMemory) -> list[Records]:
         answered.append(trio.current_time())
-        connection.mute(trio.current_time() + 0.1)
-        connection.mute(trio.current_time() + 0.05)  # the longer one counts
+        connection.context.connection.mute(trio.current_time() + 0.1)
+        connection.context.connection.mute(trio.current_time() + 0.05)  # the longer one counts
         return [framed(bytes(frame))]
 
     async with connected(throttle, loop) as (stream, connection):
@@ -50,8 +50,8 @@ async def test_a_throttled_client_has_its_answer_and_is_not_read_for_a_while(
 @in_task_and_loop
 async def test_a_throttled_client_whose_request_had_a_task(loop: Loop | None) -> None:
     async def throttle(connection: Connection, frame: InMemory) -> list[Records]:
-        await connection.move_to_task()
-        connection.mute(trio.current_time() + 0.05)
+        await connection.context.connection.move_to_task()
+        connection.context.connection.mute(trio.current_time() + 0.05)
         return [framed(bytes(frame))]
 
     async with connected(throttle, loop) as (stream, _):
@@ -65,7 +65,7 @@ async def test_a_throttled_client_whose_request_had_a_task(loop: Loop | None) ->
 @in_task_and_loop
 async def test_stopping_ends_throttling(loop: Loop | None) -> None:
     def throttle(connection: Connection, frame: InMemory) -> list[Records]:
-        connection.mute(trio.current_time() + 1000)
+        connection.context.connection.mute(trio.current_time() + 1000)
         return [framed(bytes(frame))]
 
     async with connected(throttle, loop) as (stream, connection):

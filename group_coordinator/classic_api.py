@@ -1,0 +1,151 @@
+"""The requests of classic members, answered: JoinGroup, SyncGroup, Heartbeat, LeaveGroup.
+
+They go to the rules of the group's protocol: a consumer group takes classic members too (KIP-848).
+A request that has to wait is parked here. Refusals become error codes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kafkalite.group_coordinator.callers import Context, check_group_id
+from kafkalite.group_coordinator.classic_group import ClassicGroup
+from kafkalite.group_coordinator.classic_in_consumer import ClassicInConsumer
+from kafkalite.group_coordinator.classic_protocol import ClassicProtocol
+from kafkalite.group_coordinator.config import GroupConfig
+from kafkalite.group_coordinator.consumer_group import ConsumerGroup
+from kafkalite.group_coordinator.pending_response import Parked
+from kafkalite.group_coordinator.shards import Shards
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.messages.heartbeat import HeartbeatRequestRow, HeartbeatResponseRow
+from kafkalite.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from kafkalite.wire.messages.leave_group import (
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    MemberResponse,
+)
+from kafkalite.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+
+
+class ClassicGroupRequests:
+    """Classic members, for a coordinator that has the shards of groups."""
+
+    def __init__(
+        self,
+        shards: Shards,
+        config: GroupConfig,
+        protocol: ClassicProtocol,
+        in_consumer_group: ClassicInConsumer,
+    ) -> None:
+        self._shards = shards
+        self._config = config
+        self._protocol = protocol
+        self._in_consumer_group = in_consumer_group
+
+    async def join_group(self, context: Context, request: JoinGroupRequest) -> JoinGroupResponse:
+        parked = Parked[JoinGroupResponse]()
+        try:
+            self._join_group(context, request, parked.answer)
+        except KafkaError as refused:
+            known = refused.code is not ErrorCode.GROUP_MAX_SIZE_REACHED
+            return JoinGroupResponse(
+                member_id=request.member_id if known else "", error_code=refused.code
+            )
+        return await parked.response()
+
+    def _join_group(
+        self,
+        context: Context,
+        request: JoinGroupRequest,
+        answer: Callable[[JoinGroupResponse], None],
+    ) -> None:
+        check_group_id(request.group_id)
+        shortest = self._config.group_min_session_timeout_ms
+        longest = self._config.group_max_session_timeout_ms
+        if not shortest <= request.session_timeout_ms <= longest:
+            raise KafkaError(ErrorCode.INVALID_SESSION_TIMEOUT)
+        shard = self._shards.shard_of(request.group_id, context.node_id)
+        group = shard.groups.get(request.group_id)
+        if isinstance(group, ConsumerGroup) and not group.is_empty:
+            answer(self._join_consumer_group(group, context, request))
+            return
+        if not isinstance(group, ClassicGroup):
+            if group is not None and (group.group_type == "share" or not group.is_empty):
+                answer(JoinGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL))
+                return
+            if request.member_id:
+                raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
+            tombstones = () if group is None else group.tombstones()
+            group = self._protocol.new_group(request.group_id, tombstones)
+            shard.groups[request.group_id] = group
+        self._protocol.join(group, context, request, answer)
+
+    def _join_consumer_group(
+        self, group: ConsumerGroup, context: Context, request: JoinGroupRequest
+    ) -> JoinGroupResponse:
+        try:
+            return self._in_consumer_group.join(group, context, request)
+        except KafkaError as refused:
+            return JoinGroupResponse(error_code=refused.code)  # without the member's id, as Kafka
+
+    async def sync_group(self, context: Context, request: SyncGroupRequest) -> SyncGroupResponse:
+        parked = Parked[SyncGroupResponse]()
+        try:
+            check_group_id(request.group_id)
+            shard = self._shards.shard_of(request.group_id, context.node_id)
+            group = shard.groups.get(request.group_id)
+            if group is None or group.is_empty:
+                raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
+            if isinstance(group, ConsumerGroup):
+                return self._in_consumer_group.sync(group, request)
+            if not isinstance(group, ClassicGroup):
+                raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
+            self._protocol.sync(group, request, parked.answer)
+        except KafkaError as refused:
+            return SyncGroupResponse(error_code=refused.code)
+        return await parked.response()
+
+    def heartbeat(self, context: Context, request: HeartbeatRequestRow) -> HeartbeatResponseRow:
+        group_id, generation_id, member_id, instance_id = request
+        try:
+            check_group_id(group_id)
+            shard = self._shards.shard_of(group_id, context.node_id)
+            group = shard.groups.get(group_id)
+            if group is None:
+                raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
+            if isinstance(group, ConsumerGroup):
+                error_code = self._in_consumer_group.heartbeat(
+                    group, member_id, instance_id, generation_id
+                )
+            elif isinstance(group, ClassicGroup):
+                error_code = self._protocol.heartbeat(group, member_id, instance_id, generation_id)
+            else:
+                raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
+        except KafkaError as refused:
+            error_code = refused.code
+        return 0, error_code
+
+    def leave_group(self, context: Context, request: LeaveGroupRequest) -> LeaveGroupResponse:
+        """Expects `members` to be filled in, also for the versions that name one member only."""
+        try:
+            check_group_id(request.group_id)
+            shard = self._shards.shard_of(request.group_id, context.node_id)
+            group = shard.groups.get(request.group_id)
+            if group is None or not isinstance(group, ClassicGroup | ConsumerGroup):
+                return LeaveGroupResponse(
+                    members=[
+                        MemberResponse(
+                            member_id=member.member_id,
+                            group_instance_id=member.group_instance_id,
+                            error_code=ErrorCode.UNKNOWN_MEMBER_ID,
+                        )
+                        for member in request.members
+                    ]
+                )
+            if isinstance(group, ConsumerGroup):
+                left = self._in_consumer_group.leave(group, request.members)
+            else:
+                left = self._protocol.leave(group, request.members)
+            return LeaveGroupResponse(members=left)
+        except KafkaError as refused:
+            return LeaveGroupResponse(error_code=refused.code)

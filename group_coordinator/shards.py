@@ -1,0 +1,58 @@
+"""The shards that are loaded here, and which of them a group belongs to.
+
+A group belongs to the partition `abs(java_hash(group id)) % partitions` of `__consumer_offsets`,
+and the node that leads this partition coordinates it (Kafka's GroupCoordinatorService).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kafkalite.group_coordinator.java_hash import java_hash
+from kafkalite.group_coordinator.shard import Group, Shard
+from kafkalite.group_coordinator.state_log import OffsetLog
+from kafkalite.wire.errors import ErrorCode, KafkaError
+
+
+class Shards:
+    """All shards of this process, for each of its nodes. `loaded` has them by partition."""
+
+    def __init__(self, log: OffsetLog) -> None:
+        self._log = log
+        self.loaded: dict[int, Shard] = {}
+
+    def partition_for(self, group_id: str) -> int:
+        """The partition of `__consumer_offsets` that a group belongs to.
+
+        Raises KafkaError(COORDINATOR_NOT_AVAILABLE) while that topic does not exist.
+        """
+        count = self._log.partition_count
+        if not count:
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        return java_hash(group_id) % count
+
+    def shard_of(self, group_id: str, node_id: int) -> Shard:
+        """The group's shard. Raises KafkaError(NOT_COORDINATOR) if it is not this node's."""
+        count = self._log.partition_count
+        shard = self.loaded.get(java_hash(group_id) % count) if count else None
+        if shard is not None and self._log.leader_id(shard.partition) == node_id:
+            return shard
+        raise KafkaError(ErrorCode.NOT_COORDINATOR)
+
+    def seen(self, group_id: str, node_id: int) -> Group | None:
+        """The group for those who only look (Shard.seen). KafkaError as `shard_of`."""
+        shard = self.shard_of(group_id, node_id)
+        return shard.seen(group_id, self._log.end_offset(shard.partition))
+
+    def all_seen(self, node_id: int) -> Iterator[Group]:
+        """All groups that a node coordinates, for those who only look."""
+        for shard in self.shards_of(node_id):
+            end_offset = self._log.end_offset(shard.partition)
+            for group_id in shard.groups:
+                group = shard.seen(group_id, end_offset)
+                if group is not None:
+                    yield group
+
+    def shards_of(self, node_id: int) -> list[Shard]:
+        """The shards whose partitions a node leads."""
+        return [s for s in self.loaded.values() if self._log.leader_id(s.partition) == node_id]

@@ -1,0 +1,267 @@
+"""The requests of administrators about the offsets of share groups, answered (KIP-932, KIP-1226).
+
+The offset of a share group in a partition is where the partition's share state begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final
+from uuid import UUID
+
+from kafkalite.group_coordinator.callers import Context, check_group_id
+from kafkalite.group_coordinator.shard import Shard
+from kafkalite.group_coordinator.shards import Shards
+from kafkalite.group_coordinator.share_group import ShareGroup, existing
+from kafkalite.group_coordinator.share_records import StateTopic
+from kafkalite.group_coordinator.share_states import Offsets, ShareStates
+from kafkalite.group_coordinator.topics_view import TopicsView
+from kafkalite.wire.error_messages import default_message, message_of
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.messages.alter_share_group_offsets import (
+    AlterShareGroupOffsetsRequest,
+    AlterShareGroupOffsetsRequestPartition,
+    AlterShareGroupOffsetsResponse,
+    AlterShareGroupOffsetsResponsePartition,
+    AlterShareGroupOffsetsResponseTopic,
+)
+from kafkalite.wire.messages.delete_share_group_offsets import (
+    DeleteShareGroupOffsetsRequest,
+    DeleteShareGroupOffsetsResponse,
+    DeleteShareGroupOffsetsResponseTopic,
+)
+from kafkalite.wire.messages.describe_share_group_offsets import (
+    DescribeShareGroupOffsetsRequestGroup,
+    DescribeShareGroupOffsetsResponseGroup,
+    DescribeShareGroupOffsetsResponsePartition,
+    DescribeShareGroupOffsetsResponseTopic,
+)
+
+_NO_ID: Final = UUID(int=0)
+_NO_OFFSET: Final = -1
+
+
+class ShareGroupOffsets:
+    """Offsets of share groups, for a coordinator that has the shards of groups."""
+
+    def __init__(self, shards: Shards, topics: TopicsView, states: ShareStates) -> None:
+        self._shards = shards
+        self._topics = topics
+        self._states = states
+
+    def describe(
+        self, context: Context, request: DescribeShareGroupOffsetsRequestGroup
+    ) -> DescribeShareGroupOffsetsResponseGroup:
+        """The offsets of a share group in the partitions asked for, or in all of them."""
+        answer = DescribeShareGroupOffsetsResponseGroup(group_id=request.group_id)
+        try:
+            wanted, unknown = self._wanted(context, request)
+        except KafkaError as refused:
+            answer.error_code, answer.error_message = refused.code, default_message(refused.code)
+            return answer
+        for (topic_id, name), partitions in wanted.items():
+            answer.topics.append(
+                DescribeShareGroupOffsetsResponseTopic(
+                    topic_name=name,
+                    topic_id=topic_id,
+                    partitions=[
+                        self._offset(request.group_id, topic_id, index) for index in partitions
+                    ],
+                )
+            )
+        answer.topics += [
+            DescribeShareGroupOffsetsResponseTopic(
+                topic_name=name,
+                topic_id=_NO_ID,
+                partitions=[
+                    DescribeShareGroupOffsetsResponsePartition(
+                        partition_index=index, start_offset=_NO_OFFSET
+                    )
+                    for index in partitions
+                ],
+            )
+            for name, partitions in unknown.items()
+        ]
+        return answer
+
+    def _wanted(
+        self, context: Context, request: DescribeShareGroupOffsetsRequestGroup
+    ) -> tuple[dict[tuple[UUID, str], Collection[int]], dict[str, Collection[int]]]:
+        """The partitions by id and name of their topics, and those of topics that do not exist."""
+        known: dict[tuple[UUID, str], Collection[int]] = {}
+        unknown: dict[str, Collection[int]] = {}
+        if request.topics is not None:
+            for topic in request.topics:
+                topic_id = self._topics.topic_id(topic.topic_name)
+                if topic_id is None:
+                    unknown[topic.topic_name] = topic.partitions
+                else:
+                    known[topic_id, topic.topic_name] = topic.partitions
+            return known, unknown
+        shard = self._shards.shard_of(request.group_id, context.node_id)
+        group = shard.groups.get(request.group_id)
+        if isinstance(group, ShareGroup):
+            for topic_id, initialized in group.initialized.items():
+                name = self._topics.topic_name(topic_id)
+                if name is not None:
+                    known[topic_id, name] = sorted(initialized.partitions)
+        return known, unknown
+
+    def _offset(
+        self, group_id: str, topic_id: UUID, partition: int
+    ) -> DescribeShareGroupOffsetsResponsePartition:
+        answer = DescribeShareGroupOffsetsResponsePartition(
+            partition_index=partition, start_offset=_NO_OFFSET
+        )
+        try:
+            start_offset, done_count, leader_epoch = self._states.keeper.describe_state(
+                group_id, topic_id, partition
+            )
+        except KafkaError:
+            return answer
+        answer.start_offset, answer.leader_epoch = start_offset, leader_epoch
+        if _NO_OFFSET in (start_offset, done_count):
+            return answer
+        try:
+            latest = self._states.keeper.latest_offset(topic_id, partition)
+        except KafkaError as error:
+            return DescribeShareGroupOffsetsResponsePartition(
+                partition_index=partition,
+                error_code=error.code,
+                error_message=message_of(error),
+            )
+        answer.lag = latest - start_offset - done_count
+        return answer
+
+    def alter(
+        self, context: Context, request: AlterShareGroupOffsetsRequest
+    ) -> AlterShareGroupOffsetsResponse:
+        """Set start offsets of a group without members; one that is not there yet is made."""
+        try:
+            check_group_id(request.group_id)
+            shard = self._shards.shard_of(request.group_id, context.node_id)
+            group = shard.groups.get(request.group_id)
+            if group is None:
+                share_group = ShareGroup(request.group_id)
+            else:
+                share_group = existing(request.group_id, group)
+                share_group.validate_delete()
+            return self._alter(shard, share_group, request)
+        except KafkaError as refused:
+            return AlterShareGroupOffsetsResponse(
+                error_code=refused.code, error_message=message_of(refused)
+            )
+
+    def _alter(
+        self, shard: Shard, group: ShareGroup, request: AlterShareGroupOffsetsRequest
+    ) -> AlterShareGroupOffsetsResponse:
+        now_ms = self._states.now_ms()
+        offsets: dict[UUID, dict[int, int]] = {}
+        noted: dict[UUID, StateTopic] = {}
+        for topic in request.topics:
+            topic_id = self._topics.topic_id(topic.topic_name)
+            if topic_id is None:
+                continue
+            count = self._topics.partition_count(topic.topic_name)
+            found = {
+                each.partition_index: each.start_offset
+                for each in topic.partitions
+                if each.partition_index < count
+            }
+            if found:
+                offsets.setdefault(topic_id, {}).update(found)
+            noted[topic_id] = StateTopic(topic.topic_name, frozenset(found), now_ms)
+        refused: Mapping[tuple[UUID, int], KafkaError] = {}
+        if noted:
+            changes = self._states.changes(group)
+            self._states.note(changes, noted)
+            self._states.commit(changes)
+            shard.groups[request.group_id] = group
+        if offsets:
+            refused = self._states.initialize(group, offsets)
+        return AlterShareGroupOffsetsResponse(
+            responses=[
+                self._altered(topic.topic_name, topic.partitions, offsets, refused)
+                for topic in request.topics
+            ]
+        )
+
+    def _altered(
+        self,
+        name: str,
+        partitions: Sequence[AlterShareGroupOffsetsRequestPartition],
+        offsets: Offsets,
+        refused: Mapping[tuple[UUID, int], KafkaError],
+    ) -> AlterShareGroupOffsetsResponseTopic:
+        topic_id = self._topics.topic_id(name) or _NO_ID
+        answers: list[AlterShareGroupOffsetsResponsePartition] = []
+        for each in partitions:
+            error = refused.get((topic_id, each.partition_index))
+            if each.partition_index not in offsets.get(topic_id, {}):
+                error = KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            answers.append(
+                AlterShareGroupOffsetsResponsePartition(
+                    partition_index=each.partition_index,
+                    error_code=ErrorCode.NONE if error is None else error.code,
+                    error_message=None if error is None else message_of(error),
+                )
+            )
+        return AlterShareGroupOffsetsResponseTopic(
+            topic_name=name, topic_id=topic_id, partitions=answers
+        )
+
+    def delete(
+        self, context: Context, request: DeleteShareGroupOffsetsRequest
+    ) -> DeleteShareGroupOffsetsResponse:
+        """Forget where a group without members is with these topics."""
+        try:
+            check_group_id(request.group_id)
+            shard = self._shards.shard_of(request.group_id, context.node_id)
+            group = existing(request.group_id, shard.groups.get(request.group_id))
+            group.validate_delete()
+            return DeleteShareGroupOffsetsResponse(
+                responses=self._delete(group, [topic.topic_name for topic in request.topics])
+            )
+        except KafkaError as refused:
+            return DeleteShareGroupOffsetsResponse(
+                error_code=refused.code, error_message=message_of(refused)
+            )
+
+    def _delete(
+        self, group: ShareGroup, names: Sequence[str]
+    ) -> list[DeleteShareGroupOffsetsResponseTopic]:
+        if not group.has_state_topics:
+            return []
+        refused: list[DeleteShareGroupOffsetsResponseTopic] = []
+        wanted: dict[UUID, tuple[str, Collection[int]]] = {}
+        for name in names:
+            topic_id = self._topics.topic_id(name)
+            partitions = (
+                None if topic_id is None else self._states.partitions_to_delete(group, topic_id)
+            )
+            if topic_id is None or partitions is None:
+                error = KafkaError(
+                    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+                    None if topic_id is None else "There is no offset information to delete.",
+                )
+                refused.append(_not_deleted(name, _NO_ID, error))
+            else:
+                wanted[topic_id] = name, partitions
+        failed = self._states.delete(group, wanted)
+        refused += [
+            _not_deleted(wanted[topic_id][0], topic_id, KafkaError(error.code))
+            for topic_id, error in failed.items()
+        ]
+        return refused + [
+            DeleteShareGroupOffsetsResponseTopic(topic_name=name, topic_id=topic_id)
+            for topic_id, (name, _) in wanted.items()
+            if topic_id not in failed
+        ]
+
+
+def _not_deleted(
+    name: str, topic_id: UUID, error: KafkaError
+) -> DeleteShareGroupOffsetsResponseTopic:
+    return DeleteShareGroupOffsetsResponseTopic(
+        topic_name=name, topic_id=topic_id, error_code=error.code, error_message=message_of(error)
+    )

@@ -1,0 +1,234 @@
+"""The values a resource's configs may have, when they are changed while running.
+
+A bad value is INVALID_CONFIG for a topic, but INVALID_REQUEST for a node, whose dynamic configs are
+checked as a whole. Source of rules and words: Kafka's ControllerConfigurationValidator,
+DynamicBrokerConfig, GroupConfig, ClientMetricsConfigs.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from kafkalite.cluster.image import (
+    BROKER_RESOURCE,
+    CLIENT_METRICS_RESOURCE,
+    GROUP_RESOURCE,
+    TOPIC_RESOURCE,
+)
+from kafkalite.cluster.topic_creation import validate_topic_name
+from kafkalite.config import (
+    BROKER_CONFIGS,
+    CLIENT_METRICS_CONFIGS,
+    GROUP_CONFIGS,
+    TOPIC_CONFIGS,
+    ConfigDef,
+    ConfigError,
+    Support,
+    validate_topic_configs,
+)
+from kafkalite.config.log_dirs import check_cordoned
+from kafkalite.config.sources import find
+from kafkalite.wire.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from kafkalite.cluster.cluster import Cluster
+
+logger = logging.getLogger(__name__)
+
+_MAX_VALUE_BYTES: Final = 32767
+_ELR_FEATURE: Final = "eligible.leader.replicas.version"
+# Dynamic in Kafka, but a node here listens where it began to.
+_AT_START_ONLY: Final = ("listeners", "listener.security.protocol.map")
+# A running broker takes new certificates for one listener only (SslConfigs.RECONFIGURABLE_CONFIGS).
+_PER_LISTENER: Final = frozenset(
+    {
+        "ssl.key.password",
+        "ssl.keystore.certificate.chain",
+        "ssl.keystore.key",
+        "ssl.keystore.location",
+        "ssl.keystore.password",
+        "ssl.keystore.type",
+        "ssl.truststore.certificates",
+        "ssl.truststore.location",
+        "ssl.truststore.password",
+        "ssl.truststore.type",
+    }
+)
+_CORDONED: Final = "cordoned.log.dirs"
+_MIN_IN_SYNC: Final = "min.insync.replicas"
+
+
+TABLES: Final[Mapping[int, Mapping[str, ConfigDef]]] = {
+    TOPIC_RESOURCE: TOPIC_CONFIGS,
+    BROKER_RESOURCE: BROKER_CONFIGS,
+    CLIENT_METRICS_RESOURCE: CLIENT_METRICS_CONFIGS,
+    GROUP_RESOURCE: GROUP_CONFIGS,
+}
+
+
+Configs = Mapping[str, str]
+
+
+class ConfigValidation:
+    """The checks, in a cluster."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+
+    def validate(
+        self, resource_type: int, name: str, configs: Configs, changed: Sequence[str]
+    ) -> None:
+        """Check what a resource would have then. Raises KafkaError."""
+        validators = {
+            TOPIC_RESOURCE: self._validate_topic,
+            BROKER_RESOURCE: self._validate_node,
+            CLIENT_METRICS_RESOURCE: self._validate_client_metrics,
+            GROUP_RESOURCE: self._validate_group,
+        }
+        validate = validators.get(resource_type)
+        if validate is None:
+            raise unknown_type(resource_type)
+        try:
+            validate(name, configs, changed)
+        except ConfigError as error:
+            raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from None
+        for key in changed:
+            if len(configs.get(key, "").encode()) > _MAX_VALUE_BYTES:
+                raise KafkaError(
+                    ErrorCode.INVALID_CONFIG,
+                    "The configuration value cannot be added because it exceeds the maximum value "
+                    f"size of {_MAX_VALUE_BYTES} bytes.",
+                )
+        self._warn_of_idle(TABLES[resource_type], changed)
+
+    def _warn_of_idle(self, table: Mapping[str, ConfigDef], changed: Sequence[str]) -> None:
+        """Name in one line the configs that are kept without effect, each of them once."""
+        known = self._cluster.configs_warned_of
+        idle: list[str] = []
+        for key in changed:
+            definition = table.get(key) or find(key)
+            has_effect = definition is not None and definition.support is not Support.ACCEPTED
+            if not has_effect and key not in known:
+                known.add(key)
+                idle.append(key)
+        if idle:
+            logger.info("configs that are kept and have no effect here: %s", ", ".join(idle))
+
+    def _validate_topic(self, name: str, configs: Configs, changed: Sequence[str]) -> None:
+        if not name:
+            raise invalid("Default topic resources are not allowed.")
+        validate_topic_name(name)
+        validate_topic_configs(configs)
+        if name not in self._cluster.image.topics:
+            raise KafkaError(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist."
+            )
+
+    def _validate_node(self, name: str, configs: Configs, changed: Sequence[str]) -> None:
+        self._check_dynamic(name, configs, changed)
+        try:
+            for key, text in configs.items():
+                if definition := find(key):
+                    definition.parse(text)
+            if cordoned := configs.get(_CORDONED):
+                check_cordoned(cordoned.split(","), self._cluster.config.log_dirs)
+        except ConfigError as error:
+            raise invalid(str(error)) from None
+        if _MIN_IN_SYNC in changed and self._cluster.features.get(_ELR_FEATURE):
+            if name:
+                raise ConfigError(
+                    f"Broker-level {_MIN_IN_SYNC} cannot be altered while ELR is enabled."
+                )
+            if _MIN_IN_SYNC not in configs:
+                raise ConfigError(
+                    f"Cluster-level {_MIN_IN_SYNC} cannot be removed while ELR is enabled."
+                )
+
+    def _check_dynamic(self, name: str, configs: Configs, changed: Sequence[str]) -> None:
+        """Check that a running node takes these, at this level (DynamicBrokerConfig.validate)."""
+        # Kafka keeps what it does not know: it may be a plugin's.
+        changed = [key for key in changed if find(key) is not None]
+        static = [key for key in changed if not _definition(key).dynamic]
+        if static:
+            raise invalid(f"Cannot update these configs dynamically: {_listed(static)}")
+        single = [
+            key for key in changed if key in configs and _definition(key).dynamic == "per-broker"
+        ]
+        if single and not name:
+            raise invalid(
+                "Cannot update these configs at default cluster level, broker id must be "
+                f"specified: {_listed(single)}"
+            )
+        by_listener = [key for key in changed if key in configs and key in _PER_LISTENER]
+        if by_listener:
+            raise invalid(
+                "These security configs can be dynamically updated only per-listener using the "
+                f"listener prefix: {_listed(by_listener)}"
+            )
+        at_start = [key for key in changed if key in _AT_START_ONLY]
+        if at_start:
+            raise ConfigError(f"config {at_start[0]}: kafkalite takes it at its start only")
+        refused = [key for key in changed if _definition(key).support is Support.REFUSED]
+        if refused:
+            raise ConfigError(f"config {refused[0]}: kafkalite does not have this")
+
+    def _validate_group(self, name: str, configs: Configs, changed: Sequence[str]) -> None:
+        if not name:
+            raise invalid("Default group resources are not allowed.")
+        for key, text in configs.items():
+            if key not in GROUP_CONFIGS:
+                raise ConfigError(f"Unknown group config name: {key}")
+            GROUP_CONFIGS[key].parse(text)
+        self._check_group_limits(configs)
+
+    def _check_group_limits(self, configs: Configs) -> None:
+        """The brokers' limits hold for every group (GroupConfig.validateValues)."""
+        broker = self._cluster.config
+        for key, text in configs.items():
+            family, _, rest = key.partition(".")
+            least, most = f"group.{family}.min.{rest}", f"group.{family}.max.{rest}"
+            most = most.replace(".max.num.", ".max.")  # of standby replicas
+            if least in BROKER_CONFIGS and int(text) < broker.integer(least):
+                raise ConfigError(f"{key} must be greater than or equal to {least}")
+            if most in BROKER_CONFIGS and int(text) > broker.integer(most):
+                raise ConfigError(f"{key} must be less than or equal to {most}")
+        for family in ("consumer", "share", "streams"):
+            session, interval = f"{family}.session.timeout.ms", f"{family}.heartbeat.interval.ms"
+            session_ms, interval_ms = (
+                int(configs.get(key, broker.integer(f"group.{key}"))) for key in (session, interval)
+            )
+            if session_ms <= interval_ms:
+                raise ConfigError(f"{session} must be greater than {interval}")
+
+    def _validate_client_metrics(self, name: str, configs: Configs, changed: Sequence[str]) -> None:
+        if not name:
+            raise invalid("Subscription name can't be empty")
+        for key, text in configs.items():
+            if key not in CLIENT_METRICS_CONFIGS:
+                raise invalid(f"Unknown client metrics configuration: {key}")
+            value = CLIENT_METRICS_CONFIGS[key].parse(text)
+            if key == "interval.ms" and isinstance(value, int) and not 100 <= value <= 3_600_000:
+                raise invalid(
+                    f"Invalid value {text} for interval.ms, interval must be between 100 and "
+                    "3600000 (1 hour)"
+                )
+
+
+def _definition(name: str) -> ConfigDef:
+    definition = find(name)
+    assert definition is not None, name
+    return definition
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"[{', '.join(names)}]"
+
+
+def unknown_type(resource_type: int) -> KafkaError:
+    return invalid(f"Unknown resource type {resource_type}")
+
+
+def invalid(message: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_REQUEST, message)

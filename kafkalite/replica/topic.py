@@ -1,0 +1,69 @@
+"""One topic with its open partitions, and what opens their logs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+from uuid import UUID
+
+from kafkalite.cluster.internal_topics import INTERNAL_TOPICS
+
+if TYPE_CHECKING:
+    from kafkalite.cluster.image import PartitionState, TopicState
+    from kafkalite.log.config import LogConfig
+    from kafkalite.log.log import Log
+    from kafkalite.replica.partition import Partition
+
+
+class PartitionLogs(Protocol):
+    """Opens and deletes the logs of partitions; the broker's, on disk."""
+
+    def open(
+        self,
+        topic: str,
+        topic_id: UUID,
+        index: int,
+        config: LogConfig,
+        assigned: Collection[UUID] = (),
+    ) -> Log:
+        """The log of a partition, new or as it was; `assigned` are its directories in the
+        metadata."""
+        ...
+
+    def all_placed(self) -> None:
+        """Partitions that were given a directory are open now, or will never be."""
+        ...
+
+    def delete(self, topic: str, index: int, log: Log) -> None:
+        """Its partition is gone: close the log and remove its files."""
+        ...
+
+
+@dataclass(slots=True, eq=False)
+class Topic:
+    """A topic with its open partitions; a partition's index is its position."""
+
+    name: str
+    topic_id: UUID
+    is_internal: bool
+    partitions: list[Partition]
+    states: list[PartitionState]
+    configs: Mapping[str, str]
+
+
+def without_partitions(state: TopicState, configs: Mapping[str, str]) -> Topic:
+    """A topic without its partitions."""
+    is_internal = state.name in INTERNAL_TOPICS
+    return Topic(state.name, state.topic_id, is_internal, [], state.partitions, configs)
+
+
+def assigned_here(state: PartitionState, node_ids: Collection[int]) -> list[UUID]:
+    """The data directories of this process' replicas; none where the metadata name none."""
+    if len(state.directories) != len(state.replicas):
+        return []
+    return [
+        directory
+        for node_id, directory in zip(state.replicas, state.directories, strict=True)
+        if node_id in node_ids
+    ]

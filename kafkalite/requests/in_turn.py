@@ -1,0 +1,74 @@
+"""Long changes, one after the other: those that ask for one take the oldest further, until theirs
+is done.
+
+So a change needs no task. When the request that began it is gone, the next one finishes it first.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, Final, Generic, TypeVar
+
+from kafkalite.requests.slices import Steps
+
+T = TypeVar("T")
+
+
+class Change(Generic[T]):
+    """A change that is waiting or under way. `outcome` is there once `is_done`."""
+
+    def __init__(self, steps: Steps[T]) -> None:
+        self._steps = steps
+        self._outcome: T
+        self._failure: Exception | None = None
+        self.is_done = False
+        # Whether anybody takes it further.
+        self.is_wanted = True
+
+    def advance(self) -> None:
+        """Take one step."""
+        try:
+            next(self._steps)
+        except StopIteration as done:
+            self._outcome = done.value
+            self.is_done = True
+        except Exception as failure:  # noqa: BLE001 - raised where the change was asked for
+            self._failure = failure
+            self.is_done = True
+
+    def outcome(self) -> T:
+        """What the change came to. Raises what its steps raised."""
+        if self._failure is not None:
+            raise self._failure
+        return self._outcome
+
+
+class InTurn:
+    """The changes that wait for each other, oldest first."""
+
+    def __init__(self) -> None:
+        self._waiting: Final[deque[Change[Any]]] = deque()
+
+    def do(self, steps: Steps[T]) -> Steps[T]:
+        """A change after all that were asked for before. Raises what its steps raise."""
+        change = Change(steps)
+        self._waiting.append(change)
+        try:
+            while not change.is_done:
+                self._advance()
+                yield
+        finally:
+            change.is_wanted = False
+        return change.outcome()
+
+    def _advance(self) -> None:
+        oldest = self._waiting[0]
+        oldest.advance()
+        if oldest.is_done:
+            self._waiting.popleft()
+
+    def finish(self) -> Steps[None]:
+        """Take the oldest changes to their end, as far as those that asked for them are gone."""
+        while self._waiting and not self._waiting[0].is_wanted:
+            self._advance()
+            yield

@@ -1,0 +1,305 @@
+"""The connections of a broker: accepted, counted, kept to their limits, and closed."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import resource
+import socket
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Final
+
+import trio
+
+from kafkalite.server.connection import Connection
+from kafkalite.server.failed_logins import FailedLogins
+from kafkalite.server.host import drive
+from kafkalite.server.listener import Listener
+from kafkalite.server.loop import Loop
+from kafkalite.server.request_handler import RequestHandler
+from kafkalite.server.transport import PlainTransport, Transport
+
+if TYPE_CHECKING:
+    from kafkalite.config import BrokerConfig
+    from kafkalite.requests.principal import Principal
+    from kafkalite.services import Services
+
+logger = logging.getLogger(__name__)
+
+# Accepted in one go before other tasks get their turn.
+_ACCEPT_AT_ONCE: Final = 64
+# Out of file descriptors: wait for connections to end rather than spin.
+_EXHAUSTED_PAUSE_SECONDS: Final = 0.1
+# Descriptors that connections leave to segments and to modules that are still to be imported: a
+# crowd of newcomers must not take from those who are being served.
+_RESERVED_DESCRIPTORS: Final = 64
+_EXHAUSTED: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+
+
+async def _close_later(sock: socket.socket, seconds: float) -> None:
+    """Hold the connection of a client that connects too often (KIP-612), then close it."""
+    try:
+        await trio.sleep(seconds)
+    finally:
+        sock.close()
+
+
+class Connections:
+    """All connections of a broker: accepted, served, counted, closed when idle or at the end."""
+
+    def __init__(
+        self, handler: RequestHandler, config: BrokerConfig, loop: Loop, services: Services
+    ) -> None:
+        self._handler = handler
+        self._services = services
+        self.failed_logins = FailedLogins()
+        self._config = config
+        self.loop = loop
+        self._max_frame_bytes = config.integer("socket.request.max.bytes")
+        # Only where somebody has set them: a size that is set is one the system no longer tunes.
+        self._buffer_sizes = [
+            (option, config.integer(name))
+            for option, name in (
+                (socket.SO_RCVBUF, "socket.receive.buffer.bytes"),
+                (socket.SO_SNDBUF, "socket.send.buffer.bytes"),
+            )
+            if name in config.static and config.integer(name) >= 0
+        ]
+        self._max_idle_seconds = config.integer("connections.max.idle.ms") / 1000
+        self._count_by_node: Counter[int] = Counter()
+        self._count_by_host: Counter[tuple[int, str]] = Counter()
+        self._full = trio.lowlevel.ParkingLot()
+        config.subscribe(self._look_again)
+        self._is_exhausted = False
+        limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        self._first_reserved = limit - min(_RESERVED_DESCRIPTORS, limit // 2)
+        self._open: set[Connection] = set()
+        self._none_left = trio.Event()
+        # Accepts on one more listener, while `listen` runs.
+        self.listen_on: Callable[[Listener], None]
+        self._stopping = False
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def __iter__(self) -> Iterator[Connection]:
+        return iter(tuple(self._open))
+
+    async def serve(self) -> None:
+        """Serve the connections for ever."""
+        if self.loop.is_hosted:
+            await trio.sleep_forever()  # the host does
+        await drive(self.loop)
+
+    async def listen(
+        self,
+        listeners: Iterable[Listener],
+        listening: trio.CancelScope,
+        *,
+        task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+    ) -> None:
+        """Accept on all listeners until `listening` is cancelled, and end with the connections."""
+        # Connections outlive the accepting: they have a nursery around it.
+        async with trio.open_nursery() as connections:
+            with listening:
+                async with trio.open_nursery() as nursery:
+
+                    def listen_on(listener: Listener) -> None:
+                        nursery.start_soon(self.accept, listener, connections)
+
+                    self.listen_on = listen_on
+                    for listener in listeners:
+                        listen_on(listener)
+                    task_status.started()
+                    await trio.sleep_forever()
+
+    def answer_with(self, handler: RequestHandler) -> None:
+        """Let another handler answer, on connections that are open and on all that come."""
+        self._handler = handler
+        for connection in self._open:
+            connection.answer_with(handler)
+
+    def close(self) -> None:
+        """Close every connection that is still open."""
+        for connection in tuple(self._open):
+            connection.abort()
+
+    async def accept(self, listener: Listener, nursery: trio.Nursery) -> None:
+        """Accept until the listener closes; each connection becomes a task in `nursery`.
+
+        Beyond max.connections clients wait; beyond max.connections.per.ip they are turned away.
+        """
+        # A listener that is opened again has another socket, and another task like this.
+        bound = listener.socket
+        for option, size in self._buffer_sizes:
+            bound.setsockopt(socket.SOL_SOCKET, option, size)  # accepted sockets inherit it
+        while bound.fileno() >= 0:
+            try:
+                await trio.lowlevel.wait_readable(bound)
+            except trio.ClosedResourceError:
+                return
+            while self._is_full(listener.node_id):
+                await self._full.park()
+            try:
+                for _ in range(_ACCEPT_AT_ONCE):
+                    if self._is_full(listener.node_id):
+                        break
+                    sock, address = bound.accept()
+                    # The kernel gives out the lowest number that is free.
+                    number = sock.fileno()
+                    self._start(sock, address, listener, nursery)
+                    if number >= self._first_reserved:
+                        self._warn_exhausted("the rest of the descriptors is for files")
+                        await self._full.park()
+                    elif number < self._first_reserved // 2:
+                        self._is_exhausted = False
+            except BlockingIOError:
+                continue
+            except OSError as error:
+                if error.errno in _EXHAUSTED:
+                    self._warn_exhausted(error.strerror)
+                    await trio.sleep(_EXHAUSTED_PAUSE_SECONDS)
+                # Anything else concerns a client that has gone already.
+
+    def _warn_exhausted(self, reason: str | None) -> None:
+        """Say once that clients have to wait now."""
+        if not self._is_exhausted:
+            self._is_exhausted = True
+            logger.error(
+                "no more connections are accepted with %d open: %s (raise ulimit -n)",
+                len(self),
+                reason,
+            )
+
+    def _start(
+        self,
+        sock: socket.socket,
+        address: tuple[str, int],
+        listener: Listener,
+        nursery: trio.Nursery,
+    ) -> None:
+        sock.setblocking(False)
+        if sock.family != socket.AF_UNIX:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        host, port = address[0].removeprefix("::ffff:"), address[1]
+        most = self._most_from(host, listener.node_id)
+        if self._count_by_host[listener.node_id, host] >= most:
+            logger.warning(
+                "%s:%d: connection closed: max.connections.per.ip is %d", host, port, most
+            )
+            sock.close()
+            return
+        if self._services.security.has_quotas:
+            quotas = self._services.security.quotas(listener.node_id)
+            wait_ms = quotas.connections.throttle_ms(host, int(trio.current_time() * 1000))
+            if wait_ms:
+                nursery.start_soon(_close_later, sock, wait_ms / 1000)
+                return
+        self._count_by_host[listener.node_id, host] += 1
+        self._count_by_node[listener.node_id] += 1
+        connection = self._connect(sock, (host, port), listener, nursery)
+        self._open.add(connection)
+        if self._stopping:
+            connection.stop()
+
+    def _connect(
+        self,
+        sock: socket.socket,
+        address: tuple[str, int],
+        listener: Listener,
+        nursery: trio.Nursery,
+    ) -> Connection:
+        """A connection, behind what its listener asks of clients first."""
+        protocol = listener.config.security_protocol
+
+        def connect(transport: Transport) -> Connection:
+            return Connection(
+                transport,
+                address,
+                listener,
+                self.loop,
+                self._handler,
+                max_frame_bytes=self._max_frame_bytes,
+                spawn=lambda function, name: nursery.start_soon(function, name=name),
+                closed=self._closed,
+            )
+
+        if protocol == "PLAINTEXT":
+            return connect(PlainTransport.over(sock))
+        from kafkalite.server.secured import require_login, tls_transport
+
+        security = self._services.security.listener(listener.node_id, listener.name, protocol)
+        if security.context is None:
+            connection = connect(PlainTransport.over(sock))
+        else:
+
+            def identified(principal: Principal) -> None:
+                connection.context.principal = principal
+
+            def failed(reason: str) -> None:
+                self.failed_logins.add(address[0], reason)
+
+            connection = connect(tls_transport(sock, security, identified, failed))
+        if security.mechanisms is not None:
+            require_login(connection, self._services, self._handler, security, self.failed_logins)
+        return connection
+
+    def _look_again(self) -> None:
+        """max.connections may be another now."""
+        self._full.unpark_all()
+
+    def _is_full(self, node_id: int) -> bool:
+        return self._count_by_node[node_id] >= self._config.integer("max.connections", node_id)
+
+    def _most_from(self, host: str, node_id: int) -> int:
+        overrides = self._config.string("max.connections.per.ip.overrides", node_id) or ""
+        for override in overrides.split(","):
+            address, _, count = override.rpartition(":")
+            if address.strip() == host and count.strip().isdigit():
+                return int(count)
+        return self._config.integer("max.connections.per.ip", node_id)
+
+    def _closed(self, connection: Connection) -> None:
+        self._open.discard(connection)
+        node_id = connection.listener.node_id
+        self._count_by_node[node_id] -= 1
+        self._count_by_host[node_id, connection.client_host] -= 1
+        self._full.unpark_all()
+        if self._stopping and not self._open:
+            self._none_left.set()
+
+    def cut(self, node_id: int) -> None:
+        """Close a node's connections without another word, as if its process had died."""
+        for connection in tuple(self._open):
+            if connection.listener.node_id == node_id:
+                connection.abort()
+
+    def cut_all(self) -> None:
+        """Close all connections without another word."""
+        for connection in tuple(self._open):
+            connection.abort()
+
+    async def close_idle(self) -> None:
+        """Close for ever what was silent for connections.max.idle.ms."""
+        if self._max_idle_seconds < 0:
+            return
+        while True:
+            # A tenth of the limit is the most by which a connection may outlive it.
+            await trio.sleep(min(max(self._max_idle_seconds / 10, 0.1), 60.0))
+            limit = trio.current_time() - self._max_idle_seconds
+            for connection in [each for each in self._open if each.last_active < limit]:
+                logger.info("%s: connection closed: idle", connection)
+                connection.abort()
+
+    async def stop(self, patience_seconds: float) -> None:
+        """Answer what is in flight, close everything; what takes longer is cut off."""
+        self._stopping = True
+        for connection in tuple(self._open):
+            connection.stop()
+        if self._open:
+            with trio.move_on_after(patience_seconds):
+                await self._none_left.wait()
+        for connection in tuple(self._open):
+            connection.abort()
