@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+import trio
+
 from kafkalite.apis import APIS
 from kafkalite.broker import Broker
 from kafkalite.control.problems import Problem
@@ -20,6 +22,10 @@ class _NoConnection:
 
     async def move_to_task(self) -> None:
         """This is a task already."""
+
+    async def yield_turn(self) -> None:
+        """Let others have their turn."""
+        await trio.lowlevel.checkpoint()
 
 
 async def ask(broker: Broker, key: ApiKey, version: int, body: Any, node_id: int) -> Any:

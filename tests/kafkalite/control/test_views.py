@@ -6,6 +6,10 @@ from typing import Any
 
 import pytest
 
+# Imported by the first request otherwise, which on a busy machine holds the loop for long.
+import kafkalite.coordinators.share_coordinator.coordinator
+import kafkalite.group_coordinator.share_api
+import kafkalite.replica.share.share_partitions  # noqa: F401
 from kafkalite.control.answers import CommittedView
 from kafkalite.control.problems import Problem
 from kafkalite.control.views import (
@@ -31,6 +35,8 @@ from kafkalite.wire.messages.sync_group import SyncGroupRequest, SyncGroupReques
 from tests.kafkalite.group_requests import commit, join, with_words
 from tests.kafkalite.transactional import TOPIC, Transactional
 
+# Internal topics of few partitions are made faster.
+BROKER_CONFIGS = {"share.coordinator.state.topic.num.partitions": 3}
 ASSIGNMENT = join_chunks(
     build_body(
         ConsumerProtocolAssignment(
