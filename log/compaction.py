@@ -42,8 +42,8 @@ from kafkalite.wire.record_batch import (
     TimestampType,
     iterate_records,
     pack_batch,
-    write_record,
 )
+from kafkalite.wire.record_format import write_record
 
 # Records between two steps: about a millisecond.
 _RECORDS_PER_STEP = 256
@@ -305,7 +305,12 @@ class Compaction:
         data = bytearray()
         for j, record in enumerate(kept, start=1):
             write_record(
-                data, record, record.offset - batch.base_offset, record.timestamp - base_timestamp
+                data,
+                record.timestamp - base_timestamp,
+                record.offset - batch.base_offset,
+                record.key,
+                record.value,
+                record.headers,
             )
             if j % _RECORDS_PER_STEP == 0:
                 yield from self._step()

@@ -208,7 +208,7 @@ class Topics:
             self._logs.all_placed()
 
     def _add(self, records: Sequence[object], alive: frozenset[int]) -> Steps[None]:
-        """Open logs, then write the records, planned when `alive` lived, that make them a topic's."""
+        """Open the logs, then write the records of their topic, which were planned for `alive`."""
         changes = yield from gathered(records)
         try:
             yield from self._open_ahead(changes)
