@@ -94,7 +94,7 @@ def corrupt(what: Literal["crc", "length", "value"]) -> Action:
 
 
 def repeat(times: int = 2) -> Action:
-    """Says what is produced is written so often, by another producer."""
+    """A batch that is produced is written so often, by another producer."""
     return Action(repeat=times)
 
 
@@ -103,6 +103,8 @@ def run(verb: str, *, at: Literal["before", "then"] = "before", **arguments: Any
     return Action(run=verb, at=at, arguments=arguments)
 
 
-def move_leader(topic: str, partition: int, to: int) -> Action:
-    """Another node leads a partition, from this request on."""
+def move_leader(topic: str, partition: int | None = None, to: int | None = None) -> Action:
+    """Another node leads a partition, or each, from this request on: the next in sync unless one
+    is named.
+    """
     return run("topics.lead", topic=topic, partition=partition, to=to)

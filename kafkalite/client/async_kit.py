@@ -260,8 +260,10 @@ class AsyncKit:
         """Let a node go for good."""
         await self.ask("nodes.remove", node=node_id)
 
-    async def move_leader(self, topic: str, partition: int, to: int) -> TopicView:
-        """Have another node lead a partition."""
+    async def move_leader(
+        self, topic: str, partition: int | None = None, to: int | None = None
+    ) -> TopicView:
+        """Have another node lead a partition, or each: the next in sync unless one is named."""
         found: TopicView = await self.ask("topics.lead", topic=topic, partition=partition, to=to)
         return found
 

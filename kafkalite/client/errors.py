@@ -1,4 +1,4 @@
-"""Says what goes wrong for somebody who uses the verbs from Python."""
+"""The error of a wait that was in vain."""
 
 from __future__ import annotations
 

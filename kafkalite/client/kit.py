@@ -259,8 +259,10 @@ class Kit:
         """Let a node go for good."""
         self.ask("nodes.remove", node=node_id)
 
-    def move_leader(self, topic: str, partition: int, to: int) -> TopicView:
-        """Have another node lead a partition."""
+    def move_leader(
+        self, topic: str, partition: int | None = None, to: int | None = None
+    ) -> TopicView:
+        """Have another node lead a partition, or each: the next in sync unless one is named."""
         found: TopicView = self.ask("topics.lead", topic=topic, partition=partition, to=to)
         return found
 

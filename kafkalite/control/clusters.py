@@ -20,6 +20,7 @@ from kafkalite.control.cluster import ControlledCluster
 from kafkalite.control.durations import seconds
 from kafkalite.control.problems import Problem, not_found
 from kafkalite.control.questions import CreateCluster
+from kafkalite.log.meta_properties import random_id
 from kafkalite.server.listener import StartError
 from kafkalite.wire.errors import KafkaError
 
@@ -36,6 +37,10 @@ class _Made:
     ended: trio.Event
     idle_seconds: float
     last_seen: float
+
+
+def _exists(name: str) -> Problem:
+    return Problem("exists", f"there is a cluster {name!r} already", value=name)
 
 
 class Clusters:
@@ -89,18 +94,23 @@ class Clusters:
             name for number in self._numbers if (name := f"t-{number}") not in self._made
         )
         if name == DEFAULT or name in self._made:
-            raise Problem("exists", f"there is a cluster {name!r} already", value=name)
+            raise _exists(name)
         if len(self._made) >= MOST_CLUSTERS:
             raise Problem("too_many", f"there are {MOST_CLUSTERS} clusters already")
+        source = None if request.snapshot is None else self._snapshot(request.snapshot)
         root = self._root / "clusters" / name
-        root.mkdir(parents=True)
         cluster = self._new(name, request, root)
-        if request.snapshot is not None:
-            source = self._snapshot(request.snapshot)
-            cluster.begin_with(lambda directory: snapshots.unfold(source, directory))
+        try:
+            root.mkdir(parents=True)
+        except FileExistsError:  # one of this name is being made
+            raise _exists(name) from None
+        if source is not None:
+            cluster_id = request.configs.get("kafkalite.cluster.id") or random_id()
+            cluster.begin_with(lambda directory: snapshots.unfold(source, directory, cluster_id))
         try:
             await trio.to_thread.run_sync(cluster.open)
         except (StartError, OSError) as error:
+            shutil.rmtree(root, ignore_errors=True)
             raise Problem("refused", f"no cluster was made: {error}") from None
         idle = math.inf if request.idle_end is None else seconds(request.idle_end)
         made = _Made(cluster, trio.Event(), idle, trio.current_time())
@@ -125,8 +135,9 @@ class Clusters:
         try:
             await made.cluster.run(task_status=task_status)
         finally:
+            with trio.CancelScope(shield=True):
+                await trio.to_thread.run_sync(shutil.rmtree, made.cluster.root, True)
             made.ended.set()
-        await trio.to_thread.run_sync(shutil.rmtree, made.cluster.root, True)
 
     async def delete(self, name: str) -> None:
         """End a cluster, and remove its data. Raises Problem."""
@@ -176,9 +187,12 @@ class Clusters:
             raise Problem("refused", f"no snapshot was taken: {error}") from None
 
     async def restore(self, cluster: ControlledCluster, name: str) -> None:
-        """Have a cluster go on from a snapshot. Raises Problem."""
+        """Have a cluster go on from a snapshot, of another one perhaps. Raises Problem."""
         source = self._snapshot(name)
-        await cluster.replace_data(lambda directory: snapshots.unfold(source, directory))
+        cluster_id = cluster.broker.services.cluster.cluster_id
+        await cluster.replace_data(
+            lambda directory: snapshots.unfold(source, directory, cluster_id)
+        )
 
     def snapshots(self) -> list[SnapshotView]:
         """All snapshots."""

@@ -286,11 +286,13 @@ class NodeName(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class MoveLeader(Struct, frozen=True, forbid_unknown_fields=True):
-    """The node that is to lead a partition."""
+    """The node that is to lead a partition: the next one in sync unless told, of all partitions
+    unless one is named.
+    """
 
     topic: str
-    partition: int
-    to: int
+    partition: int | None = None
+    to: int | None = None
 
 
 class ConnectionName(Struct, frozen=True, forbid_unknown_fields=True):

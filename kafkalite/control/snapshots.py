@@ -18,12 +18,14 @@ from kafkalite.broker import Broker
 from kafkalite.control.answers import SnapshotView
 from kafkalite.log.files import (
     CLEAN_SHUTDOWN,
+    FILES,
     LOCK,
     LOG_SUFFIX,
     SEGMENT_SUFFIXES,
     parse_segment_file,
 )
 from kafkalite.log.log import Log
+from kafkalite.log.meta_properties import read_meta_properties, write_meta_properties
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,22 +74,17 @@ def carry_out(plan: Plan, target: Path) -> SnapshotView:
     """Make the snapshot; in a thread. Raises OSError."""
     temporary = target.with_name(target.name + ".tmp")
     shutil.rmtree(temporary, ignore_errors=True)
-    size_bytes = 0
     for source, name in plan.links:
         (temporary / name).parent.mkdir(parents=True, exist_ok=True)
         os.link(source, temporary / name)
-        size_bytes += source.stat().st_size
     for source, name, size in plan.copies:
         (temporary / name).parent.mkdir(parents=True, exist_ok=True)
         _copy(source, temporary / name, size)
-        size_bytes += size
     (temporary / CLEAN_SHUTDOWN).write_text('{"version":0,"brokerEpoch":-1}')
     if target.exists():
         shutil.rmtree(target)
     temporary.rename(target)
-    return SnapshotView(
-        target.name, len(plan.links) + len(plan.copies), len(plan.links), size_bytes
-    )
+    return view(target)
 
 
 def _copy(source: Path, target: Path, size: int) -> None:
@@ -99,9 +96,10 @@ def _copy(source: Path, target: Path, size: int) -> None:
             size -= count
 
 
-def unfold(snapshot: Path, directory: Path) -> None:
-    """Make a data directory of a snapshot, whose closed segments are links again. Raises
-    OSError.
+def unfold(snapshot: Path, directory: Path, cluster_id: str) -> None:
+    """Make a data directory of this cluster of a snapshot, whose closed segments are links again.
+
+    Raises InconsistentDataDirectory, OSError.
     """
     for path in sorted(snapshot.rglob("*")):
         name = path.relative_to(snapshot)
@@ -113,6 +111,9 @@ def unfold(snapshot: Path, directory: Path) -> None:
             os.link(path, directory / name)
         else:
             shutil.copyfile(path, directory / name)
+    known = read_meta_properties(directory, FILES)
+    if known is not None:
+        write_meta_properties(directory, known._replace(cluster_id=cluster_id), FILES)
 
 
 def is_closed_segment(path: Path) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from kafkalite.wire.codec import encode_request
 from kafkalite.wire.message_codec import build_body, join, parse_body
 from kafkalite.wire.messages import (
     allocate_producer_ids,
@@ -15,8 +16,11 @@ from kafkalite.wire.messages import (
     assign_replicas_to_dirs,
     broker_heartbeat,
     broker_registration,
+    create_topics,
+    envelope,
     fetch,
     fetch_snapshot,
+    list_offsets,
 )
 from kafkalite.wire.schema import message_of
 
@@ -38,14 +42,18 @@ _MESSAGES: Final[tuple[tuple[type[Any], type[Any]], ...]] = (
         assign_replicas_to_dirs.AssignReplicasToDirsRequest,
         assign_replicas_to_dirs.AssignReplicasToDirsResponse,
     ),
+    (create_topics.CreateTopicsRequest, create_topics.CreateTopicsResponse),
+    (envelope.EnvelopeRequest, envelope.EnvelopeResponse),
+    (list_offsets.ListOffsetsRequest, list_offsets.ListOffsetsResponse),
 )
 
 
 def make_codecs() -> None:
-    """Build an empty request and parse an empty answer of each, in the version that is asked in."""
+    """Encode an empty request and parse an empty answer of each, in the version asked in."""
     for request, response in _MESSAGES:
-        version = message_of(request).max_version
+        message = message_of(request)
+        version = message.max_version
         if request is api_versions.ApiVersionsRequest:
             version = 3
-        build_body(request(), version)
+        encode_request(message.key, version, 0, "", request())
         parse_body(response, version, join(build_body(response(), version)))

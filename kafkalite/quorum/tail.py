@@ -42,7 +42,7 @@ class MetadataTail:
         self._bootstrap = cycle(bootstrap)
         self._publish = publish
         self._link = Link("kafkalite-metadata", connect)
-        self._complaint = ""
+        self._complaints: set[str] = set()
 
     async def run(self) -> None:
         """Follow the quorum. Ends only when it is cancelled."""
@@ -90,13 +90,13 @@ class MetadataTail:
             self._publish(committed)
             await trio.lowlevel.checkpoint()
         if self._observer.has_caught_up:
-            self._complaint = ""
+            self._complaints.clear()
             self.caught_up.set()
 
     def _complain(self, text: str) -> None:
-        """One line for each new trouble, not one for each attempt."""
-        if text != self._complaint:
-            self._complaint = text
+        """One line for each new trouble, not one for each attempt at each controller."""
+        if text not in self._complaints:
+            self._complaints.add(text)
             logger.warning("%s", text)
 
     def _fail(self, reason: str) -> None:

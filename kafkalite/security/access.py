@@ -18,7 +18,7 @@ NOT_ASKED: Final = -(2**31)
 
 
 class Access:
-    """What a client may do, in a request of the API `api_key`."""
+    """A client's permissions, in a request of the API `api_key`."""
 
     __slots__ = ("_authorizer", "_host", "api_key", "principal")
 

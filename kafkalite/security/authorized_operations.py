@@ -1,4 +1,4 @@
-"""What a client may do with a resource, as the bit fields that several answers carry (KIP-430).
+"""A client's permissions for a resource, as the bit fields of several answers (KIP-430).
 
 Bit n stands for AclOperation n. Without an authorizer everything that makes sense for the resource
 is allowed.

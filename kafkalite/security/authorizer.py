@@ -1,8 +1,14 @@
 """StandardAuthorizer: may a principal at a host do an operation on a resource?
 
-Rules, from the strongest: super users may do everything; a matching DENY refuses; a matching ALLOW
-allows; a resource that has no entry at all follows `allow.everyone.if.no.acl.found`; everything
-else is refused. Entries match a resource literally, by prefix, or by the literal name `*`. READ,
+Rules, from the strongest:
+
+1. Super users may do everything.
+2. A matching DENY refuses.
+3. A matching ALLOW allows.
+4. A resource that has no entry at all follows `allow.everyone.if.no.acl.found`.
+5. Everything else is refused.
+
+Entries match a resource literally, by prefix, or by the literal name `*`. READ,
 WRITE, DELETE and ALTER allow DESCRIBE, too, and ALTER_CONFIGS allows DESCRIBE_CONFIGS; a DENY
 implies nothing.
 

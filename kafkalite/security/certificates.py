@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric import ec
 
 CLIENT_NAME: Final = "client"
-# Long enough for a test, short enough that nobody comes to rely on it.
+# Long enough for a test, short enough that no one comes to rely on it.
 _LIFETIME: Final = timedelta(days=30)
 # Clocks of containers differ.
 _EARLIER: Final = timedelta(days=1)
 
 
 class PemFiles(Protocol):
-    """Where the three files are to be."""
+    """The paths of the three files."""
 
     @property
     def ca(self) -> Path: ...

@@ -52,7 +52,7 @@ class TokenRules:
 
 
 class DelegationTokens:
-    """What may be done with tokens. `tokens` is the metadata's, by token id."""
+    """All that is done with tokens. `tokens` is the metadata's, by token id."""
 
     def __init__(self, rules: TokenRules, tokens: Callable[[], Tokens]) -> None:
         self._rules = rules

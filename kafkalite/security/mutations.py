@@ -1,4 +1,4 @@
-"""What requests that change topics cost: tokens, one per partition (KIP-599).
+"""Requests that change topics cost tokens, one per partition (KIP-599).
 
 A strict request is refused topic by topic once the tokens are spent; a permissive one, of a version
 whose clients do not know the error, overdraws, and its client waits. Source: Kafka's

@@ -16,7 +16,7 @@ from kafkalite.security.rates import Window
 
 
 class NodeQuotas:
-    """What is measured on one node, over `quota.window.*` and `controller.quota.window.*`."""
+    """The measurements on one node, over `quota.window.*` and `controller.quota.window.*`."""
 
     def __init__(self, config: BrokerConfig) -> None:
         def window(prefix: str) -> Window:

@@ -30,7 +30,7 @@ class Login:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What was asked for."""
+    """The security that was asked for."""
 
     logins: Sequence[Login] = ()
     tls: bool = False
@@ -72,7 +72,7 @@ def parse_login(text: str) -> Login:
 
 
 def wanted(sasl: str | Sequence[str], tls: str | None, *, acls: bool) -> Wanted:
-    """What flags or arguments ask for. Raises ConfigError."""
+    """The security that flags or arguments ask for. Raises ConfigError."""
     texts = [sasl] if isinstance(sasl, str) else sasl
     if tls not in (None, AUTO):
         raise ConfigError(f"--tls {tls}: it is auto; for stores of your own set ssl.keystore.*")
@@ -80,7 +80,7 @@ def wanted(sasl: str | Sequence[str], tls: str | None, *, acls: bool) -> Wanted:
 
 
 def files_in(directory: Path) -> Files:
-    """Where the files of a directory are."""
+    """The paths of the files in a directory."""
     return Files(*(directory / f"kafkalite-{name}.pem" for name in ("ca", "server", "client")))
 
 
@@ -131,7 +131,7 @@ def broker_configs(asked: Wanted, files: Files | None) -> dict[str, str]:
 
 
 def super_user(asked: Wanted) -> str:
-    """Who may do everything: the first login, or the client certificate, or everybody."""
+    """The super user: the first login, or the client certificate, or everybody."""
     if asked.logins:
         return f"User:{asked.logins[0].user}"
     if asked.tls:

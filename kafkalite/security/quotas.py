@@ -2,9 +2,9 @@
 
 A client is measured by the most specific quota that there is for it:
 
-    user and client id;  user and default client id;  user;
-    default user and client id;  default user and default client id;  default user;
-    client id;  default client id
+    user and client id,  user and default client id,  user,
+    default user and client id,  default user and default client id,  default user,
+    client id,  default client id
 
 All clients that the same entry stands for by name share one measurement. Quotas are per node, as
 in Kafka. Source: Kafka's ClientQuotaManager and its DefaultQuotaCallback,
@@ -31,7 +31,7 @@ REQUEST_PERCENTAGE: Final = "request_percentage"
 CONTROLLER_MUTATION_RATE: Final = "controller_mutation_rate"
 CONNECTION_CREATION_RATE: Final = "connection_creation_rate"
 
-# A measurement nobody has added to for this long is forgotten, as in Kafka.
+# A measurement that nothing was added to for this long is forgotten, as in Kafka.
 _IDLE_MS: Final = 3_600_000
 _MAX_MEASUREMENTS: Final = 10_000
 
@@ -107,7 +107,7 @@ class ClientQuota:
             self._measurement(found, now_ms).rate.record(-value, now_ms)
 
     def most_in_window(self, user: str, client_id: str) -> float:
-        """What a client may use in a whole window."""
+        """The amount that a client may use in a whole window."""
         seconds = (self._window.samples - 1) * self._window.size_ms / 1000
         return self.limit(user, client_id) * seconds
 
@@ -163,7 +163,7 @@ class ClientQuota:
 
 
 class ConnectionRates:
-    """How often an address may connect (KIP-612)."""
+    """Limits how often an address may connect (KIP-612)."""
 
     def __init__(self, window: Window) -> None:
         self._window = window

@@ -117,7 +117,7 @@ class TokenBucket:
 
 
 def _rounded(value: float) -> int:
-    """As Java's Math.round."""
+    """Rounds halves up, like Java's Math.round."""
     return floor(value + 0.5)
 
 

@@ -63,7 +63,7 @@ class Metadata(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ListenerSecurity:
-    """What one listener asks of its clients. Times in seconds, sizes in bytes."""
+    """One listener's demands on its clients. Times in seconds, sizes in bytes."""
 
     protocol: str
     context: ssl.SSLContext | None = None
@@ -170,7 +170,7 @@ class Security:
     # Listeners
 
     def listener(self, node_id: int, name: str, protocol: str) -> ListenerSecurity:
-        """What a listener asks now. Raises ConfigError.
+        """A listener's demands now. Raises ConfigError.
 
         It is made anew when the configs of the node have changed, so that a key store that was
         changed while running is used for new connections (KIP-226).
@@ -193,7 +193,7 @@ class Security:
     def make_listener(
         self, config: BrokerConfig, node_id: int, name: str, protocol: str
     ) -> ListenerSecurity:
-        """What a listener would ask with these configs. Raises ConfigError."""
+        """A listener's demands with these configs. Raises ConfigError."""
         if protocol == "PLAINTEXT":
             return ListenerSecurity(protocol)
         configs = ListenerConfigs(config, name, node_id)

@@ -34,7 +34,7 @@ class TlsConfigError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TlsSettings:
-    """What a listener's `ssl.*` configs ask for."""
+    """The keys and demands of a listener's `ssl.*` configs."""
 
     keys: KeyMaterial
     trusted: Sequence[str] = ()

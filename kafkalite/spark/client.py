@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from kafkalite.spark.connection import Connection, ConnectionLost
+from kafkalite.spark.connections import Address, Connections
 from kafkalite.spark.data_directory import Isolation
 from kafkalite.spark.errors import BrokerError, OffsetOutOfRange, UnknownTopic
 from kafkalite.wire.errors import ErrorCode
@@ -86,13 +86,10 @@ class Client:
         request_seconds: float = REQUEST_SECONDS,
         retry_seconds: float = RETRY_SECONDS,
     ) -> None:
-        self._bootstrap = [_address(each) for each in bootstrap.split(",") if each.strip()]
-        if not self._bootstrap:
-            raise BrokerError("kafka.bootstrap.servers is empty: name a broker as host:port")
+        self._connections = Connections(bootstrap, request_seconds)
         self._request_seconds = request_seconds
         self._retry_seconds = retry_seconds
-        self._connections: dict[tuple[str, int], Connection] = {}
-        self._addresses: dict[int, tuple[str, int]] = {}
+        self._addresses: dict[int, Address] = {}
         self._controller_id = -1
         self._leaders: dict[TopicPartition, int] = {}
 
@@ -108,35 +105,17 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        for connection in self._connections.values():
-            connection.close()
-        self._connections.clear()
+        self._connections.close()
 
     def rest(self) -> None:
         """Close the connections on which an unwanted response is under way."""
-        for address, connection in list(self._connections.items()):
-            if not connection.is_at_rest:
-                self._connections.pop(address).close()
+        self._connections.rest()
 
     # -- asking
 
-    def ask(self, body: Any, address: tuple[str, int] | None = None, seconds: float = 0) -> Any:
+    def ask(self, body: Any, address: Address | None = None, seconds: float = 0) -> Any:
         """One request to a broker, any if none is named. Raises OSError."""
-        problems: list[str] = []
-        for candidate in [address] if address else [*self._connections, *self._bootstrap]:
-            try:
-                connection = self._connections.get(candidate)
-                if connection is None:
-                    connection = Connection(*candidate, self._request_seconds)
-                    self._connections[candidate] = connection
-                return connection.ask(body, seconds)
-            except OSError as error:
-                lost = self._connections.pop(candidate, None)
-                if lost is not None:
-                    lost.close()
-                problems.append(_located(candidate, error))
-                problem = error
-        raise ConnectionLost("; ".join(dict.fromkeys(problems))) from problem
+        return self._connections.ask(body, address, seconds)
 
     def retry(self, what: str, attempt: Callable[[], Any]) -> Any:
         """Attempt until it works. Raises BrokerError when the time is over, or at once what is
@@ -163,7 +142,7 @@ class Client:
             self._leaders.clear()
             time.sleep(_BACKOFF_SECONDS)
 
-    def address_of_node(self, node_id: int) -> tuple[str, int]:
+    def address_of_node(self, node_id: int) -> Address:
         """Raises BrokerError."""
         if node_id not in self._addresses:
             raise BrokerError(f"node {node_id} is not there", ErrorCode.LEADER_NOT_AVAILABLE)
@@ -199,7 +178,7 @@ class Client:
                 self._leaders[topic.name, each.partition_index] = each.leader_id
         return answer
 
-    def leader(self, partition: TopicPartition) -> tuple[str, int]:
+    def leader(self, partition: TopicPartition) -> Address:
         """The address of the partition's leader. Raises BrokerError, UnknownTopic, OSError."""
         if partition not in self._leaders:
             answer = self._metadata([partition[0]])
@@ -225,7 +204,7 @@ class Client:
     def _list_offsets(
         self, timestamps: Mapping[TopicPartition, int], isolation: Isolation
     ) -> dict[TopicPartition, OffsetAndTimestamp]:
-        by_leader: dict[tuple[str, int], dict[str, list[ListOffsetsPartition]]] = {}
+        by_leader: dict[Address, dict[str, list[ListOffsetsPartition]]] = {}
         for (topic, partition), timestamp in timestamps.items():
             topics = by_leader.setdefault(self.leader((topic, partition)), {})
             asked = ListOffsetsPartition(partition_index=partition, timestamp=timestamp)
@@ -411,28 +390,3 @@ def _fetch_request(
 
 def _isolation_level(isolation: Isolation) -> int:
     return int(isolation is Isolation.READ_COMMITTED)
-
-
-def _address(text: str) -> tuple[str, int]:
-    host, _, port = text.strip().rpartition(":")
-    if not host or not port.isdigit():
-        raise BrokerError(f"kafka.bootstrap.servers: {text.strip()!r} is not host:port")
-    return host.strip("[]"), int(port)
-
-
-__all__ = [
-    "EARLIEST",
-    "LATEST",
-    "Client",
-    "ConnectionLost",
-    "Fetched",
-    "OffsetAndTimestamp",
-    "TopicPartition",
-    "check",
-]
-
-
-def _located(address: tuple[str, int], error: OSError) -> str:
-    """The problem with the address it happened at."""
-    where, text = "{}:{}".format(*address), str(error.strerror or error)
-    return text if text.startswith(where) else f"{where}: {text}"

@@ -40,7 +40,7 @@ from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.api_messages import request_class, response_class
 from kafkalite.wire.codec import encode_response
 from kafkalite.wire.fields import Records
-from kafkalite.wire.rows import LargeResponse, message_of_row, rows_of
+from kafkalite.wire.rows import message_of_row, row_of, rows_of
 
 if TYPE_CHECKING:
     from kafkalite.apis import Api, Handler
@@ -131,10 +131,10 @@ class FaultGate:
                     response = await response
                 if response is None:
                     return None
-                if isinstance(response, LargeResponse):
-                    return message_of_row(response_type, response.row)
                 # Parts of it may be shared with answers to others.
-                return message_of_row(response_type, response) if api.rows else copied(response)
+                if api.rows:
+                    return message_of_row(response_type, row_of(response))
+                return copied(response)
 
             async def done() -> Any:
                 answer = await self._do(api.key, context, body, steps, handled)

@@ -68,10 +68,16 @@ def slow_broker(by: str, node: int | None = None) -> list[Rule]:
 
 
 def leader_election(topic: str, times: int = 3) -> list[Rule]:
-    """The leaders of a topic are elsewhere, so many times."""
+    """Other replicas come to lead a topic, and its leaders are elsewhere, so many times.
+
+    The next replicas in sync lead from the first request on; where there is no other, the
+    leader stays.
+    """
+    elsewhere = Action(error="NOT_LEADER_OR_FOLLOWER")
+    election = Action(run="topics.lead", arguments={"topic": topic})
+    turns = ((election, elsewhere), *(((elsewhere,),) * (times - 1)))
     when = When(api=["Produce", "Fetch"], topic=topic)
-    do = (Action(error="NOT_LEADER_OR_FOLLOWER"),)
-    return [Rule(note="leader_election", when=when, times=times, do=do)]
+    return [Rule(note="leader_election", when=when, sequence=turns)]
 
 
 def coordinator_loading(group: str, times: int = 5) -> list[Rule]:
@@ -89,7 +95,7 @@ def fenced_producer(transactional_id: str, at: int = 1) -> list[Rule]:
 
 
 def duplicates(topic: str, every: int = 1, times: int | None = None) -> list[Rule]:
-    """Says what is produced is there twice, as after a retry upstream."""
+    """Each batch that is produced is there twice, as after a retry upstream."""
     when = When(api="Produce", topic=topic)
     do = (Action(repeat=2),)
     return [Rule(note="duplicates", when=when, every=every, times=times, do=do)]

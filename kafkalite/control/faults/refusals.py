@@ -3,8 +3,8 @@
 Derived from the declarations: an error of the whole where the answer has a field for one;
 else the answer repeats what the request names, down to the first structs that have one.
 `_ECHOES` says which lists of a request come back, `_DEFAULTS` which fields differ from their
-declared defaults. Source: `getErrorResponse` of Kafka's request classes. conformance/referees
-compares them all.
+declared defaults. Source: `getErrorResponse` of Kafka's request classes;
+conformance/java_codec/test_refusals.py compares them all.
 """
 
 from __future__ import annotations

@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+import trio
+
 from kafkalite.apis import APIS
 from kafkalite.broker import Broker
 from kafkalite.control.problems import Problem
@@ -12,7 +14,7 @@ from kafkalite.requests.context import RequestContext
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.api_messages import response_class
 from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.rows import message_of_row, rows_of
+from kafkalite.wire.rows import message_of_row, row_of, rows_of
 
 
 class _NoConnection:
@@ -20,6 +22,10 @@ class _NoConnection:
 
     async def move_to_task(self) -> None:
         """This is a task already."""
+
+    async def yield_turn(self) -> None:
+        """Let others have their turn."""
+        await trio.lowlevel.checkpoint()
 
 
 async def ask(broker: Broker, key: ApiKey, version: int, body: Any, node_id: int) -> Any:
@@ -38,7 +44,7 @@ async def ask(broker: Broker, key: ApiKey, version: int, body: Any, node_id: int
     api = APIS[key]
     answer = api.load()(broker.services, context, rows_of(body) if api.rows else body)
     answer = await answer if inspect.isawaitable(answer) else answer
-    return message_of_row(response_class(key), answer) if api.rows else answer
+    return message_of_row(response_class(key), row_of(answer)) if api.rows else answer
 
 
 def refused(error: KafkaError | int, what: str) -> Problem:

@@ -33,6 +33,7 @@ from kafkalite.control.questions import (
 )
 from kafkalite.control.views import partition_of, topic_of, topic_view
 from kafkalite.control.waits import wait_for
+from kafkalite.replica.partition import Partition
 
 _LONGEST_WAIT_SECONDS = 3600.0
 
@@ -132,17 +133,38 @@ async def remove_node(cluster: ControlledCluster, request: NodeName) -> Nothing:
 
 
 async def move_leader(cluster: ControlledCluster, request: MoveLeader) -> TopicView:
-    """Have another in-sync replica lead a partition."""
-    partition = partition_of(cluster.broker, request.topic, request.partition)
-    if request.to not in partition.in_sync_replicas:
+    """Have another in-sync replica lead a partition, or each of a topic's.
+
+    Without `to` it is the next in the order of the replicas; where no other is in sync, the
+    leader stays.
+    """
+    topic = topic_of(cluster.broker, request.topic)
+    partitions = topic.partitions
+    if request.partition is not None:
+        partitions = [partition_of(cluster.broker, request.topic, request.partition)]
+    leaders = [(each, _new_leader(each, request.to)) for each in partitions]
+    for partition, leader in leaders:
+        if leader != partition.leader_id:
+            cluster.broker.controller.move_leader(partition.topic_id, partition.index, leader)
+    return topic_view(topic_of(cluster.broker, request.topic))
+
+
+def _new_leader(partition: Partition, wanted: int | None) -> int:
+    """The replica that is to lead. Raises Problem if it is not in sync."""
+    in_sync = partition.in_sync_replicas
+    if wanted is None:
+        order = [each for each in partition.replicas if each in in_sync]
+        if partition.leader_id not in order:
+            return partition.leader_id
+        return order[(order.index(partition.leader_id) + 1) % len(order)]
+    if wanted not in in_sync:
         raise Problem(
             "conflict",
-            f"node {request.to} is not in sync with {request.topic}-{request.partition}",
-            value=request.to,
-            hint=f"in sync are {', '.join(map(str, partition.in_sync_replicas))}",
+            f"node {wanted} is not in sync with {partition.topic}-{partition.index}",
+            value=wanted,
+            hint=f"in sync are {', '.join(map(str, in_sync))}",
         )
-    cluster.broker.controller.move_leader(partition.topic_id, partition.index, request.to)
-    return topic_view(topic_of(cluster.broker, request.topic))
+    return wanted
 
 
 # Connections

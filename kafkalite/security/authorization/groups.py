@@ -194,7 +194,7 @@ def described_groups(asked: Asked) -> Verdict:
 
 
 def group_with_topics(message: str) -> Rule:
-    """As `_described_groups`; a group with a topic that may not be described is hidden."""
+    """Goes on from `_described_groups`, and hides groups with a topic that may not be described."""
 
     def rule(asked: Asked) -> Verdict:
         verdict = described_groups(asked)

@@ -1,4 +1,4 @@
-"""What the rules of authorization are made of; the table of them is `table.py`.
+"""The parts of the rules of authorization; the table of them is `table.py`.
 
 A rule looks at a request and gives a Verdict: handle it, or handle what is left of it and finish
 the response, or respond without handling it.
@@ -54,7 +54,7 @@ class Asked:
 
 @dataclass(slots=True)
 class Verdict:
-    """What to do with a request.
+    """The decision about a request.
 
     `is_final`: `response` is it, None for none at all. Else `request` is to be handled, and the
     response to go through `finish`.
@@ -143,7 +143,7 @@ def all_of(*rules: Rule) -> Rule:
 
 
 class Place(Enum):
-    """Where refused elements stand in a response."""
+    """The place of refused elements in a response."""
 
     FIRST = "first"
     LAST = "last"

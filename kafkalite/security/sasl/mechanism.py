@@ -1,7 +1,7 @@
-"""What all SASL mechanisms have in common: tokens in, tokens out, and two ways to fail.
+"""All SASL mechanisms take tokens, give tokens, and have two ways to fail.
 
-A mechanism is one conversation. `SaslFailure` is worth a message of its own to the client;
-`BadCredentials` is told to nobody but the log, since its text may say whether a user exists
+A mechanism is one conversation. The client is told the message of a `SaslFailure`. That
+of `BadCredentials` goes to the log alone, since it may say whether a user exists
 (Kafka's SaslAuthenticationException and SaslException).
 """
 

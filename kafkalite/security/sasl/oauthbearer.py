@@ -29,7 +29,7 @@ _AFTER_REFUSAL: Final = b"\x01"
 
 @dataclass(frozen=True, slots=True)
 class AcceptedToken:
-    """What counts of a valid token: its principal, and its end in milliseconds since 1970."""
+    """A valid token's claims that count: its principal, and its end in ms since 1970."""
 
     user: str
     expiry_ms: int

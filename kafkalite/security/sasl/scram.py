@@ -36,7 +36,7 @@ class ScramMechanism(Enum):
 
     @property
     def number(self) -> int:
-        """As in messages and records."""
+        """The number of the mechanism in messages and records."""
         return int(self.value[0])
 
     @property

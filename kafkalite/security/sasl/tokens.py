@@ -32,7 +32,7 @@ class Keys(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SignedTokenRules:
-    """What a signed token must show; `sasl.oauthbearer.*`."""
+    """The claims that a signed token must show; `sasl.oauthbearer.*`."""
 
     audiences: Collection[str] = ()
     issuer: str | None = None

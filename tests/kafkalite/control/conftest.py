@@ -7,6 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from kafkalite.testing import broker
+from tests.kafkalite.control_port import ready
+
+__all__ = ["k", "ready", "shared"]
 
 
 @pytest.fixture(scope="module")

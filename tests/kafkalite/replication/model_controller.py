@@ -1,8 +1,6 @@
 """The rules of Kafka's controllers, as short as they can be: what brokers are to obey.
 
-One topic, decisions one at a time, a metadata log whose end is not committed at once and may be
-truncated when another controller takes over. Source: ReplicationControlManager,
-PartitionChangeBuilder.
+One topic, decisions one at a time. Source: ReplicationControlManager, PartitionChangeBuilder.
 """
 
 from __future__ import annotations
@@ -15,7 +13,6 @@ from uuid import UUID
 
 import trio
 
-from kafkalite.cluster.record_codec import encode_record
 from kafkalite.wire.codec import decode_request, encode_response
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.message_codec import join
@@ -32,18 +29,15 @@ from kafkalite.wire.messages import (
 from kafkalite.wire.messages.stored.broker_registration_change_record import (
     BrokerRegistrationChangeRecord,
 )
-from kafkalite.wire.messages.stored.no_op_record import NoOpRecord
 from kafkalite.wire.messages.stored.partition_record import PartitionRecord
 from kafkalite.wire.messages.stored.register_broker_record import (
     BrokerEndpoint,
     RegisterBrokerRecord,
 )
 from kafkalite.wire.messages.stored.topic_record import TopicRecord
-from kafkalite.wire.record_batch import Record, build_batch
 from kafkalite.wire.schema import message_of
+from tests.kafkalite.replication.model_metadata_log import PORT, MetadataLog
 
-CONTROLLER_ID = 3000
-PORT = 3000  # its address in a network that is none
 SESSION_SECONDS = 3.0
 TOPIC_ID = UUID(int=77)
 TOPIC = "topic"
@@ -94,7 +88,7 @@ class State:
 
 
 class Controller:
-    """The active controller. `committed_end` is the high watermark of its log."""
+    """The active controller, and its log."""
 
     def __init__(
         self,
@@ -107,67 +101,23 @@ class Controller:
         self.port = port
         self.random = random
         self.min_isr = min_isr
-        self.epoch = 1
+        self.log = MetadataLog(random, port)
         self.brokers: dict[int, Registered] = {}
         self.states = [
             State(replicas := [*brokers[i:], *brokers[:i]], list(replicas), -1)
             for i in (index % len(brokers) for index in range(partitions))
         ]
-        self.batches: list[bytes] = []
-        self.ends: list[int] = []
-        self.end = 0
-        self.committed_end = 0
-        self.changed = trio.Event()
         self.deciding = trio.Lock()
         self.next_producer_id = 0
         self.assigned: dict[tuple[int, int], UUID] = {}
         self.envelopes: list[envelope.EnvelopeRequest] = []
-
-    # -- the log
-
-    async def write(self, records: Sequence[object]) -> bool:
-        """Append, and commit a little later; False if another controller truncated it."""
-        epoch = self.epoch
-        self.append(records)
-        await trio.sleep(self.random.choice((0.0, 0.005, 0.05)))
-        if epoch != self.epoch:
-            return False
-        self.committed_end = self.end
-        self.notify()
-        return True
-
-    def append(self, records: Sequence[object]) -> None:
-        batch = build_batch(
-            [Record(timestamp=0, value=encode_record(record)) for record in records],
-            base_offset=self.end,
-            partition_leader_epoch=self.epoch,
-        )
-        self.batches.append(batch)
-        self.end += len(records)
-        self.ends.append(self.end)
-        self.notify()
-
-    def fail_over(self) -> None:
-        """Another controller: what was not committed is gone, other records take its place."""
-        while self.end > self.committed_end:
-            self.batches.pop()
-            self.ends.pop()
-            self.end = self.ends[-1] if self.ends else 0
-        self.epoch += 1
-        self.append([NoOpRecord()])
-        self.committed_end = self.end
-        self.notify()
-
-    def notify(self) -> None:
-        changed, self.changed = self.changed, trio.Event()
-        changed.set()
 
     # -- serving
 
     async def serve(self, frame: bytes) -> bytes:
         request = decode_request(frame)
         handle = {
-            fetch.FetchRequest: self.fetch,
+            fetch.FetchRequest: self.log.fetch,
             broker_registration.BrokerRegistrationRequest: self.register,
             broker_heartbeat.BrokerHeartbeatRequest: self.heartbeat,
             alter_partition.AlterPartitionRequest: self.alter,
@@ -180,58 +130,6 @@ class Controller:
             encode_response(request.api_key, request.api_version, request.correlation_id, answer)
         )
 
-    async def fetch(self, request: fetch.FetchRequest) -> fetch.FetchResponse:
-        wanted = request.topics[0].partitions[0]
-        with trio.move_on_after(request.max_wait_ms / 1000):
-            while (
-                wanted.current_leader_epoch == self.epoch
-                and wanted.fetch_offset == self.end
-                and wanted.high_watermark >= self.committed_end
-            ):
-                await self.changed.wait()
-        data = fetch.PartitionData(
-            partition_index=0,
-            error_code=0,
-            high_watermark=self.committed_end,
-            current_leader=fetch.LeaderIdAndEpoch(leader_id=CONTROLLER_ID, leader_epoch=self.epoch),
-            records=b"",
-        )
-        if wanted.current_leader_epoch != self.epoch:
-            data.error_code = ErrorCode.FENCED_LEADER_EPOCH
-        elif not self.is_mine(wanted.fetch_offset, wanted.last_fetched_epoch):
-            data.diverging_epoch = self.diverging(wanted)
-        else:
-            data.records = b"".join(
-                batch
-                for batch, end in zip(self.batches, self.ends, strict=True)
-                if end > wanted.fetch_offset
-            )
-        return fetch.FetchResponse(
-            error_code=0,
-            responses=[fetch.FetchableTopicResponse(topic_id=UUID(int=1), partitions=[data])],
-            node_endpoints=[
-                fetch.NodeEndpoint(node_id=CONTROLLER_ID, host="127.0.0.1", port=self.port)
-            ],
-        )
-
-    def epoch_before(self, offset: int) -> int:
-        for batch, end in zip(self.batches, self.ends, strict=True):
-            if end == offset:
-                return int.from_bytes(batch[12:16], "big")
-        return 0 if offset == 0 else -1
-
-    def is_mine(self, offset: int, epoch: int) -> bool:
-        return self.epoch_before(offset) == epoch
-
-    def diverging(self, wanted: fetch.FetchPartition) -> fetch.EpochEndOffset:
-        ends = [
-            (int.from_bytes(batch[12:16], "big"), end)
-            for batch, end in zip(self.batches, self.ends, strict=True)
-            if int.from_bytes(batch[12:16], "big") <= wanted.last_fetched_epoch
-        ]
-        epoch, end = ends[-1] if ends else (0, 0)
-        return fetch.EpochEndOffset(epoch=epoch, end_offset=end)
-
     async def register(
         self, request: broker_registration.BrokerRegistrationRequest
     ) -> broker_registration.BrokerRegistrationResponse:
@@ -240,9 +138,9 @@ class Controller:
             known = self.brokers.get(request.broker_id)
             if known is not None and not known.fenced:
                 return response(error_code=ErrorCode.DUPLICATE_BROKER_REGISTRATION)
-            epoch = self.end
+            epoch = self.log.end
             is_clean = known is not None and request.previous_broker_epoch == known.epoch
-            if not await self.write([registration_record(request, epoch)]):
+            if not await self.log.write([registration_record(request, epoch)]):
                 return response(error_code=ErrorCode.NOT_CONTROLLER)
             self.brokers[request.broker_id] = Registered(epoch, trio.current_time())
             if not is_clean and known is not None:
@@ -293,7 +191,7 @@ class Controller:
 
     async def run(self) -> None:
         """Fence who is silent."""
-        await self.write(
+        await self.log.write(
             [TopicRecord(name=TOPIC, topic_id=TOPIC_ID), *map(self.record, range(len(self.states)))]
         )
         while True:
@@ -337,7 +235,7 @@ class Controller:
             self.change(state, unclean)
             if before != (state.isr, state.leader, state.elr):
                 records.append(self.record(index))
-        while records and not await self.write(records):
+        while records and not await self.log.write(records):
             pass  # the next controller decides the same
 
     def change(self, state: State, unclean: int | None) -> None:
@@ -391,7 +289,7 @@ class Controller:
                     state.elr = [] if len(state.isr) >= self.min_isr else [*state.elr, *removed]
                     records.append(self.record(asked.partition_index))
                 results.append((asked.partition_index, code))
-            while records and not await self.write(records):
+            while records and not await self.log.write(records):
                 pass
         return response(
             error_code=0,

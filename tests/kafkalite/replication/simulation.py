@@ -23,7 +23,8 @@ from kafkalite.quorum.observer import Committed
 from kafkalite.replication.replica import Replica
 from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.record_batch import iterate_batches, iterate_records
-from tests.kafkalite.replication.model_controller import PORT, Controller
+from tests.kafkalite.replication.model_controller import Controller
+from tests.kafkalite.replication.model_metadata_log import PORT
 from tests.kafkalite.replication.virtual_broker import VirtualBroker
 from tests.kafkalite.replication.virtual_network import Network
 
@@ -161,7 +162,7 @@ class Simulation:
         self.network.loss = self.random.choice((0.0, 0.0, 0.05, 0.3))
 
     async def _fail_over(self) -> None:
-        self.controller.fail_over()
+        self.controller.log.fail_over()
 
     # -- what must hold
 
@@ -173,7 +174,7 @@ class Simulation:
             raise Violation(f"{known} and {broker.node_id} lead {key}")
 
     def published(self, broker: VirtualBroker, committed: Committed) -> None:
-        if committed.offset >= self.controller.committed_end:
+        if committed.offset >= self.controller.log.committed_end:
             raise Violation(f"broker {broker.node_id} took in {committed} before it was committed")
 
     async def _look(self) -> None:

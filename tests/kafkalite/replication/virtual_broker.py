@@ -23,25 +23,20 @@ from kafkalite.quorum.lifecycle import Lifecycle
 from kafkalite.quorum.observer import Committed, Observer
 from kafkalite.quorum.registration import Registration
 from kafkalite.quorum.tail import MetadataTail
-from kafkalite.replication import replica_fetch
 from kafkalite.replication.replica import Replica, ReplicationConfig
 from kafkalite.replication.replicas import Replicas
-from kafkalite.wire.codec import decode_request, encode_response
 from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.message_codec import join
-from kafkalite.wire.messages import api_versions, fetch, list_offsets
 from kafkalite.wire.messages.stored.partition_record import PartitionRecord
 from kafkalite.wire.record_batch import Record, build_batch
 from tests.kafkalite.replication.model_controller import (
-    PORT,
     TOPIC,
     TOPIC_ID,
     Controller,
-    versions_of,
 )
+from tests.kafkalite.replication.model_metadata_log import PORT
+from tests.kafkalite.replication.serving import Serving
 from tests.kafkalite.replication.virtual_network import Network
 
-SERVED = (api_versions.ApiVersionsRequest, fetch.FetchRequest, list_offsets.ListOffsetsRequest)
 CONFIG = ReplicationConfig(max_lag_seconds=2.0, fetch_backoff_seconds=0.3, socket_timeout_seconds=2)
 HIGH_WATERMARK_SECONDS = 1.0
 
@@ -135,7 +130,7 @@ class VirtualBroker:
         self.logs = {}
         self.records: dict[int, PartitionRecord] = {}
         self.has_begun = False
-        self.changed = trio.Event()
+        self.serving = Serving(lambda index: self.replicas.get(TOPIC_ID, index))
         self.is_alive = True
         self.gone = trio.Event()
         connect = self.network.connect_from(self.node_id)
@@ -166,7 +161,7 @@ class VirtualBroker:
             registration_seconds=1e9,
         )
         self.previous_epoch = -1
-        self.network.serve(self.node_id, self.serve)
+        self.network.serve(self.node_id, self.serving.serve)
         try:
             with self.scope:
                 async with trio.open_nursery() as nursery:
@@ -229,7 +224,7 @@ class VirtualBroker:
                 open_files=OpenFiles(files=self.files),
             )
             log.advance_high_watermark(min(self.high_watermarks.get(index, 0), log.log_end_offset))
-            replica = Replica(self.replicas, TOPIC, TOPIC_ID, index, log, self.notify)
+            replica = Replica(self.replicas, TOPIC, TOPIC_ID, index, log, self.serving.notify)
             self.replicas.add(replica)
         replica.change(
             View(
@@ -243,107 +238,6 @@ class VirtualBroker:
         if replica.leading is not None:
             self.watch.leads(self, replica)
 
-    def notify(self) -> None:
-        changed, self.changed = self.changed, trio.Event()
-        changed.set()
-
-    # -- serving
-
-    async def serve(self, frame: bytes) -> bytes:
-        request = decode_request(frame)
-        if isinstance(request.body, fetch.FetchRequest):
-            answer: Any = await self.fetch(request.body)
-        elif isinstance(request.body, list_offsets.ListOffsetsRequest):
-            answer = self.list_offsets(request.body)
-        else:
-            answer = versions_of(SERVED)
-        return join(
-            encode_response(request.api_key, request.api_version, request.correlation_id, answer)
-        )
-
-    async def fetch(self, request: fetch.FetchRequest) -> fetch.FetchResponse:
-        """Without sessions, as a leader may: every Fetch names everything then."""
-        if request.session_id:
-            return fetch.FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
-        answers = [self.read(request, wanted, True) for wanted in request.topics[0].partitions]
-        with trio.move_on_after(request.max_wait_ms / 1000):
-            while not any(
-                each.records or each.error_code or each.diverging_epoch.epoch >= 0
-                for each in answers
-            ):
-                await self.changed.wait()
-                answers = [
-                    self.read(request, wanted, False) for wanted in request.topics[0].partitions
-                ]
-        return fetch.FetchResponse(
-            error_code=0,
-            responses=[fetch.FetchableTopicResponse(topic_id=TOPIC_ID, partitions=answers)],
-        )
-
-    def read(
-        self, request: fetch.FetchRequest, wanted: fetch.FetchPartition, is_first: bool
-    ) -> fetch.PartitionData:
-        replica = self.replicas.get(TOPIC_ID, wanted.partition)
-        try:
-            if replica is None:
-                raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
-            found = replica_fetch.read(
-                replica,
-                replica_fetch.Wanted(
-                    wanted.current_leader_epoch,
-                    wanted.fetch_offset,
-                    wanted.last_fetched_epoch,
-                    wanted.log_start_offset,
-                    2000,
-                ),
-                replica_id=request.replica_state.replica_id,
-                broker_epoch=request.replica_state.replica_epoch,
-                minimum_one_batch=True,
-                is_first=is_first,
-            )
-        except KafkaError as error:
-            return fetch.PartitionData(
-                partition_index=wanted.partition,
-                error_code=error.code,
-                high_watermark=-1,
-                aborted_transactions=None,
-                records=b"",
-            )
-        records: Any = found.records
-        if records:
-            data = records.read()
-            records.close()
-            records = data
-        epoch, end = found.diverging or (-1, -1)
-        return fetch.PartitionData(
-            partition_index=wanted.partition,
-            error_code=0,
-            high_watermark=found.high_watermark,
-            log_start_offset=replica.log.log_start_offset,
-            diverging_epoch=fetch.EpochEndOffset(epoch=epoch, end_offset=end),
-            aborted_transactions=None,
-            records=records,
-        )
-
-    def list_offsets(
-        self, request: list_offsets.ListOffsetsRequest
-    ) -> list_offsets.ListOffsetsResponse:
-        wanted = request.topics[0].partitions[0]
-        replica = self.replicas.get(TOPIC_ID, wanted.partition_index)
-        partition = list_offsets.ListOffsetsPartitionResponse(
-            partition_index=wanted.partition_index
-        )
-        if replica is None or replica.leading is None:
-            partition.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
-        else:
-            log = replica.log
-            partition.offset = (
-                log.log_end_offset if wanted.timestamp == -1 else log.log_start_offset
-            )
-        return list_offsets.ListOffsetsResponse(
-            topics=[list_offsets.ListOffsetsTopicResponse(name=TOPIC, partitions=[partition])]
-        )
-
     async def produce(self, index: int, value: bytes) -> int:
         """The offset, once all in-sync replicas have it. Raises KafkaError."""
         replica = self.replicas.get(TOPIC_ID, index) if self.is_alive else None
@@ -356,7 +250,7 @@ class VirtualBroker:
         batch = build_batch([Record(timestamp=0, value=value)])
         offset = replica.log.append(batch, leader_epoch=epoch).base_offset
         replica.appended()
-        self.notify()
+        self.serving.notify()
         with trio.fail_after(5):
             while replica.log.high_watermark <= offset:
                 if replica.leading is not leading or leading.leader_epoch != epoch:
@@ -364,7 +258,7 @@ class VirtualBroker:
                 if not self.is_alive:
                     raise KafkaError(ErrorCode.BROKER_NOT_AVAILABLE)
                 with trio.move_on_after(0.5):
-                    await self.changed.wait()
+                    await self.serving.changed.wait()
         if replica.leading is not leading or leading.leader_epoch != epoch or not self.is_alive:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         if len(leading.in_sync.maximal) < leading.needed_count:

@@ -4,14 +4,11 @@ import socket
 import threading
 import tracemalloc
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 
 from kafkalite.spark.client import Client
 from kafkalite.spark.connection import Connection, ConnectionLost
-from kafkalite.spark.options import read_options
-from kafkalite.spark.record_readers import NetworkAccess
 from kafkalite.testing import broker
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.record_batch import Record, build_batch
@@ -66,35 +63,6 @@ def test_another_question_throws_away_what_was_sent_ahead(
         client.fetch_ahead(PARTITION, 20)
         assert int.from_bytes(client.fetch(PARTITION, 0).records[:8], "big") == 0
         assert sent.count(ApiKey.FETCH) == 5
-
-
-def test_the_next_reader_goes_on_with_the_connections_of_the_last(
-    bootstrap: str, sent: list[ApiKey]
-) -> None:
-    asked = read_options({"kafka.bootstrap.servers": bootstrap, "subscribe": "t"}, streaming=False)
-    options = replace(asked, fetch_bytes=len(BATCH) * 2)
-
-    def read(way: NetworkAccess, batches: int) -> list[int]:
-        found: list[int] = []
-        for rows in way.read(PARTITION, 0, 5 * BATCHES, options):
-            found += rows.column("offset").to_pylist()
-            batches -= 1
-            if not batches:
-                break
-        return found
-
-    first = NetworkAccess(bootstrap)
-    assert read(first, BATCHES) == list(range(5 * BATCHES))
-    first.close()
-    del sent[:]
-    second = NetworkAccess(bootstrap)
-    assert read(second, 1) == list(range(10))  # and leaves with an answer on its way
-    assert set(sent) == {ApiKey.FETCH}
-    second.close()
-    third, other = NetworkAccess(bootstrap), NetworkAccess(bootstrap)
-    assert read(third, BATCHES) == read(other, BATCHES) == list(range(5 * BATCHES))
-    third.close()
-    other.close()
 
 
 def test_who_is_no_broker_costs_no_memory() -> None:

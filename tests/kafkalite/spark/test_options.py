@@ -1,6 +1,5 @@
 """Every wrong option is told in one sentence, before anything is read or written."""
 
-import itertools
 from pathlib import Path
 
 import pytest
@@ -8,7 +7,6 @@ import pytest
 from kafkalite.spark.data_directory import Isolation
 from kafkalite.spark.errors import SparkSourceError
 from kafkalite.spark.options import Limit, Where, read_options
-from kafkalite.spark.planning import OffsetRange, cut, from_json, rate_limited, to_json
 
 AT = {"kafka.bootstrap.servers": "localhost:9092", "subscribe": "t"}
 
@@ -71,30 +69,6 @@ def test_paths_and_isolation() -> None:
     assert read.paths == (Path("/a"), Path("/b"))
     assert read.isolation is Isolation.READ_COMMITTED
     assert read.fail_on_data_loss
-
-
-def test_tasks_are_cut_evenly() -> None:
-    ranges = [OffsetRange("t", 0, 0, 101), OffsetRange("t", 1, 50, 61), OffsetRange("t", 2, 0, 1)]
-    few = read_options({**AT, "minpartitions": "6"}, streaming=False)
-    pieces = cut(ranges, few)
-    assert len(pieces) >= 6
-    for whole in ranges:
-        mine = [each for each in pieces if each.partition == whole.partition]
-        assert mine[0].start == whole.start
-        assert mine[-1].end == whole.end
-        assert all(a.end == b.start for a, b in itertools.pairwise(mine))
-    small = read_options({**AT, "maxrecordsperpartition": "10"}, streaming=False)
-    assert max(each.end - each.start for each in cut(ranges, small)) <= 10
-    assert cut(ranges, read_options(AT, streaming=False)) == ranges
-
-
-def test_a_rate_limit_starves_nobody() -> None:
-    start = {("t", 0): 0, ("t", 1): 0, ("t", 2): 5}
-    end = {("t", 0): 1000, ("t", 1): 1, ("t", 2): 5}
-    limited = rate_limited(100, start, end)
-    assert limited == {("t", 0): 99, ("t", 1): 1, ("t", 2): 5}
-    assert rate_limited(5000, start, end) == end
-    assert from_json(to_json(limited)) == limited
 
 
 def test_a_group_id_is_taken_as_by_the_connector() -> None:

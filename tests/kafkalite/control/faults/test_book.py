@@ -211,17 +211,12 @@ def test_a_replaced_rule_keeps_its_place() -> None:
     ("fields", "message"),
     [
         ({}, "needs either"),
-        ({"do": [{}]}, "one kind"),
-        ({"do": [{"drop": "after", "count": True}]}, "one kind"),
-        ({"do": [{"error": "NO_SUCH"}]}, "no error 'NO_SUCH'"),
-        ({"do": [{"error": "NONE"}]}, "NONE is no error"),
-        ({"do": [{"delay": "soon"}]}, "not a duration"),
         ({"when": {"api": "Produz"}, "do": [{"count": True}]}, "no API 'Produz'"),
         ({"when": {"topic": {"re": "("}}, "do": [{"count": True}]}, "topic"),
         ({"when": {"topic": {"like": "x"}}, "do": [{"count": True}]}, "cannot be compared"),
     ],
 )
-def test_a_rule_that_means_nothing_is_refused(fields: dict[str, Any], message: str) -> None:
+def test_a_rule_that_means_nothing_is_not_put_in(fields: dict[str, Any], message: str) -> None:
     book = RuleBook(lambda: 0)
     with pytest.raises(Problem, match=message):
         book.add(rule(**fields))
@@ -234,18 +229,3 @@ def test_nothing_is_replaced_when_one_of_them_is_refused() -> None:
     with pytest.raises(Problem):
         book.replace_all([rule(id="b", do=[{"count": True}]), rule(id="c")])
     assert [state.rule.id for state in book.states()] == ["a"]
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"when": {"disk": "write"}, "do": [{"count": True}]},
-        {"when": {"client_software": "x"}, "do": [{"count": True}]},
-        {"do": [{"errno": "ENOSPC"}]},
-        {"do": [{"count": True}], "wake": True},
-    ],
-)
-def test_what_no_rule_can_do_is_refused(fields: dict[str, Any]) -> None:
-    """A rule that would never act must not be taken."""
-    with pytest.raises(msgspec.ValidationError, match="unknown field"):
-        msgspec.convert(fields, Rule)

@@ -1,4 +1,4 @@
-"""Says what a request names, and which criteria it meets."""
+"""A request meets criteria or fails one of them, and only some of its partitions match."""
 
 from __future__ import annotations
 
@@ -9,17 +9,10 @@ import msgspec
 import pytest
 
 from kafkalite.control.faults.matching import Matched, Matcher, Missed, Seen, api_keys
-from kafkalite.control.faults.names import names_in
 from kafkalite.control.faults.rule import When
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.fields import NO_UUID
-from kafkalite.wire.messages import create_topics, delete_groups, metadata, produce
-from kafkalite.wire.messages.add_partitions_to_txn import (
-    AddPartitionsToTxnRequest,
-    AddPartitionsToTxnTopic,
-    AddPartitionsToTxnTransaction,
-)
-from kafkalite.wire.messages.find_coordinator import FindCoordinatorRequest
+from kafkalite.wire.messages import metadata, produce
 from kafkalite.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -133,32 +126,6 @@ def test_partitions_of_a_fetch_session_count() -> None:
     seen = Seen(ApiKey.FETCH, 12, metadata.MetadataRequest(topics=[]))
     seen.fetching = lambda: [("orders", 3)]
     assert matches(seen, topic="orders") == Matched(frozenset({("orders", 3)}))
-
-
-def test_all_kinds_of_requests_name_something() -> None:
-    transaction = AddPartitionsToTxnTransaction(
-        transactional_id="t",
-        producer_id=9,
-        topics=[AddPartitionsToTxnTopic(name="orders", partitions=[1, 2])],
-    )
-    names = names_in(AddPartitionsToTxnRequest(transactions=[transaction]), 5)
-    assert names.places == [("orders", 1), ("orders", 2)]
-    assert (names.transactional_ids, names.producers) == ({"t"}, {9})
-    assert names_in(delete_groups.DeleteGroupsRequest(groups_names=["a", "b"]), 2).groups == {
-        "a",
-        "b",
-    }
-    key = FindCoordinatorRequest(key="g", coordinator_keys=[])
-    assert names_in(key, 3).groups == {"g"}
-    keys = FindCoordinatorRequest(key_type=1, coordinator_keys=["t"])
-    assert names_in(keys, 5).transactional_ids == {"t"}
-    topic = create_topics.CreatableTopic(
-        name="new",
-        num_partitions=1,
-        configs=[create_topics.CreatableTopicConfig(name="retention.ms", value="1")],
-    )
-    assert names_in(create_topics.CreateTopicsRequest(topics=[topic]), 7).places == [("new", None)]
-    assert names_in(metadata.MetadataRequest(topics=None), 12).places == []
 
 
 @pytest.mark.parametrize(

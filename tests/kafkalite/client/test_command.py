@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.kafkalite.control.test_http import ready  # noqa: F401 - a fixture
-
 
 def kafkalite(path: Path, *arguments: str) -> tuple[int, str, str]:
     command = [sys.executable, "-m", "kafkalite", *arguments, "--ready-file", str(path)]
@@ -18,7 +16,7 @@ def kafkalite(path: Path, *arguments: str) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
-def test_a_session(ready: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_a_session(ready: Path, tmp_path: Path) -> None:
     def ran(*arguments: str) -> str:
         code, out, error = kafkalite(ready, *arguments)
         assert code == 0, error
@@ -65,7 +63,7 @@ def test_a_session(ready: Path, tmp_path: Path) -> None:  # noqa: F811
     ],
 )
 def test_what_goes_wrong(
-    ready: Path,  # noqa: F811
+    ready: Path,
     arguments: tuple[str, ...],
     code: int,
     message: str,

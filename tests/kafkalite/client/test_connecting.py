@@ -1,0 +1,103 @@
+"""Clients of a control port elsewhere: they find it, ask it, and wait or are awaited."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import trio
+
+from kafkalite.client.connecting import (
+    AsyncClient,
+    Client,
+    from_environment,
+    read_ready_file,
+)
+from kafkalite.client.errors import WaitTimeout
+from kafkalite.control.problems import Problem
+from kafkalite.faults import drop
+from tests.kafkalite.control.clients import produced
+
+
+@pytest.fixture
+def k(ready: Path) -> Iterator[Client]:
+    client = Client.of_ready_file(ready)
+    yield client
+    client.reset()
+
+
+def test_verbs_from_elsewhere(k: Client, ready: Path) -> None:
+    bootstrap = json.loads(ready.read_text())["bootstrap"]
+    assert k.describe().bootstrap == bootstrap
+    k.create_topic("t", partitions=2)
+    k.produce("t", b"\x00\xff", key="k", partition=1)
+    (record,) = k.records("t", 1, partition=1)
+    assert (record.key, record.value, record.value_encoding) == ("k", "AP8=", "base64")
+    fault = k.fault("Produce", topic="t", do=drop.after)
+    k.bootstrap = bootstrap  # type: ignore[attr-defined]
+    assert produced(k) == [None]
+    assert fault.applied == 1
+    assert fault.show().hits[0].did == ["drop after"]
+    assert k.clock.advance("1h").now_ms > 0
+    with pytest.raises(WaitTimeout, match="t has 3 of 10 records"):
+        k.wait.records("t", 10, timeout="100ms")
+    with pytest.raises(Problem, match="no topic 'none'"):
+        k.topic("none")
+    k.snapshot("one")
+    assert [each.snapshot for each in k.snapshots()] == ["one"]
+    assert k.reset().topics == 1
+    k.restore("one")
+    assert len(k.records("t")) == 3
+
+
+async def _use(client: AsyncClient) -> None:
+    await client.create_topic("t")
+    await client.produce("t", "v")
+    (record,) = await client.records("t", 1)
+    assert record.value == "v"
+    with pytest.raises(WaitTimeout):
+        await client.wait.records("t", 2, timeout="10ms")
+    await client.reset()
+
+
+def test_the_awaited_client_in_both_loops(ready: Path) -> None:
+    client = AsyncClient(*read_ready_file(ready))
+    trio.run(_use, client)
+    asyncio.run(_use(client))
+
+
+def test_another_cluster_of_the_same_process(k: Client) -> None:
+    made = k.ask("clusters.create", name="mine", nodes=2)
+    mine = k.on("mine")
+    assert (mine.describe().bootstrap, mine.describe().name) == (made.bootstrap, "mine")
+    mine.create_topic("t")
+    assert (len(mine.topics()), k.topics()) == (1, [])
+    mine.ask("clusters.delete")
+    with pytest.raises(Problem, match="no cluster 'mine'"):
+        mine.topics()
+
+
+def ready_file(path: Path, **told: object) -> Path:
+    path.write_text(json.dumps(told))
+    return path
+
+
+def test_the_environment_says_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("KAFKALITE_URL", "KAFKALITE_TOKEN", "KAFKALITE_READY_FILE"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(KeyError):
+        from_environment()
+    file = ready_file(tmp_path / "ready.json", control={"url": "http://a:1", "token": "s"})
+    monkeypatch.setenv("KAFKALITE_READY_FILE", str(file))
+    assert from_environment() == ("http://a:1", "s")
+    monkeypatch.setenv("KAFKALITE_URL", "http://b:2")
+    monkeypatch.setenv("KAFKALITE_TOKEN", "t")
+    assert from_environment() == ("http://b:2", "t")
+
+
+def test_a_broker_without_a_control_port_is_told(tmp_path: Path) -> None:
+    with pytest.raises(KeyError, match="control"):
+        read_ready_file(ready_file(tmp_path / "ready.json", bootstrap="127.0.0.1:9092"))

@@ -1,0 +1,180 @@
+"""Clusters of one process: each has ports, data and faults of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+
+from kafkalite.config import BrokerConfig
+from kafkalite.control import clusters as module
+from kafkalite.control.cluster import ControlledCluster
+from kafkalite.control.clusters import Clusters
+from kafkalite.control.problems import Problem
+from kafkalite.control.questions import CreateCluster
+from kafkalite.faults import drop
+from kafkalite.testing import broker
+from tests.kafkalite.control.clients import produced
+
+
+def test_clusters_know_nothing_of_each_other(k: broker) -> None:
+    with k.new_cluster(nodes=3) as a, k.new_cluster() as b:
+        assert len(a.bootstrap.split(",")) == 3
+        a.create_topic("t")
+        a.produce("t", "v")
+        a.clock.freeze()
+        a.fault("Produce", times=None, optional=True, do=drop.before)
+        assert (b.topics(), b.faults.list()) == ([], [])
+        assert not b.clock.show().frozen
+        b.create_topic("t")
+        assert produced(b) == [None]
+        assert [len(each.records("t")) for each in (a, b)] == [1, 1]
+
+
+def clusters_of(broker: broker) -> Clusters:
+    found = broker._clusters
+    assert found is not None
+    return found
+
+
+async def test_a_cluster_is_like_the_default_one_but_for_its_addresses() -> None:
+    async with broker({"log.retention.ms": 5_000_000, "num.partitions": 3}) as b:
+        clusters = clusters_of(b)
+        made = await clusters.create(CreateCluster(configs={"num.partitions": "4"}))
+        assert made.name == "t-1"
+        assert made.broker.bootstrap != b.bootstrap
+        assert made.broker.services.cluster.cluster_id != b.cluster_id
+        config = made.broker.services.config
+        assert config.integer("log.retention.ms") == 5_000_000
+        assert config.integer("num.partitions") == 4
+        assert [each.name for each in clusters.all()] == ["default", "t-1"]
+        assert clusters.get("t-1") is made
+        assert clusters.get("default") is clusters.default
+
+
+async def test_a_name_is_given_once(broker: broker) -> None:
+    clusters = clusters_of(broker)
+    await clusters.create(CreateCluster(name="t-1"))
+    assert (await clusters.create(CreateCluster())).name == "t-2"
+    for name in ("t-1", "default"):
+        with pytest.raises(Problem) as caught:
+            await clusters.create(CreateCluster(name=name))
+        assert caught.value.code == "exists"
+
+
+@pytest.mark.parametrize(
+    ("request_", "code", "told"),
+    [
+        (CreateCluster(snapshot="none"), "not_found", "no snapshot 'none'"),
+        (CreateCluster(configs={"num.partitions": "many"}), "invalid_config", "num.partitions"),
+    ],
+)
+async def test_what_cannot_be_made_is_refused(
+    broker: broker, request_: CreateCluster, code: str, told: str
+) -> None:
+    clusters = clusters_of(broker)
+    with pytest.raises(Problem, match=told) as caught:
+        await clusters.create(request_)
+    assert caught.value.code == code
+    assert [each.name for each in clusters.all()] == ["default"]
+
+
+async def test_a_name_is_free_again_after_a_refusal(broker: broker) -> None:
+    clusters = clusters_of(broker)
+    for refused in ({"num.partitions": "many"}, {"listeners": broker_listener(broker)}):
+        with pytest.raises(Problem):
+            await clusters.create(CreateCluster(name="mine", configs=refused))
+    assert (await clusters.create(CreateCluster(name="mine"))).name == "mine"
+
+
+def broker_listener(broker: broker) -> str:
+    """An address that is taken."""
+    return f"PLAINTEXT://{broker.bootstrap}"
+
+
+async def test_one_of_two_gets_the_name(broker: broker) -> None:
+    clusters = clusters_of(broker)
+    codes: list[str] = []
+
+    async def create() -> None:
+        try:
+            codes.append((await clusters.create(CreateCluster(name="mine"))).name)
+        except Problem as problem:
+            codes.append(problem.code)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(create)
+        nursery.start_soon(create)
+    assert sorted(codes) == ["exists", "mine"]
+
+
+async def test_a_deleted_cluster_leaves_nothing(broker: broker) -> None:
+    clusters = clusters_of(broker)
+    made = await clusters.create(CreateCluster(name="mine"))
+    root = made.root
+    assert any(root.iterdir())
+    await clusters.delete("mine")
+    assert not root.exists()
+    for name, code in (("mine", "not_found"), ("default", "conflict")):
+        with pytest.raises(Problem) as caught:
+            await clusters.delete(name)
+        assert caught.value.code == code
+    assert (await clusters.create(CreateCluster(name="mine"))).name == "mine"
+
+
+async def test_an_idle_cluster_ends_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that is asked for, or that has a connection, is not idle."""
+    monkeypatch.setattr(module, "_LOOK_FOR_IDLE_SECONDS", 0.02)
+    config = BrokerConfig({"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": str(tmp_path)})
+    default = ControlledCluster("default", config, tmp_path)
+    default.open()
+    clusters = Clusters(default, tmp_path)
+
+    def names() -> list[str]:
+        return [each.name for each in clusters.all()]
+
+    async with trio.open_nursery() as nursery:
+        await nursery.start(clusters.run)
+        await clusters.create(CreateCluster(name="kept", idle_end=None))
+        used = await clusters.create(CreateCluster(name="used", idle_end="200ms"))
+        idle = await clusters.create(CreateCluster(name="idle", idle_end="200ms"))
+        host, _, port = used.broker.bootstrap.rpartition(":")
+        async with await trio.open_tcp_stream(host, int(port)):
+            with trio.fail_after(20):
+                await idle.ended.wait()
+            await trio.sleep(0.3)
+            assert names() == ["default", "kept", "used"]
+        with trio.fail_after(20):
+            await used.ended.wait()
+        assert names() == ["default", "kept"]
+        clusters.stop()
+    assert default.ended.is_set()
+
+
+async def test_snapshots_belong_to_all_clusters(broker: broker) -> None:
+    clusters = clusters_of(broker)
+    k: Any = broker.asynchronous
+    assert clusters.snapshots() == []
+    await k.create_topic("t")
+    await k.produce("t", "v")
+    saved = await clusters.save(clusters.default, "one")
+    assert clusters.snapshots() == [saved]
+    made = await clusters.create(CreateCluster(snapshot="one"))
+    other = await clusters.create(CreateCluster())
+    before = other.broker.services.cluster.cluster_id
+    await clusters.restore(other, "one")
+    assert other.broker.services.cluster.cluster_id == before
+    for each in (made, other):
+        topic = each.broker.services.topics.get("t")
+        assert topic.partitions[0].high_watermark == 1
+    ids = {each.broker.services.cluster.cluster_id for each in clusters.all()}
+    assert len(ids) == 3
+    await clusters.delete_snapshot("one")
+    assert clusters.snapshots() == []
+    for missing in (clusters.delete_snapshot("one"), clusters.restore(other, "one")):
+        with pytest.raises(Problem, match="no snapshot 'one'"):
+            await missing

@@ -1,0 +1,89 @@
+"""OpenAPI describes every verb as the server takes it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
+
+import msgspec
+import pytest
+
+from kafkalite.client.connecting import read_ready_file
+from kafkalite.control.openapi import openapi
+from kafkalite.control.verbs import VERBS
+
+
+@pytest.fixture(scope="module")
+def described() -> dict[str, Any]:
+    return openapi()
+
+
+def operations(described: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {
+        operation["operationId"]: operation
+        for path in described["paths"].values()
+        for operation in path.values()
+    }
+
+
+def test_the_server_says_the_same(ready: Path, described: dict[str, Any]) -> None:
+    url, _ = read_ready_file(ready)
+    with urlopen(f"{url}/v1/openapi.json", timeout=10) as answer:
+        assert msgspec.json.decode(answer.read()) == msgspec.json.decode(
+            msgspec.json.encode(described)
+        )
+
+
+def test_every_verb_is_described(described: dict[str, Any]) -> None:
+    assert described["openapi"] == "3.1.0"
+    found = operations(described)
+    assert found.keys() == {name.replace(".", "_") for name in VERBS}
+    for name, verb in VERBS.items():
+        path = described["paths"][f"/v1{verb.path}"]
+        assert path[verb.method.lower()]["operationId"] == name.replace(".", "_")
+        assert path[verb.method.lower()]["summary"].endswith(".")
+
+
+def test_a_field_stands_in_one_place(described: dict[str, Any]) -> None:
+    """In the path, else in the query of a GET or DELETE, else in the body."""
+    found = operations(described)
+    deleted = found["topics_delete"]["parameters"]
+    assert [(each["name"], each["in"], each["required"]) for each in deleted] == [
+        ("cluster", "path", True),
+        ("topic", "path", True),
+    ]
+    read = {each["name"]: each for each in found["records_read"]["parameters"]}
+    assert (read["count"]["in"], read["count"]["required"]) == ("query", False)
+    assert (read["topic"]["in"], read["topic"]["required"]) == ("path", True)
+    body = found["topics_lose"]["requestBody"]["content"]["application/json"]["schema"]
+    assert body["properties"].keys() == {"partition", "to"}
+    assert body["required"] == []
+    assert not found["topics_lose"]["requestBody"]["required"]
+    assert found["topics_create"]["requestBody"]["required"]
+
+
+def test_all_but_health_needs_the_token(described: dict[str, Any]) -> None:
+    assert described["security"] == [{"token": []}]
+    found = operations(described)
+    assert {name for name, each in found.items() if each.get("security") == []} == {"health"}
+
+
+def test_every_reference_leads_somewhere(described: dict[str, Any]) -> None:
+    def references(value: Any) -> set[str]:
+        if isinstance(value, list):
+            return {each for inner in value for each in references(inner)}
+        if isinstance(value, dict):
+            own = {value["$ref"]} if isinstance(value.get("$ref"), str) else set()
+            return own.union(*(references(each) for each in value.values()))
+        return set()
+
+    there = {f"#/components/schemas/{name}" for name in described["components"]["schemas"]}
+    assert references(described) <= there
+
+
+def test_refusals_are_problems(described: dict[str, Any]) -> None:
+    refused = operations(described)["reset"]["responses"]["4XX"]["content"]
+    assert refused == {
+        "application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}
+    }

@@ -1,0 +1,111 @@
+"""A snapshot is a data directory: closed segments are links, all else are copies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kafkalite.control.problems import Problem
+from kafkalite.control.snapshots import carry_out, is_closed_segment, prepare, unfold, view
+from kafkalite.log.files import FILES
+from kafkalite.log.meta_properties import (
+    MetaProperties,
+    read_meta_properties,
+    write_meta_properties,
+)
+from kafkalite.testing import broker
+from tests.kafkalite.control.clients import produced
+
+CLEAN = ".kafka_cleanshutdown"
+
+
+def test_a_snapshot_is_gone_back_to(k: broker) -> None:
+    k.create_topic("t", partitions=2, configs={"segment.bytes": 1 << 20})
+    for value in range(20):
+        k.produce("t", f"{value:0300000}", partition=value % 2)
+    k.group("g").seek("t", 5)
+    saved = k.snapshot("seeded")
+    assert 0 < saved.linked < saved.files
+    k.produce("t", "more")
+    k.delete_topic("t")
+    for _ in range(2):
+        k.restore("seeded")
+        assert sorted(int((record.value or "")[-3:]) for record in k.records("t")) == list(
+            range(20)
+        )
+        assert k.committed("g", "t", 1) == 5
+        k.produce("t", "lost again")
+    with k.new_cluster(snapshot="seeded") as c:
+        assert len(c.records("t")) == 20
+        assert c.bootstrap != k.bootstrap
+        assert produced(c, "t", b"of its own") == [None]
+        assert len(c.records("t")) == 21
+    assert len(k.records("t")) == 21
+    with pytest.raises(Problem, match="no snapshot 'none'"):
+        k.restore("none")
+
+
+def segments(directory: Path, *bases: int) -> None:
+    directory.mkdir(parents=True)
+    for base in bases:
+        for suffix in (".log", ".index", ".timeindex"):
+            (directory / f"{base:020}{suffix}").write_text(f"{base}{suffix}")
+
+
+def test_only_a_segment_that_another_follows_is_closed(tmp_path: Path) -> None:
+    segments(tmp_path / "t-0", 0, 10)
+    (tmp_path / "t-0" / "leader-epoch-checkpoint").write_text("0")
+    closed = {path.name for path in (tmp_path / "t-0").iterdir() if is_closed_segment(path)}
+    assert closed == {f"{0:020}{suffix}" for suffix in (".log", ".index", ".timeindex")}
+
+
+def test_a_snapshot_is_unfolded_without_touching_it(tmp_path: Path) -> None:
+    snapshot, directory = tmp_path / "one", tmp_path / "data"
+    segments(snapshot / "t-0", 0, 10)
+    (snapshot / CLEAN).write_text("{}")
+    write_meta_properties(snapshot, MetaProperties("theirs", 1, "d"), FILES)
+    unfold(snapshot, directory, "mine")
+    names = {path.relative_to(snapshot) for path in snapshot.rglob("*")}
+    assert {path.relative_to(directory) for path in directory.rglob("*")} == names
+    linked = directory / "t-0" / f"{0:020}.log"
+    copied = directory / "t-0" / f"{10:020}.log"
+    assert linked.samefile(snapshot / "t-0" / linked.name)
+    assert not copied.samefile(snapshot / "t-0" / copied.name)
+    copied.write_text("more")
+    assert (snapshot / "t-0" / copied.name).read_text() == "10.log"
+    assert view(snapshot).linked == 3
+    assert read_meta_properties(directory, FILES) == MetaProperties("mine", 1, "d")
+    assert read_meta_properties(snapshot, FILES) == MetaProperties("theirs", 1, "d")
+
+
+async def test_what_is_written_later_is_not_in_it(broker: broker, tmp_path: Path) -> None:
+    """The plan says how many bytes of each file are taken: those at the moment of asking."""
+    k = broker.asynchronous
+    broker.create_topic("t", configs={"segment.bytes": 1 << 20})
+    for value in range(12):
+        await k.produce("t", f"{value:0300000}")
+    plan = prepare(broker._running)
+    await k.produce("t", "later")
+    target = tmp_path / "one"
+    saved = carry_out(plan, target)
+    assert saved == view(target)
+    assert 0 < saved.linked < saved.files
+    taken = sum(path.stat().st_size for path in (target / "t-0").glob("*.log"))
+    there = sum(path.stat().st_size for path in (broker.data_dir / "t-0").glob("*.log"))
+    assert 0 < there - taken < 1000
+    assert (target / CLEAN).exists()
+    assert not (target / ".lock").exists()
+
+
+async def test_a_snapshot_takes_the_place_of_one_of_its_name(
+    broker: broker, tmp_path: Path
+) -> None:
+    target = tmp_path / "one"
+    (target / "old-0").mkdir(parents=True)
+    (tmp_path / "one.tmp" / "torn").mkdir(parents=True)  # of a process that ended in the middle
+    broker.create_topic("t")
+    carry_out(prepare(broker._running), target)
+    assert (target / "t-0").is_dir()
+    assert not (target / "old-0").exists()
+    assert not (target / "torn").exists()

@@ -1,0 +1,59 @@
+"""The table of verbs: one row each, whose path, request and function agree."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+import pytest
+
+from kafkalite.control.answers import TopicView
+from kafkalite.control.problems import Problem
+from kafkalite.control.questions import Nothing
+from kafkalite.control.verbs import VERBS, Verb, run_in
+from kafkalite.testing import broker as test_broker
+
+
+def test_no_two_verbs_have_one_route() -> None:
+    routes = [(verb.method, re.sub(r"{\w+}", "{}", verb.path)) for verb in VERBS.values()]
+    assert len(set(routes)) == len(routes)
+
+
+@pytest.mark.parametrize("verb", VERBS.values(), ids=lambda verb: verb.name)
+def test_a_row_agrees_with_its_function(verb: Verb) -> None:
+    first = verb.doc.partition("\n\n")[0]
+    assert first.endswith(".")
+    fields = {each.encode_name for each in msgspec.structs.fields(verb.request)}
+    in_path = set(verb.in_path)
+    assert in_path - {"cluster"} <= fields
+    assert verb.is_of_cluster <= ("cluster" in in_path)
+    assert verb.has_body == (verb.method in {"POST", "PUT"})
+    if verb.method == "GET":
+        nested = [each for each in msgspec.structs.fields(verb.request) if _is_struct(each.type)]
+        assert nested == []  # a query has no structs
+
+
+def _is_struct(type_: object) -> bool:
+    return isinstance(type_, type) and issubclass(type_, msgspec.Struct)
+
+
+async def test_a_verb_is_run_in_one_cluster(broker: test_broker) -> None:
+    """What a fault does at its request: arguments as JSON has them, text for numbers too."""
+    cluster = broker._default
+    made = await run_in(cluster, "topics.create", {"topic": "t", "partitions": "3"})
+    assert isinstance(made, TopicView)
+    assert len(made.partitions) == 3
+    with pytest.raises(Problem, match="no topic 'none'"):
+        await run_in(cluster, "topics.delete", {"topic": "none"})
+    with pytest.raises(msgspec.ValidationError):
+        await run_in(cluster, "topics.delete", {"name": "t"})
+
+
+async def test_a_verb_is_given_what_it_names(broker: test_broker) -> None:
+    clusters = broker._clusters
+    assert clusters is not None
+    (shown,) = await VERBS["clusters.list"].run(clusters, "none", Nothing())
+    assert shown.name == "default"
+    assert await VERBS["topics.list"].run(clusters, "default", Nothing()) == []
+    with pytest.raises(Problem, match="no cluster 'none'"):
+        await VERBS["topics.list"].run(clusters, "none", Nothing())
