@@ -40,7 +40,7 @@ Place = tuple[int, int]  # partition, offset
 
 @dataclass
 class Outcome:
-    """What was sent, acknowledged and found."""
+    """Records sent, acknowledged and found."""
 
     sent: int = 0
     acknowledged: dict[Place, bytes] = field(default_factory=dict[Place, bytes])
@@ -125,7 +125,7 @@ class Faults:
         self._admin = AdminClient({**CLIENT, "bootstrap.servers": cluster.bootstrap})
 
     def one(self) -> str:
-        """What was done."""
+        """Do one thing to the cluster; say what."""
         kinds = ["kill", "kill", "leave", "pause"]
         if len(self._cluster.controllers) > 1:
             kinds.append("controller")

@@ -42,8 +42,8 @@ from kafkalite.wire.record_batch import (
     TimestampType,
     iterate_records,
     pack_batch,
-    write_record,
 )
+from kafkalite.wire.record_format import write_record
 
 # Records between two steps: about a millisecond.
 _RECORDS_PER_STEP = 256
@@ -169,7 +169,7 @@ class Compaction:
     ) -> Generator[Step, None, bool]:
         """Note the segment's keys; True if the map is full."""
         _, position = segment.offset_index.lookup(start)
-        for _, batch in segment.batches(position):
+        for _, batch in segment.batches(position, must_be_whole=True):
             self._step_bytes += batch.size_bytes
             batch.ensure_valid()
             if batch.is_control:
@@ -236,7 +236,7 @@ class Compaction:
     def _clean_segment(
         self, segment: LogSegment, cleaned: LogSegment, producers: dict[int, ProducerEntry]
     ) -> Iterator[Step]:
-        for _, batch in segment.batches():
+        for _, batch in segment.batches(must_be_whole=True):
             self._step_bytes += batch.size_bytes
             batch.ensure_valid()
             result = yield from self._clean_batch(batch, producers)
@@ -305,7 +305,12 @@ class Compaction:
         data = bytearray()
         for j, record in enumerate(kept, start=1):
             write_record(
-                data, record, record.offset - batch.base_offset, record.timestamp - base_timestamp
+                data,
+                record.timestamp - base_timestamp,
+                record.offset - batch.base_offset,
+                record.key,
+                record.value,
+                record.headers,
             )
             if j % _RECORDS_PER_STEP == 0:
                 yield from self._step()

@@ -19,8 +19,8 @@ from kafkalite.wire.record_batch import (
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
     NO_SEQUENCE,
-    write_varint,
 )
+from kafkalite.wire.record_format import write_varint
 
 Pair = tuple[bytes, bytes | None]
 """Key and value; None is a tombstone."""

@@ -42,8 +42,8 @@ from kafkalite.wire.record_batch import (
     RecordBatch,
     build_batch,
     pack_batch,
-    read_varint,
 )
+from kafkalite.wire.record_format import read_varint
 
 _MAGIC_AND_CRC = struct.Struct(">bI")
 _STAMPED = struct.Struct(">hiqq")

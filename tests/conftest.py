@@ -1,4 +1,4 @@
-"""What Hypothesis may complain of: a wrong answer, never how busy the machine is."""
+"""Hypothesis finds fault with wrong answers, never with a busy machine."""
 
 from hypothesis import HealthCheck, settings
 

@@ -12,7 +12,7 @@ import sys
 MISSING_TESTS = 215
 
 # Functions that are still longer than the house allows.
-LONG_FUNCTIONS = {"parse_arguments", "requests", "walk"}
+LONG_FUNCTIONS: set[str] = set()
 
 # These rooms are being built: they are counted when they stand.
 BEING_BUILT = {
@@ -33,11 +33,7 @@ UNCLEAN: dict[str, dict[str, int]] = {
     "kafkalite/replication": {"openings": 6, "columns": 8, "words": 2},
     "kafkalite/security": BEING_BUILT,
     "kafkalite/spark": {"columns": 12, "lines": 1},
-    "conformance": {"openings": 12, "columns": 40, "semicolons": 3, "lines": 6, "stale": 3},
-    "docs": {"columns": 4},
-    "examples": {"openings": 2, "columns": 4},
     "tests": {"openings": 30, "columns": 30, "semicolons": 5, "lines": 8, "stale": 3},
-    "wire": {"openings": 30, "columns": 60, "semicolons": 5, "words": 6, "lines": 5, "stale": 3},
 }
 
 

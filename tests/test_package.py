@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -34,9 +33,6 @@ def tree(tmp_path: Path) -> Path:
     return target
 
 
-@pytest.mark.skipif(
-    int(version("setuptools").partition(".")[0]) < 77, reason="the build needs setuptools 77"
-)
 def test_what_an_earlier_build_left_is_not_packed(tree: Path, tmp_path: Path) -> None:
     stale = tree / "build" / "lib" / "kafkalite" / "wire" / "long_gone.py"
     stale.parent.mkdir(parents=True)

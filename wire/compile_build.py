@@ -2,19 +2,20 @@
 
 A builder appends the parts of an encoded message to a list. Fixed-size fields, and the length after
 them, are packed together; records end a chunk and are passed on as they are. Values that do not
-fit, or that the version would lose, and unknown tagged fields end in an exception, and the declared
-construct takes over.
+fit, or that the version would lose, and unknown tagged fields end in one of BUILD_ODDITIES, and the
+reference codec takes over.
 """
 
 from __future__ import annotations
 
 import struct
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from struct import Struct, pack
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
-from kafkalite.wire.compile_parse import FEW, FORMATS, PLAIN_LENGTHS, STEP
+from kafkalite.wire.compile_source import FEW, FORMATS, PLAIN_LENGTHS, STEP, SourceWriter
 from kafkalite.wire.fields import (
     MAX_STRING_BYTES,
     FieldType,
@@ -23,9 +24,9 @@ from kafkalite.wire.fields import (
     unsigned_varint,
 )
 from kafkalite.wire.parse_support import Odd
-from kafkalite.wire.schema import UNKNOWN, Field, Shape, fields_of
+from kafkalite.wire.schema import Field, Shape, fields_of
 
-# What a generated builder may end in, given values that are not for it.
+# Exceptions of a generated builder for values that are not for it.
 BUILD_ODDITIES: Final = (Odd, AttributeError, TypeError, ValueError, struct.error)
 
 BYTES: Final = [bytes([value]) for value in range(128)]  # quicker than to pack one
@@ -39,46 +40,46 @@ def string_length(length: int) -> bytes:
     return unsigned_varint(length)
 
 
-class BuilderWriter:
-    """Writes the source of one builder, and collects the names it uses."""
+class BuilderWriter(SourceWriter, ABC):
+    """Writes the source of one builder; subclasses say how a struct is taken apart."""
 
     def __init__(self, version: int, *, flexible: bool, in_slices: bool = False) -> None:
         """`in_slices`: the builder is a generator that yields now and then."""
-        self.version = version
-        self.flexible = flexible
-        self.in_slices = in_slices
-        self.in_function = False
-        self.lines: list[str] = []
-        self.functions: list[str] = []
-        self.indent = 1
-        self.run: list[tuple[str, str]] = []
-        self.names: dict[str, Any] = {
+        names = {
             "BYTES": BYTES,
-            "Odd": Odd,
             "pack": pack,
             "string_length": string_length,
             "unsigned_varint": unsigned_varint,
         }
+        super().__init__(version, flexible=flexible, names=names)
+        self.in_slices = in_slices
+        self.run: list[tuple[str, str]] = []
 
-    def write(self, line: str) -> None:
-        self.lines.append("    " * self.indent + line)
+    @abstractmethod
+    def value_of(self, field: Field, depth: int) -> str:
+        """The expression of a field's value in the struct at a depth."""
+
+    @abstractmethod
+    def instance(self, class_: type[Any], depth: int) -> str:
+        """The variables that a struct is assigned to before `struct` writes it."""
+
+    @abstractmethod
+    def tags(self, class_: type[Any], tagged: list[Field], depth: int) -> None:
+        """Writes the tag section."""
 
     def packing(self, run: list[tuple[str, str]]) -> str:
         """The expression that packs a run."""
         if all(format_ == "x" for format_, _ in run):
             return repr(bytes(len(run)))
         formats = "".join(format_ for format_, _ in run)
-        name = "pack_" + formats.replace("?", "t")
-        if name not in self.names:
-            self.names[name] = Struct(">" + formats).pack
+        name = self.use_made("pack", formats, lambda: Struct(">" + formats).pack)
         return f"{name}({', '.join(value for format_, value in run if format_ != 'x')})"
 
     def use_few(self, format_: str) -> str:
-        """A list of what packs 0, 1, 2... values."""
-        name = "few_" + format_.replace("?", "t")
-        if name not in self.names:
-            self.names[name] = [Struct(f">{n}{format_}").pack for n in range(FEW)]
-        return name
+        """A list of functions that pack 0, 1, 2... values."""
+        return self.use_made(
+            "few", format_, lambda: [Struct(f">{n}{format_}").pack for n in range(FEW)]
+        )
 
     def end_run(self) -> None:
         run, self.run = self.run, []
@@ -86,8 +87,7 @@ class BuilderWriter:
             self.write(f"add({self.packing(run)})")
 
     def end_run_with_length(self, type_name: str, compact: bool) -> None:
-        """Writes what has been gathered, and the length `n` after it (compact: already plus
-        one)."""
+        """Writes the run, and the length `n` after it (compact: `n` is already plus one)."""
         if not compact:
             self.run.append((PLAIN_LENGTHS.get(type_name, ("i", 4))[0], "n"))
             self.end_run()
@@ -98,14 +98,6 @@ class BuilderWriter:
         if run:
             long = f"{self.packing(run)} + {long}"
         self.write(f"add({short} if n < 128 else {long})")
-
-    def value_of(self, field: Field, depth: int) -> str:
-        """The expression of a field's value in the struct at a depth."""
-        return f"o{depth}.{field.name}"
-
-    def instance(self, class_: type[Any], depth: int) -> str:
-        """What a struct is assigned to before `struct` writes it."""
-        return f"o{depth}"
 
     def tagged(self, field: Field, value: str) -> None:
         """Adds a tag, the size of a field and the field to `tags`."""
@@ -142,13 +134,21 @@ class BuilderWriter:
     def compile(self, class_: type[Any]) -> Builder:
         """A function that appends to (parts of the last chunk, chunks before it)."""
         source = self.source(class_)
-        exec(compile(source, f"<builder of {class_.__name__} {self.version}>", "exec"), self.names)  # noqa: S102  our own declarations
-        build: Builder = self.names["build"]
+        build: Builder = self.execute(
+            source, "build", f"builder of {class_.__name__} {self.version}"
+        )
         return build
 
     def differs(self, field: Field, value: str) -> str:
         """The expression that tells whether a field is not at its default."""
-        return differs(field, value)
+        default = field.default
+        if default is None:
+            return f"{value} is not None"
+        if isinstance(default, UUID):
+            return f"{value}.int"
+        if default in ([], 0, "", b"") or default is False:
+            return f"{value}" if field.nullable_since is None else f"{value} != {default!r}"
+        return f"{value} != {default!r}"
 
     def struct(self, class_: type[Any], depth: int) -> None:
         """Writes the struct that was assigned to `instance(class_, depth)`."""
@@ -168,24 +168,8 @@ class BuilderWriter:
         if self.flexible:
             self.tags(class_, [field for field in present if field.tag is not None], depth)
 
-    def tags(self, class_: type[Any], tagged: list[Field], depth: int) -> None:
-        """Writes the tag section."""
-        value = f"o{depth}"
-        if not tagged:
-            self.write(f"if {value}.{UNKNOWN}:")
-            self.write("    raise Odd")
-            self.run.append(("x", ""))
-            return
-        self.end_run()
-        conditions = [self.differs(field, self.value_of(field, depth)) for field in tagged]
-        self.write(f"if {' or '.join([*conditions, f'{value}.{UNKNOWN}'])}:")
-        self.write(f"    {self.tag_builder(class_, tagged)}({value}, add)")
-        self.write("else:")
-        self.write('    add(b"\\0")')
-
     def usual_struct(self, class_: type[Any], depth: int) -> None:
-        """Writes the short form, if there is one, for an element in which nothing unusual
-        stands."""
+        """Writes the short form for a usual element, if there is one."""
 
     def field(self, field: Field, value: str, depth: int) -> None:
         nullable = field.nullable_in(self.version)
@@ -286,53 +270,19 @@ class BuilderWriter:
         self.end_run()
         self.indent -= 1
 
-    def tag_builder(self, class_: type[Any], tagged: list[Field]) -> str:
-        """A function of its own for a tag section that has declared fields."""
-        check = [f"if o0.{UNKNOWN}:", "    raise Odd"]
-        return self.tag_function(class_, tagged, "o0, put", check)
-
     def tag_function(
         self, class_: type[Any], tagged: list[Field], parameters: str, begin: list[str]
     ) -> str:
         name = f"tags_of_{class_.__name__}"
-        lines, indent = self.lines, self.indent
-        self.lines, self.indent = [f"def {name}({parameters}):"], 1
-        self.in_function = True
-        for line in begin:
-            self.write(line)
-        self.write("tags = []")
-        for field in sorted(tagged, key=lambda field: field.tag or 0):
-            value = self.value_of(field, 0)
-            self.write(f"if {self.differs(field, value)}:")
-            self.indent = 2
-            self.tagged(field, value)
-            self.indent = 1
-        self.write("put(unsigned_varint(len(tags)))")
-        self.write('put(b"".join(tags))')
-        self.functions.append("\n".join(self.lines))
-        self.lines, self.indent = lines, indent
-        self.in_function = False
+        with self.own_function(f"def {name}({parameters}):"):
+            self.write_all(begin)
+            self.write("tags = []")
+            for field in sorted(tagged, key=lambda field: field.tag or 0):
+                value = self.value_of(field, 0)
+                self.write(f"if {self.differs(field, value)}:")
+                self.indent = 2
+                self.tagged(field, value)
+                self.indent = 1
+            self.write("put(unsigned_varint(len(tags)))")
+            self.write('put(b"".join(tags))')
         return name
-
-
-def differs(field: Field, value: str) -> str:
-    """The expression that tells whether a field is not at its default."""
-    default = field.default
-    if isinstance(default, type):
-        null = [] if field.nullable_since is None else [f"{value} is None"]
-        inner = [differs(each, f"{value}.{each.name}") for each in fields_of(default)]
-        return " or ".join([*null, *inner, f"{value}.{UNKNOWN}"])
-    if default is None:
-        return f"{value} is not None"
-    if isinstance(default, UUID):
-        return f"{value}.int"
-    if default in ([], 0, "", b"") or default is False:
-        return f"{value}" if field.nullable_since is None else f"{value} != {default!r}"
-    return f"{value} != {default!r}"
-
-
-def compile_builder(
-    class_: type[Any], version: int, *, flexible: bool, in_slices: bool = False
-) -> Builder:
-    """A function that appends to (parts of the last chunk, chunks before it)."""
-    return BuilderWriter(version, flexible=flexible, in_slices=in_slices).compile(class_)

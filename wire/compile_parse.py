@@ -13,27 +13,30 @@ structs are loops within. It looks like this (Heartbeat 4):
         o0.group_id = buf[pos : (pos := pos + n - 1)].decode()
         ...
 
-A parser knows only what is well-formed and usual. Anything else, it answers with `Odd` or whatever
-exception comes of it; the declared construct then takes over (codec.py). Cut slices need no check
-of their own, as positions only grow, and the last one must be the end.
-
-There are three modes of a parser. A COUNTED one is for frames that have room for many elements: it
-gives up with ManyElements, as what it makes would hold the loop for too long. A SLOW one is a
-generator that yields now and then, counts up to MAX_ELEMENTS (fields.py), and reads malformed text
-as Kafka does.
+A parser knows only what is well-formed and usual. Anything else ends in `Odd` or another of
+PARSE_ODDITIES (parse_support.py), and its caller asks a slower way. Cut slices need no check of
+their own, as positions only grow, and the last one must be the end.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from enum import Enum
 from struct import Struct, unpack_from
-from typing import Any, Final, TypeAlias
-from uuid import UUID
+from typing import Any, TypeAlias
 
+from kafkalite.wire.compile_source import (
+    FEW,
+    FORMATS,
+    NUMBERS_AT_ONCE,
+    PLAIN_LENGTHS,
+    STEP,
+    TIMES,
+    SourceWriter,
+)
 from kafkalite.wire.fields import FieldType, plain_nullable_string
 from kafkalite.wire.parse_support import (
-    Odd,
     counting,
     counting_few,
     long_string,
@@ -43,57 +46,31 @@ from kafkalite.wire.parse_support import (
     uuid_of,
     varint,
 )
-from kafkalite.wire.schema import UNKNOWN, Field, Shape, fields_of
+from kafkalite.wire.schema import Field, Shape, fields_of
 
 Parser: TypeAlias = Callable[[Any, int, int], Any]
 
 
 class Mode(Enum):
+    """FAST: for frames too small to hold many elements; it counts none.
+
+    COUNTED: raises ManyElements for a frame whose elements would hold the loop for too long. SLOW:
+    a generator that yields now and then, counts up to MAX_ELEMENTS (fields.py), and reads malformed
+    text as Kafka does.
+    """
+
     FAST = "fast"
     COUNTED = "counted"
     SLOW = "slow"
 
 
-# Elements between two yields of a slow parser, less one; of numbers, so many at once.
-STEP: Final = 255
-NUMBERS_AT_ONCE: Final = 8192
-
-FORMATS: Final = {
-    "bool": ("?", 1),
-    "int8": ("b", 1),
-    "int16": ("h", 2),
-    "uint16": ("H", 2),
-    "int32": ("i", 4),
-    "uint32": ("I", 4),
-    "int64": ("q", 8),
-    "float64": ("d", 8),
-    "uuid": ("16s", 16),
-}
-FEW: Final = 8  # arrays shorter than this have their own struct.Struct
-TIMES: Final = [(None,) * n for n in range(FEW)]  # to go through, quicker than a range is made
-PLAIN_LENGTHS: Final = {"string": ("h", 2), "bytes": ("i", 4), "records": ("i", 4)}
-
-
-class ParserWriter:
-    """Writes the source of one parser, and collects the names it uses."""
+class ParserWriter(SourceWriter, ABC):
+    """Writes the source of one parser; subclasses say what is made of a struct."""
 
     def __init__(
         self, version: int, *, flexible: bool, in_memoryview: bool, mode: Mode = Mode.FAST
     ) -> None:
-        self.version = version
-        self.flexible = flexible
-        self.in_memoryview = in_memoryview
-        self.mode = mode
-        self.counted = mode is not Mode.FAST
-        self.in_function = False
-        self.lines: list[str] = []
-        self.functions: list[str] = []
-        self.indent = 1
-        self.run: list[tuple[str, int, str]] = []
-        self.after_run: list[str] = []
-        self.uses_view = False
-        self.names: dict[str, Any] = {
-            "Odd": Odd,
+        names = {
             "TIMES": TIMES,
             "counting": counting_few if mode is Mode.COUNTED else counting,
             "long_string": long_string,
@@ -105,78 +82,48 @@ class ParserWriter:
             "uuid_of": uuid_of,
             "varint": varint,
         }
+        super().__init__(version, flexible=flexible, names=names)
+        self.in_memoryview = in_memoryview
+        self.mode = mode
+        self.counted = mode is not Mode.FAST
+        self.run: list[tuple[str, int, str]] = []
+        self.after_run: list[str] = []
+        self.uses_view = False
 
-    def write(self, line: str) -> None:
-        self.lines.append("    " * self.indent + line)
+    @property
+    def yields(self) -> bool:
+        return self.mode is Mode.SLOW and not self.in_function
 
-    def write_all(self, lines: list[str]) -> None:
-        for line in lines:
-            self.write(line)
-
+    @abstractmethod
     def target(self, field: Field, depth: int) -> str:
-        """What a field of the struct at a depth is assigned to."""
-        return f"o{depth}.{field.name}"
+        """The variable or attribute for a field of the struct at a depth."""
 
-    def use(self, value: Any, name: str) -> str:
-        """A global name for a value."""
-        while self.names.get(name, value) is not value:
-            name += "_"
-        self.names[name] = value
-        return name
+    @abstractmethod
+    def struct(self, class_: type[Any], depth: int) -> str:
+        """Reads a struct; the expression of its value, good once the run has ended."""
 
     def add_to_run(self, format_: str, size: int, target: str) -> None:
         self.run.append((format_, size, target))
 
     def end_run(self) -> None:
-        """One unpack for all that has been gathered."""
+        """Writes one unpack for the run."""
         run, self.run = self.run, []
         if len(run) == 1 and run[0][0] == "B":
             self.write(f"{run[0][2]} = buf[pos]")
         elif run:
             format_ = "".join(part[0] for part in run)
-            unpack = self.use_struct(format_)
+            unpack = self.use_made("unpack", format_, lambda: Struct(">" + format_).unpack_from)
             self.write(f"({', '.join(part[2] for part in run)},) = {unpack}(buf, pos)")
         if run:
             self.write(f"pos += {sum(part[1] for part in run)}")
-        for line in self.after_run:
-            self.write(line)
+        self.write_all(self.after_run)
         self.after_run.clear()
 
-    def use_struct(self, format_: str) -> str:
-        name = "unpack_" + format_.replace("?", "t")
-        if name not in self.names:
-            self.names[name] = Struct(">" + format_).unpack_from
-        return name
-
     def use_few(self, format_: str) -> str:
-        """A list of what unpacks 0, 1, 2... values: most arrays are short, and a format takes
-        time."""
-        name = "few_" + format_.replace("?", "t")
-        if name not in self.names:
-            self.names[name] = [Struct(f">{n}{format_}").unpack_from for n in range(FEW)]
-        return name
-
-    def struct(self, class_: type[Any], depth: int) -> str:
-        """Reads an instance; the expression of its value, good once the run has ended."""
-        value = f"o{depth}"
-        self.end_run()
-        self.write(f"{value} = new({self.use(class_, class_.__name__)})")
-        tagged = False
-        for field in fields_of(class_):
-            if not field.is_in(self.version) or field.tag is not None:
-                self.default(field, self.target(field, depth))
-                tagged |= field.is_in(self.version)
-        for field in fields_of(class_):
-            if field.is_in(self.version) and field.tag is None:
-                self.field(field, self.target(field, depth), depth)
-        if not self.flexible:
-            self.write(f"{value}.{UNKNOWN} = ()")
-            return value
-        self.tag_section(
-            lambda count_and_pos: self.tags(class_, value, tagged, count_and_pos),
-            f"{value}.{UNKNOWN} = ()",
+        """A list of functions that unpack 0, 1, 2... values: quicker than to make a format."""
+        return self.use_made(
+            "few", format_, lambda: [Struct(f">{n}{format_}").unpack_from for n in range(FEW)]
         )
-        return value
 
     def tag_section(self, tags: Callable[[str], None], no_tags: str | None) -> None:
         """Reads a tag section: `tags` writes what to do if it is not empty."""
@@ -195,32 +142,6 @@ class ParserWriter:
         self.write("    pos += 1")
         if no_tags is not None:
             self.write(f"    {no_tags}")
-
-    def tags(self, class_: type[Any], value: str, declared: bool, count_and_pos: str) -> None:
-        """A tag section that is not empty."""
-        take = ", take" if self.counted else ""
-        if declared:
-            parser = self.tag_parser(class_)
-            self.write(f"    pos = {parser}({value}, buf, {count_and_pos}, end{take})")
-        else:
-            self.write(f"    {value}.{UNKNOWN}, pos = unknown_tags(buf, {count_and_pos}{take})")
-
-    def default(self, field: Field, target: str) -> None:
-        if isinstance(field.default, list):
-            self.write(f"{target} = []")
-        elif isinstance(field.default, type):
-            self.default_struct(field.default, target)
-        elif isinstance(field.default, UUID):
-            self.write(f"{target} = {self.use(field.default, 'NO_UUID')}")
-        else:
-            self.write(f"{target} = {field.default!r}")
-
-    def default_struct(self, class_: type[Any], target: str) -> None:
-        """What calling the class would give, at a third of the time."""
-        self.write(f"{target} = new({self.use(class_, class_.__name__)})")
-        for field in fields_of(class_):
-            self.default(field, f"{target}.{field.name}")
-        self.write(f"{target}.{UNKNOWN} = ()")
 
     def field(self, field: Field, target: str, depth: int) -> None:
         nullable = field.nullable_in(self.version)
@@ -329,7 +250,7 @@ class ParserWriter:
                 value = self.struct(element, depth + 1)
                 self.end_run()
                 self.write(f"{items}.append({value})")
-            if self.mode is Mode.SLOW and not self.in_function:
+            if self.yields:
                 self.write("count += 1")
                 self.write(f"if not count & {STEP}:")
                 self.write("    yield")
@@ -343,7 +264,7 @@ class ParserWriter:
         self.write("    raise Odd")
         if self.counted:
             self.write("take(n)")
-        if self.mode is Mode.SLOW and not self.in_function:
+        if self.yields:
             self.write(f"{target} = []")
             self.write("while n:")
             self.write(f"    some = min(n, {NUMBERS_AT_ONCE})")
@@ -357,16 +278,6 @@ class ParserWriter:
         self.write(f"{target} = list({several}[n](buf, pos) if n < {FEW} else {other})")
         self.write("pos = stop")
 
-    def tag_parser(self, class_: type[Any]) -> str:
-        """A function of its own for a tag section that has declared fields."""
-        return self.tag_function(
-            class_,
-            "o0, ",
-            begin=["unknown = []"],
-            unknown=["unknown.append((tag, bytes(buf[pos:last])))"],
-            end=[f"o0.{UNKNOWN} = tuple(unknown)", "return pos"],
-        )
-
     def tag_function(
         self,
         class_: type[Any],
@@ -377,38 +288,37 @@ class ParserWriter:
         end: list[str],
     ) -> str:
         name = f"tags_of_{class_.__name__}"
-        lines, indent = self.lines, self.indent
         take = ", take" if self.counted else ""
-        self.lines, self.indent = [f"def {name}({parameters}buf, count, pos, end{take}):"], 1
-        self.in_function = True
-        self.write("if count > 127:")
-        self.write("    count, pos = tag_count(buf, pos)")
-        if self.counted:
-            self.write("take(count)")
-        self.write_all(begin)
-        self.write("for _ in range(count):")
-        self.indent = 2
-        self.write("tag, pos = varint(buf, pos)")
-        self.write("size, pos = varint(buf, pos)")
-        self.write("last = pos + size")
-        for field in fields_of(class_):
-            if field.tag is not None and field.is_in(self.version):
-                self.write(f"if tag == {field.tag}:")
-                self.indent = 3
-                self.field(field, self.target(field, 0), 0)
-                self.end_run()
-                self.write("if pos != last:")
-                self.write("    raise Odd")
-                self.write("continue")
-                self.indent = 2
-        self.write_all(unknown)
-        self.write("pos = last")
-        self.indent = 1
-        self.write_all(end)
-        self.functions.append("\n".join(self.lines))
-        self.lines, self.indent = lines, indent
-        self.in_function = False
+        with self.own_function(f"def {name}({parameters}buf, count, pos, end{take}):"):
+            self.write("if count > 127:")
+            self.write("    count, pos = tag_count(buf, pos)")
+            if self.counted:
+                self.write("take(count)")
+            self.write_all(begin)
+            self.write("for _ in range(count):")
+            self.indent = 2
+            self.write("tag, pos = varint(buf, pos)")
+            self.write("size, pos = varint(buf, pos)")
+            self.write("last = pos + size")
+            for field in fields_of(class_):
+                if field.tag is not None and field.is_in(self.version):
+                    self.tagged(field)
+            self.write_all(unknown)
+            self.write("pos = last")
+            self.indent = 1
+            self.write_all(end)
         return name
+
+    def tagged(self, field: Field) -> None:
+        """Reads one tagged field, whose size must be the one before it."""
+        self.write(f"if tag == {field.tag}:")
+        self.indent = 3
+        self.field(field, self.target(field, 0), 0)
+        self.end_run()
+        self.write("if pos != last:")
+        self.write("    raise Odd")
+        self.write("continue")
+        self.indent = 2
 
     def source(self, class_: type[Any], *, whole: bool) -> str:
         """The source of a parser."""
@@ -426,28 +336,7 @@ class ParserWriter:
         return "\n".join([*self.functions, *head, *self.lines, *tail])
 
     def compile(self, class_: type[Any], *, whole: bool) -> Parser:
-        """A parser: a function from (buffer, position, end of buffer) to a value.
-
-        Not `whole`: bytes after the message are passed over.
-        """
+        """The function that `compile_parser` describes."""
         source = self.source(class_, whole=whole)
-        exec(compile(source, f"<parser of {class_.__name__} {self.version}>", "exec"), self.names)  # noqa: S102  our own declarations
-        parse: Parser = self.names["parse"]
+        parse: Parser = self.execute(source, "parse", f"parser of {class_.__name__} {self.version}")
         return parse
-
-
-def compile_parser(
-    class_: type[Any],
-    version: int,
-    *,
-    flexible: bool,
-    in_memoryview: bool,
-    whole: bool = True,
-    mode: Mode = Mode.FAST,
-) -> Parser:
-    """A function from (buffer, position, end of buffer) to an instance of `class_`.
-
-    Not `whole`: bytes after the message are passed over.
-    """
-    writer = ParserWriter(version, flexible=flexible, in_memoryview=in_memoryview, mode=mode)
-    return writer.compile(class_, whole=whole)

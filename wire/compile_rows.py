@@ -20,7 +20,8 @@ from typing import Any, cast
 from uuid import UUID
 
 from kafkalite.wire.compile_build import Builder, BuilderWriter
-from kafkalite.wire.compile_parse import FORMATS, Mode, Parser, ParserWriter
+from kafkalite.wire.compile_parse import Mode, Parser, ParserWriter
+from kafkalite.wire.compile_source import FORMATS
 from kafkalite.wire.fields import NO_UUID, FieldType
 from kafkalite.wire.parse_support import skip_tags
 from kafkalite.wire.rows import default_row, default_value
@@ -112,10 +113,10 @@ class RowBuilderWriter(BuilderWriter):
         return super().differs(field, value)
 
     def usual_struct(self, class_: type[Any], depth: int) -> None:
-        """All at once where texts are null, arrays of structs empty, and tagged fields at their
-        defaults.
+        """One pack for a struct with null texts, empty arrays and tagged fields at their defaults.
 
-        Such is a partition without an error. For structs that have nothing else of variable size.
+        Such is a partition without an error. Only for structs without other fields of variable
+        size.
         """
         unusual: list[str] = []
         run: list[tuple[str, str]] = []
@@ -177,8 +178,7 @@ def compile_row_parser(
     whole: bool = True,
     mode: Mode = Mode.FAST,
 ) -> Parser:
-    """A function from (buffer, position, end of buffer) to a row, otherwise like
-    `compile_parser`."""
+    """`compile_parser` for a row instead of a message."""
     writer = RowParserWriter(version, flexible=flexible, in_memoryview=in_memoryview, mode=mode)
     return writer.compile(class_, whole=whole)
 

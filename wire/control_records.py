@@ -73,7 +73,7 @@ def build_end_transaction_marker(
 
 
 def control_record_type(record: Record) -> ControlRecordType | None:
-    """What a control batch's record is; None for a type that came after this code.
+    """The type of a control batch's record; None for an unknown type.
 
     Raises:
         KafkaError(INVALID_RECORD): the key is too short to be one.

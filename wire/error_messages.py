@@ -1,6 +1,6 @@
-"""What Apache Kafka says of an error code that nobody has other words for, where answers repeat it.
+"""Apache Kafka's own text of an error code, for responses that carry a text.
 
-Source: Kafka's class Errors. Only codes that are answered with their words are here.
+Source: Kafka's class Errors. Only codes that are answered with their text are here.
 """
 
 from typing import Final

@@ -1,9 +1,9 @@
-"""What goes wrong, in three families.
+"""Errors, in three families.
 
-`ErrorCode` is what Kafka says on the wire. `KafkaError` is raised where such a fact is known (we,
-or the client, did something that has a code) and turned into a response in one place per API.
-`ProtocolViolation` is for peers that broke the protocol: there is no answer, the connection is
-closed; `InvalidMessage` is its counterpart for messages of our own making.
+`ErrorCode` is an outcome as Kafka writes it on the wire. `KafkaError` carries one: it is raised
+where the fact is known, and turned into a response in one place per API. `ProtocolViolation` is for
+peers that broke the protocol: they get no response, and their connection is closed.
+`InvalidMessage` is its counterpart for messages of our own making.
 """
 
 from enum import IntEnum

@@ -1,4 +1,4 @@
-"""The types that a field can have, by Kafka's names; how they lie on the wire: reference/values.py."""
+"""The types of fields, by Kafka's names. reference/values.py says how they lie on the wire."""
 
 from __future__ import annotations
 

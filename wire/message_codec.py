@@ -1,12 +1,15 @@
-"""Any declared message to and from bytes: the fast way first, the declared one when that meets
-anything odd."""
+"""Any declared message to and from bytes.
+
+The generated code goes first. The reference codec takes over where that meets anything odd.
+"""
 
 from __future__ import annotations
 
 from typing import Any, TypeVar, cast
 
-from kafkalite.wire.compile_build import BUILD_ODDITIES, Builder, compile_builder
-from kafkalite.wire.compile_parse import Parser, compile_parser
+from kafkalite.wire.compile_build import BUILD_ODDITIES, Builder
+from kafkalite.wire.compile_messages import compile_builder, compile_parser
+from kafkalite.wire.compile_parse import Parser
 from kafkalite.wire.errors import InvalidMessage
 from kafkalite.wire.fields import InMemory, Records
 from kafkalite.wire.parse_support import PARSE_ODDITIES
@@ -39,7 +42,7 @@ def builder_of(class_: type[Any], version: int) -> Builder:
 
 
 def parse_body(class_: type[T], version: int, buffer: InMemory, position: int = 0) -> T:
-    """What fills the buffer from `position` to its end; raises ProtocolViolation."""
+    """The message that fills the buffer from `position` on; raises ProtocolViolation."""
     parse = parser_of(class_, version, type(buffer) is not bytes)
     try:
         body: T = parse(buffer, position, len(buffer))

@@ -1,5 +1,4 @@
-"""What generated parsers call: varints, tag sections, topic ids, and the count of what a frame is
-made of."""
+"""Functions that generated parsers call: varints, tag sections, topic ids, counts of elements."""
 
 from __future__ import annotations
 
@@ -16,18 +15,18 @@ MAX_INT32: Final = 0x7FFFFFFF
 
 
 class Odd(Exception):
-    """Not for the fast path."""
+    """Input for which the generated code is not made; a slower way takes over."""
 
 
 class ManyElements(Exception):
-    """More than can be made without others noticing."""
+    """More elements than can be made in one go: others would have to wait."""
 
 
 class TooManyElements(Exception):
-    """More than a request may have."""
+    """More elements than a request may have."""
 
 
-# What a generated parser may end in, given input that is not for it.
+# Exceptions of a generated parser for input that is not for it.
 PARSE_ODDITIES: Final = (Odd, IndexError, ValueError, struct.error)
 
 
@@ -36,7 +35,7 @@ FEW_ELEMENTS: Final = 4096
 
 
 class Count:
-    """How many array elements and tagged fields a frame may still have."""
+    """Array elements and tagged fields that a frame may still have."""
 
     __slots__ = ("_exceeded", "left")
 
@@ -73,13 +72,13 @@ def long_varint(buf: Any, pos: int) -> tuple[int, int]:
 
 
 def tag_count(buf: Any, pos: int) -> tuple[int, int]:
-    """`long_varint` for the count of a tag section. Java reads an int: a negative one is no tags."""
+    """`long_varint` for the count of a tag section; negative in Java's int, it means no tags."""
     count, pos = long_varint(buf, pos)
     return (count if count <= MAX_INT32 else 0), pos
 
 
 def long_string(buf: Any, pos: int) -> tuple[int, int]:
-    """The compact length of a string, likewise."""
+    """`long_varint` for the compact length of a string."""
     value, pos = long_varint(buf, pos)
     if value > MAX_STRING_BYTES + 1:
         raise Odd
@@ -111,7 +110,7 @@ def unknown_tags(
 def skip_tags(
     buf: Any, count: int, pos: int, end: int, take: Callable[[int], None] | None = None
 ) -> int:
-    """Where a tag section ends of which nothing is declared and nothing is kept."""
+    """The position after a tag section; nothing of it is declared, and nothing is kept."""
     if count > 127:
         count, pos = tag_count(buf, pos)
     if take is not None:

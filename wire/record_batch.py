@@ -1,22 +1,19 @@
 """Record batches, format v2: what producers send, what lies on disk, what consumers get.
 
-A batch is a header of 61 bytes and its records, which are compressed together or not at all::
+A batch is a header of 61 bytes and its records (record_format.py), which are compressed together or
+not at all::
 
-     0        8       12       16  17       21   23       27        35        43        51   53
-     57     61
-    +--------+--------+--------+---+--------+----+--------+---------+---------+---------+----+------+------+---
-    | base   | length | leader | m | CRC-   | at | last   | base    | max     | pro-    | ep | base | rec- | rec-
-    | offset |        | epoch  | 2 | 32C    |    | offset | time-   | time-   | ducer   |    | se-  | ord  | ords
-    |        |        |        |   |        |    | delta  | stamp   | stamp   | id      |    | quen.| count|
-    +--------+--------+--------+---+--------+----+--------+---------+---------+---------+----+------+------+---
-                                             <------------------ under the CRC ------------------------------->
+     0  base offset      8  length     12  leader epoch    16  magic (2)       17  CRC-32C
+    21  attributes      23  last offset delta              27  base timestamp  35  max timestamp
+    43  producer id     51  producer epoch                 53  base sequence   57  record count
 
-The first three fields lie before the checksum, so that a broker gives a batch its offset and its leader
-epoch without touching the rest. `length` counts what follows it. Attributes: bits 0-2 codec, 3 the
-timestamp is the broker's, 4 transactional, 5 control, 6 the base timestamp is a delete horizon.
+The checksum is over all bytes from the attributes on. The fields before the checksum lie outside,
+so that a broker gives a batch its offset and its leader epoch without touching the rest. `length`
+counts the bytes after it. Attributes: bits 0-2 codec, 3 the timestamp is the broker's, 4
+transactional, 5 control, 6 the base timestamp is a delete horizon.
 
-The header is read with `struct`, not with construct: 0.1 us against 3.5 us, on every append and on every
-step of a scan. Source: Kafka's DefaultRecordBatch and DefaultRecord; KIP-98.
+The header is read with `struct`, not with construct: 0.1 us against 3.5 us, on every append and on
+every step of a scan. Source: Kafka's DefaultRecordBatch; KIP-98.
 """
 
 from __future__ import annotations
@@ -30,6 +27,7 @@ from crc32c import crc32c
 
 from kafkalite.wire.compression import Compression, DecompressionError, compress, decompress
 from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.record_format import Header, invalid_record, read_record, write_record
 
 LOG_OVERHEAD = 12
 HEADER_BYTES = 61
@@ -51,10 +49,6 @@ NO_PRODUCER_EPOCH = -1
 NO_SEQUENCE = -1
 NO_LEADER_EPOCH = -1
 
-# A record is at least: length, attributes, timestamp delta, offset delta, key length, value length
-# and header count, one byte each.
-MIN_RECORD_BYTES = 7
-
 HEADER = struct.Struct(">qiibIhiqqqhii")
 _LOG_OVERHEAD = struct.Struct(">qi")
 _BASE_OFFSET_LENGTH_EPOCH = struct.Struct(">qii")
@@ -62,8 +56,6 @@ _CRC = struct.Struct(">I")
 _UNDER_CRC = struct.Struct(">hiqqqhii")
 
 _MAX_INT32 = 2**31 - 1
-
-Header = tuple[str, bytes | None]
 
 
 class TimestampType(IntEnum):
@@ -168,8 +160,7 @@ class RecordBatch:
 
     @property
     def compression(self) -> Compression:
-        """The codec. Raises KafkaError(CORRUPT_MESSAGE) for the numbers 5 to 7, which nobody
-        uses."""
+        """The codec. Raises KafkaError(CORRUPT_MESSAGE) for the unknown numbers 5 to 7."""
         try:
             return Compression(self.attributes & COMPRESSION_MASK)
         except ValueError:
@@ -209,9 +200,10 @@ class RecordBatch:
     def ensure_valid(self) -> None:
         """Raises KafkaError(CORRUPT_MESSAGE) when the checksum does not match."""
         if not self.is_valid():
+            computed = self.computed_crc()
             raise KafkaError(
                 ErrorCode.CORRUPT_MESSAGE,
-                f"Record is corrupt (stored crc = {self.crc}, computed crc = {self.computed_crc()})",
+                f"Record is corrupt (stored crc = {self.crc}, computed crc = {computed})",
             )
 
 
@@ -244,13 +236,12 @@ def iterate_batches(buffer: bytes | bytearray | memoryview) -> Iterator[RecordBa
 
 
 def iterate_records(batch: RecordBatch) -> Iterator[Record]:
-    """The records of a batch, unfolded if compressed; timestamps are the broker's if it stamped
-    them.
+    """The records of a batch, decompressed; with the broker's timestamp if it stamped the batch.
 
     Raises:
-        KafkaError(CORRUPT_MESSAGE): the compressed bytes are none.
-        KafkaError(INVALID_RECORD): a record's bytes do not add up, or there are more or fewer of
-            them than the header says.
+        KafkaError(CORRUPT_MESSAGE): the compressed bytes cannot be decompressed.
+        KafkaError(INVALID_RECORD): a record's bytes do not add up, or there are more or fewer
+            records than the header says.
     """
     data = records_data(batch)
     base_offset = batch.base_offset
@@ -259,7 +250,7 @@ def iterate_records(batch: RecordBatch) -> Iterator[Record]:
     position = 0
     try:
         for _ in range(batch.record_count):
-            timestamp_delta, offset_delta, key, value, headers, position = _read_record(
+            timestamp_delta, offset_delta, key, value, headers, position = read_record(
                 data, position
             )
             yield Record(
@@ -276,123 +267,11 @@ def iterate_records(batch: RecordBatch) -> Iterator[Record]:
 
 
 def records_data(batch: RecordBatch) -> bytes:
-    """What follows the header, decompressed. Raises KafkaError(CORRUPT_MESSAGE)."""
+    """The bytes after the header, decompressed. Raises KafkaError(CORRUPT_MESSAGE)."""
     try:
         return decompress(batch.compression, batch.buffer[HEADER_BYTES:])
     except DecompressionError as error:
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, str(error)) from error
-
-
-def invalid_record(message: str) -> KafkaError:
-    return KafkaError(ErrorCode.INVALID_RECORD, message)
-
-
-def _read_record(
-    data: bytes, position: int
-) -> tuple[int, int, bytes | None, bytes | None, Sequence[Header], int]:
-    """One record at `position`; IndexError when the bytes end first."""
-    length, position = read_varint(data, position)
-    end = position + length
-    if length < 0 or end > len(data):
-        raise invalid_record(f"Invalid record size: expected {length} more bytes")
-    position += 1  # the record's attributes: unused
-    timestamp_delta, position = read_varint(data, position)
-    offset_delta, position = read_varint(data, position)
-    key, position = _read_bytes(data, position, end)
-    value, position = _read_bytes(data, position, end)
-    header_count, position = read_varint(data, position)
-    headers: Sequence[Header] = ()
-    if header_count:
-        headers, position = _read_headers(data, position, end, header_count)
-    if position != end:
-        raise invalid_record(
-            f"Invalid record size: expected to read {length} bytes in record payload"
-        )
-    return timestamp_delta, offset_delta, key, value, headers, position
-
-
-def _read_headers(
-    data: bytes, position: int, end: int, count: int
-) -> tuple[tuple[Header, ...], int]:
-    if count < 0 or count > end - position:
-        raise invalid_record(f"Found invalid number of record headers {count}")
-    headers: list[Header] = []
-    for _ in range(count):
-        key, position = _read_bytes(data, position, end)
-        if key is None:
-            raise invalid_record("Invalid negative header key size -1")
-        value, position = _read_bytes(data, position, end)
-        # Kafka's String(bytes, UTF_8) replaces what is no UTF-8, and so do we: it is not our data.
-        headers.append((key.decode("utf-8", "replace"), value))
-    return tuple(headers), position
-
-
-def _read_bytes(data: bytes, position: int, end: int) -> tuple[bytes | None, int]:
-    size, position = read_varint(data, position)
-    if size < 0:
-        return None, position
-    stop = position + size
-    if stop > end:
-        raise invalid_record(
-            f"Found {size} bytes of key, value or header where {end - position} are left"
-        )
-    return data[position:stop], stop
-
-
-def read_varint(data: bytes, position: int) -> tuple[int, int]:
-    """A zigzag varint of at most 10 bytes; (value, position after). IndexError at the end."""
-    byte = data[position]
-    if byte < 0x80:
-        return (byte >> 1) ^ -(byte & 1), position + 1
-    result = byte & 0x7F
-    shift = 7
-    while True:
-        position += 1
-        byte = data[position]
-        result |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return (result >> 1) ^ -(result & 1), position + 1
-        shift += 7
-        if shift > 63:
-            raise invalid_record(
-                "Varint is too long, the most significant bit in the 10th byte is set"
-            )
-
-
-def write_varint(output: bytearray, value: int) -> None:
-    """Append `value` as a zigzag varint."""
-    value = (value << 1) ^ (value >> 63)
-    while value >= 0x80:
-        output.append((value & 0x7F) | 0x80)
-        value >>= 7
-    output.append(value)
-
-
-def write_record(
-    output: bytearray, record: Record, offset_delta: int, timestamp_delta: int
-) -> None:
-    """Append `record` in the batch's inner format."""
-    body = bytearray(1)  # attributes
-    write_varint(body, timestamp_delta)
-    write_varint(body, offset_delta)
-    for data in (record.key, record.value):
-        if data is None:
-            body.append(1)  # -1
-        else:
-            write_varint(body, len(data))
-            body += data
-    write_varint(body, len(record.headers))
-    for key, value in record.headers:
-        encoded = key.encode()
-        write_varint(body, len(encoded))
-        body += encoded
-        if value is None:
-            body.append(1)
-        else:
-            write_varint(body, len(value))
-            body += value
-    write_varint(output, len(body))
-    output += body
 
 
 def pack_batch(
@@ -409,8 +288,7 @@ def pack_batch(
     base_sequence: int = NO_SEQUENCE,
     partition_leader_epoch: int = NO_LEADER_EPOCH,
 ) -> bytes:
-    """A batch from its fields and its (already compressed) records; the checksum is computed
-    here."""
+    """A batch of these fields and records, which are compressed already; computes the checksum."""
     under_crc = _UNDER_CRC.pack(
         attributes,
         last_offset_delta,
@@ -468,7 +346,14 @@ def build_batch(
         if base_timestamp is None:
             base_timestamp = record.timestamp
         max_timestamp = max(max_timestamp, record.timestamp)
-        write_record(data, record, delta, record.timestamp - base_timestamp)
+        write_record(
+            data,
+            record.timestamp - base_timestamp,
+            delta,
+            record.key,
+            record.value,
+            record.headers,
+        )
         count += 1
     attributes = int(compression)
     if timestamp_type is TimestampType.LOG_APPEND_TIME:

@@ -1,13 +1,12 @@
 """Rows: a struct as a tuple of all its declared fields, in the order of the declaration.
 
 A row has the same shape in every version of its message: a field that the version does not have is
-at its default. Arrays are lists of rows or of plain values. What the hot APIs are handed, and hand
-back:
+at its default. Arrays are lists of rows or of plain values. The hot APIs take and return rows:
 
     transactional_id, acks, timeout_ms, topics = request        # a ProduceRequest as a row
 
-Unknown tagged fields are not in rows. Parsers and builders of rows are generated (compile_rows.py);
-here is what ties rows to messages.
+Unknown tagged fields are not in rows. Parsers and builders of rows are generated (compile_rows.py).
+This module converts between rows and messages.
 """
 
 from __future__ import annotations
@@ -20,8 +19,7 @@ from kafkalite.wire.schema import Field, Shape, fields_of
 
 
 class SharedResponse:
-    """The row of a response that is sent again and again, always in one version: built only
-    once."""
+    """The row of a response that is sent many times in one version; it is built once."""
 
     __slots__ = ("body", "row")
 

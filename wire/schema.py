@@ -1,4 +1,4 @@
-"""How a message is declared: a dataclass whose fields say how they lie on the wire.
+"""Declarations of messages: a dataclass whose fields say how they lie on the wire.
 
     @request(ApiKey.HEARTBEAT, versions=(0, 4), flexible=4)
     class HeartbeatRequest:
@@ -7,14 +7,14 @@
         member_id: str = field(string)
         group_instance_id: str | None = field(nullable_string, since=3)
 
-The order of the fields is their order on the wire; `since` and `until` are the first and last message
-version that has the field, and in every other version it takes its default, which is the type's own
-zero unless given. A message whose field has another value is not sent in such a version, as the other
-side would never learn of it, unless the field is `ignorable`: then it is left out. (Both are Kafka's, and
-so are its reasons for which fields may be ignored.) `tag` makes it a tagged field (KIP-482). Everything else is derived from this: generated
-parsers and builders (compile_parse.py, compile_build.py, compile_rows.py), and the reference codec.
+The order of the fields is their order on the wire. `since` and `until` are the first and the last
+version that has the field. In every other version it has its default: that of its type, unless one
+is given. A message with another value is not sent in such a version, as the other side would never
+learn of it. An `ignorable` field is left out instead, by Kafka's own list of such fields. `tag`
+makes it a tagged field (KIP-482).
 
-Fields of the flexible versions' tag sections that are not declared are kept, and written back: see
+Everything else is derived: generated parsers and builders (compile_messages.py, compile_rows.py),
+and the reference codec. Tagged fields that are not declared are kept, and written back:
 `unknown_tagged_fields`.
 """
 
@@ -70,7 +70,7 @@ class Field:
 
 
 class Kind(Enum):
-    """Where a message lives, which decides what stands before its body."""
+    """The kind of a message, which decides what stands before its body."""
 
     REQUEST = "request"
     RESPONSE = "response"
@@ -83,7 +83,7 @@ class Kind(Enum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Message:
-    """What belongs to a whole message: `key` is its ApiKey or, for records, the record type."""
+    """A whole message; `key` is its ApiKey or, for records, the record type."""
 
     kind: Kind
     key: int
@@ -293,13 +293,13 @@ def metadata_record(record_type: int, *, versions: tuple[int, int]) -> Callable[
 
 @dataclass_transform()
 def data(*, versions: tuple[int, int], flexible: int | None) -> Callable[[type[T]], type[T]]:
-    """Declares what is neither of these: its own docstring says what stands before it."""
+    """Declares any other structure; its own docstring says what stands before it."""
     return _message(Message(Kind.DATA, -1, *versions, flexible))
 
 
 @dataclass_transform()
 def versioned(*, versions: tuple[int, int], flexible: int | None) -> Callable[[type[T]], type[T]]:
-    """Declares what begins with a field that is its version: KRaft's control records."""
+    """Declares a structure whose first field is its version: KRaft's control records."""
     return _message(Message(Kind.VERSIONED, -1, *versions, flexible))
 
 

@@ -1,10 +1,9 @@
-"""What Apache Kafka's broker reads from compressed records: as far as they go, and whether they end
-well.
+"""Decompression of damaged records, as far as they go, like Apache Kafka's broker.
 
-Kafka decompresses record by record and stops at the first fault it meets: a bad record before the
-damage is another error than the damage. Used where `decompress` has failed, to tell which of them
-it is. Source: Kafka's Lz4BlockInputStream; java.util.zip.GZIPInputStream; snappy-java's
-SnappyInputStream.
+Kafka decompresses record by record and stops at the first fault it meets. So a bad record before
+the damage is another error than the damage itself. This module tells which of the two it is, once
+`decompress` has failed. Source: Kafka's Lz4BlockInputStream, Java's GZIPInputStream and
+snappy-java's SnappyInputStream.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ _GZIP_HEADER_BYTES = 18
 
 
 class Stream(NamedTuple):
-    """What could be decompressed; whether reading on is an error, not the end."""
+    """The bytes that could be decompressed. `is_broken`: reading on is an error, not the end."""
 
     data: bytes
     is_broken: bool

@@ -147,7 +147,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 began = time.monotonic()
                 try:
                     samples = taken(measure, sides, rounds)
-                except Exception:  # noqa: BLE001 - one measure's trouble, shown and named at the end
+                except Exception:  # noqa: BLE001 - shown and named at the end
                     # The others are measured all the same, and the document is written.
                     failed.append(measure.name)
                     traceback.print_exc()

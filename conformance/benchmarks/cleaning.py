@@ -88,7 +88,8 @@ async def measure(running: broker, frame: bytes) -> tuple[Load, Turns]:
 def show(what: str, load: Load, turns: Turns) -> None:
     print(
         f"{what:26} {load.per_second:8,.0f} Produces/s, p50 {load.latency_ms(50):6.2f} ms, "
-        f"p99 {load.latency_ms(99):6.2f} ms; longest turn {turns.longest_cpu * 1000:5.1f} ms of CPU "
+        f"p99 {load.latency_ms(99):6.2f} ms; "
+        f"longest turn {turns.longest_cpu * 1000:5.1f} ms of CPU "
         f"({turns.longest_name.rpartition('.')[2]}), {turns.longest_wall * 1000:5.1f} ms"
     )
 
@@ -113,7 +114,8 @@ async def main() -> None:
             nursery.cancel_scope.cancel()
         table, log = (partition_of(running, name).log for name in ("table", "retained"))
         print(
-            f"{'':26} {table.log_end_offset:,} records compacted to {table.size_bytes / 1e6:.0f} MB, "
+            f"{'':26} {table.log_end_offset:,} records compacted "
+            f"to {table.size_bytes / 1e6:.0f} MB, "
             f"retention went up to offset {log.log_start_offset:,}"
         )
 

@@ -155,8 +155,8 @@ def main() -> None:
                     beats = protocol(connected(broker, open_connections), TOPIC)
                     rate, percent = measure(broker, beats, arguments.seconds)
                 print(
-                    f"{broker.kind}: {MEMBERS} {protocol.__name__} members, {rate:.0f} heartbeats/s: "
-                    f"{percent:.1f} % of a core (bar: {BAR_PERCENT} %)",
+                    f"{broker.kind}: {MEMBERS} {protocol.__name__} members, "
+                    f"{rate:.0f} heartbeats/s: {percent:.1f} % of a core (bar: {BAR_PERCENT} %)",
                     flush=True,
                 )
 

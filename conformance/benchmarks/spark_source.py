@@ -67,7 +67,8 @@ def fill(broker: Broker, count: int, codec: Compression) -> None:
             keys = pa.array([b"key-%d" % i for i in numbers])
             values = pa.array(
                 [
-                    b'{"id": %d, "name": "somebody-%d", "city": "somewhere", "amount": %d, "text": "%s"}'
+                    b'{"id": %d, "name": "somebody-%d", "city": "somewhere", '
+                    b'"amount": %d, "text": "%s"}'
                     % (i, i * 7919 % 10_007, i * 7 % 1000, b"x" * (i % 40))
                     for i in numbers
                 ]

@@ -23,6 +23,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from crc32c import crc32c
@@ -164,13 +165,13 @@ def append_and_read(root: Path) -> None:
             directory = opened(root / f"append-{size}-{turn}")
             log = directory.open_log("append", 0, LogConfig())
             for what, at_the_other_end, work in (
-                ("append's floor", send, lambda end: floor_append(end, file, size, count)),  # noqa: B023
-                ("append", send, lambda end: log_append(end, log, size, count)),  # noqa: B023
-                ("read's floor", drain, lambda end: floor_send(end, file, total)),  # noqa: B023
-                ("read", drain, lambda end: log_send(end, log, size, records)),  # noqa: B023
+                ("append's floor", send, partial(floor_append, file=file, size=size, count=count)),
+                ("append", send, partial(log_append, log=log, size=size, count=count)),
+                ("read's floor", drain, partial(floor_send, file=file, size=total)),
+                ("read", drain, partial(log_send, log=log, size=size, record_count=records)),
             ):
                 with other_end(at_the_other_end) as end:
-                    seconds = spent(lambda: work(end))  # noqa: B023
+                    seconds = spent(partial(work, end))
                 best[what] = min(best[what], seconds, key=lambda seconds: seconds[1])
             directory.close()
             os.close(file)

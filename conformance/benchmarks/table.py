@@ -276,7 +276,8 @@ MEASURES: tuple[Measure, ...] = (
     ),
     _growth(
         "growth-log",
-        "CPU microseconds per Fetch at a random offset, by the size of the log in MB (a sparse file)",
+        "CPU microseconds per Fetch at a random offset, "
+        "by the size of the log in MB (a sparse file)",
         "LogSize",
         "1 10 100 1000 10000 100000",
         Plot("growth-log.svg", "MB in the log", "CPU microseconds per random Fetch"),

@@ -155,9 +155,8 @@ def main() -> int:
             client.ask(ApiKey.DELETE_TOPICS, 6, body)
         began = time.perf_counter()
         client.create([f"many-{number}" for number in range(TOPIC_COUNT)], PARTITION_COUNT)
-        print(
-            f"{TOPIC_COUNT} topics x {PARTITION_COUNT}: created in {time.perf_counter() - began:.1f} s"
-        )
+        took = time.perf_counter() - began
+        print(f"{TOPIC_COUNT} topics x {PARTITION_COUNT}: created in {took:.1f} s")
         for _ in range(3):
             began = time.perf_counter()
             size = len(client.ask_unread(ApiKey.METADATA, 12, MetadataRequest(topics=None)))

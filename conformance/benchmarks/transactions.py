@@ -75,7 +75,8 @@ def main() -> None:
                 rates[broker.kind, client] = 1000 / statistics.mean(took)
                 print(
                     f"{broker.kind:10} {client:10} {rates[broker.kind, client]:8.0f}/s   "
-                    f"p50 {took[len(took) // 2]:6.2f} ms   p99 {took[len(took) * 99 // 100]:6.2f} ms",
+                    f"p50 {took[len(took) // 2]:6.2f} ms   "
+                    f"p99 {took[len(took) * 99 // 100]:6.2f} ms",
                     flush=True,
                 )
             broker.stop()

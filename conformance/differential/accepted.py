@@ -29,8 +29,8 @@ class Accepted:
 ANOTHER_ORDER = "another order"
 _HASH = "Kafka's order is that of a hash table, ours that of the request or of the names"
 _OUTCOME = (
-    "Kafka puts what it refuses at once before what it carries out; here the order is the request's, "
-    "and clients look each answer up by its name and number"
+    "Kafka puts what it refuses at once before what it carries out; here the order is the "
+    "request's, and clients look each answer up by its name and number"
 )
 _SHUFFLED = "Kafka shuffles its answers, so that their order tells nothing"
 
@@ -95,7 +95,9 @@ ORDERS = (
 # Not compared, each with its reason: names, instead of what no two brokers can share.
 MASKS = {
     "addresses": "each broker has its own ports",
-    "apis not served": "the README names the APIs that kafkalite does not have, and with them their features",
+    "apis not served": (
+        "the README names the APIs that kafkalite does not have, and with them their features"
+    ),
     "controller id": "Apache Kafka shows its controller to no client: it names any living node",
     "disk sizes": "the disk fills up between two answers",
     "ids": "made up by each broker; the same one has the same name in all answers",
@@ -113,7 +115,8 @@ ACCEPTED = (
     Accepted(
         ApiKey.DESCRIBE_QUORUM,
         r"\.nodes\[\d+\]\.listeners\[\d+\]\.(name|port)",
-        "the controller has no listener of its own: it is in the broker's process, behind its ports",
+        "the controller has no listener of its own: "
+        "it is in the broker's process, behind its ports",
     ),
     Accepted(
         ApiKey.DESCRIBE_CONFIGS,

@@ -8,6 +8,7 @@ import select
 import struct
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -138,7 +139,7 @@ class Side:
         return range(1, len(self.addresses) + 1)
 
     def settle(self) -> None:
-        """Wait until every node has made its own whatever the controller has decided so far.
+        """Wait until every node has applied all decisions that the controller has taken so far.
 
         Apache Kafka's controller answers, and its nodes hear of it a moment later, one decision
         after the other and each to the end. So a mark is written, and when it is seen a second one:
@@ -163,11 +164,13 @@ class Side:
                     ApiKey.DESCRIBE_CLIENT_QUOTAS,
                     1,
                     DescribeClientQuotasRequest(components=[mark]),
-                    lambda answer: (
-                        bool(answer.entries) and answer.entries[0].values[0].value == value  # noqa: B023 - asked at once
-                    ),
+                    partial(_has_quota, value),
                     node,
                 )
+
+
+def _has_quota(value: float, answer: Any) -> bool:
+    return bool(answer.entries) and answer.entries[0].values[0].value == value
 
 
 def at(node: int, connection: str = "main") -> str:

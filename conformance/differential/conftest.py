@@ -5,7 +5,7 @@ With `--broker kafka` both are Apache Kafka: that must give no difference, which
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,12 +13,16 @@ import pytest
 
 from conformance.conftest import starter
 from conformance.differential.broker_side import Side
-from conformance.differential.comparison import Pair
+from conformance.differential.comparison import Pair, error_codes
 from conformance.differential.summary import PAIRS, write_summary
 from conformance.differential.wait_ready import ONE_NODE, PROPERTIES, THREE_NODES, make_ready
 from conformance.harness.apache_kafka import ApacheKafka
 from conformance.harness.broker import Broker
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.messages.describe_groups import DescribeGroupsRequest
+from kafkalite.wire.messages.find_coordinator import FindCoordinatorRequest
 
+COORDINATOR_NOT_AVAILABLE = 15
 HERE = Path(__file__).parent
 COVERED = HERE / "test_covered.py"
 STARTED_AT = pytest.StashKey[float]()
@@ -93,3 +97,17 @@ def pair(_pair: Pair) -> Iterator[Pair]:
     _pair.tally.seconds += time.monotonic() - begun
     for side in _pair.sides:
         side.forget()
+
+
+@pytest.fixture
+def group(pair: Pair, unique: Callable[[str], str]) -> str:
+    """The name of a new group; its coordinator is up on both sides."""
+    name = unique("group")
+    find = FindCoordinatorRequest(key=name)
+    pair.ask(ApiKey.FIND_COORDINATOR, 3, find, retry=COORDINATOR_NOT_AVAILABLE)
+    request = DescribeGroupsRequest(groups=[name])
+    for side in (pair.reference, pair.tested):
+        deadline = time.monotonic() + 10
+        while error_codes(answer := side.ask(ApiKey.DESCRIBE_GROUPS, 5, request)) != {0}:
+            assert time.monotonic() < deadline, answer
+    return name

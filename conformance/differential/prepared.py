@@ -96,12 +96,13 @@ def prepare(data_dir: Path) -> Ids:
             name=LOST, num_partitions=-1, replication_factor=-1, assignments=[assignment]
         )
         ask(side, ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest(topics=[lost]))
-        # As after a crash between the decision and the first marker.
-        running._running.services.transaction_coordinator._write_markers = lambda _: None  # type: ignore[method-assign]
+        coordinator = running._running.services.transaction_coordinator
+        # The state after a crash between the decision and the first marker.
+        coordinator._write_markers = lambda _: None
         ids = {
             ending.transactional_id: end(side, ending, *begin(side, ending)) for ending in ENDINGS
         }
-        ids[LAST_EPOCH] = run_out_of_epochs(side, running._running.services.transaction_coordinator)
+        ids[LAST_EPOCH] = run_out_of_epochs(side, coordinator)
         side.close()
         cluster = running._running.services.cluster
         cluster.write([cluster._registration_change(1, fenced=1)])

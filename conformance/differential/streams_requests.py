@@ -109,7 +109,7 @@ def join(pair: Pair, group: str, member_id: str, topology: Topology, **fields: A
 
 
 def owning(**active: list[int]) -> dict[str, Any]:
-    """What a member says it has: `owning(_0=[1, 2])`."""
+    """The tasks that a member says it has: `owning(_0=[1, 2])`."""
     tasks = [TaskIds(subtopology_id=name[1:], partitions=each) for name, each in active.items()]
     return {"active_tasks": tasks, "standby_tasks": [], "warmup_tasks": []}
 

@@ -8,7 +8,7 @@ import pytest
 
 from conformance.differential.broker_side import Side
 from conformance.differential.comparison import Pair
-from conformance.differential.test_groups import SUBSCRIBED, group
+from conformance.differential.group_requests import SUBSCRIBED
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from kafkalite.wire.messages.consumer_group_heartbeat import (
@@ -34,8 +34,6 @@ from kafkalite.wire.messages.offset_fetch import (
 )
 from kafkalite.wire.messages.stored import encode
 from kafkalite.wire.messages.sync_group import SyncGroupRequest
-
-__all__ = ["group"]  # the fixture
 
 VERSIONS = (0, 1)
 BEAT = ApiKey.CONSUMER_GROUP_HEARTBEAT

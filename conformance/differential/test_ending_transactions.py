@@ -13,6 +13,7 @@ import pytest
 from conformance.conftest import starter
 from conformance.differential.broker_side import Side
 from conformance.differential.comparison import Pair
+from conformance.differential.group_requests import SUBSCRIBED, joining
 from conformance.differential.prepared import (
     ENDINGS,
     LAST_EPOCH,
@@ -22,7 +23,6 @@ from conformance.differential.prepared import (
     prepare,
 )
 from conformance.differential.summary import PAIRS
-from conformance.differential.test_groups import SUBSCRIBED, joining
 from conformance.differential.test_transactions import PRODUCERS, REQUESTS, STATES
 from conformance.differential.transactional import SECONDS, Transactions
 from conformance.harness.apache_kafka import ApacheKafka

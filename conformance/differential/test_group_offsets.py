@@ -8,7 +8,7 @@ import pytest
 
 from conformance.differential.broker_side import Side
 from conformance.differential.comparison import Pair
-from conformance.differential.test_groups import describe, group, join, kept, listed, sync
+from conformance.differential.group_requests import describe, join, kept, listed, sync
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.offset_commit import (
@@ -23,7 +23,6 @@ from kafkalite.wire.messages.offset_fetch import (
     OffsetFetchRequestTopics,
 )
 
-__all__ = ["group"]
 COMMIT_VERSIONS = range(2, 11)
 FETCH_VERSIONS = range(1, 11)
 

@@ -7,46 +7,32 @@ from typing import Any
 import pytest
 
 from conformance.differential.broker_side import Side
-from conformance.differential.comparison import Pair, error_codes
+from conformance.differential.comparison import Pair
+from conformance.differential.group_requests import (
+    PROTOCOL,
+    beat,
+    describe,
+    join,
+    joining,
+    kept,
+    leave,
+    listed,
+    sync,
+)
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages.delete_groups import DeleteGroupsRequest
 from kafkalite.wire.messages.describe_groups import DescribeGroupsRequest
 from kafkalite.wire.messages.find_coordinator import FindCoordinatorRequest
 from kafkalite.wire.messages.heartbeat import HeartbeatRequest
-from kafkalite.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from kafkalite.wire.messages.join_group import JoinGroupRequest
 from kafkalite.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from kafkalite.wire.messages.list_groups import ListGroupsRequest
-from kafkalite.wire.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
-from kafkalite.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from kafkalite.wire.messages.sync_group import SyncGroupRequest
 
 COORDINATOR_NOT_AVAILABLE = 15
-MEMBER_ID_REQUIRED = 79
 JOIN_VERSIONS = range(10)
 HEARTBEAT_VERSIONS = range(5)
 GROUP, TRANSACTION, SHARE = 0, 1, 2
-OFFSETS_PARTITIONS = 4
-# Version 0, no topics, with and without user data. Garbage would do for the answers, but Apache
-# Kafka reads it in a timer of its own, fails there, and never answers.
-SUBSCRIBED = bytes.fromhex("0000 00000000 ffffffff")
-SUBSCRIBED_TOO = bytes.fromhex("0000 00000000 00000001 2a")
-
-
-@pytest.fixture
-def group(pair: Pair, unique: Callable[[str], str]) -> str:
-    """A name of a group; its coordinator is up on both sides."""
-    name = unique("group")
-    find = FindCoordinatorRequest(key=name)
-    pair.ask(ApiKey.FIND_COORDINATOR, 3, find, retry=COORDINATOR_NOT_AVAILABLE)
-    request = DescribeGroupsRequest(groups=[name])
-    for side in (pair.reference, pair.tested):
-        deadline = time.monotonic() + 10
-        while error_codes(answer := side.ask(ApiKey.DESCRIBE_GROUPS, 5, request)) != {0}:
-            assert time.monotonic() < deadline, answer
-    return name
 
 
 @pytest.mark.parametrize("version", range(7))
@@ -63,98 +49,6 @@ def test_finding_the_coordinator(pair: Pair, group: str, version: int) -> None:
             pair.ask(ApiKey.FIND_COORDINATOR, version, request, retry=COORDINATOR_NOT_AVAILABLE)
 
 
-def joining(group: str, member_id: str = "", **options: Any) -> JoinGroupRequest:
-    protocols = options.pop("protocols", {"range": SUBSCRIBED, "roundrobin": SUBSCRIBED_TOO})
-    return JoinGroupRequest(
-        **{
-            "group_id": group,
-            "session_timeout_ms": 10_000,
-            "rebalance_timeout_ms": 1_000,
-            "protocol_type": "consumer",
-            **options,
-        },
-        member_id=member_id,
-        protocols=[JoinGroupRequestProtocol(name=n, metadata=m) for n, m in protocols.items()],
-    )
-
-
-def kept(side: Side, name: str) -> str:
-    return side.member_ids.get(name, "")
-
-
-def join(pair: Pair, group: str, version: int, name: str = "a", **options: Any) -> Any:
-    """Join under a name of ours; the generated id is kept for the requests after it."""
-
-    def request(side: Side) -> JoinGroupRequest:
-        return joining(group, kept(side, name), **options)
-
-    answers = pair.ask(ApiKey.JOIN_GROUP, version, request, connection=name)
-    for side, answer in zip((pair.reference, pair.tested), answers, strict=True):
-        if answer is not None and answer.member_id:
-            side.member_ids[name] = answer.member_id
-    if answers[0] is not None and answers[0].error_code == MEMBER_ID_REQUIRED:
-        return join(pair, group, version, name, **options)
-    return answers[0]
-
-
-def sync(
-    pair: Pair, group: str, version: int, generation: int, name: str = "a", **more: Any
-) -> None:
-    to = more.pop("to", None)
-
-    def request(side: Side) -> SyncGroupRequest:
-        assignments = [
-            SyncGroupRequestAssignment(member_id=kept(side, n), assignment=data)
-            for n, data in (to or {}).items()
-        ]
-        return SyncGroupRequest(
-            group_id=group,
-            generation_id=generation,
-            member_id=more.get("member_id", kept(side, name)),
-            assignments=assignments,
-            protocol_type=more.get("protocol_type"),
-            protocol_name=more.get("protocol_name"),
-            group_instance_id=more.get("group_instance_id"),
-        )
-
-    pair.ask(ApiKey.SYNC_GROUP, version, request, connection=name)
-
-
-def beat(
-    pair: Pair, group: str, version: int, generation: int, name: str = "a", **more: Any
-) -> None:
-    def request(side: Side) -> HeartbeatRequest:
-        member_id = more.get("member_id", kept(side, name))
-        return HeartbeatRequest(
-            group_id=group,
-            generation_id=generation,
-            member_id=member_id,
-            group_instance_id=more.get("group_instance_id"),
-        )
-
-    pair.ask(ApiKey.HEARTBEAT, version, request, connection=name)
-
-
-def leave(pair: Pair, group: str, version: int, *names: str, **more: Any) -> None:
-    def request(side: Side) -> LeaveGroupRequest:
-        members = [
-            MemberIdentity(member_id=kept(side, n), group_instance_id=more.get("group_instance_id"))
-            for n in names
-        ]
-        return LeaveGroupRequest(
-            group_id=group, member_id=kept(side, names[0]) if names else "", members=members
-        )
-
-    pair.ask(ApiKey.LEAVE_GROUP, version, request)
-
-
-def offset_commit(group: str, topic: str) -> OffsetCommitRequest:
-    """By nobody's member, in the form of version 8."""
-    partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=1)
-    topics = [OffsetCommitRequestTopic(name=topic, partitions=[partition])]
-    return OffsetCommitRequest(group_id=group, topics=topics)
-
-
 @pytest.mark.parametrize("version", JOIN_VERSIONS)
 def test_a_protocol_without_a_name(pair: Pair, group: str, version: int) -> None:
     generation = join(pair, group, version, protocols={"": b""}).generation_id
@@ -162,26 +56,6 @@ def test_a_protocol_without_a_name(pair: Pair, group: str, version: int) -> None
     to = {"protocol_type": "consumer", "protocol_name": ""}
     sync(pair, group, min(version, 5), generation, to={"a": b"mine"}, **to)
     describe(pair, group)
-
-
-def listed(pair: Pair, group: str, topic: str) -> None:
-    """Both list the group alike, or both do not.
-
-    Apache Kafka shows what a request that wrote nothing has made only from its partition's next
-    write on. So one is made first: the names' hashes follow one another, and each partition gets
-    its commit.
-    """
-    for number in range(OFFSETS_PARTITIONS):
-        pair.ask(ApiKey.OFFSET_COMMIT, 8, offset_commit(f"{group}-{number}", topic))
-    found = [
-        [
-            each
-            for each in side.ask(ApiKey.LIST_GROUPS, 5, ListGroupsRequest()).groups
-            if each.group_id == group
-        ]
-        for side in pair.sides
-    ]
-    pair.compare("LIST_GROUPS v5", *found)
 
 
 REQUESTS_THAT_CHANGE_NOTHING: dict[str, tuple[ApiKey, int, Callable[[str], Any]]] = {
@@ -238,9 +112,6 @@ def test_a_member_alone(pair: Pair, group: str, version: int) -> None:
     leave(pair, group, min(version, 5), "a")
     beat(pair, group, beat_version, generation)
     describe(pair, group)
-
-
-PROTOCOL = {"protocol_type": "consumer", "protocol_name": "range"}
 
 
 @pytest.mark.parametrize("version", range(5, 6))
@@ -384,10 +255,6 @@ def test_leaving_in_company(pair: Pair, group: str, version: int) -> None:
     leave(pair, group, version, "nobody", "a")
     leave(pair, f"{group}-unknown", version, "a")
     leave(pair, "", version, "a")
-
-
-def describe(pair: Pair, group: str) -> None:
-    pair.ask(ApiKey.DESCRIBE_GROUPS, 6, DescribeGroupsRequest(groups=[group]))
 
 
 @pytest.mark.parametrize("version", range(7))

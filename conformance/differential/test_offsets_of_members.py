@@ -6,8 +6,8 @@ import pytest
 
 from conformance.differential.broker_side import Side
 from conformance.differential.comparison import Pair
+from conformance.differential.group_requests import PROTOCOL, join, kept, leave, sync
 from conformance.differential.test_group_offsets import COMMIT_VERSIONS, committing
-from conformance.differential.test_groups import PROTOCOL, group, join, kept, leave, sync
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
 from kafkalite.wire.messages.init_producer_id import InitProducerIdRequest
@@ -23,7 +23,6 @@ from kafkalite.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequestTopic,
 )
 
-__all__ = ["group"]
 ONE = {"group_instance_id": "one"}
 
 

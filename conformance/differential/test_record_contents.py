@@ -49,7 +49,7 @@ def batches(codec: Compression, kind: str, now_ms: int) -> list[bytes]:
 
 
 def stored(side: Side, topic: str, *, is_stamped: bool) -> list[Any]:
-    """What lies in the topic: headers, and records without their codec."""
+    """The batches of the topic: headers, and records without their codec."""
     answer = side.ask(
         ApiKey.FETCH,
         12,

@@ -24,7 +24,6 @@ from conformance.differential.share_requests import (
     produce,
     until_ready,
 )
-from conformance.differential.test_groups import group
 from conformance.differential.test_share_states import initialize, queue
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages.alter_share_group_offsets import (
@@ -57,7 +56,7 @@ from kafkalite.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetch
 from kafkalite.wire.messages.share_fetch import ForgottenTopic, ShareFetchRequest
 from kafkalite.wire.messages.sync_group import SyncGroupRequest
 
-__all__ = ["group", "queue"]  # the fixtures
+__all__ = ["queue"]  # the fixture
 
 
 @pytest.fixture

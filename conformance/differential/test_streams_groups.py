@@ -20,7 +20,6 @@ from conformance.differential.streams_requests import (
     stateless,
     topology,
 )
-from conformance.differential.test_groups import group
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from kafkalite.wire.messages.create_partitions import (
@@ -50,7 +49,7 @@ from kafkalite.wire.messages.streams_group_heartbeat import (
 )
 from kafkalite.wire.messages.sync_group import SyncGroupRequest
 
-__all__ = ["group", "source"]  # the fixtures
+__all__ = ["source"]  # the fixture
 
 
 def test_what_is_refused_of_a_heartbeat(pair: Pair, group: str, source: str) -> None:

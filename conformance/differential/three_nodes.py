@@ -3,8 +3,7 @@
 Runs the same steps against three processes of Apache Kafka and against three nodes of one
 kafkalite, and compares what clients see once it is settled: leaders, leader epochs, in-sync
 replicas, eligible leaders, replicas offline. Takes about four minutes, nearly all of it Kafka's
-session timeouts; what Kafka showed is kept in tests/kafkalite/test_leaders_as_kafka.py, which is
-quick.
+session timeouts. tests/kafkalite/cluster/test_leadership.py keeps what Kafka showed, and is quick.
 """
 
 import os

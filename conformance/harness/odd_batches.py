@@ -15,12 +15,12 @@ from kafkalite.wire.record_batch import (
     DELETE_HORIZON_FLAG,
     LOG_APPEND_TIME_FLAG,
     pack_batch,
-    write_varint,
 )
+from kafkalite.wire.record_format import write_varint
 
 HOUR_MS = 3_600_000
 Kind = Callable[[Compression, int], dict[str, Any]]
-"""What `pack` is given, for a codec and the time in milliseconds."""
+"""From a codec and the time in milliseconds to the arguments of `pack`."""
 
 
 def varint(value: int) -> bytes:

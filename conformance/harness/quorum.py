@@ -152,7 +152,7 @@ class QuorumCluster:
             self.processes[node_id].wait_until(partial(self.sees_all, address), START_SECONDS)
 
     def sees_all(self, address: str) -> bool:
-        """Whether the broker at the address knows all others."""
+        """True if the broker at the address knows all others."""
         running = [
             node_id
             for node_id in self.brokers

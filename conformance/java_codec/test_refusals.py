@@ -14,7 +14,7 @@ from conformance.harness.referee import Referee, RefereeRefuses
 from kafkalite.apis import APIS
 from kafkalite.control.faults.refusals import refusal
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.codec import request_class, response_class
+from kafkalite.wire.api_messages import request_class, response_class
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.message_codec import build_body, join, parse_body
 from kafkalite.wire.schema import fields_of, message_of

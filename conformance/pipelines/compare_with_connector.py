@@ -38,9 +38,13 @@ def rows(frame: DataFrame) -> list[Any]:
     return sorted(frame.collect(), key=lambda row: (row.topic, row.partition, row.offset))
 
 
+def read(spark: SparkSession, broker: Broker, way: str, options: dict[str, Any]) -> list[Any]:
+    """All rows of a batch read by `way`, in order."""
+    return rows(load(spark, broker, way, options))
+
+
 def same(spark: SparkSession, broker: Broker, **options: Any) -> list[Any]:
-    """The rows of Spark's connector, which are ours, too; two underscores in an option are a
-    dot."""
+    """The rows of Spark's connector, which are ours, too; two underscores mean a dot."""
     dotted = {name.replace("__", "."): value for name, value in options.items()}
     theirs = load(spark, broker, "connector", dotted)
     expected = rows(theirs)
@@ -66,6 +70,6 @@ def error_of(call: Callable[[], object]) -> str:
     """The error, in Spark's words."""
     try:
         call()
-    except Exception as error:  # noqa: BLE001 (whatever it is, its words are looked at)
+    except Exception as error:  # noqa: BLE001 - any error will do: its words are compared
         return str(error)
     raise AssertionError("nothing went wrong")

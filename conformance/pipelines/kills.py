@@ -94,8 +94,8 @@ def main() -> None:
         missing = sum(number not in times for number in range(options.rows))
         repeated = sum(count > 1 for count in times.values())
         print(
-            f"{options.rows} rows in micro-batches of {options.batch}, {kills} kills, {seconds:.0f} s: "
-            f"{missing} missing, {repeated} twice"
+            f"{options.rows} rows in micro-batches of {options.batch}, {kills} kills, "
+            f"{seconds:.0f} s: {missing} missing, {repeated} twice"
         )
         if missing or repeated or len(times) != options.rows:
             raise SystemExit(1)

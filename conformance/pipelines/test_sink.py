@@ -1,6 +1,7 @@
 """Writes: the records of Spark's own sink; and rows exactly once, whenever a driver dies."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -40,7 +41,8 @@ def test_the_records_of_sparks_own_sink(
     frame = spark.range(3000).selectExpr(
         "concat('k', id % 500) as key",
         "if(id % 7 = 0, null, repeat(cast(id as string), 5)) as value",
-        "if(id % 3 = 0, array(struct('h' as key, cast(cast(id as string) as binary) as value)), null) as headers",
+        "if(id % 3 = 0, array(struct('h' as key, cast(cast(id as string) as binary) as value)),"
+        " null) as headers",
     )
     topics = {form: unique(form) for form in ("kafka", "kafkalite")}
     for form, topic in topics.items():
@@ -160,7 +162,7 @@ def test_a_stream_exactly_once(
 
     for death in deaths:
         if death:
-            error_of(lambda: run(death))  # noqa: B023
+            error_of(partial(run, death))
         else:
             run(death)
     assert client.numbers(target) == list(range(600))

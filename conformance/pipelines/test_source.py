@@ -3,16 +3,25 @@
 import json
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from confluent_kafka import TopicPartition
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from conformance.conftest import NewBroker
 from conformance.harness.broker import Broker
-from conformance.pipelines.compare_with_connector import WAYS, error_of, load, ours, rows, same
+from conformance.pipelines.compare_with_connector import (
+    WAYS,
+    error_of,
+    load,
+    ours,
+    read,
+    rows,
+    same,
+)
 from conformance.spark.client import Client, eventually, transact
 from conformance.spark.reading import available_now, run_to_end
 
@@ -65,7 +74,7 @@ def test_by_timestamp(spark: SparkSession, broker: Broker, filled: str) -> None:
     for way in WAYS:
         options = {"subscribe": filled, "startingTimestamp": first + 99_000}
         assert "startingOffsetsByTimestampStrategy" in error_of(
-            lambda: rows(load(spark, broker, way, options))  # noqa: B023
+            partial(read, spark, broker, way, options)
         )
 
 
@@ -121,7 +130,7 @@ def test_a_batch_may_lose_what_is_gone(
     left = same(spark, broker, failOnDataLoss="false", **options)
     assert [row.offset for row in left] == list(range(20, 50))
     for way in ("connector", *WAYS):
-        error_of(lambda: rows(load(spark, broker, way, options)))  # noqa: B023
+        error_of(partial(read, spark, broker, way, options))
 
 
 def test_log_append_time(spark: SparkSession, broker: Broker, client: Client, topic: str) -> None:
@@ -240,7 +249,7 @@ def test_micro_batches_are_the_connectors(
         reader = reader.option("kafka.bootstrap.servers", broker.bootstrap)
         batches = found[way] = []
         frame = reader.options(**place, **options).load()
-        run_to_end(frame, str(tmp_path / way), lambda batch: batches.append(rows(batch)))  # noqa: B023
+        run_to_end(frame, str(tmp_path / way), partial(keep, batches))
     assert sum(map(len, found["connector"])) == 44
     assert found["network"] == found["files"] == found["connector"]
 
@@ -265,13 +274,17 @@ def test_a_stream_sees_data_loss(
     assert stream("lenient", "false") == [list(range(80, 100))]
 
 
+def keep(batches: list[list[Any]], batch: DataFrame) -> None:
+    batches.append(rows(batch))
+
+
 def test_bad_input_is_told_in_a_sentence(
     spark: SparkSession, broker: Broker, client: Client, topic: str, tmp_path: Path
 ) -> None:
     client.create(topic)
     for way in WAYS:
         missing = {"subscribe": "not-there"}
-        assert "no topic 'not-there'" in error_of(lambda: rows(load(spark, broker, way, missing)))  # noqa: B023
+        assert "no topic 'not-there'" in error_of(partial(read, spark, broker, way, missing))
     reader = spark.read.format("kafkalite").option("subscribe", topic)
     assert "say where the records are" in error_of(lambda: reader.load().count())
     reader = reader.option("path", str(tmp_path))

@@ -99,9 +99,8 @@ def clients() -> str:
     ]
     for client in (*CLIENTS, *SPARKS):
         cells = (outcome_of(client, runs["kafka"]), outcome_of(client, runs["kafkalite"]))
-        lines.append(
-            f"| {client.name} | {client.version} | {', '.join(client.steps)} | {' | '.join(cells)} |"
-        )
+        steps = ", ".join(client.steps)
+        lines.append(f"| {client.name} | {client.version} | {steps} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
@@ -114,8 +113,8 @@ def differences() -> str:
         "|---|--:|--:|--:|--:|--:|",
     ]
     lines += [
-        f"| {name} | {source['requests']:,} | {source['apis_and_versions']} | {source['fields']:,} | "
-        f"{len(source['differences'])} | {minutes(source['seconds'])} |"
+        f"| {name} | {source['requests']:,} | {source['apis_and_versions']} "
+        f"| {source['fields']:,} | {len(source['differences'])} | {minutes(source['seconds'])} |"
         for name, source in run["sources"].items()
     ]
     left = [each for source in run["sources"].values() for each in source["differences"]]
@@ -163,7 +162,8 @@ def compared() -> str:
     )
     versions = sum(len(versions) for versions in run["apis"].values())
     return (
-        f"The same {requests:,} requests to both, in {len(run['apis'])} APIs and {versions} versions, "
-        f"{fields:,} fields of answers compared: {left} differences left, {len(run['accepted'])} kinds "
-        f"accepted and {len(run.get('masked', ()))} not compared, each with its reason."
+        f"The same {requests:,} requests to both, in {len(run['apis'])} APIs "
+        f"and {versions} versions, {fields:,} fields of answers compared: "
+        f"{left} differences left, {len(run['accepted'])} kinds accepted "
+        f"and {len(run.get('masked', ()))} not compared, each with its reason."
     )

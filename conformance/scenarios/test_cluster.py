@@ -1,7 +1,7 @@
 """Several processes under Apache Kafka's controllers: one of its brokers, two of kafkalite's.
 
-Partitions go from one kind to the other and back while a producer writes; Kafka's own tools are
-asked of every kind; brokers are killed, and what was acknowledged is counted.
+Partitions go from one kind to the other and back while a producer writes. Kafka's own tools work
+with every kind. Brokers are killed, and what was acknowledged is counted.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ def topic_of(broker: Broker, name: str, *values: str) -> str:
 
 
 def member(broker: Broker, topic: str, group: str, scenario: str, wanted: int) -> dict[str, str]:
-    """What a member saw that went on until it had accepted so many records."""
+    """The report of a member that goes on until it has accepted so many records."""
     answer = subprocess.run(
         [
             *(str(find_java()), "-XX:TieredStopAtLevel=1", "-cp", f"{kafka_jars()}/*"),

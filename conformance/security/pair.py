@@ -14,7 +14,8 @@ from typing import Any, Self
 from conformance.harness.apache_kafka import ApacheKafka
 from conformance.harness.broker import free_ports
 from conformance.harness.kafkalite import Kafkalite
-from kafkalite.wire.codec import decode_response, encode_request, message_of_api
+from kafkalite.wire.api_messages import message_of_api
+from kafkalite.wire.codec import decode_response, encode_request
 from kafkalite.wire.schema import message_of
 
 MODULES = "org.apache.kafka.common.security"

@@ -144,7 +144,7 @@ _OWN = {
 
 
 def plain(value: Any, names: dict[UUID, str]) -> Any:
-    """What is comparable in an answer; the order of lists is not."""
+    """An answer without what is a broker's own; the order of lists does not count."""
     if dataclasses.is_dataclass(value):
         return {
             each.name: plain(getattr(value, each.name), names)

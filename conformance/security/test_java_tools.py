@@ -1,4 +1,4 @@
-"""Apache Kafka's command line tools against secured listeners: ACLs, SCRAM users, delegation tokens."""
+"""Apache Kafka's tools against secured listeners: ACLs, SCRAM users, delegation tokens."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ them."""
 import json
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,11 @@ LONG = "l" * 249
 
 def disk(side: Side, number: int) -> str:
     return str(side.broker.data_dir.parent / f"disk-{number}")
+
+
+def sibling(path: str, side: Side) -> str:
+    """A path beside the first disk."""
+    return disk(side, 1).removesuffix("disk-1") + path
 
 
 @pytest.fixture
@@ -109,7 +115,7 @@ def test_replicas_move_as_by_kafka(pair: Pair) -> None:
         ("disk-2", "t", [0, 7]),
         ("disk-2", "u", [0]),
     ):
-        move(pair, lambda side, path=path: f"{disk(side, 1)[:-6]}{path}", topic, *partitions)  # type: ignore[misc]
+        move(pair, partial(sibling, path), topic, *partitions)
     until_both(pair, lambda disks: ("t", 0, True, 0, False) in disks["disk-2"])
     until_both(pair, lambda disks: ("u", 0, False, 0, False) in disks["disk-2"])
     shown = [described(side) for side in (pair.reference, pair.tested)]
@@ -122,7 +128,7 @@ def test_replicas_move_as_by_kafka(pair: Pair) -> None:
         side.broker.start()
         side.close()
     for number, topic in ((1, "t"), (0, "t"), (2, "t")):
-        codes = move(pair, lambda side, number=number: disk(side, number), topic, 0)  # type: ignore[misc]
+        codes = move(pair, partial(disk, number=number), topic, 0)
         assert codes == [0 if number == 2 else 56]
     until_both(pair, lambda disks: disks["disk-1"] is None)
 

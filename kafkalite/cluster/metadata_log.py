@@ -37,8 +37,8 @@ from kafkalite.wire.record_batch import (
     iterate_batches,
     iterate_records,
     pack_batch,
-    write_record,
 )
+from kafkalite.wire.record_format import write_record
 
 if TYPE_CHECKING:
     from kafkalite.log.log import Log
@@ -164,7 +164,7 @@ class MetadataLog:
         for index, record in enumerate(records):
             if index % _ENCODED_AT_ONCE == 0:
                 yield
-            write_record(data, Record(timestamp=now_ms, value=encode_record(record)), index, 0)
+            write_record(data, 0, index, None, encode_record(record), ())
         return pack_batch(
             bytes(data),
             base_offset=0,

@@ -21,7 +21,7 @@ from kafkalite.apis import Api, Handler
 from kafkalite.metrics.readings import Distribution, Readings
 from kafkalite.requests.context import CloseConnection, RequestContext
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.codec import response_class
+from kafkalite.wire.api_messages import response_class
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.rows import row_of
 from kafkalite.wire.schema import Shape, fields_of

@@ -24,8 +24,9 @@ from typing import Final, Protocol
 
 from kafkalite.requests.principal import USER_TYPE, Principal
 from kafkalite.security.sasl.mechanism import BadCredentials, SaslFailure, SaslServer
+from kafkalite.wire.api_codec import codec_of
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.codec import Request, codec_of, encode_response, read_header
+from kafkalite.wire.codec import Request, encode_response
 from kafkalite.wire.errors import (
     ErrorCode,
     ProtocolViolation,
@@ -33,6 +34,7 @@ from kafkalite.wire.errors import (
     too_many_elements,
 )
 from kafkalite.wire.fields import InMemory, Records
+from kafkalite.wire.headers import read_header
 from kafkalite.wire.messages.sasl_authenticate import SaslAuthenticateResponse
 from kafkalite.wire.messages.sasl_handshake import SaslHandshakeResponse
 from kafkalite.wire.parse_support import ManyElements

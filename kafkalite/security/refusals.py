@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.codec import response_class
+from kafkalite.wire.api_messages import response_class
 from kafkalite.wire.error_messages import default_message
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.schema import Field, fields_of

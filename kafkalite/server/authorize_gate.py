@@ -19,7 +19,7 @@ from kafkalite.security.authorization.table import AUTHORIZATION, FETCH_NEED
 from kafkalite.security.authorizer import Authorizer
 from kafkalite.server.gates import Gate, when_done
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.codec import request_class, response_class
+from kafkalite.wire.api_messages import request_class, response_class
 from kafkalite.wire.messages.fetch import FetchRequestRow
 from kafkalite.wire.messages.produce import ProduceRequestRow
 from kafkalite.wire.rows import LargeResponse, message_of_row, row_of, rows_of

@@ -19,9 +19,11 @@ from kafkalite.requests.context import RequestContext
 from kafkalite.requests.slices import in_slices, release
 from kafkalite.requests.suspension import ResponseCoroutine
 from kafkalite.server.gates import Gates
-from kafkalite.wire.codec import codec_of, encode_response, read_header
+from kafkalite.wire.api_codec import codec_of
+from kafkalite.wire.codec import encode_response
 from kafkalite.wire.errors import Malformed, ProtocolViolation
 from kafkalite.wire.fields import InMemory, Records
+from kafkalite.wire.headers import read_header
 from kafkalite.wire.parse_support import ManyElements
 from kafkalite.wire.rows import LargeResponse, row_of
 

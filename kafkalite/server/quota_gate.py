@@ -27,7 +27,7 @@ from kafkalite.security.mutations import MUTATIONS, MutationQuota
 from kafkalite.security.node_quotas import NodeQuotas
 from kafkalite.server.gates import Gate, when_done
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.codec import response_class
+from kafkalite.wire.api_messages import response_class
 from kafkalite.wire.rows import LargeResponse, row_of
 from kafkalite.wire.schema import fields_of
 

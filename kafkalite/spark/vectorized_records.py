@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafkalite.wire.record_batch import MIN_RECORD_BYTES
+from kafkalite.wire.record_format import MIN_RECORD_BYTES
 
 # A lane has about so many records: fewer steps, each for more lanes.
 _RECORDS_PER_LANE = 128

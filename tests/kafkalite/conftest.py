@@ -11,7 +11,8 @@ import trio
 
 from kafkalite.apis import APIS
 from kafkalite.testing import broker as test_broker
-from kafkalite.wire.codec import decode_response, encode_request, message_of_api
+from kafkalite.wire.api_messages import message_of_api
+from kafkalite.wire.codec import decode_response, encode_request
 from kafkalite.wire.record_batch import Record, build_batch
 from kafkalite.wire.schema import message_of
 from tests.kafkalite.held_loop import watched

@@ -60,7 +60,7 @@ def frame_of(random: Random, case: Case) -> bytes:
 
 
 def outcome(function: Callable[..., Any], *arguments: Any) -> Any:
-    """What a call returned, or the text of the error: any other exception goes through."""
+    """The result of a call, or the text of its ProtocolViolation; other errors go through."""
     try:
         return function(*arguments)
     except ProtocolViolation as error:

@@ -9,12 +9,7 @@ from uuid import UUID
 import pytest
 
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.codec import (
-    decode_request,
-    decode_response,
-    encode_request,
-    encode_response,
-)
+from kafkalite.wire.codec import decode_request, decode_response, encode_request, encode_response
 from kafkalite.wire.errors import InvalidMessage, ProtocolViolation, UnsupportedVersion
 from kafkalite.wire.message_codec import join, parse_body
 from kafkalite.wire.messages.api_versions import ApiVersion, ApiVersionsResponse

@@ -30,8 +30,7 @@ def test_broken_frames() -> None:
 
 @pytest.mark.parametrize("version", [3, 9, 13])
 def test_records_are_not_copied_for_a_broken_frame(version: int) -> None:
-    """Where most of a frame is records, at most four times its size is taken, whatever is
-    broken."""
+    """A frame of mostly records takes at most four times its size, broken in any way."""
     random = Random(2)
     partitions = [PartitionProduceData(index, random.randbytes(16384)) for index in range(16)]
     body = ProduceRequest(topic_data=[TopicProduceData("t", partition_data=partitions)])

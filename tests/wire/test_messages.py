@@ -28,7 +28,7 @@ def test_a_file_opens_with_its_versions(class_: type[Any]) -> None:
         assert doc.startswith(f"{name} (key {message.key}), {versions}.")
         assert class_.__module__.endswith(f".{ApiKey(message.key).name.lower()}")
     elif message.kind is not Kind.RECORD_KEY:
-        first = doc.splitlines()[0]
+        first = " ".join(doc.partition("\n\n")[0].split())
         assert first.startswith(class_.__name__.removesuffix("Value"))
         assert first.endswith(f"{versions}.")
 

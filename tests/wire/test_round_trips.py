@@ -8,16 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.harness.messages import every_message, every_version, few, instances, name_of
+from conformance.harness.messages import every_version, few, instances, name_of
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.codec import (
-    decode_request,
-    decode_response,
-    encode_request,
-    encode_response,
-    request_class,
-    response_class,
-)
+from kafkalite.wire.codec import decode_request, decode_response, encode_request, encode_response
 from kafkalite.wire.message_codec import builder_of, join, parser_of
 from kafkalite.wire.reference import build_declared, parse_declared
 from kafkalite.wire.schema import Kind, message_of
@@ -78,17 +71,3 @@ def test_responses_in_frames(case: tuple[type[Any], int], data: st.DataObject) -
     frame = join(encode_response(api_of(case), version, 77, body))
     assert len(frame) == 4 + int.from_bytes(frame[:4], "big")
     assert decode_response(api_of(case), version, frame[4:]) == (77, body)
-
-
-def test_every_request_has_its_response() -> None:
-    found = {message_of(class_).key for class_ in every_message() if is_of_api(class_)}
-    for key in found:
-        request, response = message_of(request_class(key)), message_of(response_class(key))
-        assert (request.key, response.key) == (key, key)
-        for attribute in ("min_version", "max_version", "flexible_since"):
-            assert getattr(request, attribute) == getattr(response, attribute)
-    assert len(found) == 84
-
-
-def is_of_api(class_: type[Any]) -> bool:
-    return message_of(class_).kind in (Kind.REQUEST, Kind.RESPONSE)

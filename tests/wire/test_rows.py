@@ -1,112 +1,82 @@
-"""Rows say what messages say: for every message of an API that is served as rows, in every version.
-
-The rows of a frame are the message of the frame, field by field, sound or broken; a response built
-of rows is the response built of the message, byte by byte.
-"""
+"""Rows: the shape of a struct as a tuple, there and back, and their types."""
 
 from __future__ import annotations
 
+import functools
 import importlib
+import operator
 import typing
-from random import Random
 from types import UnionType
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from conformance.harness.messages import every_version, few, instances, name_of
-from conformance.harness.random_messages import broken, random_message
 from kafkalite.apis import APIS
-from kafkalite.wire.codec import codec_of, encode_request, request_class, response_class
-from kafkalite.wire.errors import InvalidMessage, ProtocolViolation
-from kafkalite.wire.message_codec import join
-from kafkalite.wire.rows import message_of_row, rows_of
-from kafkalite.wire.schema import Field, Kind, Shape, fields_of, message_of
+from kafkalite.wire.api_messages import request_class, response_class
+from kafkalite.wire.fields import NO_UUID
+from kafkalite.wire.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponsePartition,
+)
+from kafkalite.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from kafkalite.wire.rows import (
+    LargeResponse,
+    SharedResponse,
+    default_row,
+    message_of_row,
+    row_of,
+    rows_of,
+)
+from kafkalite.wire.schema import Field, Shape, fields_of
 
 HOT = frozenset(api.key for api in APIS.values() if api.rows)
 
-BROKEN_FRAMES = 60  # of each request in each version
+PRODUCE = ProduceRequest(
+    "x", -1, 30, [TopicProduceData("t", partition_data=[PartitionProduceData(3, b"r")])]
+)
+ROW = ("x", -1, 30, [("t", NO_UUID, [(3, b"r")])])
 
 
-def hot(kind: Kind) -> list[tuple[type[Any], int]]:
-    return [
-        case
-        for case in every_version()
-        if message_of(case[0]).kind is kind and message_of(case[0]).key in HOT
-    ]
+def test_a_row_is_all_fields_in_the_order_of_the_declaration() -> None:
+    assert rows_of(PRODUCE) == ROW
+    assert message_of_row(ProduceRequest, ROW) == PRODUCE
 
 
-def parsed(key: int, version: int, frame: Any, *, rows: bool) -> Any:
-    """Client id and body, as a row; or what is wrong with the frame."""
-    try:
-        client_id, body = codec_of(key, version, rows=rows).parse(
-            frame, int.from_bytes(frame[8:10], "big", signed=True)
-        )
-    except ProtocolViolation as error:
-        return str(error)
-    return client_id, body if rows else rows_of(body)
+def test_null_stays_null() -> None:
+    assert rows_of(MetadataRequest(None))[0] is None
+    assert message_of_row(MetadataRequest, rows_of(MetadataRequest(None))) == MetadataRequest(None)
 
 
-@pytest.mark.parametrize("case", hot(Kind.REQUEST), ids=name_of)
-@few
-@given(data=st.data())
-def test_a_request_s_rows_are_its_message(case: tuple[type[Any], int], data: st.DataObject) -> None:
-    class_, version = case
-    message = message_of(class_)
-    body = data.draw(instances(class_, version, message.is_flexible(version)))
-    frame = join(encode_request(message.key, version, 77, "me", body))[4:]
-    for buffer in (frame, memoryview(frame)):
-        assert parsed(message.key, version, buffer, rows=True) == ("me", rows_of(body))
+def test_a_row_and_its_message_share_no_list() -> None:
+    request = MetadataRequest([MetadataRequestTopic(name="a")])
+    row = rows_of(request)
+    assert request.topics is not None
+    request.topics.clear()
+    assert row[0] == [(NO_UUID, "a")]
+    partition = MetadataResponsePartition(replica_nodes=[1, 2])
+    row = rows_of(partition)
+    partition.replica_nodes.clear()
+    assert [1, 2] in row
 
 
-@pytest.mark.parametrize("case", hot(Kind.REQUEST), ids=name_of)
-def test_a_broken_request_is_read_alike(case: tuple[type[Any], int]) -> None:
-    class_, version = case
-    key = message_of(class_).key
-    random = Random(f"{name_of(case)}")
-    for _ in range(BROKEN_FRAMES):
-        body = random_message(random, class_, version)
-        whole = join(encode_request(key, version, 7, "me", body))[4:]
-        frame = broken(random, whole, whole)
-        if len(frame) < 10:
-            continue
-        assert parsed(key, version, frame, rows=True) == parsed(key, version, frame, rows=False)
+@pytest.mark.parametrize("row", [ROW[:-1], (*ROW, 5)])
+def test_a_row_with_another_number_of_fields_is_refused(row: tuple[Any, ...]) -> None:
+    with pytest.raises(ValueError, match="argument"):
+        message_of_row(ProduceRequest, row)
 
 
-@pytest.mark.parametrize("case", hot(Kind.RESPONSE), ids=name_of)
-@few
-@given(data=st.data())
-def test_a_response_of_rows_is_that_of_the_message(
-    case: tuple[type[Any], int], data: st.DataObject
-) -> None:
-    class_, version = case
-    key = message_of(class_).key
-    body = data.draw(instances(class_, version))
-    row = rows_of(body)
-    built = codec_of(key, version, rows=True).build(7, row)
-    assert built == codec_of(key, version).build(7, body)
-    assert message_of_row(class_, row) == body
+@pytest.mark.parametrize("key", sorted(HOT))
+def test_a_default_row_is_the_row_of_a_default_message(key: int) -> None:
+    for class_ in (request_class(key), response_class(key)):
+        assert default_row(class_) == rows_of(class_())
 
 
-@pytest.mark.parametrize("case", hot(Kind.RESPONSE), ids=name_of)
-@few
-@given(data=st.data())
-def test_what_a_version_would_lose_is_refused_alike(
-    case: tuple[type[Any], int], data: st.DataObject
-) -> None:
-    class_, version = case
-    key, last = message_of(class_).key, message_of(class_).max_version
-    body = data.draw(instances(class_, last))  # with fields that older versions do not have
-
-    def built(response: Any, *, rows: bool) -> Any:
-        try:
-            return codec_of(key, version, rows=rows).build(7, response)
-        except InvalidMessage as error:
-            return str(error)
-
-    assert built(rows_of(body), rows=True) == built(body, rows=False)
+def test_what_a_handler_returned_is_a_row_in_any_wrapping() -> None:
+    assert row_of(ROW) is ROW
+    assert row_of(PRODUCE) is PRODUCE
+    assert row_of(SharedResponse(ROW)) is ROW
+    assert row_of(LargeResponse(ROW, [ROW[3]])) is ROW
 
 
 @pytest.mark.parametrize("key", sorted(HOT))
@@ -154,4 +124,4 @@ def without_none(type_: Any) -> Any:
     if not has_none(type_):
         return type_
     rest = [each for each in typing.get_args(type_) if each is not type(None)]
-    return rest[0] if len(rest) == 1 else typing.Union[tuple(rest)]  # noqa: UP007
+    return functools.reduce(operator.or_, rest)

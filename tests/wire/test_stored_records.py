@@ -1,4 +1,4 @@
-"""What is kept in logs, with what stands before it: there and back, and broken."""
+"""Keys, values and records of Kafka's logs, with their prefix: there and back, and broken."""
 
 from __future__ import annotations
 

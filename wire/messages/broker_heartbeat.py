@@ -1,6 +1,7 @@
 """BrokerHeartbeat (key 63), versions 0-2, flexible since 0.
 
-A broker keeps its session with the active controller, and asks to be unfenced or shut down (KIP-631).
+A broker keeps its session with the active controller, and asks to be unfenced or shut down
+(KIP-631).
 
     1  offline log directories (KIP-858)
     2  cordoned log directories (KIP-1066)

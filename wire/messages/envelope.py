@@ -1,6 +1,7 @@
 """Envelope (key 58), version 0, flexible since 0.
 
-A broker forwards a client's request to the active controller, header and body as they came (KIP-590).
+A broker forwards a client's request to the active controller, header and body as they came
+(KIP-590).
 The principal is a DefaultPrincipalData with its version before it; the address has 4 or 16 bytes.
 """
 

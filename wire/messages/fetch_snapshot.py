@@ -1,6 +1,7 @@
 """FetchSnapshot (key 59), versions 0-1, flexible since 0.
 
-Reads a snapshot of the metadata log, a slice at a time (KIP-630). Slices do not end where batches do.
+Reads a snapshot of the metadata log, a slice at a time (KIP-630). Slices end anywhere, also inside
+a batch.
 
     1  directory id of the replica, addresses of the controllers (KIP-853)
 """

@@ -3,10 +3,10 @@
 Brokers, topics, partitions and their leaders: the first thing that every client wants to know.
 
      0  an empty list of topics means all
-     1  null means all topics, an empty list none; rack, controller id, is_internal
+     1  null means all topics, an empty list none. New: rack, controller id, is_internal
      2  cluster id (KIP-78)
      3  throttle time (KIP-124)
-     4  allow_auto_topic_creation; older versions mean true
+     4  allow_auto_topic_creation. Older versions mean true
      5  offline replicas (KIP-112)
      6  answered first and throttled by the client afterwards (KIP-219)
      7  leader epoch (KIP-320)

@@ -1,13 +1,13 @@
 """The protocol once more, by construct: an independent reading of the same declarations.
 
-Parsers and builders are generated (compile_parse.py, compile_build.py, compile_rows.py). This room reads
-the declarations by other means, construct's own Struct, FocusedSeq, Array and PrefixedArray. So it can
-judge the generated code in tests, and say of a broken frame what is wrong with it, and where:
+Parsers and builders are generated (compile_messages.py, compile_rows.py). This room reads the
+declarations by other means: construct's own Struct, FocusedSeq, Array and PrefixedArray. So it can
+judge the generated code in tests, and explain a broken frame:
 
     a length of 5 with 1 bytes left (MetadataRequest.topics[0].name, byte 14)
 
-It takes some 50 microseconds for every field, and construct takes 0.3 s to import. So it is not on the
-way of any request: the dispatcher asks it in a thread, once a request was found to be malformed.
+It takes some 50 microseconds for every field, and construct takes 0.3 s to import. So it is not on
+the way of any request. The dispatcher asks it in a thread, once a request was found malformed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ def parse_declared(
     *,
     whole: bool = True,
 ) -> tuple[T, int]:
-    """A message that begins at `position`, and where it ends; not `whole`: bytes may follow it.
+    """A message that begins at `position`, and the position after it.
+
+    Not `whole`: bytes may follow it.
 
     Raises ProtocolViolation.
     """

@@ -1,4 +1,4 @@
-"""What is read from, and written to: a frame without a copy of it, and chunks that pass through."""
+"""The streams of the reference codec: a frame read without a copy, and chunks collected."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class ChunkStream(io.BytesIO):
 
 
 def bytes_left(stream: BinaryIO) -> int:
-    """How many bytes are between the stream's position and its end."""
+    """The number of bytes from the stream's position to its end."""
     position = stream.tell()
     end = stream.seek(0, io.SEEK_END)
     stream.seek(position)

@@ -57,9 +57,9 @@ class Elements(construct.Adapter):
 
 
 class Nullable(construct.Adapter):
-    """A struct behind a byte that says whether there is one: not if it is -1, or 0 in a tagged field.
+    """A struct that may be null, after a byte that says so: -1, or 0 in a tagged field.
 
-    Kafka's code generator (MessageDataGenerator) differs so between the two.
+    Kafka's code generator (MessageDataGenerator) makes this difference.
     """
 
     def __init__(self, struct_: Construct, *, tagged: bool) -> None:

@@ -1,9 +1,9 @@
 """Numbers, texts, bytes and records, in Kafka's two forms.
 
 In the *plain* form a length is an int16 (texts) or int32 (bytes, arrays), and -1 says null. In the
-*compact* form, that of flexible versions (KIP-482), the length is an unsigned varint one larger than the
-length, so that 0 says null. All of it is put together of construct's own parts; `Leaf` gives their errors
-our words.
+*compact* form, that of flexible versions (KIP-482), it is an unsigned varint of the length plus
+one, and 0 says null. All of it is put together of construct's own parts. `Leaf` puts their errors
+into our words.
 """
 
 from __future__ import annotations

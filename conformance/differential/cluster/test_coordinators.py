@@ -17,9 +17,9 @@ from conformance.differential.cluster.topics import (
     fetching,
 )
 from conformance.differential.comparison import Pair
+from conformance.differential.group_requests import SUBSCRIBED, joining, kept
 from conformance.differential.test_group_offsets import committing
 from conformance.differential.test_group_offsets import fetching as fetching_offsets
-from conformance.differential.test_groups import SUBSCRIBED, joining, kept
 from kafkalite.apis import APIS
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest

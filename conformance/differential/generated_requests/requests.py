@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
+from conformance.differential.generated_requests.values_by_api import BY_API
 from conformance.differential.generated_requests.vocabulary import (
-    BY_API,
     DESCRIBED,
     ENTITIES,
     FIELDS,
@@ -25,7 +25,7 @@ from conformance.differential.generated_requests.vocabulary import (
 )
 from kafkalite.apis import APIS
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.codec import request_class
+from kafkalite.wire.api_messages import request_class
 from kafkalite.wire.fields import FieldType
 from kafkalite.wire.schema import Field, Shape, fields_of
 
@@ -102,9 +102,9 @@ def steps() -> SearchStrategy[Step]:
     )
 
 
-# Share and streams groups are asked by scripts only: their records are acquired and their tasks are
-# assigned by time and chance, so that two brokers give a story's member different ones. So are ACLs, tokens and SASL (conformance/security/),
-# which need brokers that have them.
+# Share and streams groups are left to scripts: time and chance decide who acquires their records
+# and who gets their tasks, so that two brokers give a story's member different ones. So are ACLs,
+# tokens and SASL (conformance/security/), which need brokers that have them.
 NOT_GENERATED = frozenset(
     {
         ApiKey.CREATE_ACLS,

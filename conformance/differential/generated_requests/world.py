@@ -123,9 +123,9 @@ class World:
     def pass_by(self, group: Any) -> None:
         """Ask the group's coordinator something, so that it has seen what was asked before.
 
-        A SyncGroup of a stranger changes nothing and takes the way of a JoinGroup: behind all that is
-        being written in Apache Kafka, which has one thread for each of the ways there
-        (conftest.py), and through a task of its own in kafkalite.
+        A SyncGroup of a stranger changes nothing and takes the way of a JoinGroup. In Apache Kafka
+        that is behind all that is being written, as there is one thread for each way
+        (conftest.py). In kafkalite it is a task of its own.
         """
         for side in reversed(self.pair.sides):
             name = resolved(group, self.memories[side])

@@ -1,4 +1,4 @@
-"""What the requests are about: of each kind a resource that ACLs may open, and one that they never do."""
+"""Resources of the requests: of each kind one that ACLs may open, and one that they never do."""
 
 from __future__ import annotations
 

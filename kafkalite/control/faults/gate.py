@@ -37,7 +37,8 @@ from kafkalite.control.faults.refusals import (
 from kafkalite.control.faults.rule import Action, error_code
 from kafkalite.requests.context import CloseConnection
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.codec import encode_response, request_class, response_class
+from kafkalite.wire.api_messages import request_class, response_class
+from kafkalite.wire.codec import encode_response
 from kafkalite.wire.fields import Records
 from kafkalite.wire.rows import LargeResponse, message_of_row, rows_of
 

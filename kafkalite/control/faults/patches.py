@@ -14,7 +14,7 @@ from kafkalite.control.faults.names import class_of, listed, topic_of
 from kafkalite.control.problems import Problem
 from kafkalite.log.open_files import FileSlice
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.codec import response_class
+from kafkalite.wire.api_messages import response_class
 from kafkalite.wire.fields import FieldType, Records
 from kafkalite.wire.record_batch import Record, build_batch, iterate_batches, iterate_records
 from kafkalite.wire.schema import FIELDS, Field, Shape, fields_of

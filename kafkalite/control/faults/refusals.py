@@ -15,7 +15,7 @@ from uuid import UUID
 
 from kafkalite.control.faults.names import class_of, partition_number
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.codec import response_class
+from kafkalite.wire.api_messages import response_class
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.schema import Field, Shape, fields_of
 

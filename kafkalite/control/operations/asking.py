@@ -10,7 +10,7 @@ from kafkalite.broker import Broker
 from kafkalite.control.problems import Problem
 from kafkalite.requests.context import RequestContext
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.codec import response_class
+from kafkalite.wire.api_messages import response_class
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.rows import message_of_row, rows_of
 

@@ -7,7 +7,8 @@ import pytest
 from kafkalite.apis import APIS
 from kafkalite.cluster.features import APIS_OF_FEATURES, of_served
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.codec import decode_response, message_of_api
+from kafkalite.wire.api_messages import message_of_api
+from kafkalite.wire.codec import decode_response
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.api_versions import ApiVersionsRequest
 

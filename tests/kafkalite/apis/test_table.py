@@ -8,7 +8,7 @@ import inspect
 import pytest
 
 from kafkalite.apis import APIS, Api
-from kafkalite.wire.codec import request_class, response_class
+from kafkalite.wire.api_messages import request_class, response_class
 
 
 @pytest.mark.parametrize("api", APIS.values(), ids=lambda api: api.key.name)

@@ -9,7 +9,8 @@ import pytest
 from kafkalite.apis import APIS
 from kafkalite.security.refusals import mirror_of, refuse, refused
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.codec import decode_response, encode_response, message_of_api, request_class
+from kafkalite.wire.api_messages import message_of_api, request_class
+from kafkalite.wire.codec import decode_response, encode_response
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.message_codec import join
 from kafkalite.wire.messages import (

@@ -1,10 +1,11 @@
-"""What Kafka keeps in its logs: keys and values, one file per record type.
+"""Keys and values of the records that Kafka keeps in its logs, one file per record type.
 
-What stands before a body depends on where it is kept: an int16 version before values (and the consumer
-protocol, transaction markers, producer snapshots); an int16 record type before a coordinator's keys,
-which so far have one version each; three varints (frame version 1, record type, version) before the
-records of the metadata log; and nothing before the control records of KRaft, whose first field is their
-version.
+The bytes before a body depend on its kind:
+
+- values, the consumer protocol, transaction markers, producer snapshots: an int16 version,
+- keys of a coordinator's records, which have one version each: an int16 record type,
+- records of the metadata log: three varints, which are frame version 1, record type and version,
+- control records of KRaft: nothing, as their first field is their version.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ def encode(value: object, version: int = 0) -> bytes:
 
 
 def row_encoder(class_: type[Any], version: int = 0) -> Callable[[tuple[Any, ...]], bytes]:
-    """A function that encodes rows (wire/rows.py) of a key, value or record; raises InvalidMessage."""
+    """A function that encodes rows (rows.py) of a key, value or record; raises InvalidMessage."""
     prefix = _prefix(class_, version)
     flexible = message_of(class_).is_flexible(version)
     build = compile_row_builder(class_, version, flexible=flexible)
@@ -137,10 +138,10 @@ def _prefix(class_: type[Any], version: int) -> bytes:
 
 
 def decode(class_: type[T], data: bytes, *, newer: bool = False) -> T:
-    """The reverse, for one whose class is known; raises ProtocolViolation.
+    """A key, value or record of a known class; raises ProtocolViolation.
 
-    `newer`: a version above ours is read as the highest that we know, and what follows is passed over,
-    as Kafka does in the consumer protocol, whose versions only append.
+    `newer`: a version above ours is read as the highest that we know, and the bytes after it are
+    passed over. Kafka does so in the consumer protocol, whose versions only append.
     """
     message = message_of(class_)
     if message.kind is Kind.METADATA_RECORD:
@@ -180,7 +181,10 @@ def value_class_of(key: object) -> type[Any]:
 
 
 def decode_metadata_record(data: bytes) -> Any:
-    """A record of the metadata log; raises ProtocolViolation, for an unknown type or version too."""
+    """A record of the metadata log.
+
+    Raises ProtocolViolation, also for an unknown type or version.
+    """
     record_type, _, _ = _metadata_prefix(data)
     module = METADATA.get(record_type)
     if module is None:

@@ -1,4 +1,5 @@
-"""BrokerRegistrationChangeRecord (record type 17 of the metadata log), versions 0-3, flexible since 0.
+"""BrokerRegistrationChangeRecord (record type 17 of the metadata log), versions 0-3,
+flexible since 0.
 
 0 or null means unchanged.
 

@@ -1,4 +1,5 @@
-"""ConsumerGroupCurrentMemberAssignment (record type 8 of __consumer_offsets), version 0, flexible since 0.
+"""ConsumerGroupCurrentMemberAssignment (record type 8 of __consumer_offsets), version 0,
+flexible since 0.
 
 What a member has now, and what it has still to give back (KIP-848).
 """

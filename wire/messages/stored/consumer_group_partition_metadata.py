@@ -1,4 +1,5 @@
-"""ConsumerGroupPartitionMetadata (record type 4 of __consumer_offsets), version 0, flexible since 0.
+"""ConsumerGroupPartitionMetadata (record type 4 of __consumer_offsets), version 0,
+flexible since 0.
 
 Partitions of subscribed topics (KIP-848). Since Kafka 4.1 a hash in the group metadata does
 (KIP-1101).

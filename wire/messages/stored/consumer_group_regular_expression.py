@@ -1,4 +1,5 @@
-"""ConsumerGroupRegularExpression (record type 16 of __consumer_offsets), version 0, flexible since 0.
+"""ConsumerGroupRegularExpression (record type 16 of __consumer_offsets), version 0,
+flexible since 0.
 
 The topics that a regular expression was found to match (KIP-848).
 """

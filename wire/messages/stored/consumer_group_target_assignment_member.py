@@ -1,4 +1,5 @@
-"""ConsumerGroupTargetAssignmentMember (record type 7 of __consumer_offsets), version 0, flexible since 0.
+"""ConsumerGroupTargetAssignmentMember (record type 7 of __consumer_offsets), version 0,
+flexible since 0.
 
 The target assignment of a member (KIP-848).
 """

@@ -1,4 +1,5 @@
-"""ConsumerGroupTargetAssignmentMetadata (record type 6 of __consumer_offsets), version 0, flexible since 0.
+"""ConsumerGroupTargetAssignmentMetadata (record type 6 of __consumer_offsets), version 0,
+flexible since 0.
 
 The epoch at which targets were assigned (KIP-848).
 """

@@ -1,4 +1,5 @@
-"""RemoveUserScramCredentialRecord (record type 22 of the metadata log), version 0, flexible since 0.
+"""RemoveUserScramCredentialRecord (record type 22 of the metadata log), version 0,
+flexible since 0.
 
 A SCRAM credential that is gone (KIP-900).
 """

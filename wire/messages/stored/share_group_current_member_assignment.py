@@ -1,4 +1,5 @@
-"""ShareGroupCurrentMemberAssignment (record type 14 of __consumer_offsets), version 0, flexible since 0.
+"""ShareGroupCurrentMemberAssignment (record type 14 of __consumer_offsets), version 0,
+flexible since 0.
 
 What a member has now (KIP-932).
 """

@@ -1,4 +1,5 @@
-"""ShareGroupStatePartitionMetadata (record type 15 of __consumer_offsets), version 0, flexible since 0.
+"""ShareGroupStatePartitionMetadata (record type 15 of __consumer_offsets), version 0,
+flexible since 0.
 
 Partitions that are being initialized, have been, or are being deleted (KIP-932).
 """

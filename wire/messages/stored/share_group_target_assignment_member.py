@@ -1,4 +1,5 @@
-"""ShareGroupTargetAssignmentMember (record type 13 of __consumer_offsets), version 0, flexible since 0.
+"""ShareGroupTargetAssignmentMember (record type 13 of __consumer_offsets), version 0,
+flexible since 0.
 
 The target assignment of a member (KIP-932).
 """

@@ -1,4 +1,5 @@
-"""ShareGroupTargetAssignmentMetadata (record type 12 of __consumer_offsets), version 0, flexible since 0.
+"""ShareGroupTargetAssignmentMetadata (record type 12 of __consumer_offsets), version 0,
+flexible since 0.
 
 The epoch at which targets were assigned (KIP-932).
 """

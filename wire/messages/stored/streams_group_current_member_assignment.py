@@ -1,4 +1,5 @@
-"""StreamsGroupCurrentMemberAssignment (record type 22 of __consumer_offsets), version 0, flexible since 0.
+"""StreamsGroupCurrentMemberAssignment (record type 22 of __consumer_offsets), version 0,
+flexible since 0.
 
 The tasks that a member has now, and has still to give back (KIP-1071).
 """

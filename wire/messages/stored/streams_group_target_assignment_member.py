@@ -1,4 +1,5 @@
-"""StreamsGroupTargetAssignmentMember (record type 21 of __consumer_offsets), version 0, flexible since 0.
+"""StreamsGroupTargetAssignmentMember (record type 21 of __consumer_offsets), version 0,
+flexible since 0.
 
 The target tasks of a member (KIP-1071).
 """

@@ -1,4 +1,5 @@
-"""StreamsGroupTargetAssignmentMetadata (record type 20 of __consumer_offsets), version 0, flexible since 0.
+"""StreamsGroupTargetAssignmentMetadata (record type 20 of __consumer_offsets), version 0,
+flexible since 0.
 
 The epoch at which targets were assigned (KIP-1071).
 """

@@ -18,7 +18,7 @@ from kafkalite.control.faults.refusals import (
     partition_refusal,
 )
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.codec import request_class
+from kafkalite.wire.api_messages import request_class
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.produce import (
     PartitionProduceData,

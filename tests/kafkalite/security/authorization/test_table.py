@@ -10,7 +10,7 @@ from kafkalite.apis import APIS
 from kafkalite.security.acls import Acl, Operation, ResourceType
 from kafkalite.security.authorization.table import AUTHORIZATION, FETCH_NEED
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.codec import message_of_api, request_class
+from kafkalite.wire.api_messages import message_of_api, request_class
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages import (
     add_offsets_to_txn,

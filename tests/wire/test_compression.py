@@ -1,0 +1,93 @@
+"""The codecs of record batches: there and back, bounded, and as other clients frame them."""
+
+import gzip
+
+import cramjam
+import pytest
+
+from kafkalite.wire.compression import (
+    Compression,
+    DecompressionError,
+    UnfoldsTooLarge,
+    compress,
+    decompress,
+)
+
+CODECS = [codec for codec in Compression if codec]
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("size", [0, 1, 40_000, 300_000])
+def test_codecs_round_trip(codec: Compression, size: int) -> None:
+    data = (b"kafkalite " * (size // 10 + 1))[:size]
+    assert decompress(codec, compress(codec, data)) == data
+    assert decompress(codec, memoryview(compress(codec, data))) == data
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_a_bomb_is_refused(codec: Compression) -> None:
+    bomb = compress(codec, bytes(2_000_000))
+    assert len(bomb) < 100_000
+    with pytest.raises(UnfoldsTooLarge):
+        decompress(codec, bomb, limit=1_999_999)
+    assert len(decompress(codec, bomb, limit=2_000_000)) == 2_000_000
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_what_is_cut_short_or_no_stream_is_refused(codec: Compression) -> None:
+    whole = compress(codec, b"".join(i.to_bytes(4) for i in range(3000)))
+    for data in (whole[:-5], b"not a stream of any of them"):
+        with pytest.raises(DecompressionError):
+            decompress(codec, data)
+
+
+def test_raw_snappy_is_read_as_well() -> None:
+    raw = bytes(cramjam.snappy.compress_raw(b"a" * 99))
+    assert decompress(Compression.SNAPPY, raw) == b"a" * 99
+
+
+def test_gzip_members_may_follow_one_another() -> None:
+    assert decompress(Compression.GZIP, gzip.compress(b"a") + gzip.compress(b"b")) == b"ab"
+
+
+def test_lz4_blocks_are_independent() -> None:
+    """Kafka's Java reader refuses a frame whose block independence flag (bit 5 of FLG) is not
+    set."""
+    frame = compress(Compression.LZ4, b"x" * 100)
+    assert frame[:4] == bytes.fromhex("04224d18")
+    assert frame[4] & 0x20
+
+
+@pytest.mark.parametrize("codec", [Compression.GZIP, Compression.LZ4, Compression.ZSTD])
+def test_a_level_says_how_hard_to_try(codec: Compression) -> None:
+    data = b"".join(b"line %d of what is written\n" % (i * 7919 % 5000) for i in range(5000))
+    least, most = compress(codec, data, 1), compress(codec, data, 9)
+    assert len(most) < len(least)
+    assert decompress(codec, least) == decompress(codec, most) == data
+
+
+def test_nothing_is_done_without_a_codec() -> None:
+    assert compress(Compression.NONE, b"as it is") == b"as it is"
+    assert decompress(Compression.NONE, memoryview(b"as it is")) == b"as it is"
+
+
+def test_snappy_is_written_in_the_blocks_of_the_java_client() -> None:
+    """xerial's stream: a header of 16 bytes, then blocks of at most 32 KiB after their length."""
+    stream = compress(Compression.SNAPPY, b"x" * 40_000)
+    assert stream[:16] == b"\x82SNAPPY\x00" + bytes([0, 0, 0, 1, 0, 0, 0, 1])
+    first = int.from_bytes(stream[16:20], "big")
+    assert cramjam.snappy.decompress_raw_len(stream[20 : 20 + first]) == 32 * 1024
+
+
+def test_a_block_of_snappy_beyond_the_end_is_refused() -> None:
+    stream = bytearray(compress(Compression.SNAPPY, b"x" * 100))
+    stream[16:20] = (1 << 20).to_bytes(4, "big")
+    with pytest.raises(DecompressionError, match="cut short"):
+        decompress(Compression.SNAPPY, bytes(stream))
+
+
+def test_the_limit_of_snappy_is_that_of_all_blocks() -> None:
+    stream = compress(Compression.SNAPPY, b"x" * 65_536)
+    with pytest.raises(UnfoldsTooLarge):
+        decompress(Compression.SNAPPY, stream, limit=65_535)
+    assert len(decompress(Compression.SNAPPY, stream, limit=65_536)) == 65_536
