@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kafkalite.requests.context import RequestContext
     from kafkalite.services import Services
 
-# Keys for which nobody else need have a turn.
+# So many keys are looked up in one go.
 _FEW: Final = 50
 BATCHED_SINCE: Final = 4
 SHARE_SINCE: Final = 6

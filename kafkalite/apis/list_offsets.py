@@ -64,7 +64,7 @@ _NONE: Final[Found] = (-1, -1, -1)
 # By topic and partition: one named twice is answered once.
 Answers = dict[str, dict[int, ListOffsetsPartitionResponseRow]]
 
-# Partitions for which nobody else need have a turn.
+# So many partitions are looked up in one go.
 _FEW: Final = 100
 
 
