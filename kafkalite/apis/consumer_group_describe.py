@@ -5,8 +5,10 @@ v1 tells which protocol each member speaks.
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
+from kafkalite.requests.slices import in_slices, mapped
 from kafkalite.security.authorized_operations import GROUP_OPERATIONS
 from kafkalite.wire.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
@@ -18,10 +20,14 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 
-def handle(
+async def handle(
     services: Services, context: RequestContext, request: ConsumerGroupDescribeRequest
 ) -> ConsumerGroupDescribeResponse:
-    groups = services.group_coordinator.consumer.describe(context, request.group_ids)
+    describe = services.group_coordinator.consumer.describe
+    found = await in_slices(
+        mapped(lambda group_id: describe(context, [group_id]), request.group_ids), context
+    )
+    groups = list(chain.from_iterable(found))
     if request.include_authorized_operations:
         for group in groups:
             if not group.error_code:

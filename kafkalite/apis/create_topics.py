@@ -19,7 +19,7 @@ from kafkalite.cluster.metadata_log import METADATA_TOPIC
 from kafkalite.cluster.topic_creation import CreatedTopic, NewTopic
 from kafkalite.config.describe import describe_topic, effective_source
 from kafkalite.requests.context import RequestContext
-from kafkalite.requests.slices import Steps, in_slices
+from kafkalite.requests.slices import Steps, in_slices, mapped
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.create_topics import (
     CreatableTopic,
@@ -45,7 +45,7 @@ async def handle(
         for topic in request.topics
         if counts[topic.name] == 1 and topic.name != METADATA_TOPIC
     ]
-    new_topics = [_new_topic(topic) for topic in wanted]
+    new_topics = await in_slices(mapped(_new_topic, wanted), context)
     outcomes: Sequence[CreatedTopic | KafkaError]
     if _partition_count(services, new_topics) > _MAX_PARTITIONS:
         error = KafkaError(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from kafkalite.requests.context import RequestContext
-from kafkalite.requests.slices import in_slices
+from kafkalite.requests.slices import Steps, in_slices
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.delete_topics import (
     DeletableTopicResult,
@@ -37,7 +37,7 @@ async def handle(
     if not services.config.boolean("delete.topic.enable"):
         return _disabled(asked, context.api_version)
     results: list[DeletableTopicResult] = []
-    ids = _resolve_names(services, asked, results)
+    ids = await in_slices(_resolve_names(services, asked, results), context)
     await in_slices(services.topics.deleting(ids), context)
     results.extend(
         DeletableTopicResult(
@@ -50,7 +50,7 @@ async def handle(
 
 def _resolve_names(
     services: Services, asked: list[DeleteTopicState], results: list[DeletableTopicResult]
-) -> dict[UUID, str]:
+) -> Steps[dict[UUID, str]]:
     """{id: name} of what is to go; everything else is put into `results` (ControllerApis)."""
 
     def fail(name: str | None, topic_id: UUID, code: ErrorCode, message: str | None) -> None:
@@ -64,6 +64,7 @@ def _resolve_names(
     names: Counter[str] = Counter()
     ids: Counter[UUID] = Counter()
     for topic in asked:
+        yield
         if topic.name is None and topic.topic_id == _NO_ID:
             fail(None, _NO_ID, invalid, "Neither topic name nor id were specified.")
         elif topic.name is None:
@@ -75,6 +76,7 @@ def _resolve_names(
             fail(topic.name, topic.topic_id, invalid, message)
     found: dict[UUID, str] = {}
     for topic_id, count in ids.items():
+        yield
         known = services.topics.by_id(topic_id)
         if count > 1:
             fail(None, topic_id, invalid, "Duplicate topic id.")
@@ -84,6 +86,7 @@ def _resolve_names(
         else:
             found[topic_id] = known.name
     for name, count in names.items():
+        yield
         known = services.topics.get(name)
         if count > 1:
             fail(name, _NO_ID, invalid, "Duplicate topic name.")

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from kafkalite.cluster.broker_loggers import levels
@@ -30,6 +31,7 @@ from kafkalite.config.describe import (
     describe_topic,
 )
 from kafkalite.requests.context import RequestContext
+from kafkalite.requests.slices import in_slices, mapped
 from kafkalite.wire.errors import MALFORMED, ErrorCode, KafkaError
 from kafkalite.wire.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -54,14 +56,14 @@ _RESOURCE_TYPES: Final = frozenset(
 )
 
 
-def handle(
+async def handle(
     services: Services, context: RequestContext, request: DescribeConfigsRequest
 ) -> DescribeConfigsResponse:
     if any(resource.resource_type not in _RESOURCE_TYPES for resource in request.resources):
         return _refused(request)
-    return DescribeConfigsResponse(
-        results=[_describe(services, context, request, resource) for resource in request.resources]
-    )
+    describe = partial(_describe, services, context, request)
+    results = await in_slices(mapped(describe, request.resources), context)
+    return DescribeConfigsResponse(results=results)
 
 
 def _refused(request: DescribeConfigsRequest) -> DescribeConfigsResponse:

@@ -7,10 +7,12 @@ it: open in a partition, unknown to their coordinator.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kafkalite.cluster.topic_creation import validate_topic_name
 from kafkalite.requests.context import RequestContext
+from kafkalite.requests.slices import in_slices, mapped
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.describe_producers import (
     DescribeProducersRequest,
@@ -24,21 +26,15 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 
-def handle(
+async def handle(
     services: Services, context: RequestContext, request: DescribeProducersRequest
 ) -> DescribeProducersResponse:
-    return DescribeProducersResponse(
-        topics=[
-            TopicResponse(
-                name=topic.name,
-                partitions=[
-                    _describe(services, context, topic.name, index)
-                    for index in topic.partition_indexes
-                ],
-            )
-            for topic in request.topics
-        ]
-    )
+    topics: list[TopicResponse] = []
+    for topic in request.topics:
+        describe = partial(_describe, services, context, topic.name)
+        partitions = await in_slices(mapped(describe, topic.partition_indexes), context)
+        topics.append(TopicResponse(name=topic.name, partitions=partitions))
+    return DescribeProducersResponse(topics=topics)
 
 
 def _describe(

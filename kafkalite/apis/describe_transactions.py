@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kafkalite.requests.context import RequestContext
+from kafkalite.requests.slices import in_slices, mapped
 from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.messages.describe_transactions import (
     DescribeTransactionsRequest,
@@ -18,15 +20,12 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 
-def handle(
+async def handle(
     services: Services, context: RequestContext, request: DescribeTransactionsRequest
 ) -> DescribeTransactionsResponse:
-    return DescribeTransactionsResponse(
-        transaction_states=[
-            _describe(services, context, transactional_id)
-            for transactional_id in request.transactional_ids
-        ]
-    )
+    describe = partial(_describe, services, context)
+    states = await in_slices(mapped(describe, request.transactional_ids), context)
+    return DescribeTransactionsResponse(transaction_states=states)
 
 
 def _describe(

@@ -10,10 +10,12 @@ from __future__ import annotations
 from base64 import urlsafe_b64decode
 from collections.abc import Coroutine, Mapping
 from enum import IntEnum
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkalite.cluster.internal_topics import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
 from kafkalite.group_coordinator.java_hash import java_hash
+from kafkalite.requests.slices import in_slices, mapped
 from kafkalite.wire.errors import MALFORMED, ErrorCode, KafkaError
 from kafkalite.wire.messages.find_coordinator import (
     Coordinator,
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from kafkalite.requests.context import RequestContext
     from kafkalite.services import Services
 
+# So many keys are looked up in one go.
+_FEW: Final = 50
 BATCHED_SINCE: Final = 4
 SHARE_SINCE: Final = 6
 
@@ -46,34 +50,36 @@ def handle(
     services: Services, context: RequestContext, request: FindCoordinatorRequest
 ) -> FindCoordinatorResponse | Coroutine[Any, Any, FindCoordinatorResponse]:
     """Answer for each key, as soon as the topic is there."""
-    topic = _TOPICS.get(request.key_type)
-    if topic is None or services.topics.get(topic) is not None:
-        return _respond(services, context, request)
-    return _create_and_respond(services, context, request, topic)
-
-
-async def _create_and_respond(
-    services: Services, context: RequestContext, request: FindCoordinatorRequest, topic: str
-) -> FindCoordinatorResponse:
     is_batch = context.api_version >= BATCHED_SINCE
     keys = request.coordinator_keys if is_batch else [request.key]
-    if any(_is_known(context, request.key_type, key) for key in keys):
+    topic = _TOPICS.get(request.key_type)
+    is_missing = topic is not None and services.topics.get(topic) is None
+    if is_missing or len(keys) > _FEW:
+        return _find_in_slices(services, context, request, keys)
+    return _response(
+        context, request, [find(services, context, request.key_type, key) for key in keys]
+    )
+
+
+async def _find_in_slices(
+    services: Services, context: RequestContext, request: FindCoordinatorRequest, keys: list[str]
+) -> FindCoordinatorResponse:
+    topic = _TOPICS.get(request.key_type)
+    if topic is not None and any(_is_known(context, request.key_type, key) for key in keys):
         await services.topics.ready_internal(topic, context)
-    return _respond(services, context, request)
+    look_up = partial(find, services, context, request.key_type)
+    return _response(context, request, await in_slices(mapped(look_up, keys), context))
 
 
-def _respond(
-    services: Services, context: RequestContext, request: FindCoordinatorRequest
+def _response(
+    context: RequestContext, request: FindCoordinatorRequest, coordinators: list[Coordinator]
 ) -> FindCoordinatorResponse:
     if context.api_version >= BATCHED_SINCE:
-        coordinators = [
-            find(services, context, request.key_type, key) for key in request.coordinator_keys
-        ]
         if request.key_type == KeyType.SHARE:
             for coordinator in coordinators:
                 coordinator.error_message = ""  # Apache Kafka says nothing more of these
         return FindCoordinatorResponse(coordinators=coordinators)
-    found = find(services, context, request.key_type, request.key)
+    (found,) = coordinators
     return FindCoordinatorResponse(
         error_code=found.error_code,
         error_message=found.error_message or ErrorCode.NONE.name,

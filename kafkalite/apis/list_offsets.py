@@ -64,10 +64,15 @@ _NONE: Final[Found] = (-1, -1, -1)
 # By topic and partition: one named twice is answered once.
 Answers = dict[str, dict[int, ListOffsetsPartitionResponseRow]]
 
+# So many partitions are looked up in one go.
+_FEW: Final = 100
+
 
 def handle(
     services: Services, context: RequestContext, request: ListOffsetsRequestRow
 ) -> ListOffsetsResponseRow | Coroutine[Any, Any, ListOffsetsResponseRow]:
+    if sum(len(partitions) for _, partitions in request[2]) > _FEW:
+        return _handle_off_loop(services, context, request)
     found: Answers = {}
     for name, partitions in request[2]:
         answers = found.setdefault(name, {})
@@ -89,11 +94,13 @@ def handle(
 async def _handle_off_loop(
     services: Services, context: RequestContext, request: ListOffsetsRequestRow
 ) -> ListOffsetsResponseRow:
-    """The same, where a disk has to be waited for."""
+    """The same, where a disk has to be waited for, or others for much that is asked."""
     found: Answers = {}
     for name, partitions in request[2]:
         answers = found.setdefault(name, {})
-        for asked in partitions:
+        for count, asked in enumerate(partitions):
+            if count % _FEW == _FEW - 1:
+                await context.connection.yield_turn()
             index = asked[0]
             if index in answers:
                 answers[index] = _failed(index, ErrorCode.INVALID_REQUEST)

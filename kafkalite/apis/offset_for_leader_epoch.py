@@ -8,9 +8,11 @@ error.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kafkalite.requests.context import RequestContext
+from kafkalite.requests.slices import in_slices, mapped
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.offset_for_leader_epoch import (
     EpochEndOffset,
@@ -24,20 +26,15 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 
-def handle(
+async def handle(
     services: Services, context: RequestContext, request: OffsetForLeaderEpochRequest
 ) -> OffsetForLeaderEpochResponse:
-    return OffsetForLeaderEpochResponse(
-        topics=[
-            OffsetForLeaderTopicResult(
-                topic=topic.topic,
-                partitions=[
-                    _end_offset(services, context, topic.topic, asked) for asked in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
-    )
+    topics: list[OffsetForLeaderTopicResult] = []
+    for topic in request.topics:
+        end_offset = partial(_end_offset, services, context, topic.topic)
+        partitions = await in_slices(mapped(end_offset, topic.partitions), context)
+        topics.append(OffsetForLeaderTopicResult(topic=topic.topic, partitions=partitions))
+    return OffsetForLeaderEpochResponse(topics=topics)
 
 
 def _end_offset(

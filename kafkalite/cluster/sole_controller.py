@@ -288,20 +288,19 @@ class SoleController(Cluster):
 
         `complete_snapshot` is to follow. A change in between begins it anew.
         """
-        records: list[object] = []
-        offset = self.image.offset
-        for tries_left in reversed(range(_SNAPSHOT_TRIES)):
-            offset, records = self.image.offset, []
+        for _ in range(_SNAPSHOT_TRIES):
+            offset = self.image.offset
+            records: list[object] = []
             for record in records_of(self.image):
                 records.append(record)
-                if tries_left and len(records) % _RECORDS_AT_ONCE == 0:
+                if len(records) % _RECORDS_AT_ONCE == 0:
                     yield
                     if self.image.offset != offset:
                         yield from release([records])
                         break
             else:
-                break
-        return self._log.begin_snapshot(records, offset + 1)
+                return self._log.begin_snapshot(records, offset + 1)
+        return self._log.begin_snapshot(list(records_of(self.image)), self.image.offset + 1)
 
     def complete_snapshot(self) -> None:
         """The snapshot is written: older metadata may go. Raises KafkaError, OSError."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from time import monotonic
 from typing import Any, Final, TypeVar, cast
 
@@ -11,6 +11,7 @@ import trio
 
 from kafkalite.requests.context import RequestContext
 
+A = TypeVar("A")
 T = TypeVar("T")
 
 Steps = Generator[None, None, T]
@@ -55,6 +56,15 @@ async def in_slices_of_task(steps: Steps[T]) -> T:
                 gave_way = True
                 await trio.lowlevel.checkpoint()
                 until = monotonic() + SLICE_SECONDS
+
+
+def mapped(work: Callable[[A], T], items: Iterable[A]) -> Steps[list[T]]:
+    """`work` done with each item, one a step."""
+    results: list[T] = []
+    for item in items:
+        results.append(work(item))
+        yield
+    return results
 
 
 def release(values: Iterable[Any], *, inner: bool = False) -> Steps[None]:
