@@ -100,7 +100,9 @@ async def test_a_static_consumer_may_come_back_as_a_classic_member(autojump_cloc
     assert await world.state() == "Stable"
 
 
-async def test_a_static_consumer_back_for_other_topics_makes_the_group_rejoin(autojump_clock, world):
+async def test_a_static_consumer_back_for_other_topics_makes_the_group_rejoin(
+    autojump_clock, world
+):
     """The assignment is stale then: Apache Kafka neither computes another nor names an epoch."""
     new = world.consumer(instance_id="one", topics=["other"])
     await new.beat()
