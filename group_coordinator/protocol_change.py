@@ -142,7 +142,7 @@ class ProtocolChange:
     # Consumer to classic
 
     def may_downgrade(self, group: ConsumerGroup, going: Sequence[ConsumerMember] = ()) -> bool:
-        """True if those that stay all speak the classic protocol, and are not too many for it."""
+        """True if a classic group of the members that stay is possible and allowed."""
         gone = {member.member_id for member in going}
         staying = [m for m in group.members.values() if m.member_id not in gone]
         return (
