@@ -55,11 +55,14 @@ class ShareGroupRequests:
             if request.member_epoch == LEAVE_EPOCH:
                 return self.protocol.leave(existing(request.group_id, group), request)
             if group is None and request.member_epoch == JOIN_EPOCH:
-                group = ShareGroup(request.group_id)
-                response = self.protocol.heartbeat(group, context, request)
-                shard.groups[request.group_id] = group
-                self.protocol.watch(group)
-                return response
+                made = ShareGroup(request.group_id)
+
+                def keep() -> None:
+                    # Before partitions are initialized: should the outcome not be written, the
+                    # group is loaded anew, as any other.
+                    shard.groups[request.group_id] = made
+
+                return self.protocol.heartbeat(made, context, request, keep)
             if group is None:
                 raise KafkaError(
                     ErrorCode.GROUP_ID_NOT_FOUND, f"Share group {request.group_id} not found."

@@ -68,9 +68,16 @@ class ShareProtocol:
     # ShareGroupHeartbeat
 
     def heartbeat(
-        self, group: ShareGroup, caller: Caller, request: ShareGroupHeartbeatRequest
+        self,
+        group: ShareGroup,
+        caller: Caller,
+        request: ShareGroupHeartbeatRequest,
+        written: Callable[[], None] = lambda: None,
     ) -> ShareGroupHeartbeatResponse:
-        """A member is there, comes, or changes. KafkaError when it is refused."""
+        """A member is there, comes, or changes. `written` is called once that is in the log.
+
+        KafkaError when it is refused, or cannot be written.
+        """
         before = group.members.get(request.member_id)
         if before is not None and _changes_nothing(group, before, caller, request):
             self.put_off(group, before.member_id)
@@ -86,6 +93,7 @@ class ShareProtocol:
         member = self._reconcile(changes, request.member_id, raised)
         to_initialize = self._states.note_missing(changes)
         self._states.commit(changes)
+        written()
         self.put_off(group, member.member_id)
         response = self._response(group, member)
         is_full = request.subscribed_topic_names is not None

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
+
 from kafkalite.wire.errors import ErrorCode
 from tests.group_coordinator.in_memory import Context, MemoryLog, ShareStates
 from tests.group_coordinator.share_consumers import orders, settle
@@ -57,14 +59,16 @@ class OutcomeIsLost(ShareStates):
             self.log.failure = ErrorCode.NOT_COORDINATOR
 
 
+@pytest.mark.parametrize("is_new", [True, False])
 async def test_partitions_that_are_under_way_are_begun_again_after_a_while(
-    autojump_clock, world, consumers
+    autojump_clock, world, consumers, is_new
 ):
     world.share_states = states = OutcomeIsLost(log=world.log)
     await world.start(group_share_initialize_retry_interval_ms=60_000)
-    (a,) = consumers("a", topics=["later"])
+    (a,) = consumers("a", topics=["orders" if is_new else "later"])
     assert a.beat() == ErrorCode.NONE
-    assert a.beat(subscribed_topic_names=["orders"]) == ErrorCode.NONE
+    if not is_new:
+        assert a.beat(subscribed_topic_names=["orders"]) == ErrorCode.NONE
     states.fails, world.log.failure = False, None
     (noted,) = world.group("queue").initializing.values()
     assert (noted.name, noted.partitions) == ("orders", frozenset(range(4)))
