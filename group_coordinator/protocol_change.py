@@ -142,7 +142,7 @@ class ProtocolChange:
     # Consumer to classic
 
     def may_downgrade(self, group: ConsumerGroup, going: Sequence[ConsumerMember] = ()) -> bool:
-        """True if all members but those that go speak the classic protocol and may have a group."""
+        """True if a classic group of the members that stay is possible and allowed."""
         gone = {member.member_id for member in going}
         staying = [m for m in group.members.values() if m.member_id not in gone]
         return (
