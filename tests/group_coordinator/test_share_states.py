@@ -1,4 +1,4 @@
-"""Share states as the group has them: begun, tried again, ended with their topic and their group."""
+"""Share states of a group: begun, tried again, ended with their topic and with their group."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests for the stored state of share partitions, as group coordinators and leaders send them."""
+"""Requests for the stored state of share partitions, from group coordinators and leaders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The topics of broker 1 under controllers, without a network: metadata in, replicas and logs out."""
+"""Topics of broker 1 under controllers, without a network: metadata in, replicas and logs out."""
 
 from __future__ import annotations
 

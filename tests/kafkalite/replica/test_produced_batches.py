@@ -1,4 +1,4 @@
-"""The shape of what is produced: one whole v2 batch per partition, or Kafka's words for what not."""
+"""A Produce has one whole v2 batch per partition, or is refused with Kafka's words."""
 
 from __future__ import annotations
 
