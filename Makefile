@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 SPARK_VENV := .venv-spark
 SPARK_BIN := $(SPARK_VENV)/bin
 
-.PHONY: run test lint unit slow conformance pipelines prove crash cluster cluster-crash simulate differential fuzz report bench demo docs wheel clean help
+.PHONY: run test lint unit slow conformance pipelines prove crash cluster cluster-crash simulate differential soak fuzz report bench demo docs wheel clean help
 
 help: ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -54,6 +54,9 @@ simulate: $(VENV)/.installed-test ## replication under faults in virtual time, f
 
 differential: $(VENV)/.installed-test java ## both brokers asked what nobody thought of, for SECONDS=3600
 	$(BIN)/python -m pytest -q -o faulthandler_timeout=0 conformance/differential/test_generated.py --seconds $(or $(SECONDS),3600) --summary differential.json
+
+soak: $(VENV)/.installed-test ## real clients for SECONDS=120: nothing holds the loop for over 20 ms
+	$(BIN)/python -m conformance.soak --seconds $(or $(SECONDS),120)
 
 fuzz: $(VENV)/.installed-test ## broken frames for SECONDS=600
 	$(BIN)/python -m tests.wire.fuzz $(or $(SECONDS),600)

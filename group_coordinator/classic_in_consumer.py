@@ -6,7 +6,7 @@ parks: the coordinator knows the assignment. Source: KIP-848, Kafka's GroupMetad
 (classicGroup...ToConsumerGroup).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from kafkalite.group_coordinator.callers import Caller, shown_host
@@ -21,6 +21,7 @@ from kafkalite.group_coordinator.consumer_member import (
 )
 from kafkalite.group_coordinator.consumer_protocol import ConsumerProtocol, random_id
 from kafkalite.group_coordinator.heartbeat_checks import unknown_member
+from kafkalite.group_coordinator.protocol_change import ProtocolChange
 from kafkalite.group_coordinator.subscriptions import encoded_assignment, subscription_from
 from kafkalite.group_coordinator.timers import Timers
 from kafkalite.group_coordinator.topics_view import TopicsView
@@ -38,7 +39,7 @@ from kafkalite.wire.messages.sync_group import SyncGroupRequest, SyncGroupRespon
 
 
 class ClassicInConsumer:
-    """The rules. `downgrade(group)` makes the group a classic one if all its members speak that."""
+    """The rules. `change` makes a group a classic one."""
 
     def __init__(
         self,
@@ -46,13 +47,13 @@ class ClassicInConsumer:
         timers: Timers,
         topics: TopicsView,
         consumer: ConsumerProtocol,
-        downgrade: Callable[[ConsumerGroup], bool],
+        change: ProtocolChange,
     ) -> None:
         self._config = config
         self._timers = timers
         self._topics = topics
         self._consumer = consumer
-        self._downgrade = downgrade
+        self._change = change
 
     def join(
         self, group: ConsumerGroup, caller: Caller, request: JoinGroupRequest
@@ -79,12 +80,20 @@ class ClassicInConsumer:
             return JoinGroupResponse(member_id=member_id, error_code=ErrorCode.MEMBER_ID_REQUIRED)
         changes = Changes(group)
         replaced = group.static_member(instance_id)
+        downgrades = (
+            replaced is not None
+            and replaced.classic is None
+            and self._change.may_downgrade(group, [replaced])
+        )
         member = self._member_for(changes, request, member_id)
         member = _updated(member, caller, request, subscription)
         subscription_changed = self._consumer.targets.update_member(changes, member)
-        member = self._consumer.targets.reconcile(
-            changes, member_id, self._owned(subscription), subscription_changed
-        )
+        # The members of a downgraded group rejoin if the assignment is stale.
+        is_stale = group.assignment_epoch < group.epoch
+        if not (downgrades and is_stale):
+            member = self._consumer.targets.reconcile(
+                changes, member_id, self._owned(subscription), subscription_changed
+            )
         self._consumer.commit(changes)
         response = JoinGroupResponse(
             member_id=member_id,
@@ -92,7 +101,8 @@ class ClassicInConsumer:
             protocol_type=group.protocol_type,
             protocol_name=names[0],
         )
-        if replaced is not None and replaced.classic is None and self._downgrade(group):
+        if downgrades:
+            self._change.downgrade(group, rebalances=is_stale)
             return response
         timers = self._consumer.timers_of(group, member_id)
         timers.join.cancel()

@@ -29,6 +29,12 @@ from kafkalite.group_coordinator.consumer_member import (
     ConsumerMember,
     ConsumerMemberState,
 )
+from kafkalite.group_coordinator.offset_checks import (
+    MayCommit,
+    check_commit_epoch,
+    check_fetch,
+    committing_member,
+)
 from kafkalite.group_coordinator.timers import Timer
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored.consumer_group_current_member_assignment import (
@@ -57,11 +63,8 @@ from kafkalite.wire.messages.stored.consumer_group_target_assignment_metadata im
 )
 
 FIRST_EPOCH = 1  # 0 is that of a member that joins; nothing has been assigned in this one
-MEMBER_EPOCHS_SINCE = 9  # OffsetCommit
 
 _STATES = {state.value: state for state in ConsumerMemberState}
-
-MayCommit = Callable[[UUID, int], ErrorCode]
 
 
 class ConsumerGroupState(Enum):
@@ -306,28 +309,25 @@ class ConsumerGroup:
         is_transactional: bool,
         api_version: int,
     ) -> MayCommit | None:
-        """KafkaError unless this caller may commit; what it may commit for, if not everything.
-
-        An epoch behind the member's own will do for partitions that it has had since then
-        (KIP-1251): a commit may cross a rebalance that left them where they were.
-        """
-        if member_epoch < 0 and self.is_empty:
-            return None
-        if is_transactional and member_epoch == -1 and not member_id and group_instance_id is None:
-            return None
-        member = self.members.get(member_id)
+        """KafkaError unless this caller may commit; what it may commit for, if not everything."""
+        member = committing_member(
+            self.members,
+            member_id,
+            group_instance_id,
+            member_epoch,
+            is_transactional=is_transactional,
+        )
         if member is None:
-            raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
-        is_classic = member.classic is not None
-        if not is_transactional and not is_classic and api_version < MEMBER_EPOCHS_SINCE:
-            raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
-        if member_epoch == member.member_epoch:
             return None
-        stale = ErrorCode.STALE_MEMBER_EPOCH
-        if is_classic or is_transactional:
-            stale = ErrorCode.ILLEGAL_GENERATION
-        if member_epoch > member.member_epoch:
-            raise KafkaError(stale)
+        stale = check_commit_epoch(
+            member,
+            member_epoch,
+            is_classic=member.classic is not None,
+            is_transactional=is_transactional,
+            api_version=api_version,
+        )
+        if stale is None:
+            return None
 
         def may_commit(topic_id: UUID, partition: int) -> ErrorCode:
             since = member.assignment_epoch(topic_id, partition)
@@ -337,16 +337,12 @@ class ConsumerGroup:
 
     def validate_offset_fetch(self, member_id: str | None, member_epoch: int) -> None:
         """KafkaError unless an administrator asks, or a member that is up to date."""
-        if member_id is None and member_epoch < 0:
-            return
-        member = self.members.get(member_id or "")
-        if member is None:
-            raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
-        if member_epoch != member.member_epoch:
+        stale = check_fetch(self.members, member_id, member_epoch)
+        if stale is not None:
             raise KafkaError(
-                ErrorCode.ILLEGAL_GENERATION
-                if member.classic is not None
-                else ErrorCode.STALE_MEMBER_EPOCH
+                ErrorCode.STALE_MEMBER_EPOCH
+                if stale.classic is None
+                else ErrorCode.ILLEGAL_GENERATION
             )
 
     def validate_offset_delete(self) -> None:

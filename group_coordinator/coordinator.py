@@ -83,14 +83,14 @@ class GroupCoordinator:
             config, self._overrides, self._timers, topics, now_ms, self.save
         )
         change = ProtocolChange(config, classic, topics, self.save, now_ms, self._replace)
-        consumer.members_gone = change.downgrade
+        consumer.members_gone = change.downgrade_without
         self._offsets = offsets = OffsetRequests(config, log, topics, now_ms, classic)
         self.offset_router = OffsetRouter(offsets, topics, shards)
         self.classic = ClassicGroupRequests(
             shards,
             config,
             classic,
-            ClassicInConsumer(config, self._timers, topics, consumer, change.downgrade),
+            ClassicInConsumer(config, self._timers, topics, consumer, change),
         )
         self.consumer = ConsumerGroupRequests(shards, config, topics, consumer, change)
         self._share_state = share_state

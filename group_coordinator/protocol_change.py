@@ -141,21 +141,35 @@ class ProtocolChange:
 
     # Consumer to classic
 
-    def downgrade(self, group: ConsumerGroup, leaving: Sequence[ConsumerMember] = ()) -> bool:
-        """If all who stay speak the classic protocol, make the group a classic one.
-
-        When members leave at that, the others are asked to rejoin."""
-        gone = {member.member_id for member in leaving}
+    def may_downgrade(self, group: ConsumerGroup, going: Sequence[ConsumerMember] = ()) -> bool:
+        """True if a classic group of the members that stay is possible and allowed."""
+        gone = {member.member_id for member in going}
         staying = [m for m in group.members.values() if m.member_id not in gone]
+        return (
+            all(member.classic is not None for member in staying)
+            and self._config.group_consumer_migration_policy in ("bidirectional", "downgrade")
+            and len(staying) <= self._config.group_max_size
+        )
+
+    def downgrade_without(self, group: ConsumerGroup, leaving: Sequence[ConsumerMember]) -> bool:
+        """Make the group a classic one if all who stay speak that; they are asked to rejoin."""
         if (
-            not staying
-            or any(member.classic is None for member in staying)
-            or self._config.group_consumer_migration_policy not in ("bidirectional", "downgrade")
-            or len(staying) > self._config.group_max_size
-            or (leaving and all(member.classic is not None for member in leaving))
+            len(leaving) == len(group.members)
+            or all(member.classic is not None for member in leaving)
+            or not self.may_downgrade(group, leaving)
         ):
             return False
-        classic = self._classic_group(group, staying)
+        self.downgrade(group, leaving, rebalances=True)
+        return True
+
+    def downgrade(
+        self, group: ConsumerGroup, leaving: Sequence[ConsumerMember] = (), *, rebalances: bool
+    ) -> None:
+        """Make the group a classic one of the members that stay; `rebalances`: they must rejoin."""
+        gone = {member.member_id for member in leaving}
+        classic = self._classic_group(
+            group, [m for m in group.members.values() if m.member_id not in gone]
+        )
         self._save(group.group_id, [*group.tombstones(), state_log.group_metadata(classic)])
         for timers in group.timers.values():
             timers.cancel()
@@ -163,9 +177,8 @@ class ProtocolChange:
         self._classic.rebalances.watch(classic)
         for member in classic.members.values():
             self._classic.watch(classic, member)
-        if leaving:
+        if rebalances:
             self._classic.rebalances.begin(classic)
-        return True
 
     def _classic_group(
         self, group: ConsumerGroup, members: Sequence[ConsumerMember]

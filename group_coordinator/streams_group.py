@@ -22,8 +22,13 @@ from typing import Literal
 from uuid import UUID
 
 from kafkalite.group_coordinator import state_log, streams_records
-from kafkalite.group_coordinator.consumer_group import MEMBER_EPOCHS_SINCE, MayCommit
 from kafkalite.group_coordinator.consumer_member import LEAVE_EPOCH
+from kafkalite.group_coordinator.offset_checks import (
+    MayCommit,
+    check_commit_epoch,
+    check_fetch,
+    committing_member,
+)
 from kafkalite.group_coordinator.streams_member import (
     StreamsMember,
     StreamsMemberState,
@@ -296,19 +301,21 @@ class StreamsGroup:
         api_version: int,
     ) -> MayCommit | None:
         """KafkaError unless this caller may commit; what it may commit for, if not everything."""
-        if member_epoch < 0 and self.is_empty:
-            return None
-        if is_transactional and member_epoch == -1 and not member_id and group_instance_id is None:
-            return None
-        member = self.members.get(member_id)
+        member = committing_member(
+            self.members,
+            member_id,
+            group_instance_id,
+            member_epoch,
+            is_transactional=is_transactional,
+        )
         if member is None:
-            raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
-        if not is_transactional and api_version < MEMBER_EPOCHS_SINCE:
-            raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
-        if member_epoch == member.member_epoch:
             return None
-        stale = ErrorCode.ILLEGAL_GENERATION if is_transactional else ErrorCode.STALE_MEMBER_EPOCH
-        if member_epoch > member.member_epoch or self.topology is None:
+        stale = check_commit_epoch(
+            member, member_epoch, is_transactional=is_transactional, api_version=api_version
+        )
+        if stale is None:
+            return None
+        if self.topology is None:
             raise KafkaError(stale)
 
         def may_commit(topic_id: UUID, partition: int) -> ErrorCode:
@@ -321,12 +328,7 @@ class StreamsGroup:
 
     def validate_offset_fetch(self, member_id: str | None, member_epoch: int) -> None:
         """KafkaError unless an administrator asks, or a member that is up to date."""
-        if member_id is None and member_epoch < 0:
-            return
-        member = self.members.get(member_id or "")
-        if member is None:
-            raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
-        if member_epoch != member.member_epoch:
+        if check_fetch(self.members, member_id, member_epoch) is not None:
             raise KafkaError(ErrorCode.STALE_MEMBER_EPOCH)
 
     def validate_offset_delete(self) -> None:

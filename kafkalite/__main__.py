@@ -307,6 +307,8 @@ async def _serve(
 
     import trio
 
+    from kafkalite.broker import Broker
+    from kafkalite.replica.many_partitions import freeze_when_grown
     from kafkalite.server.listener import StartError
 
     async def stop_on_signal(signals: AsyncIterator[int]) -> None:
@@ -324,6 +326,8 @@ async def _serve(
             try:
                 await nursery.start(broker.serve)
                 announce(broker, ready_file, clients)
+                if isinstance(broker, Broker):
+                    freeze_when_grown(broker.services.topics)
             except StartError as error:
                 failure = error
                 broker.stop()

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 import trio
 
 from kafkalite.log.cleaner import Cleaner, Throttle
-from kafkalite.requests.slices import SLICE_SECONDS
+from kafkalite.requests.slices import SLICE_SECONDS, in_slices_of_task
 from kafkalite.supervision import every, supervised
 
 if TYPE_CHECKING:
@@ -162,7 +162,8 @@ class Background:
     async def _snapshot_metadata(self) -> None:
         """Write a snapshot of the metadata if one is due; in a thread, from what it is now."""
         if self._cluster.is_snapshot_due:
-            await trio.to_thread.run_sync(self._cluster.begin_snapshot())
+            write = await in_slices_of_task(self._cluster.begin_snapshot())
+            await trio.to_thread.run_sync(write)
             self._cluster.complete_snapshot()
 
     async def _clean(self) -> None:

@@ -169,7 +169,7 @@ class Compaction:
     ) -> Generator[Step, None, bool]:
         """Note the segment's keys; True if the map is full."""
         _, position = segment.offset_index.lookup(start)
-        for _, batch in segment.batches(position):
+        for _, batch in segment.batches(position, must_be_whole=True):
             self._step_bytes += batch.size_bytes
             batch.ensure_valid()
             if batch.is_control:
@@ -236,7 +236,7 @@ class Compaction:
     def _clean_segment(
         self, segment: LogSegment, cleaned: LogSegment, producers: dict[int, ProducerEntry]
     ) -> Iterator[Step]:
-        for _, batch in segment.batches():
+        for _, batch in segment.batches(must_be_whole=True):
             self._step_bytes += batch.size_bytes
             batch.ensure_valid()
             result = yield from self._clean_batch(batch, producers)

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
+from threading import Lock
 
 from kafkalite.log.checkpoints import (
     CorruptCheckpoint,
@@ -40,6 +41,8 @@ class DirectoryCheckpoints:
         self.high_watermarks = self._read(HIGH_WATERMARK_CHECKPOINT)
         # The content of each file, if this broker has written it.
         self._written: dict[str, dict[TopicPartition, int]] = {}
+        # Two jobs write, in threads of their own, and by way of the same temporary files.
+        self._writing = Lock()
 
     def _read(self, name: str) -> dict[TopicPartition, int]:
         try:
@@ -86,5 +89,6 @@ class DirectoryCheckpoints:
                 yield partial(self._write, name, dict(offsets))
 
     def _write(self, name: str, offsets: dict[TopicPartition, int]) -> None:
-        write_offsets(self._files, self._path / name, offsets)
-        self._written[name] = offsets
+        with self._writing:
+            write_offsets(self._files, self._path / name, offsets)
+            self._written[name] = offsets

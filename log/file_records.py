@@ -16,14 +16,20 @@ _SEARCH_BYTES = 16 << 10
 
 
 def read_batches(
-    file: LogFile, position: int, end: int, *, headers_only: bool = False
+    file: LogFile,
+    position: int,
+    end: int,
+    *,
+    headers_only: bool = False,
+    must_be_whole: bool = False,
 ) -> Iterator[tuple[int, RecordBatch]]:
-    """(position, batch) from `position`, a batch's start, to `end`; a torn last one is left out.
+    """(position, batch) from `position`, a batch's start, to `end`.
 
-    With `headers_only` the batches' buffers may be cut short, and the rest of big ones is not read.
+    A torn last batch is left out, or an error if all batches `must_be_whole`. With `headers_only`
+    the batches' buffers may be cut short, and the rest of big ones is not read.
 
     Raises:
-        KafkaError(CORRUPT_MESSAGE): no batch begins where one must.
+        KafkaError(CORRUPT_MESSAGE): no batch begins where one must, or one is torn.
         OSError: the file cannot be read.
     """
     chunk = memoryview(b"")
@@ -34,7 +40,7 @@ def read_batches(
             chunk = _chunk(file, position, end, _SEARCH_BYTES if headers_only else _SCAN_BYTES)
             chunk_at, i = position, 0
         if len(chunk) < HEADER_BYTES:
-            return
+            break
         batch = RecordBatch(chunk, i)
         size = batch.size_bytes
         if size < HEADER_BYTES or batch.magic != MAGIC:
@@ -42,15 +48,19 @@ def read_batches(
                 ErrorCode.CORRUPT_MESSAGE, f"{file.path}: no batch begins at position {position}"
             )
         if position + size > end:
-            return
+            break
         if not headers_only and len(batch.buffer) < size:
             chunk = _chunk(file, position, end, max(size, _SCAN_BYTES))
             chunk_at = position
             if len(chunk) < size:
-                return
+                break
             batch = RecordBatch(chunk)
         yield position, batch
         position += size
+    if must_be_whole and position < end:
+        raise KafkaError(
+            ErrorCode.CORRUPT_MESSAGE, f"{file.path}: the batch at position {position} is torn"
+        )
 
 
 def _chunk(file: LogFile, position: int, end: int, size: int) -> memoryview:

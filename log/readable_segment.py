@@ -84,11 +84,18 @@ class ReadableSegment:
         return self._first_timestamp
 
     def batches(
-        self, position: int = 0, end: int | None = None, *, headers_only: bool = False
+        self,
+        position: int = 0,
+        end: int | None = None,
+        *,
+        headers_only: bool = False,
+        must_be_whole: bool = False,
     ) -> Iterator[tuple[int, RecordBatch]]:
         """(position, batch) from `position` to `end`, by default the file's; see `read_batches`."""
         end = self.size if end is None else min(end, self.size)
-        return read_batches(self.file, position, end, headers_only=headers_only)
+        return read_batches(
+            self.file, position, end, headers_only=headers_only, must_be_whole=must_be_whole
+        )
 
     def find(self, offset: int) -> tuple[int, RecordBatch] | None:
         """(position, header) of the first batch that ends at or behind `offset`, or None."""
@@ -155,10 +162,13 @@ class ReadableSegment:
         return RecordBatch(self.file.pread(batch.size_bytes, position))
 
     def next_offset(self) -> int:
-        """The offset behind the last batch, read from the file; the base offset if it is empty."""
+        """The offset behind the last batch, read from the file; the base offset if it is empty.
+
+        A torn last batch is an error: the file of a closed log has none.
+        """
         _, position = self.offset_index.last()
         next_offset = self.base_offset
-        for _, batch in self.batches(position, headers_only=True):
+        for _, batch in self.batches(position, headers_only=True, must_be_whole=True):
             next_offset = batch.next_offset
         return next_offset
 

@@ -33,6 +33,8 @@ def truncate(log: LogState, offset: int) -> None:
 
 def truncate_fully(log: LogState, offset: int, now_ms: int) -> None:
     """Remove every batch; the log goes on at `offset`. Raises OSError."""
+    # First, so that a crash leaves no producer whose batches are gone.
+    log.snapshots.remove_all()
     for segment in log.segments:
         log.segments.remove(segment)
         segment.unlink()

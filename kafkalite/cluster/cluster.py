@@ -233,8 +233,8 @@ class Cluster:
         """True if it is time for a snapshot of the metadata (metadata.log.max.*)."""
         return False
 
-    def begin_snapshot(self) -> Callable[[], object]:
-        """A function that writes a snapshot of the image as it is now. Only where one is due."""
+    def begin_snapshot(self) -> Steps[Callable[[], object]]:
+        """Make a function that writes a snapshot of the image. Only where one is due."""
         raise NotImplementedError
 
     def complete_snapshot(self) -> None:

@@ -19,31 +19,26 @@ from kafkalite.wire.messages.stored.producer_ids_record import ProducerIdsRecord
 from kafkalite.wire.messages.stored.topic_record import TopicRecord
 
 
-def records_of(image: MetadataImage) -> list[object]:
+def records_of(image: MetadataImage) -> Iterator[object]:
     """All of it. The records share lists with the image, which replaces lists and never changes
     one."""
-    return [
-        *_features(image),
-        *(
-            replace(
-                broker.registration,
-                fenced=broker.fenced,
-                in_controlled_shutdown=broker.in_controlled_shutdown,
-            )
-            for broker in image.brokers.values()
-        ),
-        *(record for topic in image.topics.values() for record in _topic(topic)),
-        *(
-            ConfigRecord(resource_type=kind, resource_name=resource, name=name, value=value)
-            for (kind, resource), configs in image.configs.items()
-            for name, value in configs.items()
-        ),
-        *_quotas(image),
-        *_producer_ids(image),
-        *image.access_control_entries.values(),
-        *image.scram_credentials.values(),
-        *image.delegation_tokens.values(),
-    ]
+    yield from _features(image)
+    for broker in image.brokers.values():
+        yield replace(
+            broker.registration,
+            fenced=broker.fenced,
+            in_controlled_shutdown=broker.in_controlled_shutdown,
+        )
+    for topic in image.topics.values():
+        yield from _topic(topic)
+    for (kind, resource), configs in image.configs.items():
+        for name, value in configs.items():
+            yield ConfigRecord(resource_type=kind, resource_name=resource, name=name, value=value)
+    yield from _quotas(image)
+    yield from _producer_ids(image)
+    yield from image.access_control_entries.values()
+    yield from image.scram_credentials.values()
+    yield from image.delegation_tokens.values()
 
 
 def _features(image: MetadataImage) -> Iterator[object]:

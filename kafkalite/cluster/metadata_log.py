@@ -203,17 +203,25 @@ class MetadataLog:
         age_ms = self._now_ms() - self._last_snapshot_ms
         return 0 < interval_ms <= age_ms and self._bytes_since_snapshot > 0
 
-    def begin_snapshot(self, records: Sequence[object], end_offset: int) -> Callable[[], int]:
+    def begin_snapshot(self, records: list[object], end_offset: int) -> Callable[[], int]:
         """Write what `records` add up to, which is the log before `end_offset`.
 
-        What is returned does the writing, and may run in a thread; it raises OSError.
+        What is returned does the writing and empties `records`, as to free many takes time. It
+        may run in a thread, and raises OSError.
         `complete_snapshot` is to follow.
         """
         snapshot = SnapshotId(end_offset, self.leader_epoch)
         self._bytes_since_snapshot = 0
         self._last_snapshot_ms = self._now_ms()
         log, last_ms = self._log, self._last_record_ms
-        return lambda: write_snapshot(log.directory, log.files, snapshot, records, last_ms)
+
+        def write() -> int:
+            try:
+                return write_snapshot(log.directory, log.files, snapshot, records, last_ms)
+            finally:
+                records.clear()
+
+        return write
 
     def complete_snapshot(self) -> None:
         """Count the new snapshot in; let go of what retention does not ask to keep.

@@ -31,7 +31,7 @@ from kafkalite.cluster.leadership import (
 from kafkalite.cluster.metadata_log import MetadataLog
 from kafkalite.cluster.reassignment import catch_up
 from kafkalite.config import BrokerConfig
-from kafkalite.requests.slices import Steps, at_once
+from kafkalite.requests.slices import Steps, at_once, release
 from kafkalite.wire.messages.stored.begin_transaction_record import BeginTransactionRecord
 from kafkalite.wire.messages.stored.broker_registration_change_record import (
     BrokerRegistrationChangeRecord,
@@ -50,6 +50,10 @@ from kafkalite.wire.messages.stored.unregister_broker_record import UnregisterBr
 
 # As Kafka's ProducerIdsBlock: ids left over in a block at a restart are never handed out.
 PRODUCER_ID_BLOCK_SIZE: Final = 1000
+
+# How often a snapshot is begun anew before it is made in one go.
+_SNAPSHOT_TRIES: Final = 5
+_RECORDS_AT_ONCE: Final = 64
 
 UNCLEAN_ELECTION: Final = "unclean.leader.election.enable"
 
@@ -278,13 +282,26 @@ class SoleController(Cluster):
         """True if it is time for a snapshot of the metadata (metadata.log.max.*)."""
         return self._log.is_snapshot_due
 
-    def begin_snapshot(self) -> Callable[[], object]:
-        """A function that writes a snapshot of the image as it is now. It may run in a thread, and
-        raises OSError.
+    def begin_snapshot(self) -> Steps[Callable[[], object]]:
+        """Make a function that writes a snapshot of the image. It may run in a thread, and raises
+        OSError.
 
-        `complete_snapshot` is to follow.
+        `complete_snapshot` is to follow. A change in between begins it anew.
         """
-        return self._log.begin_snapshot(records_of(self.image), self.image.offset + 1)
+        records: list[object] = []
+        offset = self.image.offset
+        for tries_left in reversed(range(_SNAPSHOT_TRIES)):
+            offset, records = self.image.offset, []
+            for record in records_of(self.image):
+                records.append(record)
+                if tries_left and len(records) % _RECORDS_AT_ONCE == 0:
+                    yield
+                    if self.image.offset != offset:
+                        yield from release([records])
+                        break
+            else:
+                break
+        return self._log.begin_snapshot(records, offset + 1)
 
     def complete_snapshot(self) -> None:
         """The snapshot is written: older metadata may go. Raises KafkaError, OSError."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
+from kafkalite.cluster.image import NO_LEADER
 from kafkalite.cluster.internal_topics import INTERNAL_TOPICS
 
 if TYPE_CHECKING:
     from kafkalite.cluster.image import PartitionState, TopicState
+    from kafkalite.config import BrokerConfig
     from kafkalite.log.config import LogConfig
     from kafkalite.log.log import Log
     from kafkalite.replica.partition import Partition
@@ -67,3 +69,17 @@ def assigned_here(state: PartitionState, node_ids: Collection[int]) -> list[UUID
         for node_id, directory in zip(state.replicas, state.directories, strict=True)
         if node_id in node_ids
     ]
+
+
+def log_configs(config: BrokerConfig, topic: Topic) -> Callable[[int], LogConfig]:
+    """From a leader to the configs of the logs it leads: they are those of its node.
+
+    The nodes share the logs, and differ only where one has dynamic configs of its own.
+    """
+    common = config.log_config(topic.configs, NO_LEADER)
+    of_their_own = {
+        node_id: config.log_config(topic.configs, node_id)
+        for node_id, properties in config.dynamic_by_node.items()
+        if properties
+    }
+    return lambda node_id: of_their_own.get(node_id, common)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from kafkalite.cluster.image import (
-    NO_LEADER,
     TOPIC_RESOURCE,
     NewPartitions,
     PartitionState,
@@ -22,9 +21,15 @@ from kafkalite.cluster.image import (
 from kafkalite.cluster.new_partitions import gathered
 from kafkalite.cluster.topic_creation import CreatedTopic, NewTopic, TopicCreation, internal_topic
 from kafkalite.replica.partition import Partition
-from kafkalite.replica.topic import PartitionLogs, Topic, assigned_here, without_partitions
+from kafkalite.replica.topic import (
+    PartitionLogs,
+    Topic,
+    assigned_here,
+    log_configs,
+    without_partitions,
+)
 from kafkalite.requests.in_turn import InTurn
-from kafkalite.requests.slices import Steps, at_once, in_slices
+from kafkalite.requests.slices import Steps, at_once, in_slices, release
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored.config_record import ConfigRecord
 from kafkalite.wire.messages.stored.partition_change_record import PartitionChangeRecord
@@ -122,6 +127,7 @@ class Topics:
                 if validate_only:
                     continue
                 records.extend(creation_records)
+                del creation_records
                 topic_count += 1
                 if topic_count % _TOPICS_AT_ONCE == 0:
                     yield from self._add(records, alive)
@@ -177,6 +183,9 @@ class Topics:
             for partition in topic.partitions:
                 self._delete_partition(partition)
                 yield
+        held = [[*topic.partitions, *topic.states] for topic in going]
+        going.clear()
+        yield from release(held)
 
     def growing(
         self,
@@ -207,8 +216,8 @@ class Topics:
         finally:
             self._logs.all_placed()
 
-    def _add(self, records: Sequence[object], alive: frozenset[int]) -> Steps[None]:
-        """Open the logs, then write the records of their topic, which were planned for `alive`."""
+    def _add(self, records: list[object], alive: frozenset[int]) -> Steps[None]:
+        """Open logs, then show them by the records that were planned when `alive` lived."""
         changes = yield from gathered(records)
         try:
             yield from self._open_ahead(changes)
@@ -225,6 +234,7 @@ class Topics:
             for change in changes:
                 if isinstance(change, NewPartitions):
                     self._configure(self._by_id.get(change.topic_id))
+        yield from release([records])
         self._cluster.catch_up_with(alive)
 
     def _open_ahead(self, changes: Sequence[object]) -> Steps[None]:
@@ -242,7 +252,7 @@ class Topics:
             elif isinstance(change, NewPartitions):
                 topic = topics.get(change.topic_id) or self._by_id[change.topic_id]
                 opened = self._opened[change.topic_id] = []
-                config_on = self._log_configs(topic)
+                config_on = log_configs(self._cluster.config, topic)
                 for index, each in enumerate(change.states, len(topic.partitions)):
                     config = config_on(each.leader_id)
                     opened.append(self._open_partition(topic, index, each, config))
@@ -297,7 +307,7 @@ class Topics:
         topic.partitions.extend(self._opened.pop(topic.topic_id, ()))
         if len(topic.partitions) == len(topic.states):
             return
-        config_on = self._log_configs(topic)
+        config_on = log_configs(self._cluster.config, topic)
         for index in range(len(topic.partitions), len(topic.states)):
             state = topic.states[index]
             topic.partitions.append(
@@ -336,7 +346,7 @@ class Topics:
                         topic.name,
                         topic.topic_id,
                         partition.index,
-                        self._log_configs(topic)(state.leader_id),
+                        log_configs(self._cluster.config, topic)(state.leader_id),
                         assigned_here(state, self._cluster.config.node_ids),
                     )
                     if log.offline_reason is None:
@@ -347,26 +357,12 @@ class Topics:
             for subscriber in self._subscribers:
                 subscriber()
 
-    def _log_configs(self, topic: Topic) -> Callable[[int], LogConfig]:
-        """From a leader to the configs of the logs it leads: they are those of its node.
-
-        The nodes share the logs, and differ only where one has dynamic configs of its own.
-        """
-        config = self._cluster.config
-        common = config.log_config(topic.configs, NO_LEADER)
-        of_their_own = {
-            node_id: config.log_config(topic.configs, node_id)
-            for node_id, properties in config.dynamic_by_node.items()
-            if properties
-        }
-        return lambda node_id: of_their_own.get(node_id, common)
-
     def _change_partition(self, topic: Topic, index: int) -> None:
         state, partition = topic.states[index], topic.partitions[index]
         if partition.leader_id != state.leader_id and any(
             self._cluster.config.dynamic_by_node.values()
         ):
-            partition.log.config = self._log_configs(topic)(state.leader_id)
+            partition.log.config = log_configs(self._cluster.config, topic)(state.leader_id)
         partition.leader_id = state.leader_id
         partition.leader_epoch = state.leader_epoch
         partition.replicas = state.replicas
@@ -387,7 +383,7 @@ class Topics:
         if topic is None:
             return
         topic.configs = self._cluster.image.topic_configs(topic.name)
-        config_on = self._log_configs(topic)
+        config_on = log_configs(self._cluster.config, topic)
         for partition in topic.partitions:
             partition.log.config = config_on(partition.leader_id)
 

@@ -37,7 +37,7 @@ class Change(Generic[T]):
             self.is_done = True
 
     def outcome(self) -> T:
-        """The result of the change. Raises what its steps raise."""
+        """Return what the steps returned, or raise what they raised."""
         if self._failure is not None:
             raise self._failure
         return self._outcome

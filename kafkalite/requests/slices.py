@@ -7,6 +7,8 @@ from collections.abc import Generator, Iterable
 from time import monotonic
 from typing import Any, Final, TypeVar, cast
 
+import trio
+
 from kafkalite.requests.context import RequestContext
 
 T = TypeVar("T")
@@ -31,8 +33,13 @@ def at_once(steps: Steps[T]) -> T:
 
 
 async def in_slices(steps: Steps[T], context: RequestContext) -> T:
-    """The result of work that may be long. After long work, others have their turn once more."""
+    """The result of a request's work that may be long."""
     await context.connection.move_to_task()
+    return await in_slices_of_task(steps)
+
+
+async def in_slices_of_task(steps: Steps[T]) -> T:
+    """The result of work that may be long. After long work, others have their turn once more."""
     with _without_full_collections:
         gave_way = False
         until = monotonic() + SLICE_SECONDS
@@ -42,11 +49,11 @@ async def in_slices(steps: Steps[T], context: RequestContext) -> T:
             except StopIteration as done:
                 value: T = done.value
                 if gave_way:
-                    await context.connection.yield_turn()
+                    await trio.lowlevel.checkpoint()
                 return value
             if monotonic() > until:
                 gave_way = True
-                await context.connection.yield_turn()
+                await trio.lowlevel.checkpoint()
                 until = monotonic() + SLICE_SECONDS
 
 

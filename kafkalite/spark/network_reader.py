@@ -81,8 +81,8 @@ def fetch_partition(
                     yield records
         except CorruptRecords as error:
             raise DamagedLog(
-                f"{name}: the records of the batches from offset {offset} on cannot be read: "
-                f"{error}"
+                f"{name}: the records of the batches from offset {offset} on "
+                f"cannot be read: {error}"
             ) from error
         offset, deadline = behind, time.monotonic() + PATIENCE
 

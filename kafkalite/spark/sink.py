@@ -74,8 +74,8 @@ def write_options(
         )
     if options.text("kafka.transactional.id") is not None:
         raise SparkSourceError(
-            "kafka.transactional.id: a task of Spark has no transaction; see docs/spark.md for "
-            "exactly_once"
+            "kafka.transactional.id: a task of Spark has no transaction; "
+            "see docs/spark.md for exactly_once"
         )
     most = options.positive("kafka.batch.size") or MAX_BATCH_BYTES
     return WriteOptions(bootstrap, topic or None, Compression[codec], most)

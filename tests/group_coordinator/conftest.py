@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import pytest
 import trio
@@ -23,6 +23,7 @@ from kafkalite.wire.messages.offset_fetch import (
 from tests.group_coordinator.in_memory import Context, MemoryLog, MemoryTopics, ShareStates
 from tests.group_coordinator.in_messages import CoordinatorInMessages
 from tests.group_coordinator.members import Consumer, Member
+from tests.group_coordinator.share_consumers import ShareConsumer
 
 T = TypeVar("T")
 
@@ -177,3 +178,11 @@ async def world(nursery: trio.Nursery) -> World:
     made = World(nursery)
     await made.start()
     return made
+
+
+@pytest.fixture
+def consumers(world: World):
+    def make(*names: str, **options: Any) -> list[ShareConsumer]:
+        return [ShareConsumer(world, name, **options) for name in names]
+
+    return make

@@ -1,28 +1,12 @@
-"""The coordinator of several nodes and groups: which node answers, how large a group may be."""
+"""The coordinator: groups that are loaded and given up as their partitions are led."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import trio
+
 from kafkalite.wire.errors import ErrorCode
-
-
-async def test_a_group_has_a_greatest_size(autojump_clock, world):
-    await world.start(group_max_size=2)
-    first, second, third = world.member(), world.member(), world.member()
-    await world.join_all(first, second)
-    refused = await third.join()
-    assert (refused.error_code, refused.member_id) == (ErrorCode.GROUP_MAX_SIZE_REACHED, "")
-    assert (await first.rejoin()).error_code in (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS)
-
-
-async def test_a_group_nobody_knows_has_no_members_to_leave(autojump_clock, world):
-    assert (await world.member(member_id="x").leave()).error_code == ErrorCode.UNKNOWN_MEMBER_ID
-
-
-async def test_another_node_does_not_answer(autojump_clock, world):
-    world.log.leaders = dict.fromkeys(range(4), 2)
-    member = world.member()
-    assert (await member.join()).error_code == ErrorCode.NOT_COORDINATOR
-    assert await member.heartbeat() == ErrorCode.NOT_COORDINATOR
 
 
 async def test_a_new_coordinator_sends_parked_members_away(autojump_clock, world):
@@ -30,3 +14,42 @@ async def test_a_new_coordinator_sends_parked_members_away(autojump_clock, world
     for partition in range(4):
         world.coordinator.resigned(partition)
     assert (await join.wait()).error_code == ErrorCode.NOT_COORDINATOR
+
+
+async def test_groups_are_loaded_where_their_partition_is_led(autojump_clock, world):
+    member = world.member()
+    await world.join_all(member)
+    partition = world.coordinator.partition_for("group")
+    world.log.leaders[partition] = 2
+    world.coordinator.leaders_changed()
+    assert await member.heartbeat() == ErrorCode.NOT_COORDINATOR
+    elsewhere = replace(member.context, node_id=2)
+    found = world.coordinator.administration.describe_groups(elsewhere, ["group"])
+    assert [group.group_state for group in found] == ["Stable"]
+    world.log.leaders[partition] = None
+    world.coordinator.leaders_changed()
+    assert partition not in world.coordinator.shards.loaded
+    world.log.leaders[partition] = 1
+    world.coordinator.leaders_changed()
+    assert await member.heartbeat() == ErrorCode.NONE
+
+
+async def test_sessions_begin_anew_after_an_election(autojump_clock, world):
+    member = world.member()
+    await world.join_all(member)
+    partition = world.coordinator.partition_for("group")
+    await trio.sleep(9)
+    world.coordinator.resigned(partition)
+    world.coordinator.elected(partition)
+    await trio.sleep(9)
+    assert await member.heartbeat() == ErrorCode.NONE
+    await trio.sleep(11)
+    assert await member.heartbeat() == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+async def test_nothing_is_loaded_once_it_has_stopped(autojump_clock, world):
+    member = world.member()
+    await world.join_all(member)
+    world.coordinator.stop()
+    world.coordinator.leaders_changed()
+    assert await member.heartbeat() == ErrorCode.NOT_COORDINATOR

@@ -100,6 +100,19 @@ async def test_a_static_consumer_may_come_back_as_a_classic_member(autojump_cloc
     assert await world.state() == "Stable"
 
 
+async def test_a_static_consumer_back_for_other_topics_makes_the_group_rejoin(
+    autojump_clock, world
+):
+    """The assignment is stale then: Apache Kafka neither computes another nor names an epoch."""
+    new = world.consumer(instance_id="one", topics=["other"])
+    await new.beat()
+    old = classic(world, group_instance_id="one")
+    response = await old.join()
+    assert (response.error_code, response.generation_id) == (ErrorCode.NONE, 0)
+    assert world.group().group_type == "classic"
+    assert await world.state() == "PreparingRebalance"
+
+
 async def test_members_parked_in_the_classic_group_are_told_to_rejoin(autojump_clock, world):
     old = classic(world)
     await stable_classic(world, old)

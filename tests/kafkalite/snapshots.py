@@ -13,6 +13,7 @@ from kafkalite.cluster.sole_controller import SoleController
 from kafkalite.config import BrokerConfig
 from kafkalite.log.config import LogConfig
 from kafkalite.log.opening import open_log
+from kafkalite.requests.slices import at_once
 from kafkalite.wire.messages.stored.access_control_entry_record import AccessControlEntryRecord
 from kafkalite.wire.messages.stored.client_quota_record import ClientQuotaRecord, EntityData
 from kafkalite.wire.messages.stored.config_record import ConfigRecord
@@ -48,7 +49,7 @@ class Opened:
         return self
 
     def snapshot(self) -> SnapshotId:
-        self.cluster.begin_snapshot()()
+        at_once(self.cluster.begin_snapshot())()
         self.cluster.complete_snapshot()
         return self.metadata_log.snapshots[-1]
 

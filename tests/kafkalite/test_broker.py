@@ -1,49 +1,26 @@
-"""Nodes that go and come back while the others serve on."""
+"""A broker: several nodes as their clients see them, opened and closed."""
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
+import trio
 from confluent_kafka import Consumer, Producer
 
+from kafkalite.broker import Broker
+from kafkalite.config import BrokerConfig
 from kafkalite.replica.topics import NewTopic
+from kafkalite.server.listener import StartError, bind
 from kafkalite.testing import broker as test_broker
-from kafkalite.wire.messages.alter_partition_reassignments import (
-    AlterPartitionReassignmentsRequest,
-    ReassignablePartition,
-    ReassignableTopic,
-)
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.codec import encode_request
+from kafkalite.wire.message_codec import join
 from kafkalite.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from kafkalite.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from tests.kafkalite.frames import GOOD
 from tests.kafkalite.one_partition import produce, produced
-
-
-async def leader_of(client: Any) -> int:
-    request = MetadataRequest(topics=[MetadataRequestTopic(name="t")])
-    answer = await client.ask(request)
-    leader: int = answer.topics[0].partitions[0].leader_id
-    return leader
-
-
-async def test_a_node_goes_and_another_leads(connect: Any) -> None:
-    async with test_broker(nodes=3) as b:
-        b._running.services.topics.create(NewTopic("t", assignments=[(0, [2, 3])]))
-        first, second, third = [await connect(b, node_id) for node_id in (1, 2, 3)]
-        assert [await produced(node) for node in (second, third)] == [0, 6]
-        b.stop_node(2)
-        assert await second.is_closed()
-        with pytest.raises(OSError, match="all attempts to connect"):
-            await connect(b, 2)
-        assert await leader_of(first) == 3
-        assert await produced(third) == 0
-        b.start_node(2)
-        second = await connect(b, 2)
-        assert await leader_of(second) == 3
-        assert [await produced(node) for node in (second, third)] == [6, 0]
-        topic = b._running.services.topics.get("t")
-        assert topic is not None
-        assert topic.partitions[0].high_watermark == 3
 
 
 async def test_too_few_replicas_in_sync(connect: Any) -> None:
@@ -75,52 +52,6 @@ async def test_internal_topics_survive_the_loss_of_a_node(nodes: int, replicas: 
                 assert state.leader_id in set(range(1, nodes + 1)) - {2}
 
 
-async def nodes_seen(client: Any) -> list[int]:
-    answer = await client.ask(MetadataRequest(topics=[]))
-    return [node.node_id for node in answer.brokers]
-
-
-async def test_nodes_come_and_go_for_good(connect: Any) -> None:
-    async with test_broker(nodes=2) as b:
-        b._running.services.topics.create(NewTopic("t", assignments=[(0, [2, 1])]))
-        first = await connect(b, 1)
-        assert b.add_node() == 3
-        assert await nodes_seen(first) == [1, 2, 3]
-        assert len(b.bootstrap.split(",")) == 3
-        third = await connect(b, 3)
-        assert await nodes_seen(third) == [1, 2, 3]
-        # It takes over a partition, and then the node that had it goes.
-        moves = [ReassignablePartition(partition_index=0, replicas=[3, 1])]
-        topics = [ReassignableTopic(name="t", partitions=moves)]
-        answer = await first.ask(AlterPartitionReassignmentsRequest(topics=topics))
-        assert answer.responses[0].partitions[0].error_code == 0
-        assert await leader_of(first) == 3
-        assert await produced(third) == 0
-        b.remove_node(2)
-        assert await nodes_seen(first) == [1, 3]
-        with pytest.raises(KeyError):
-            b.start_node(2)
-        assert b.add_node() == 4  # an id is given once
-        b.remove_node(3)
-        assert await third.is_closed()
-        assert await leader_of(first) == 1
-        assert await produced(first) == 0
-        b.remove_node(1)
-        with pytest.raises(ValueError, match="node 4 is the only one"):
-            b.remove_node(4)
-        with pytest.raises(KeyError):
-            b.remove_node(1)
-
-
-async def test_a_node_added_has_its_port_from_the_configuration() -> None:
-    async with test_broker() as first:
-        taken = int(first.bootstrap.rpartition(":")[2])
-        async with test_broker(nodes=1, port=0) as b:
-            b.add_node()
-            ports = [int(address.rpartition(":")[2]) for address in b.bootstrap.split(",")]
-            assert len({*ports, taken}) == 3
-
-
 async def test_who_leads_instead_is_told_with_its_address(connect: Any) -> None:
     """KIP-951, in Produce since version 10, in Fetch since version 16."""
     async with test_broker(nodes=3) as b:
@@ -145,18 +76,6 @@ def fetch_by_id(topic_id: Any) -> FetchRequest:
     partition = FetchPartition(partition=0, partition_max_bytes=1000)
     topics = [FetchTopic(topic_id=topic_id, partitions=[partition])]
     return FetchRequest(max_wait_ms=0, topics=topics)
-
-
-async def test_nodes_that_cannot_be_stopped_or_started() -> None:
-    async with test_broker(nodes=2) as b:
-        with pytest.raises(KeyError):
-            b.stop_node(7)
-        with pytest.raises(KeyError):
-            b.start_node(1)
-        b.stop_node(1)
-        with pytest.raises(KeyError):
-            b.stop_node(1)
-        b.start_node(1)
 
 
 def test_an_ordinary_client_goes_on() -> None:
@@ -194,3 +113,50 @@ def test_an_ordinary_client_goes_on() -> None:
     expected = [f"{node_id}-{index}".encode() for node_id in (1, 2, 3) for index in range(10)]
     expected.append(b"first")
     assert sorted(seen) == sorted(expected)
+
+
+def config_of(directory: Path, **properties: str) -> BrokerConfig:
+    own = {"log.dirs": str(directory), "listeners": "PLAINTEXT://127.0.0.1:0"}
+    return BrokerConfig(own | properties)
+
+
+async def test_a_data_directory_has_one_broker(tmp_path: Path) -> None:
+    with (
+        Broker(config_of(tmp_path)),
+        pytest.raises(StartError, match=re.escape(str(tmp_path))),
+        Broker(config_of(tmp_path)),
+    ):
+        pass
+    with Broker(config_of(tmp_path)) as again:
+        assert again.data_directory == tmp_path
+
+
+async def test_what_was_opened_is_closed_when_opening_fails(tmp_path: Path) -> None:
+    """The directory is let go, and so are the ports."""
+    with Broker(config_of(tmp_path)) as first:
+        port = first.listeners[0].port
+    taken = bind("127.0.0.1", port)
+    config = config_of(tmp_path, listeners=f"PLAINTEXT://127.0.0.1:{port}")
+    with pytest.raises(StartError, match=f"cannot listen on 127.0.0.1:{port}"), Broker(config):
+        pass
+    taken.close()
+    with Broker(config) as broker:
+        assert broker.bootstrap == f"127.0.0.1:{port}"
+
+
+async def test_listeners_are_handed_on(tmp_path: Path, nursery: trio.Nursery) -> None:
+    """Clients that connect meanwhile are served by the broker that takes the place."""
+    first = Broker(config_of(tmp_path))
+    with first:
+        handed_on = first.hand_on_listeners([1])
+        bootstrap = first.bootstrap
+    host, _, port = bootstrap.rpartition(":")
+    early = await trio.open_tcp_stream(host, int(port))
+    async with early:
+        with Broker(config_of(tmp_path), listeners=handed_on) as second:
+            assert second.bootstrap == bootstrap
+            await nursery.start(second.serve)
+            await early.send_all(join(encode_request(ApiKey.API_VERSIONS, 4, 7, "me", GOOD)))
+            assert await early.receive_some()
+            second.stop()
+            await second.stopped.wait()

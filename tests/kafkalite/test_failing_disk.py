@@ -199,3 +199,58 @@ async def test_a_topic_made_on_a_full_disk_is_there_when_the_disk_is(
         fault.is_on = False
         await until(lambda: is_writable(partition_of(broker, "late")))
         await client.stream.aclose()
+
+
+def flip(path: Path, position: int, bit: int) -> None:
+    """Flip a bit in a batch of a closed segment's file."""
+    data = bytearray(path.read_bytes())
+    data[position] ^= bit
+    path.write_bytes(data)
+
+
+# Of a batch's header: the lowest bit of the magic, a high one of the length.
+@pytest.mark.holds_the_loop
+@pytest.mark.parametrize(("position", "bit"), [(16, 0x01), (8, 0x40)], ids=["magic", "length"])
+@pytest.mark.parametrize("segment", [0, 2], ids=["first segment", "in the middle"])
+@pytest.mark.parametrize("restarts", [False, True], ids=["running", "opening"])
+async def test_a_damaged_table_is_said_once_and_the_others_are_cleaned(
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    position: int,
+    bit: int,
+    segment: int,
+    restarts: bool,
+) -> None:
+    compacted = {
+        "cleanup.policy": "compact",
+        "internal.segment.bytes": 1000,
+        "min.cleanable.dirty.ratio": 0.01,
+    }
+    config = {"log.dirs": str(tmp_path), "log.initial.task.delay.ms": 0}
+    cleaning = {**config, "log.cleaner.backoff.ms": 10}
+    sizes: list[int] = []
+
+    def filled(broker: test_broker) -> Path:
+        """Two tables, and the segment of one that is to be damaged. Nothing is cleaned yet."""
+        for topic in ("damaged", "sound"):
+            broker.create_topic(topic, 1, configs=compacted)
+            write(partition_of(broker, topic), 60)
+            sizes.append(partition_of(broker, topic).log.size_bytes)
+        return list(partition_of(broker, "damaged").log.segments)[segment].file.path
+
+    if restarts:
+        async with test_broker({**config, "log.cleaner.enable": "false"}) as broker:
+            path = filled(broker)
+        flip(path, position, bit)
+    async with test_broker(cleaning) as broker:
+        if not restarts:
+            flip(filled(broker), position, bit)
+        log, sound = (partition_of(broker, topic).log for topic in ("damaged", "sound"))
+        await until(lambda: sound.size_bytes < sizes[1] / 3)
+        await until(lambda: "damaged-0: not cleaned any more" in caplog.text)
+        write(partition_of(broker, "damaged"), 60)
+        await trio.sleep(0.1)  # the cleaner goes round some times
+        assert log.size_bytes > sizes[0]
+        assert is_writable(partition_of(broker, "damaged"))
+    said = [each.getMessage() for each in caplog.records if "damaged-0" in each.getMessage()]
+    assert len(said) == 1, said

@@ -147,7 +147,7 @@ async def values(broker: QuorumBroker, index: int) -> list[bytes | None]:
 
 async def until(done: Callable[[], bool]) -> None:
     with trio.fail_after(SECONDS):
-        while not done():  # noqa: ASYNC110
+        while not done():  # noqa: ASYNC110 - conditions of brokers have no event
             await trio.sleep(0.02)
 
 

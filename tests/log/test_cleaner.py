@@ -8,7 +8,9 @@ import pytest
 from kafkalite.log.cleaner import Cleaner, Throttle, cleanable_part
 from kafkalite.log.config import LogConfig
 from kafkalite.log.directory import LogDirectory
+from kafkalite.log.log import Log
 from tests.log.compacted import COMPACT, end, put
+from tests.log.conftest import Disk
 
 
 def test_an_open_transaction_stops_the_cleaner(disk: Any) -> None:
@@ -74,21 +76,70 @@ def test_the_cleaner_remembers_and_goes_on(tmp_path: Path, disk: Any) -> None:
     directory.close()
 
 
-def test_a_damaged_log_is_left_alone_and_the_others_are_cleaned(tmp_path: Path, disk: Any) -> None:
-    directory = LogDirectory.open(tmp_path, cluster_id=None, node_id=1, now_ms=lambda: disk.now_ms)
-    logs = [directory.open_log("t", i, COMPACT) for i in range(2)]
+# The byte of a batch, from its start, and the bit that is flipped in it.
+FLIPS = {
+    "magic": (16, 0x01),
+    "length, by one": (11, 0x01),
+    "length, too long": (8, 0x40),
+    "length, negative": (8, 0x80),
+    "a record": (70, 0x01),
+}
+
+
+def flip(log: Log, segment: int, batch: int, kind: str) -> None:
+    """Flip a bit in a batch of a segment, on the disk only."""
+    damaged = list(log.segments)[segment]
+    position = [at for at, _ in damaged.batches()][batch]
+    path = damaged.file.path
+    data = bytearray(path.read_bytes())
+    offset, bit = FLIPS[kind]
+    data[position + offset] ^= bit
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("opens", [False, True], ids=["running", "opening"])
+@pytest.mark.parametrize("place", [(0, 0), (1, 0), (1, 2)], ids=str)
+@pytest.mark.parametrize("kind", FLIPS)
+def test_a_damaged_log_is_left_alone_and_the_others_are_cleaned(
+    tmp_path: Path,
+    disk: Disk,
+    caplog: pytest.LogCaptureFixture,
+    kind: str,
+    place: tuple[int, int],
+    opens: bool,
+) -> None:
+    def opened() -> LogDirectory:
+        return LogDirectory.open(tmp_path, cluster_id=None, node_id=1, now_ms=lambda: disk.now_ms)
+
+    directory = opened()
+    logs = [directory.open_log("t", i, COMPACT) for i in range(3)]
     for i in range(30):
         for log in logs:
-            put(disk, log, (b"k", b"%d" % i))
-    path = logs[0].segments.first.file.path
-    data = bytearray(path.read_bytes())
-    data[100] ^= 1
-    path.write_bytes(data)
+            put(disk, log, (b"k%d" % (i % 3), b"%d" % i))
+    assert len(logs[1].segments) > 3
+    flip(logs[1], *place, kind)
+    if opens:
+        directory.close()
+        directory = opened()
+        logs = [directory.open_log("t", i, COMPACT) for i in range(3)]
+    before = {path.name: path.read_bytes() for path in logs[1].directory.glob("*.log")}
+    caplog.clear()
+
     cleaner = Cleaner([directory])
-    while run_to_end(cleaner):
-        pass
-    assert cleaner.uncleanable == {("t", 0)}
-    assert logs[1].size_bytes < logs[0].size_bytes / 3
+    for _ in range(3):
+        while run_to_end(cleaner):
+            pass
+
+    assert cleaner.uncleanable == {("t", 1)}
+    [said] = [each.getMessage() for each in caplog.records]
+    assert said.startswith("t-1: not cleaned any more: ")
+    for log in (logs[0], logs[2]):
+        assert log.size_bytes < logs[1].size_bytes / 2
+    # Nothing of the damaged log is lost, and it goes on.
+    after = {path.name: path.read_bytes() for path in logs[1].directory.glob("*.log")}
+    assert after == before
+    assert logs[1].offline_reason is None
+    assert put(disk, logs[1], (b"k", b"more")) == 30
     directory.close()
 
 

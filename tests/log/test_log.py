@@ -1,17 +1,17 @@
-"""A log from the outside: append, read, roll, close, open again."""
+"""Appending to a log: offsets, epochs, bytes; and a log that is refused or deleted."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kafkalite.log.config import LogConfig
+from kafkalite.log.open_files import OpenFiles
 from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.record_batch import RecordBatch, iterate_batches
-
-
-def first_batch(result: Any) -> RecordBatch:
-    with result.records:
-        return next(iterate_batches(result.records.read()))
+from kafkalite.wire.record_batch import iterate_batches
+from tests.log.conftest import START_MS, Disk
+from tests.log.faults import FullFiles
+from tests.log.producing import Producer
 
 
 def test_offsets_and_epochs_are_given_and_bytes_are_kept(disk: Any) -> None:
@@ -21,90 +21,112 @@ def test_offsets_and_epochs_are_given_and_bytes_are_kept(disk: Any) -> None:
     info = log.append(sent, leader_epoch=7)
     assert (info.base_offset, info.last_offset, info.log_append_time_ms) == (3, 5, -1)
     log.advance_high_watermark(6)
-    batch = first_batch(log.read(4, 1000, upper_bound=6))
+    with log.read(4, 1000, upper_bound=6).records as records:
+        batch = next(iterate_batches(records.read()))
     assert (batch.base_offset, batch.partition_leader_epoch) == (3, 7)
     assert bytes(batch.buffer[16:]) == sent[16:]
     assert batch.is_valid()
 
 
-@pytest.mark.parametrize("segment_bytes", [70, 200, 1000, 1 << 30])
-def test_every_offset_is_found_in_any_segment(disk: Any, values: Any, segment_bytes: int) -> None:
-    config = LogConfig(segment_bytes=segment_bytes, index_interval_bytes=100)
-    log = disk.log(config=config)
-    for i in range(200):
-        disk.append(log, b"" if segment_bytes == 70 else b"%d" % i)
-    assert segment_bytes == 1 << 30 or len(log.segments) > 10
-    for reopened in (log, None):
-        if reopened is None:
-            log.close()
-            log = disk.log(config=config, clean_shutdown=True)
-            log.advance_high_watermark(200)
-        for offset in range(200):
-            assert first_batch(log.read(offset, 1, upper_bound=200)).base_offset == offset
-        assert len(values(log)) == 200
+APPENDS: dict[str, Any] = {
+    "a batch": lambda disk, log: log.append(disk.batch(b"value"), leader_epoch=0).base_offset,
+    "trusted pairs": lambda disk, log: log.append_trusted([(b"key", b"value")], START_MS, 0),
+}
 
 
-def test_reads_stop_at_the_upper_bound(disk: Any) -> None:
+@pytest.mark.parametrize("kind", APPENDS)
+def test_a_full_disk_is_said_and_nothing_has_changed(tmp_path: Path, kind: str) -> None:
+    files = FullFiles()
+    disk = Disk(tmp_path, open_files=OpenFiles(files=files))
     log = disk.log()
-    for _ in range(10):
-        disk.append(log, b"x", b"y")
-    result = log.read(4, 1 << 20, upper_bound=12)
-    with result.records:
-        offsets = [batch.base_offset for batch in iterate_batches(result.records.read())]
-    assert offsets == [4, 6, 8, 10]
-    assert log.read(12, 1 << 20, upper_bound=12).records == b""
-    assert log.read(20, 1 << 20, upper_bound=20).records == b""
-
-
-def test_the_first_batch_comes_whole_or_not_at_all(disk: Any) -> None:
-    log = disk.log()
-    disk.append(log, b"x" * 1000)
-    disk.append(log, b"y" * 1000)
-    with log.read(0, 10, upper_bound=2).records as records:
-        assert [batch.base_offset for batch in iterate_batches(records.read())] == [0]
-    assert log.read(0, 10, upper_bound=2, minimum_one_batch=False).records == b""
-    with log.read(0, 1500, upper_bound=2, minimum_one_batch=False).records as records:
-        assert len(records) == 1500
-
-
-@pytest.mark.parametrize("offset", [-1, 0, 2, 7])
-def test_offsets_outside_the_log_are_out_of_range(disk: Any, offset: int) -> None:
-    log = disk.log()
-    for _ in range(6):
-        disk.append(log, b"x")
-    log.delete_records_before(3)
+    disk.append(log, b"value")
+    files.is_full = True
     with pytest.raises(KafkaError) as caught:
-        log.read(offset, 1000, upper_bound=6)
-    assert caught.value.code == ErrorCode.OFFSET_OUT_OF_RANGE
-
-
-def test_a_slice_outlives_its_segment(disk: Any) -> None:
-    log = disk.log(config=LogConfig(segment_bytes=200, retention_bytes=0, file_delete_delay_ms=0))
-    for i in range(10):
-        disk.append(log, b"%d" % i * 50)
-    records = log.read(0, 1000, upper_bound=10).records
-    assert log.retain() == 10
-    assert log.retain() == 0  # unlinks what the first took out
-    assert [name for name in disk.names() if name.endswith(".deleted")] == []
-    assert b"0" * 50 in records.read()
-    records.close()
-    assert len(disk.open_files) <= 1
-
-
-def test_time_index_and_offset_index_are_kafkas(disk: Any) -> None:
-    """Bytes by hand: one entry per interval, `relative offset, position` and `timestamp,
-    offset`."""
-    log = disk.log(config=LogConfig(index_interval_bytes=0))
-    for i in range(3):
-        disk.append(log, b"v", timestamp=disk.now_ms + i)
-    size = log.size_bytes // 3
+        APPENDS[kind](disk, log)
+    assert caught.value.code is ErrorCode.KAFKA_STORAGE_ERROR
+    files.is_full = False
+    assert APPENDS[kind](disk, log) == 1
     log.close()
-    directory = disk.root / "topic-0"
-    entries = (directory / f"{0:020d}.index").read_bytes()
-    assert entries == b"".join(
-        offset.to_bytes(4) + (offset * size).to_bytes(4) for offset in (1, 2)
-    )
-    times = (directory / f"{0:020d}.timeindex").read_bytes()
-    assert times == b"".join(
-        (disk.now_ms + offset).to_bytes(8) + offset.to_bytes(4) for offset in (1, 2)
-    )
+
+
+@pytest.mark.parametrize("kind", APPENDS)
+def test_an_offline_log_takes_nothing(disk: Disk, kind: str) -> None:
+    log = disk.log()
+    disk.append(log, b"value")
+    log.offline_reason = "the disk is broken"
+    with pytest.raises(KafkaError) as caught:
+        APPENDS[kind](disk, log)
+    assert caught.value.code is ErrorCode.KAFKA_STORAGE_ERROR
+    log.offline_reason = None
+    log.close()
+
+
+def test_a_follower_takes_batches_as_they_are(disk: Disk) -> None:
+    leader, follower = disk.log("leader-0"), disk.log("follower-0")
+    for i, epoch in enumerate((0, 0, 3)):
+        sequence = {"producer_id": 7, "producer_epoch": 0, "base_sequence": 2 * i}
+        disk.append(leader, b"x", b"y", leader_epoch=epoch, **sequence)
+    with leader.read(0, 1 << 20, upper_bound=6).records as records:
+        data = records.read()
+    assert follower.append_as_follower(data) == 6
+    assert (disk.root / "follower-0" / f"{0:020d}.log").read_bytes() == data
+    assert follower.leader_epochs.entries == leader.leader_epochs.entries == [(0, 0), (3, 4)]
+    assert follower.producer_state.producers[7].last_offset == 5
+
+
+def test_a_follower_takes_no_batch_twice_and_none_that_is_damaged(disk: Disk) -> None:
+    log = disk.log()
+    first, second = disk.batch(b"a", base_offset=3), disk.batch(b"b", base_offset=4)
+    with pytest.raises(KafkaError) as caught:
+        log.append_as_follower(first + second[:-1] + b"?")
+    assert caught.value.code is ErrorCode.CORRUPT_MESSAGE
+    assert log.log_end_offset == 4  # up to the damaged one
+    with pytest.raises(KafkaError, match="3 is less than the next offset 4") as caught:
+        log.append_as_follower(first)
+    assert caught.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
+    assert log.append_as_follower(second) == 5
+
+
+def test_a_follower_s_log_has_the_leader_s_holes(disk: Disk, values: Any) -> None:
+    log = disk.log()
+    log.append_as_follower(disk.batch(b"a", base_offset=3) + disk.batch(b"b", base_offset=9))
+    assert (log.log_end_offset, values(log)) == (10, [b"a", b"b"])
+
+
+def test_a_deleted_log_is_renamed_and_sent_to_its_end(disk: Disk) -> None:
+    log = disk.log()
+    disk.append(log, b"value")
+    with log.read(0, 1000, upper_bound=1).records as records:
+        path = log.delete()
+        assert path.name.startswith("topic-0.")
+        assert path.name.endswith("-delete")
+        assert b"value" in records.read()
+    assert (log.directory, log.offline_reason) == (path, "deleted")
+    assert not (disk.root / "topic-0").exists()
+    assert disk.log().log_end_offset == 0  # the name is free
+
+
+def test_markers_need_no_producer_s_sequence_and_end_what_is_open(disk: Disk) -> None:
+    log = disk.log()
+    producer = Producer(disk, log)
+    producer.append(0, transactional=True)
+    info = producer.end(commit=False)
+    assert (info.base_offset, info.last_offset) == (1, 1)
+    assert [each[:3] for each in log.aborted_transactions(0, 2)] == [(9, 0, 1)]
+    assert log.last_stable_offset == 2
+
+
+def test_trusted_pairs_are_stamped_or_compressed_where_the_topic_asks_for_it(
+    disk: Disk, records: Any
+) -> None:
+    config = LogConfig(message_timestamp_type="LogAppendTime", compression_type="gzip")
+    log = disk.log(config=config)
+    assert log.append_trusted([(b"a", b"1"), (b"b", None)], 5, 0) == 0
+    assert log.append_trusted([(b"c", b"3")], 5, 0) == 2
+    found = records(log)
+    assert [(each.key, each.value) for each in found] == [
+        (b"a", b"1"),
+        (b"b", None),
+        (b"c", b"3"),
+    ]
+    assert {each.timestamp for each in found} == {disk.now_ms}

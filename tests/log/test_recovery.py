@@ -9,6 +9,7 @@ import pytest
 from kafkalite.log.config import LogConfig
 from kafkalite.log.files import segment_file
 from kafkalite.log.segment import LogSegment
+from kafkalite.wire.errors import ErrorCode, KafkaError
 
 SMALL = LogConfig(segment_bytes=300, index_interval_bytes=50)
 
@@ -61,7 +62,7 @@ def test_garbage_behind_the_last_batch_is_cut(disk: Any, values: Any, tail: byte
 
 
 def test_a_damaged_byte_ends_the_log_there(disk: Any, values: Any) -> None:
-    """As in Kafka, everything behind a damaged batch in the unflushed part is removed."""
+    """Everything behind a damaged batch in the unflushed part is removed, as in Kafka."""
     log = filled(disk)
     third = log.segments.base_offsets[2]
     log.close_files()
@@ -162,30 +163,6 @@ def test_the_log_start_is_kept(disk: Any, values: Any) -> None:
     assert values(log) == expected(20)[7:]
 
 
-def test_epochs_are_found_in_the_batches(disk: Any) -> None:
-    log = disk.log()
-    for epoch in (0, 0, 3, 5, 5):
-        disk.append(log, b"x", leader_epoch=epoch)
-    entries = log.leader_epochs.entries
-    assert entries == [(0, 0), (3, 2), (5, 3)]
-    assert (
-        disk.root / "topic-0" / "leader-epoch-checkpoint"
-    ).read_text() == "0\n3\n0 0\n3 2\n5 3\n"
-    log.close_files()
-    (disk.root / "topic-0" / "leader-epoch-checkpoint").unlink()
-    log = disk.log()
-    assert log.leader_epochs.entries == entries
-    assert [log.end_offset_for_epoch(epoch) for epoch in (-1, 0, 1, 3, 4, 5, 6)] == [
-        (-1, -1),
-        (0, 2),
-        (0, 2),
-        (3, 3),
-        (3, 3),
-        (5, 5),
-        (-1, -1),
-    ]
-
-
 # -- files on their way in or out
 
 
@@ -258,3 +235,21 @@ def test_an_empty_directory_is_an_empty_log(disk: Any) -> None:
     log.close()
     assert disk.names() == []
     assert disk.log(clean_shutdown=True).log_end_offset == 0
+
+
+@pytest.mark.parametrize(("position", "bit"), [(16, 0x01), (8, 0x40), (8, 0x80)])
+def test_a_closed_log_whose_last_batches_are_damaged_is_not_opened_as_a_shorter_one(
+    disk: Any, position: int, bit: int
+) -> None:
+    """Appends would give their offsets a second time."""
+    log = filled(disk, 4, LogConfig())
+    size = log.size_bytes // 4
+    log.close()
+    path = log_file(disk, 0)
+    data = bytearray(path.read_bytes())
+    data[2 * size + position] ^= bit
+    path.write_bytes(data)
+    with pytest.raises(KafkaError, match=f"position {2 * size}") as caught:
+        disk.log(clean_shutdown=True)
+    assert caught.value.code is ErrorCode.CORRUPT_MESSAGE
+    assert path.read_bytes() == bytes(data)

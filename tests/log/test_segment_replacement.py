@@ -1,9 +1,18 @@
 """Neighbouring segments become one, which takes their place."""
 
+import errno
 from typing import Any
 
-from kafkalite.log.segment_replacement import group_by_size
+import pytest
+
+from kafkalite.log.log import Log
+from kafkalite.log.open_files import OpenFiles
+from kafkalite.log.segment import LogSegment
+from kafkalite.log.segment_replacement import group_by_size, replace_segments
+from kafkalite.wire.errors import KafkaError
+from kafkalite.wire.record_batch import Record, RecordBatch, build_batch
 from tests.log.compacted import COMPACT, put
+from tests.log.faults import FaultyFiles
 
 
 def test_segments_are_grouped_by_size(disk: Any) -> None:
@@ -17,3 +26,72 @@ def test_segments_are_grouped_by_size(disk: Any) -> None:
     assert group_by_size(segments, 1, 10**6, 30) == [[segment] for segment in segments]
     assert group_by_size(segments, total, 8, 30) != [segments]
     assert group_by_size(segments, total, 10**6, 2**31 + 1) == [segments[:-1], segments[-1:]]
+
+
+def cleaned_of(log: Log, *batches: bytes) -> LogSegment:
+    """A `.cleaned` segment at the log's start with these batches."""
+    cleaned = LogSegment.create(
+        log.directory, 0, log.open_files, now_ms=0, second_suffix=".cleaned"
+    )
+    cleaned.ensure_file()
+    for data in batches:
+        batch = RecordBatch(data)
+        cleaned.append((data,), len(data), batch.base_offset, batch.last_offset, 0, 0)
+    cleaned.become_inactive()
+    return cleaned
+
+
+def test_the_new_segment_has_the_old_ones_name_and_they_go_later(disk: Any, values: Any) -> None:
+    log = disk.log(config=COMPACT)
+    for i in range(24):
+        put(disk, log, (b"k", b"%d" % i))
+    old = list(log.segments)[:3]
+    bases = log.segments.base_offsets
+    first_left = bases[3]
+    held = log.read(0, 100, upper_bound=24).records
+    before = held.read()
+    kept = build_batch([Record(key=b"k", value=b"kept")], base_offset=first_left - 1)
+    replace_segments(log, cleaned_of(log, kept), old)
+    assert log.segments.base_offsets == [0, *bases[3:]]
+    assert values(log)[0] == b"kept"
+    assert held.read() == before
+    held.close()
+    assert not [name for name in disk.names() if name.endswith((".swap", ".cleaned"))]
+    deleted = [name for name in disk.names() if name.endswith(".log.deleted")]
+    assert deleted == [f"{base:020d}.log.deleted" for base in bases[:3]]
+    snapshots = [name for name in disk.names() if name.endswith(".snapshot")]
+    assert f"{first_left:020d}.snapshot" in snapshots
+    assert f"{bases[1]:020d}.snapshot" not in snapshots
+    disk.now_ms += log.config.file_delete_delay_ms
+    log.unlink_deleted()
+    assert not [name for name in disk.names() if name.endswith(".deleted")]
+
+
+def test_a_replacement_keeps_its_offset(disk: Any) -> None:
+    log = disk.log(config=COMPACT)
+    for i in range(24):
+        put(disk, log, (b"k", b"%d" % i))
+    before = disk.names()
+    cleaned = cleaned_of(log)
+    with pytest.raises(KafkaError, match="offsets must not change"):
+        replace_segments(log, cleaned, list(log.segments)[1:3])
+    cleaned.unlink()
+    assert disk.names() == before
+
+
+def test_a_replacement_that_fails_half_way_takes_the_log_offline_for_good(disk: Any) -> None:
+    """Half of the files have their names: even a full disk's error does not pass here."""
+    files = FaultyFiles()
+    disk.open_files = OpenFiles(files=files)
+    log = disk.log(config=COMPACT)
+    for i in range(24):
+        put(disk, log, (b"k", b"%d" % i))
+    cleaned = cleaned_of(log)
+
+    def full(size: int) -> int:
+        raise OSError(errno.ENOSPC, "full")
+
+    files.fail_at, files.fault = files.count + 6, full
+    with pytest.raises(OSError, match="segments half replaced") as caught:
+        replace_segments(log, cleaned, list(log.segments)[:3])
+    assert caught.value.errno == errno.EIO

@@ -1,10 +1,24 @@
 """Trusted pairs are records in a batch's inner format."""
 
-from hypothesis import given
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kafkalite.log.config import LogConfig
+from kafkalite.log.log import AppendOrigin, Log
+from kafkalite.log.open_files import OpenFiles
 from kafkalite.log.trusted_records import Pair, write_pairs
+from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.record_batch import HEADER_BYTES, Record, build_batch
+from tests.log.appending import CONFIGS, SMALL, as_seen, content
+from tests.log.conftest import Disk
+from tests.log.faults import PromptFiles
 
 TIMESTAMP = 1_700_000_000_000
 
@@ -13,3 +27,64 @@ TIMESTAMP = 1_700_000_000_000
 def test_pairs_are_records_of_their_batch_s_timestamp(pairs: list[Pair]) -> None:
     batch = build_batch([Record(timestamp=TIMESTAMP, key=key, value=value) for key, value in pairs])
     assert batch[HEADER_BYTES:] == write_pairs(pairs)
+
+
+def batch_of(pairs: list[Pair], timestamp: int) -> bytes:
+    return build_batch([Record(timestamp=timestamp, key=key, value=value) for key, value in pairs])
+
+
+def answer_of(log: Log, append: Callable[[], int]) -> Any:
+    try:
+        answer: Any = append()
+    except KafkaError as error:
+        answer = error.code, str(error.message).replace(log.name, "")
+    return as_seen(log, answer)
+
+
+def appended_as_coordinator(log: Log, batch: bytes, epoch: int) -> int:
+    return log.append(batch, leader_epoch=epoch, origin=AppendOrigin.COORDINATOR).base_offset
+
+
+TRUSTED_CONFIGS = CONFIGS | st.sampled_from(
+    [
+        LogConfig(cleanup_policy=("compact",)),
+        replace(SMALL, segment_bytes=300),
+        replace(SMALL, max_compaction_lag_ms=20_000, cleanup_policy=("compact",)),
+    ]
+)
+
+
+PAIRS = st.lists(
+    st.tuples(st.binary(max_size=100), st.none() | st.binary(max_size=300)), min_size=1, max_size=4
+)
+
+
+TRUSTED_STEPS = st.lists(
+    st.tuples(PAIRS, st.sampled_from([0, 0, 0, 1]), st.integers(0, 40_000)),
+    min_size=1,
+    max_size=12,
+)
+
+
+@settings(deadline=None, max_examples=120)
+@given(TRUSTED_CONFIGS, TRUSTED_STEPS)
+def test_trusted_pairs_lie_there_as_if_appended_as_a_batch(
+    config: LogConfig, steps: list[Any]
+) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        disk = Disk(Path(directory), open_files=OpenFiles(files=PromptFiles()))
+        trusted, plain = disk.log("trusted-0", config), disk.log("plain-0", config)
+        epoch = 0
+        for pairs, epochs, milliseconds in steps:
+            epoch += epochs
+            disk.now_ms += milliseconds
+            pairs_answer = answer_of(
+                trusted, partial(trusted.append_trusted, pairs, disk.now_ms, epoch)
+            )
+            batch = batch_of(pairs, disk.now_ms)
+            assert pairs_answer == answer_of(
+                plain, partial(appended_as_coordinator, plain, batch, epoch)
+            )
+        assert content(trusted) == content(plain)
+        trusted.close()
+        plain.close()

@@ -191,6 +191,8 @@ class ShareReader:
             if not batches:
                 break
             size = sum(batch.size_bytes for batch in batches)
+            if parts and size > most:
+                break
             parts.append(records[:size])
             read.batches += batches
             aborted += result.aborted_transactions or ()

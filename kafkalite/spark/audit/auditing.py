@@ -70,8 +70,8 @@ class Audit:
             [
                 *lines,
                 (
-                    f"audit: {len(self.partitions)} partitions, {records:,} records, {size:,} "
-                    f"bytes in {self.seconds:.1f} s: {verdict}"
+                    f"audit: {len(self.partitions)} partitions, {records:,} records, "
+                    f"{size:,} bytes in {self.seconds:.1f} s: {verdict}"
                 ),
             ]
         )

@@ -214,9 +214,9 @@ def check_snapshots(
             ):
                 findings.add(
                     "snapshot",
-                    f"producer {entry.producer_id} ended at offset {entry.last_offset} with "
-                    f"sequence {entry.last_sequence}; that batch is producer {told[0]}'s, up to "
-                    f"offset {told[1]}, sequence {told[2]}",
+                    f"producer {entry.producer_id} ended at offset {entry.last_offset} "
+                    f"with sequence {entry.last_sequence}; that batch is producer {told[0]}'s, "
+                    f"up to offset {told[1]}, sequence {told[2]}",
                     file=path.name,
                     offset=entry.last_offset,
                 )

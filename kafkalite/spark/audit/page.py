@@ -50,8 +50,8 @@ def page(audit: Audit) -> str:
         f"<h1>Audit of <code>{escape(str(audit.data_dir))}</code></h1>",
         f"<p><span class='verdict {verdict}'>{verdict}</span></p>",
         (
-            f"<p class='facts'>{len(audit.partitions)} partitions, {records:,} records, {size:,} "
-            f"bytes; the broker was {state}; {audit.seconds:.1f} s.</p>"
+            f"<p class='facts'>{len(audit.partitions)} partitions, {records:,} records, "
+            f"{size:,} bytes; the broker was {state}; {audit.seconds:.1f} s.</p>"
         ),
     ]
     if kinds:

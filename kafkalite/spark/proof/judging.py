@@ -48,9 +48,9 @@ class Verdict:
                 *(f"problem: {each}" for each in self.problems),
                 f"kills: {', '.join(self.kills) or 'none'}",
                 (
-                    f"acknowledged {self.acknowledged:,} records; Parquet has "
-                    f"{self.parquet_rows:,}, Kafka {self.kafka_rows:,} ({self.duplicates:,} again, "
-                    f"of {self.replayed_batches} replayed batches)"
+                    f"acknowledged {self.acknowledged:,} records; "
+                    f"Parquet has {self.parquet_rows:,}, Kafka {self.kafka_rows:,} "
+                    f"({self.duplicates:,} again, of {self.replayed_batches} replayed batches)"
                 ),
                 f"prove: {'holds' if self.holds else 'FAILS'}, {self.seconds:.1f} s",
             ]

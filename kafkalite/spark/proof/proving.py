@@ -206,8 +206,9 @@ def prove(
     root = Path(directory).resolve()
     if kills < 0 or partitions < 1 or records < 100 * partitions or plant not in (None, *PLANTS):
         raise PipelineError(
-            f"a proof takes 100 records for each partition ({records} for {partitions}), no "
-            f"negative number of kills ({kills}), and plants one of {', '.join(PLANTS)} ({plant})"
+            f"a proof takes 100 records for each partition ({records} for {partitions}), "
+            f"no negative number of kills ({kills}), "
+            f"and plants one of {', '.join(PLANTS)} ({plant})"
         )
     plan = {
         "seed": seed,

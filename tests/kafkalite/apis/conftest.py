@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from uuid import UUID
 
 import pytest
 
@@ -13,6 +14,8 @@ from kafkalite.wire.messages.produce import (
     TopicProduceData,
 )
 from kafkalite.wire.record_batch import Record, build_batch
+from tests.kafkalite.apis import share_member
+from tests.kafkalite.apis.share_state import find_coordinator
 from tests.kafkalite.security.secured import Users, users_of_acls
 
 START = 1_600_000_000_000
@@ -40,3 +43,26 @@ async def timed_topic(broker: test_broker, client) -> str:
 async def users() -> AsyncIterator[Users]:
     async with users_of_acls() as users:
         yield users
+
+
+@pytest.fixture
+async def stored(broker: test_broker, client) -> UUID:
+    """The id of a topic with two partitions; the topic of share states is there."""
+    broker.create_topic("t", 2)
+    topic_id = broker.topic_id("t")
+    await find_coordinator(client, topic_id)
+    return topic_id
+
+
+@pytest.fixture
+async def queue(broker: test_broker, client) -> UUID:
+    """The id of a topic that a share group may read."""
+    broker.create_topic("t", 1)
+    topic_id = broker.topic_id("t")
+    await share_member.initialize(client, "queue", topic_id)
+    return topic_id
+
+
+@pytest.fixture
+async def member(client, queue: UUID) -> share_member.Member:
+    return share_member.Member(client, queue)

@@ -1,4 +1,4 @@
-"""A member of a share group over the wire, for tests."""
+"""A member of a share group over the wire, what it reads, and how its group is configured."""
 
 from __future__ import annotations
 
@@ -8,16 +8,30 @@ from uuid import UUID
 
 from kafkalite.wire.messages import share_acknowledge, share_fetch
 from kafkalite.wire.messages.find_coordinator import FindCoordinatorRequest
+from kafkalite.wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from kafkalite.wire.messages.initialize_share_group_state import (
     InitializeShareGroupStateRequest,
     InitializeStateData,
     PartitionData,
 )
+from kafkalite.wire.messages.produce import (
+    PartitionProduceData as ProduceData,
+)
+from kafkalite.wire.messages.produce import (
+    ProduceRequest,
+    TopicProduceData,
+)
 from kafkalite.wire.messages.share_acknowledge import ShareAcknowledgeRequest
 from kafkalite.wire.messages.share_fetch import ShareFetchRequest
 from kafkalite.wire.record_batch import iterate_batches, iterate_records
+from tests.kafkalite.conftest import batch as batch_of
 
 ACCEPT, RELEASE, REJECT, RENEW = 1, 2, 3, 4
+GROUP_RESOURCE = 32
 
 
 async def initialize(client: Any, group_id: str, topic_id: UUID, start_offset: int = 0) -> None:
@@ -124,3 +138,35 @@ class Member:
         """Error codes of the last fetch, and of the acknowledgements in it."""
         partition = self.last.responses[0].partitions[0]
         return partition.error_code, partition.acknowledge_error_code
+
+
+async def produce(client: Any, *values: bytes, topic: str = "t") -> None:
+    request = ProduceRequest(
+        acks=-1,
+        timeout_ms=1000,
+        topic_data=[
+            TopicProduceData(
+                name=topic,
+                partition_data=[ProduceData(index=0, records=batch_of(*values))],
+            )
+        ],
+    )
+    answer = await client.ask(request, 12)
+    assert answer.responses[0].partition_responses[0].error_code == 0
+
+
+async def configure(client: Any, **configs: str) -> None:
+    request = IncrementalAlterConfigsRequest(
+        resources=[
+            AlterConfigsResource(
+                resource_type=GROUP_RESOURCE,
+                resource_name="queue",
+                configs=[
+                    AlterableConfig(name=name, config_operation=0, value=value)
+                    for name, value in configs.items()
+                ],
+            )
+        ]
+    )
+    answer = await client.ask(request)
+    assert answer.responses[0].error_code == 0, answer.responses[0].error_message

@@ -1,8 +1,6 @@
-"""ShareFetch and ShareAcknowledge over the wire: sessions, locks, acknowledgements, restarts."""
+"""ShareFetch over the wire: sessions, locks, and acknowledgements that come with a fetch."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import pytest
 import trio
@@ -14,75 +12,17 @@ from kafkalite.wire.messages.delete_records import (
     DeleteRecordsRequest,
     DeleteRecordsTopic,
 )
-from kafkalite.wire.messages.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-)
-from kafkalite.wire.messages.produce import (
-    PartitionProduceData,
-    ProduceRequest,
-    TopicProduceData,
-)
 from kafkalite.wire.messages.share_fetch import ForgottenTopic
 from kafkalite.wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from tests.kafkalite.apis.share_member import (
     ACCEPT,
-    REJECT,
     RELEASE,
     RENEW,
     Member,
+    configure,
     initialize,
+    produce,
 )
-from tests.kafkalite.conftest import batch
-
-GROUP_RESOURCE = 32
-
-
-async def produce(client: Any, *values: bytes, topic: str = "t") -> None:
-    request = ProduceRequest(
-        acks=-1,
-        timeout_ms=1000,
-        topic_data=[
-            TopicProduceData(
-                name=topic,
-                partition_data=[PartitionProduceData(index=0, records=batch(*values))],
-            )
-        ],
-    )
-    answer = await client.ask(request, 12)
-    assert answer.responses[0].partition_responses[0].error_code == 0
-
-
-async def configure(client: Any, **configs: str) -> None:
-    request = IncrementalAlterConfigsRequest(
-        resources=[
-            AlterConfigsResource(
-                resource_type=GROUP_RESOURCE,
-                resource_name="queue",
-                configs=[
-                    AlterableConfig(name=name, config_operation=0, value=value)
-                    for name, value in configs.items()
-                ],
-            )
-        ]
-    )
-    answer = await client.ask(request)
-    assert answer.responses[0].error_code == 0, answer.responses[0].error_message
-
-
-@pytest.fixture
-async def queue(broker, client) -> Any:
-    """The id of a topic that a share group may read."""
-    broker.create_topic("t", 1)
-    topic_id = broker.topic_id("t")
-    await initialize(client, "queue", topic_id)
-    return topic_id
-
-
-@pytest.fixture
-async def member(client, queue) -> Member:
-    return Member(client, queue)
 
 
 @pytest.mark.parametrize("version", [1, 2])
@@ -103,14 +43,6 @@ async def test_acknowledged_with_the_next_fetch(client, member) -> None:
     assert member.acquired == [(0, 0, 1)]
     assert await member.fetch((0, 0, ACCEPT)) == [b"b"]
     assert member.codes == (0, 0)
-
-
-async def test_released_is_delivered_again_and_rejected_is_not(client, member) -> None:
-    await produce(client, b"a", b"b")
-    await member.fetch()
-    assert await member.say((0, 0, RELEASE), (1, 1, REJECT)) == 0
-    assert await member.fetch() == [b"a"]
-    assert member.acquired == [(0, 0, 2)]
 
 
 async def test_no_more_than_asked_for_in_record_limited_mode(client, member) -> None:
@@ -151,15 +83,6 @@ async def test_a_lost_connection_releases(client, clients, queue) -> None:
     assert await heir.fetch() == []
     await trio.aclose_forcefully(mortal.stream)
     assert await heir.fetch(wait_ms=5_000) == [b"a"]
-
-
-async def test_a_session_that_ends_releases(client, member, clients, queue) -> None:
-    await produce(client, b"a", b"b")
-    await member.fetch()
-    assert await member.say((0, 0, ACCEPT), epoch=-1) == 0
-    other = Member(await clients.connect(), queue, member_id="other")
-    assert await other.fetch() == [b"b"]
-    assert await member.say(epoch=-1) == ErrorCode.SHARE_SESSION_NOT_FOUND
 
 
 async def test_a_fetch_that_ends_the_session_acknowledges(client, member, clients, queue) -> None:
@@ -208,33 +131,6 @@ async def test_forgotten_partitions_are_not_fetched(client, member, queue) -> No
     assert await member.fetch() == [b"a"]
 
 
-@pytest.mark.parametrize(
-    ("said", "code"),
-    [
-        ((1, 0, ACCEPT), ErrorCode.INVALID_REQUEST),
-        ((0, 0, 9), ErrorCode.INVALID_REQUEST),
-        ((0, 0, RENEW), ErrorCode.INVALID_REQUEST),
-        ((0, 7, ACCEPT), ErrorCode.INVALID_REQUEST),
-        ((90, 95, ACCEPT), ErrorCode.INVALID_REQUEST),
-    ],
-)
-async def test_acknowledgements_that_make_no_sense(client, member, said, code) -> None:
-    await produce(client, b"a", b"b")
-    await member.fetch()
-    assert await member.say(said) == code
-    assert await member.say((0, 1, ACCEPT)) == 0
-
-
-async def test_only_what_is_ones_own_can_be_acknowledged(client, member, clients, queue) -> None:
-    await produce(client, b"a")
-    await member.fetch()
-    other = Member(await clients.connect(), queue, member_id="other")
-    await other.fetch()
-    assert await other.say((0, 0, ACCEPT)) == ErrorCode.INVALID_RECORD_STATE
-    assert await member.say((0, 0, ACCEPT)) == 0
-    assert await member.say((0, 0, ACCEPT)) == 0, "it is behind the start offset"
-
-
 async def test_a_renewal_fetches_nothing(client, member) -> None:
     await produce(client, b"a")
     await member.fetch()
@@ -244,14 +140,6 @@ async def test_a_renewal_fetches_nothing(client, member) -> None:
     assert member.codes == (0, 0)
     assert await member.say((0, 0, RENEW), is_renew_ack=True) == 0
     assert await member.fetch() == [b"b"]
-
-
-async def test_renewals_can_be_forbidden(client, member) -> None:
-    await configure(client, **{"share.renew.acknowledge.enable": "false"})
-    await produce(client, b"a")
-    await member.fetch()
-    code = await member.say((0, 0, RENEW), is_renew_ack=True)
-    assert code == ErrorCode.INVALID_RECORD_STATE
 
 
 async def test_a_group_begins_at_the_end(client, broker) -> None:
@@ -282,17 +170,6 @@ async def test_a_partition_without_a_state_is_not_fetched(client, broker) -> Non
     assert member.codes[0] == ErrorCode.UNKNOWN_SERVER_ERROR
 
 
-async def test_a_poison_record_is_given_up(client, member) -> None:
-    await configure(client, **{"share.delivery.count.limit": "2"})
-    await produce(client, b"poison")
-    for _ in range(2):
-        assert await member.fetch() == [b"poison"]
-        await member.say((0, 0, RELEASE))
-    assert await member.fetch() == []
-    await produce(client, b"good")
-    assert await member.fetch() == [b"good"]
-
-
 async def test_deleted_records_are_skipped(client, member) -> None:
     await produce(client, b"a")
     await produce(client, b"b")
@@ -314,25 +191,6 @@ async def test_a_topic_that_is_gone(client, broker, member) -> None:
     broker.delete_topic("t")
     await member.fetch(topics=[])
     assert member.codes[0] == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-
-
-async def test_after_a_crash_accepted_is_gone_and_acquired_is_back(tmp_path, connect) -> None:
-    config = {"log.dirs": str(tmp_path)}
-    async with a_broker(config=config) as running:
-        client = await connect(running)
-        running.create_topic("t", 1)
-        topic_id = running.topic_id("t")
-        await initialize(client, "queue", topic_id)
-        await produce(client, b"a", b"b", b"c", b"d")
-        member = Member(client, topic_id)
-        await member.fetch()
-        await member.say((1, 1, ACCEPT), (2, 2, REJECT))
-    async with a_broker(config=config) as running:
-        member = Member(await connect(running), topic_id)
-        assert await member.fetch() == [b"a", b"d"]
-        await member.say((0, 0, ACCEPT), (3, 3, ACCEPT))
-        await produce(member.client, b"e")
-        assert await member.fetch() == [b"e"]
 
 
 async def test_sessions_are_limited(connect) -> None:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 import trio
-from trio.testing import wait_all_tasks_blocked
 
 from kafkalite.replica.topics import NewTopic
 from kafkalite.testing import broker as test_broker
@@ -145,12 +143,3 @@ async def test_connections_are_counted_by_node(connect: Any) -> None:
         await alter(second, "2", "max.connections", "2")
         with trio.fail_after(5):
             await waiting.answer()
-
-
-@pytest.mark.parametrize("name", ["listeners", "listener.security.protocol.map"])
-async def test_what_only_a_start_takes_is_refused(connect: Any, name: str) -> None:
-    async with test_broker() as b:
-        client = await connect(b)
-        code, message = await alter(client, "1", name, "PLAINTEXT://127.0.0.1:1")
-        assert (code, message) == (40, f"config {name}: kafkalite takes it at its start only")
-        await wait_all_tasks_blocked()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,7 @@ async def test_a_directory_that_is_broken_at_the_start(
                     assert values(partition) == [b"%d" % i]
                     continue
                 assert f"partition t-{i} is offline: its data directory" in caplog.text
-                for use in (lambda: append(partition, b"x"), lambda: partition.read(0, 100)):  # noqa: B023
+                for use in (partial(append, partition, b"x"), partial(partition.read, 0, 100)):
                     with pytest.raises(KafkaError) as caught:
                         use()
                     assert caught.value.code == ErrorCode.KAFKA_STORAGE_ERROR

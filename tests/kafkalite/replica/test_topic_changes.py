@@ -104,8 +104,8 @@ async def test_a_topic_is_created_although_its_client_is_gone(
     assert topics_of(broker).get("t") is None
     client = await clients.connect()
     with trio.fail_after(SECONDS):
-        # The next round of a job in the background does it, which tells nobody.
-        while not (await client.ask(question())).topics[0].partitions:  # noqa: ASYNC110
+        # The next round of a job in the background does it, without an event.
+        while not (await client.ask(question())).topics[0].partitions:  # noqa: ASYNC110 - as said
             await trio.sleep(0.01)
     found = topics_of(broker).get("t")
     assert found is not None

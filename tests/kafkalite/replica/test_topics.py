@@ -64,8 +64,8 @@ async def test_a_fetch_that_waits_is_told_that_its_topic_is_gone(
         request = FetchRequest(max_wait_ms=60_000, min_bytes=1, topics=[topic])
         with trio.fail_after(SECONDS):
             await client.send(request, version)
-            # Nobody signals that a fetch parks.
-            while not len(broker._running.services.topics._by_name["t"].partitions[0].watchers):  # noqa: ASYNC110
+            parked = broker._running.services.topics._by_name["t"].partitions[0].watchers
+            while not len(parked):  # noqa: ASYNC110 - no event tells that a fetch parks
                 await trio.sleep(0.001)
             broker.delete_topic("t")
             answer = await client.answer()

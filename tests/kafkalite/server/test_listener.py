@@ -1,74 +1,69 @@
-"""Connections: half-sent frames, idle ones, and how many there may be."""
+"""Listeners: ports in a row, ports that are taken, listeners that close and come back."""
 
 from __future__ import annotations
 
 import select
-import socket
-import struct
 
 import pytest
-import trio
 
 from kafkalite.config import BrokerConfig
-from kafkalite.server.listener import StartError, open_listeners
-from kafkalite.testing import broker as test_broker
-from tests.kafkalite.frames import GOOD
+from kafkalite.server.listener import StartError, bind, joined, open_listeners
 
-
-async def test_a_half_sent_frame_holds_nobody_up(clients) -> None:
-    half = await clients.connect()
-    await half.stream.send_all(struct.pack(">i", 1000) + b"half")
-    other = await clients.connect()
-    for _ in range(3):
-        assert await other.ask(GOOD)
-
-
-async def test_many_connections_that_say_nothing(
-    broker: test_broker, clients, autojump_clock: trio.testing.MockClock
-) -> None:
-    """Thousands are tried in conformance/; here, that each is closed when it was idle too long."""
-    host, _, port = broker.bootstrap.rpartition(":")
-    silent = [socket.create_connection((host, int(port))) for _ in range(200)]
-    try:
-        busy = await clients.connect()
-        for _ in range(12):  # 720 seconds; connections.max.idle.ms is 600
-            await busy.ask(GOOD)
-            await trio.sleep(60)
-        for sock in silent:
-            sock.settimeout(0)
-            assert sock.recv(1) == b""
-        assert await busy.ask(GOOD)
-    finally:
-        for sock in silent:
-            sock.close()
-
-
-async def test_no_more_connections_than_allowed(connect) -> None:
-    async with test_broker({"max.connections": 2}) as running:
-        first, second = await connect(running), await connect(running)
-        await first.ask(GOOD)
-        await second.ask(GOOD)
-        third = await connect(running)
-        await third.send(GOOD)
-        with trio.move_on_after(0.05) as scope:
-            await third.answer()
-        assert scope.cancelled_caught
-        third._asked.append((18, 4))
-        await first.stream.aclose()
-        assert await third.answer()
-
-
-async def test_no_more_connections_from_one_address_than_allowed(connect) -> None:
-    limits = {"max.connections.per.ip": 0, "max.connections.per.ip.overrides": "127.0.0.1:1"}
-    async with test_broker(limits) as running:
-        first = await connect(running)
-        await first.ask(GOOD)
-        second = await connect(running)
-        assert await second.is_closed()
-        assert await first.ask(GOOD)
+PROTOCOLS = {
+    "listener.security.protocol.map": "A:PLAINTEXT,B:PLAINTEXT",
+    "inter.broker.listener.name": "A",
+}
 
 
 def test_a_system_without_epoll_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(select, "epoll")
     with pytest.raises(StartError, match="needs Linux: this system has no epoll"):
         open_listeners(BrokerConfig({"listeners": "PLAINTEXT://127.0.0.1:0"}))
+
+
+def config_of(*addresses: str, **properties: str) -> BrokerConfig:
+    return BrokerConfig({"listeners": ",".join(addresses)} | properties)
+
+
+def test_nodes_get_ports_in_a_row() -> None:
+    """Started again with the first port, a broker has the same ones."""
+    config = config_of("PLAINTEXT://127.0.0.1:0", **{"kafkalite.nodes": "3"})
+    listeners = open_listeners(config)
+    try:
+        first = listeners[0].port
+        assert [each.node_id for each in listeners] == [1, 2, 3]
+        assert [each.port for each in listeners] == [first, first + 1, first + 2]
+    finally:
+        for each in listeners:
+            each.close()
+
+
+def test_a_port_that_is_taken_is_named_and_the_others_are_let_go() -> None:
+    taken, free = bind("127.0.0.1", 0), bind("127.0.0.1", 0)
+    port, other = taken.getsockname()[1], free.getsockname()[1]
+    free.close()
+    with pytest.raises(StartError, match=f"cannot listen on 127.0.0.1:{port}: .*in use"):
+        open_listeners(config_of(f"A://127.0.0.1:{other}", f"B://127.0.0.1:{port}", **PROTOCOLS))
+    taken.close()
+    bind("127.0.0.1", other).close()
+
+
+def test_a_listener_comes_back_at_its_port() -> None:
+    (listener,) = open_listeners(config_of("PLAINTEXT://127.0.0.1:0"))
+    port, told = listener.port, listener.advertised_address
+    handed_on = listener.handed_on()
+    listener.close()
+    listener.close()
+    assert not listener.is_open
+    assert (handed_on.is_open, handed_on.port) == (True, port)
+    with pytest.raises(StartError):
+        listener.open_again(port)
+    handed_on.close()
+    again = listener.open_again(port)
+    assert (again.is_open, again.port, again.advertised_address) == (True, port, told)
+    again.close()
+
+
+def test_addresses_as_they_are_written() -> None:
+    assert joined("localhost", 9092) == "localhost:9092"
+    assert joined("::1", 9092) == "[::1]:9092"

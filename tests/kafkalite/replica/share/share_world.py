@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from typing import Any
 from uuid import UUID
 
 from kafkalite.replica.share.acknowledgement import Acknowledgement, acknowledge
@@ -22,9 +23,9 @@ from kafkalite.wire.record_batch import Record, RecordBatch, build_batch
 KEY = SharePartitionKey("group", UUID(int=1), 0)
 
 
-def log_batch(base_offset: int, count: int, **settings: object) -> RecordBatch:
+def log_batch(base_offset: int, count: int, **settings: Any) -> RecordBatch:
     records = [Record(timestamp=1, value=b"x") for _ in range(count)]
-    data = bytearray(build_batch(records, **settings))  # type: ignore[arg-type]
+    data = bytearray(build_batch(records, **settings))
     data[:8] = base_offset.to_bytes(8, "big")
     return RecordBatch(bytes(data))
 
@@ -32,13 +33,13 @@ def log_batch(base_offset: int, count: int, **settings: object) -> RecordBatch:
 class World:
     """`now` is the clock, `stored` what a crash would leave. `broken` makes writes fail."""
 
-    def __init__(self, sizes: Sequence[int], **limits: object) -> None:
+    def __init__(self, sizes: Sequence[int], **limits: Any) -> None:
         self.log: list[RecordBatch] = []
         for size in sizes:
             self.append(size)
         self.now = 0.0
         self.broken = False
-        self.limits = ShareLimits(**limits)  # type: ignore[arg-type]
+        self.limits = ShareLimits(**limits)
         self.stored_start = 0
         self.stored: list[StateBatch] = []
         self.updates: list[StateUpdate] = []

@@ -7,12 +7,10 @@ import random
 import pytest
 
 from kafkalite.replica.share.acknowledgement import (
-    AcknowledgeType,
     release_all,
     release_expired,
 )
 from kafkalite.replica.share.in_flight import RecordState
-from kafkalite.wire.errors import KafkaError
 from tests.kafkalite.replica.share.share_world import World, offsets, sizes
 
 ACCEPT, RELEASE, REJECT, RENEW = 1, 2, 3, 4
@@ -162,39 +160,6 @@ def test_everything_is_accepted_in_the_end(seed: int) -> None:
     assert not world.share.batches
 
 
-def test_no_more_records_are_out_than_may_be() -> None:
-    world = World([5] * 10, partition_max_record_locks=10)
-    assert len(offsets(world.fetch("a", most=500))) == 10
-    assert not world.share.can_acquire
-    assert world.fetch("b") == []
-    world.say(RELEASE, 3, 4)
-    assert offsets(world.fetch("b")) == [3, 4]
-
-
-def test_when_nothing_can_be_written_nothing_is_acknowledged() -> None:
-    world = World([10])
-    world.fetch()
-    world.broken = True
-    before = world.states()
-    with pytest.raises(KafkaError):
-        world.say(ACCEPT, 0, 9)
-    assert world.states() == before
-    assert world.share.delivery_complete_count == 0
-    world.broken = False
-    world.say(ACCEPT, 0, 9)
-    assert world.share.start_offset == 10
-
-
-def test_a_lock_runs_out_even_if_that_cannot_be_written() -> None:
-    world = World([3])
-    world.fetch("a")
-    world.broken = True
-    world.now = 31.0
-    with pytest.raises(KafkaError):
-        release_expired(world.share)
-    assert offsets(world.fetch("b")) == [0, 1, 2]
-
-
 def test_the_log_start_takes_what_is_available_with_it() -> None:
     world = World([5, 5, 5])
     world.fetch("a", most=5)
@@ -209,45 +174,3 @@ def test_the_log_start_takes_what_is_available_with_it() -> None:
     release_expired(world.share)  # 5 and 6, which are gone, are with b until then
     assert world.share.start_offset == 10
     assert offsets(world.fetch("a")) == [10, 11, 12, 13, 14]
-
-
-def test_gaps_in_what_was_stored_are_delivered() -> None:
-    """After a crash only what was acknowledged is known; what lay between is fetched again."""
-    world = World([4, 4, 4])
-    world.fetch("a")
-    world.say(ACCEPT, 4, 7)
-    world.share = world.opened()
-    assert world.share.next_fetch_offset() == 0
-    found = offsets(world.fetch("b", most=4))
-    assert found == [0, 1, 2, 3]
-    assert offsets(world.fetch("b")) == [8, 9, 10, 11]
-    world.say(ACCEPT, 0, 3, "b")
-    assert world.share.start_offset == 8
-
-
-def test_what_compaction_took_is_done_with() -> None:
-    world = World([2, 2, 2])
-    world.fetch("a")
-    world.say(RELEASE, 0, 5)
-    world.log = world.log[2:]
-    assert offsets(world.fetch("b")) == [4, 5]
-    world.say(ACCEPT, 4, 5, "b")
-    assert world.share.start_offset == 6
-
-
-def test_a_record_that_fails_wears_out_alone() -> None:
-    """Near its last delivery a record gets fewer neighbours, and in the last none."""
-    world = World([16], delivery_count_limit=5)
-    found: list[int] = []
-    for _ in range(3):
-        found = offsets(world.fetch("a"))
-        world.say(RELEASE, found[0], found[-1])
-    assert found == list(range(16))
-    narrower = offsets(world.fetch("a"))
-    assert len(narrower) == 8
-    for offset in narrower:
-        world.say(AcknowledgeType.RELEASE, offset, offset)
-    assert offsets(world.fetch("a")) == [0]
-    world.say(RELEASE, 0, 0)
-    assert world.states().get(0, (RecordState.ARCHIVED, 5))[0] is RecordState.ARCHIVED
-    assert world.share.start_offset == 1

@@ -1,0 +1,88 @@
+"""Checks of commits and fetches in groups whose members have epochs: consumer and streams groups.
+
+Source of the rules: Kafka's ConsumerGroup and StreamsGroup (validateOffsetCommit,
+validateOffsetFetch).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, Protocol, TypeVar
+from uuid import UUID
+
+from kafkalite.wire.errors import ErrorCode, KafkaError
+
+MEMBER_EPOCHS_SINCE: Final = 9  # OffsetCommit
+
+MayCommit = Callable[[UUID, int], ErrorCode]
+"""The error of a commit for a partition (topic id, index), or NONE."""
+
+
+class MemberWithEpoch(Protocol):
+    @property
+    def member_epoch(self) -> int: ...
+
+
+M = TypeVar("M", bound=MemberWithEpoch)
+
+
+def committing_member(
+    members: Mapping[str, M],
+    member_id: str,
+    instance_id: str | None,
+    member_epoch: int,
+    *,
+    is_transactional: bool,
+) -> M | None:
+    """The member that commits. None for a caller that may commit without being one: to an empty
+    group, or in a transaction of a producer that names no member.
+
+    Raises KafkaError(UNKNOWN_MEMBER_ID).
+    """
+    if member_epoch < 0 and not members:
+        return None
+    if is_transactional and member_epoch == -1 and not member_id and instance_id is None:
+        return None
+    member = members.get(member_id)
+    if member is None:
+        raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
+    return member
+
+
+def check_commit_epoch(
+    member: MemberWithEpoch,
+    member_epoch: int,
+    *,
+    is_classic: bool = False,
+    is_transactional: bool,
+    api_version: int,
+) -> ErrorCode | None:
+    """None if the epoch is the member's. Else the error for partitions it had not had by then: a
+    commit may cross a rebalance that left them where they were (KIP-1251).
+
+    Raises KafkaError: UNSUPPORTED_VERSION for a version that knows no epochs, ILLEGAL_GENERATION or
+    STALE_MEMBER_EPOCH for an epoch ahead of the member's.
+    """
+    if not is_transactional and not is_classic and api_version < MEMBER_EPOCHS_SINCE:
+        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
+    if member_epoch == member.member_epoch:
+        return None
+    stale = ErrorCode.STALE_MEMBER_EPOCH
+    if is_classic or is_transactional:
+        stale = ErrorCode.ILLEGAL_GENERATION
+    if member_epoch > member.member_epoch:
+        raise KafkaError(stale)
+    return stale
+
+
+def check_fetch(members: Mapping[str, M], member_id: str | None, member_epoch: int) -> M | None:
+    """The member if its epoch is another, None if it or an administrator may fetch.
+
+    Raises KafkaError(UNKNOWN_MEMBER_ID).
+    """
+    if member_id is None and member_epoch < 0:
+        return None
+    member = members.get(member_id or "")
+    if member is None:
+        raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
+    return None if member_epoch == member.member_epoch else member

@@ -1,0 +1,27 @@
+"""Requests of administrators about groups: found by their coordinator only, deleted when empty."""
+
+from kafkalite.wire.errors import ErrorCode
+
+
+async def test_a_group_is_listed_by_its_coordinator_only(autojump_clock, world):
+    await world.join_all(world.member())
+    world.log.leaders[world.coordinator.partition_for("group")] = 2
+    context = world.member().context
+    assert world.coordinator.administration.list_groups(context, [], []) == []
+    context.node_id = 2
+    assert len(world.coordinator.administration.list_groups(context, [], [])) == 1
+
+
+async def test_only_empty_groups_are_deleted(autojump_clock, world):
+    member = world.member()
+    await world.join_all(member)
+    await member.commit("orders", 0, 7)
+    delete = world.coordinator.administration.delete_groups
+    assert [r.error_code for r in delete(member.context, ["group", "nobody"])] == [
+        ErrorCode.NON_EMPTY_GROUP,
+        ErrorCode.GROUP_ID_NOT_FOUND,
+    ]
+    await member.leave()
+    assert [r.error_code for r in delete(member.context, ["group"])] == [ErrorCode.NONE]
+    assert await world.committed("orders", 0) == -1
+    assert await world.state() == "Dead"

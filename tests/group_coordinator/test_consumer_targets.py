@@ -1,0 +1,101 @@
+"""The targets of consumer groups: assignors, subscriptions and topics that change, the interval."""
+
+from __future__ import annotations
+
+import trio
+
+from tests.group_coordinator.consumers import orders, settle
+
+
+async def test_many_members_share_evenly(autojump_clock, world):
+    world.set_partitions("orders", 50)
+    consumers = [world.consumer() for _ in range(7)]
+    await settle(*consumers)
+    counts = sorted(len(consumer.partitions) for consumer in consumers)
+    assert counts == [7] * 6 + [8]
+    assert len(set().union(*(consumer.partitions for consumer in consumers))) == 50
+
+
+async def test_who_stays_keeps_what_it_has(autojump_clock, world):
+    world.set_partitions("orders", 12)
+    consumers = [world.consumer() for _ in range(4)]
+    await settle(*consumers)
+    before = [consumer.partitions for consumer in consumers]
+    gone = consumers.pop()
+    before.pop()
+    await gone.leave()
+    await settle(*consumers)
+    for consumer, kept in zip(consumers, before, strict=True):
+        assert kept < consumer.partitions
+        assert len(consumer.partitions) == 4
+
+
+async def test_the_range_assignor_keeps_numbers_together(autojump_clock, world):
+    world.set_partitions("payments", 4)
+    topics = ["orders", "payments"]
+    consumers = [world.consumer(assignor="range", topics=topics) for _ in range(2)]
+    await settle(*consumers)
+    for consumer in consumers:
+        by_topic = {}
+        for topic, index in consumer.partitions:
+            by_topic.setdefault(topic, set()).add(index)
+        assert by_topic["orders"] == by_topic["payments"]
+
+
+async def test_the_assignor_that_most_members_name_is_used(autojump_clock, world):
+    consumers = [world.consumer(assignor="range") for _ in range(2)]
+    consumers.append(world.consumer(assignor="uniform"))
+    await settle(*consumers)
+    (described,) = await world.describe_consumer()
+    assert described.assignor_name == "range"
+
+
+async def test_subscriptions_may_differ(autojump_clock, world):
+    world.set_partitions("payments", 4)
+    both = world.consumer(topics=["orders", "payments"])
+    one = world.consumer(topics=["payments"])
+    await settle(both, one)
+    assert one.partitions == {("payments", index) for index in range(4)}
+    assert both.partitions == orders(0, 1, 2, 3)
+
+
+async def test_a_member_may_change_its_mind(autojump_clock, world):
+    consumer = world.consumer()
+    await consumer.beat()
+    await consumer.beat(subscribed_topic_names=["payments"])
+    assert consumer.partitions == set()
+    await consumer.beat()
+    assert consumer.partitions == {("payments", 0), ("payments", 1)}
+
+
+async def test_a_topic_that_grows_is_assigned_at_the_next_heartbeat(autojump_clock, world):
+    consumer = world.consumer()
+    await consumer.beat()
+    world.set_partitions("orders", 6)
+    await consumer.beat()
+    assert consumer.partitions == orders(*range(6))
+
+
+async def test_a_topic_may_come_later_and_go_again(autojump_clock, world):
+    consumer = world.consumer(topics=["orders", "later"])
+    await consumer.beat()
+    world.set_partitions("later", 1)
+    await consumer.beat()
+    assert consumer.partitions == orders(0, 1, 2, 3) | {("later", 0)}
+    world.set_partitions("orders", 0)
+    await consumer.beat()
+    await consumer.beat()
+    assert consumer.partitions == {("later", 0)}
+
+
+async def test_changes_that_come_together_are_assigned_once(autojump_clock, world):
+    await world.start(group_consumer_assignment_interval_ms=1_000)
+    consumers = [world.consumer() for _ in range(4)]
+    for consumer in consumers:
+        await consumer.beat()
+    assert world.group().assignment_epoch == 2
+    assert await world.consumer_state() == "Assigning"
+    await trio.sleep(1)
+    await settle(*consumers)
+    assert world.group().assignment_epoch == 5
+    assert [len(consumer.partitions) for consumer in consumers] == [1] * 4

@@ -1,0 +1,95 @@
+"""Interventions: members seen, let go and given more time, rebalances begun, from outside."""
+
+from __future__ import annotations
+
+import pytest
+import trio
+
+from kafkalite.wire.errors import ErrorCode
+from tests.group_coordinator.share_consumers import settle
+
+
+async def one_of_each(world, consumers):
+    """A classic member, a consumer and a share consumer, each in a group of its own."""
+    member, consumer = world.member("classic"), world.consumer("consumer")
+    await world.join_all(member)
+    await consumer.beat()
+    await trio.sleep(1)
+    (sharer,) = consumers("s")
+    sharer.beat()
+    return member, consumer, sharer
+
+
+async def test_all_groups_and_members_are_seen(autojump_clock, world, consumers):
+    member, consumer, _ = await one_of_each(world, consumers)
+    seen = world.coordinator.interventions
+    assert {group.group_id for group in seen.groups()} == {"classic", "consumer", "queue"}
+    assert seen.members() == {
+        ("classic", member.member_id),
+        ("consumer", consumer.member_id),
+        ("queue", "s"),
+    }
+    assert seen.group("consumer") is world.group("consumer")
+    assert seen.shard_of("classic") is world.coordinator.shards.shard_of("classic", 1)
+    assert seen.group("unknown") is None
+    assert seen.shard_of("unknown") is None
+
+
+async def test_deadlines_come_the_earliest_first(autojump_clock, world, consumers):
+    begun = trio.current_time()
+    member, consumer, _ = await one_of_each(world, consumers)
+    found = world.coordinator.interventions.deadlines()
+    assert [(each.group_id, each.member_id) for each in found] == [
+        ("classic", member.member_id),
+        ("consumer", consumer.member_id),
+        ("queue", "s"),
+    ]
+    assert [round(each.at - begun) for each in found] == [10, 45, 46]
+
+
+async def test_members_that_are_put_off_live_longer(autojump_clock, world):
+    kept, gone = world.member("kept"), world.member("gone")
+    await world.join_all(kept)
+    await world.join_all(gone)
+    seen = world.coordinator.interventions
+    assert seen.put_off({("kept", kept.member_id), ("unknown", "x")}, 60) == 1
+    await trio.sleep(30)
+    assert await kept.heartbeat() == ErrorCode.NONE
+    assert await gone.heartbeat() == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+async def test_a_member_is_let_go_at_once(autojump_clock, world, consumers):
+    member, consumer, sharer = await one_of_each(world, consumers)
+    seen = world.coordinator.interventions
+    for group_id, member_id in (
+        ("classic", member.member_id),
+        ("consumer", consumer.member_id),
+        ("queue", "s"),
+    ):
+        seen.expire(seen.group(group_id), member_id)
+        with pytest.raises(KeyError):
+            seen.expire(seen.group(group_id), "unknown")
+    assert seen.members() == set()
+    assert await member.heartbeat() == ErrorCode.UNKNOWN_MEMBER_ID
+    assert sharer.beat() == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+async def test_a_rebalance_begins_without_a_reason(autojump_clock, world, consumers):
+    member, consumer, sharer = await one_of_each(world, consumers)
+    await settle(sharer)
+    seen = world.coordinator.interventions
+    epochs = consumer.epoch, sharer.epoch
+    for group in list(seen.groups()):
+        seen.rebalance(group)
+    assert await member.heartbeat() == ErrorCode.REBALANCE_IN_PROGRESS
+    assert await consumer.beat() == ErrorCode.NONE
+    assert sharer.beat() == ErrorCode.NONE
+    assert (consumer.epoch, sharer.epoch) == (epochs[0] + 1, epochs[1]), "sharers need not agree"
+
+
+async def test_an_empty_group_does_not_rebalance(autojump_clock, world):
+    member = world.member()
+    await world.join_all(member)
+    await member.leave()
+    world.coordinator.interventions.rebalance(world.group())
+    assert await world.state() == "Empty"

@@ -1,0 +1,93 @@
+"""Share states as the group has them: begun, tried again, ended with their topic and their group."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafkalite.wire.errors import ErrorCode
+from tests.group_coordinator.in_memory import Context, MemoryLog, ShareStates
+from tests.group_coordinator.share_consumers import orders, settle
+
+
+async def test_a_topic_that_goes_and_comes_again(autojump_clock, world, consumers):
+    (a,) = consumers("a")
+    await settle(a)
+    world.set_partitions("orders", 0)
+    await settle(a)
+    assert a.partitions == set()
+    world.set_partitions("orders", 2)
+    await settle(a)
+    assert a.partitions == orders(0, 1)
+
+
+async def test_a_state_that_cannot_be_made_is_tried_again(autojump_clock, world, consumers):
+    (a,) = consumers("a")
+    world.share_states.failure = ErrorCode.COORDINATOR_NOT_AVAILABLE
+    await settle(a)
+    assert a.partitions == set()
+    world.share_states.failure = None
+    await settle(a)
+    assert a.partitions == orders(0, 1, 2, 3)
+
+
+async def test_a_group_is_deleted_with_its_state(autojump_clock, world, consumers):
+    (a,) = consumers("a")
+    await settle(a)
+    (result,) = world.coordinator.administration.delete_groups(Context(), ["queue"])
+    assert result.error_code == ErrorCode.NON_EMPTY_GROUP
+    a.beat(member_epoch=-1)
+    (result,) = world.coordinator.administration.delete_groups(Context(), ["queue"])
+    assert result.error_code == ErrorCode.NONE
+    assert not world.share_states.kept
+    await world.start()
+    assert world.coordinator.administration.list_groups(Context(), [], []) == []
+
+
+@dataclass
+class OutcomeIsLost(ShareStates):
+    """The group's log fails once, right after the share coordinator has been asked."""
+
+    log: MemoryLog = field(default_factory=MemoryLog)
+    fails: bool = True
+
+    def initialize_state(self, *asked: Any) -> None:
+        super().initialize_state(*asked)
+        if self.fails:
+            self.log.failure = ErrorCode.NOT_COORDINATOR
+
+
+async def test_partitions_that_are_under_way_are_begun_again_after_a_while(
+    autojump_clock, world, consumers
+):
+    world.share_states = states = OutcomeIsLost(log=world.log)
+    await world.start(group_share_initialize_retry_interval_ms=60_000)
+    (a,) = consumers("a", topics=["later"])
+    assert a.beat() == ErrorCode.NONE
+    assert a.beat(subscribed_topic_names=["orders"]) == ErrorCode.NONE
+    states.fails, world.log.failure = False, None
+    (noted,) = world.group("queue").initializing.values()
+    assert (noted.name, noted.partitions) == ("orders", frozenset(range(4)))
+    states.kept.clear()
+    await settle(a)
+    assert not states.kept, "it is not asked again yet"
+    await settle(a, rounds=60)
+    assert a.partitions == orders(0, 1, 2, 3)
+    assert not world.group("queue").initializing
+
+
+async def test_a_deletion_that_fails_is_noted_and_goes_on_later(autojump_clock, world, consumers):
+    (a,) = consumers("a")
+    await settle(a)
+    a.beat(member_epoch=-1)
+    world.share_states.failure = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    delete = world.coordinator.administration.delete_groups
+    (result,) = delete(Context(), ["queue"])
+    assert result.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    await world.start()
+    group = world.group("queue")
+    assert (group.initialized, list(group.deleting.values())) == ({}, ["orders"])
+    world.share_states.failure = None
+    (result,) = world.coordinator.administration.delete_groups(Context(), ["queue"])
+    assert result.error_code == ErrorCode.NONE
+    assert not world.share_states.kept

@@ -1,0 +1,33 @@
+"""Profiles: configs under a name, of which each is one that the broker has."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkalite.config import BrokerConfig, ConfigError
+from kafkalite.config.profiles import PROFILES, profile
+from kafkalite.testing import broker
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_its_configs_are_the_broker_s(name: str) -> None:
+    config = BrokerConfig({"listeners": "PLAINTEXT://127.0.0.1:0", **profile(name)})
+    for key, text in profile(name).items():
+        assert config.integer(key) == int(text)
+
+
+def test_a_profile_cannot_be_changed() -> None:
+    profile("test").clear()
+    assert profile("test") == dict(PROFILES["test"])
+
+
+def test_one_that_is_not_there() -> None:
+    with pytest.raises(ConfigError, match=r"there is no profile 'fast' \(there is: test\)"):
+        profile("fast")
+
+
+async def test_what_is_set_by_itself_wins() -> None:
+    async with broker({"offsets.topic.num.partitions": "2"}, profile="test") as running:
+        config = running._running.services.config
+        assert config.integer("offsets.topic.num.partitions") == 2
+        assert config.integer("group.initial.rebalance.delay.ms") == 0

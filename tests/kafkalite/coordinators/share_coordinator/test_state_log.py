@@ -1,0 +1,120 @@
+"""`__share_group_state`: where the state of a share partition lies, and what is read back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from uuid import UUID
+
+import pytest
+
+from kafkalite.coordinators.share_coordinator.share_state import (
+    ShareState,
+    snapshot_record,
+    tombstone,
+    update_record,
+)
+from kafkalite.coordinators.share_coordinator.state_log import (
+    ShareStateLog,
+    coordinator_key,
+    kafka_uuid,
+)
+from kafkalite.replica.share.share_partition import SharePartitionKey
+from kafkalite.services import Services
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from tests.kafkalite.server.one_dispatcher import one_dispatcher
+
+NOW_MS = 1_700_000_000_000
+KEY = SharePartitionKey("g", UUID(int=5), 3)
+TOPIC = "__share_group_state"
+
+
+@pytest.fixture
+def services() -> Iterator[Services]:
+    with one_dispatcher({"share.coordinator.state.topic.num.partitions": "7"}) as asked:
+        yield asked.services
+
+
+@pytest.fixture
+def log(services: Services) -> ShareStateLog:
+    return ShareStateLog(services.topics, lambda: NOW_MS)
+
+
+def code(work: Callable[[], object]) -> ErrorCode:
+    with pytest.raises(KafkaError) as refused:
+        work()
+    return refused.value.code
+
+
+def test_ids_are_printed_as_kafka_prints_them() -> None:
+    assert kafka_uuid(UUID(int=0)) == "A" * 22
+    assert kafka_uuid(UUID(bytes=b"\xff" * 16)) == "_" * 21 + "w"
+    assert coordinator_key(KEY) == "g:AAAAAAAAAAAAAAAAAAAABQ:3"
+
+
+def test_before_the_first_need_there_is_no_topic(services: Services, log: ShareStateLog) -> None:
+    assert log.topic is None
+    assert code(lambda: log.index_of(KEY)) is ErrorCode.NOT_COORDINATOR
+    log.ensure()
+    topic = services.topics.get(TOPIC)
+    assert topic is not None
+    assert len(topic.partitions) == 7
+    log.ensure()
+    assert log.topic is topic
+
+
+def test_a_topic_that_cannot_be_made_is_a_coordinator_that_is_not_there() -> None:
+    with one_dispatcher({"share.coordinator.state.topic.replication.factor": "3"}) as asked:
+        log = ShareStateLog(asked.services.topics, lambda: NOW_MS)
+        assert code(log.ensure) is ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+
+def test_a_key_s_hash_says_where_its_state_lies(log: ShareStateLog) -> None:
+    """Java's String.hashCode of g:AAAAAAAAAAAAAAAAAAAABQ:3, its absolute value modulo 7."""
+    log.ensure()
+    text, value = "g:AAAAAAAAAAAAAAAAAAAABQ:3", 0
+    for letter in text:
+        value = (31 * value + ord(letter)) % 2**32
+    signed = value - 2**32 if value >= 2**31 else value
+    assert log.index_of(KEY) == abs(signed) % 7
+
+
+def test_the_leader_of_that_partition_coordinates(log: ShareStateLog) -> None:
+    log.ensure()
+    log.check_coordinator(KEY, 1)
+    assert code(lambda: log.check_coordinator(KEY, 2)) is ErrorCode.NOT_COORDINATOR
+    assert code(lambda: log.partition(7)) is ErrorCode.NOT_COORDINATOR
+
+
+def test_what_is_appended_is_read_back_in_order(log: ShareStateLog) -> None:
+    log.ensure()
+    state = ShareState(state_epoch=1, start_offset=10)
+    assert log.append(0, [snapshot_record(KEY, state), update_record(KEY, state)]) == 0
+    assert log.append(0, [tombstone(KEY)]) == 2
+    found = [
+        (offset, type(key).__name__, type(value).__name__) for offset, key, value in log.replay(0)
+    ]
+    assert found == [
+        (0, "ShareSnapshotKey", "ShareSnapshotValue"),
+        (1, "ShareUpdateKey", "ShareUpdateValue"),
+        (2, "ShareSnapshotKey", "NoneType"),
+    ]
+    assert list(log.replay(1)) == []
+
+
+def test_what_is_superseded_is_forgotten(log: ShareStateLog) -> None:
+    log.ensure()
+    for _ in range(3):
+        log.append(0, [tombstone(KEY)])
+    log.delete_before(0, 2)
+    assert [offset for offset, *_ in log.replay(0)] == [2]
+
+
+def test_a_failed_append_is_a_failed_coordinator(services: Services) -> None:
+    """The words are those of CoordinatorOperationExceptionHelper."""
+    log = ShareStateLog(services.topics, lambda: NOW_MS)
+    log.ensure()
+    partition = log.partition(0)
+    partition.replicas = partition.in_sync_replicas = [1, 2]
+    partition.in_sync_replicas = []
+    refused = code(lambda: log.append(0, [tombstone(KEY)]))
+    assert refused is ErrorCode.COORDINATOR_NOT_AVAILABLE

@@ -1,0 +1,105 @@
+"""Share groups in the broker: leaders and the group coordinator meet the share coordinator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from uuid import UUID
+
+import pytest
+import trio
+import trio.testing
+
+from kafkalite.coordinators.share_adapter import EARLIEST, LATEST, find_offset
+from kafkalite.replica.share.share_partition import StateUpdate
+from kafkalite.replica.share.state_batch import StateBatch
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from tests.kafkalite.one_share_group import GROUP, NOW_MS, OneShareGroup, one_share_group
+
+
+@pytest.fixture
+def group() -> Iterator[OneShareGroup]:
+    with one_share_group(initialized=False) as made:
+        yield made
+
+
+def code(work: Callable[[], object]) -> ErrorCode:
+    with pytest.raises(KafkaError) as refused:
+        work()
+    return refused.value.code
+
+
+def test_the_first_need_makes_the_topic(group: OneShareGroup) -> None:
+    topics = group.services.topics
+    assert topics.get("__share_group_state") is None
+    group.initialize()
+    assert topics.get("__share_group_state") is not None
+
+
+def test_a_state_s_life(group: OneShareGroup) -> None:
+    describe = (GROUP, group.topic_id, 0)
+    assert group.share.describe_state(*describe) == (-1, -1, 0)
+    group.initialize(start_offset=5)
+    state = group.share.read_state(group.key(), 3)
+    assert (state.start_offset, state.state_epoch) == (5, 1)
+    update = StateUpdate(7, 2, [StateBatch(8, 9, 2, 1)])
+    group.share.write_state(group.key(), 1, 3, update)
+    assert group.share.describe_state(*describe) == (7, 2, 3)
+    assert list(group.share.read_state(group.key(), 3).batches) == [StateBatch(8, 9, 2, 1)]
+    group.share.delete_state(*describe)
+    assert group.share.describe_state(*describe) == (-1, -1, 0)
+
+
+def test_a_topic_that_is_deleted_takes_its_state_along(group: OneShareGroup) -> None:
+    group.initialize()
+    share = group.share.partitions.open(group.key(), group.partition())
+    group.services.topics.delete([group.topic_id])
+    assert share.is_fenced
+    assert code(lambda: group.initialize()) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_the_end_that_consumers_see(group: OneShareGroup) -> None:
+    group.append(b"a", b"b")
+    assert group.share.latest_offset(group.topic_id, 0) == 2
+    assert group.share.latest_offset(group.topic_id, 1) == 0
+    for where in ((group.topic_id, 2), (UUID(int=9), 0)):
+        refused = code(partial(group.share.latest_offset, *where))
+        assert refused is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_an_offset_by_its_time(group: OneShareGroup) -> None:
+    group.append(b"a")
+    group.append(b"b")
+    group.partition().delete_records_before(1)
+    assert find_offset(group.partition(), LATEST) == 2
+    assert find_offset(group.partition(), EARLIEST) == 1
+    assert find_offset(group.partition(), NOW_MS - 1) == 1
+    refused = code(lambda: find_offset(group.partition(), NOW_MS + 1))
+    assert refused is ErrorCode.OFFSET_NOT_AVAILABLE
+
+
+def test_limits_follow_the_group_s_configs(group: OneShareGroup) -> None:
+    assert group.share.settings.limits(GROUP).delivery_count_limit == 5
+    group.services.cluster.image.configs[32, GROUP] = {"share.delivery.count.limit": "3"}
+    assert group.share.settings.limits(GROUP).delivery_count_limit == 3
+
+
+async def test_time_passes_from_the_first_need_on(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """What snapshots have superseded is forgotten every five minutes."""
+    often = {"share_coordinator_snapshot_update_records_per_snapshot": "1"}
+    with one_share_group(initialized=False, **often) as group:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(group.share.run)
+            await trio.sleep(3600)
+            group.initialize()
+            log = group.share.coordinator.log
+            index = log.index_of(group.key())
+            for _ in range(3):
+                group.share.write_state(group.key(), 1, 0, StateUpdate(-1, 0, []))
+            before = [offset for offset, *_ in log.replay(index)]
+            await trio.sleep(301)
+            nursery.cancel_scope.cancel()
+        assert before == [0, 1, 2, 3]
+        assert [offset for offset, *_ in log.replay(index)] == [2, 3]

@@ -1,0 +1,185 @@
+"""One ShareFetch: what is read of each partition, and what of it is acquired."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from kafkalite.log.producer_state import AppendOrigin
+from kafkalite.replica.share.acquisition import Acquired, Wanted
+from kafkalite.replica.share.share_reader import Fetched, Limits, ShareReader
+from kafkalite.replica.share.share_sessions import TopicPartitionId
+from kafkalite.wire.control_records import build_end_transaction_marker
+from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.record_batch import iterate_batches
+from tests.kafkalite.one_share_group import GROUP, NODE, NOW_MS, OneShareGroup, one_share_group
+
+
+@pytest.fixture
+def group() -> Iterator[OneShareGroup]:
+    with one_share_group(transaction_partition_verification_enable="false") as made:
+        yield made
+
+
+def reader(
+    group: OneShareGroup,
+    *where: TopicPartitionId,
+    most: int = 500,
+    limits: Limits | None = None,
+    node_id: int = NODE,
+    member_id: str = "member",
+    limited: bool = False,
+) -> ShareReader:
+    return ShareReader(
+        group.partitions,
+        node_id,
+        GROUP,
+        Wanted(member_id, most, 500, limited),
+        limits or Limits(1, 1 << 20),
+        where or [group.where()],
+    )
+
+
+def seen(fetched: Fetched) -> tuple[list[int], list[Acquired]]:
+    """The offsets at which the batches begin, and what is acquired."""
+    return [batch.base_offset for batch in iterate_batches(fetched.records)], list(fetched.acquired)
+
+
+def test_what_there_is_is_acquired(group: OneShareGroup) -> None:
+    group.append(b"a", b"b")
+    group.append(b"c")
+    answer = reader(group).read()
+    assert seen(answer[group.where()]) == ([0, 2], [Acquired(0, 2, 1)])
+    (nothing,) = reader(group).read().values()
+    assert seen(nothing) == ([], [])
+
+
+def test_batches_are_sent_from_the_first_acquired_to_the_last(group: OneShareGroup) -> None:
+    for value in (b"a", b"b", b"c", b"d"):
+        group.append(value)
+    reader(group, most=2).read()
+    answer = reader(group, most=1).read()
+    assert seen(answer[group.where()]) == ([2], [Acquired(2, 2, 1)])
+
+
+def test_no_more_records_than_wanted_over_all_partitions(group: OneShareGroup) -> None:
+    for index in (0, 1):
+        group.append(b"a", b"b", b"c", index=index)
+    both = reader(group, group.where(0), group.where(1), most=4, limited=True).read()
+    assert seen(both[group.where(0)]) == ([0], [Acquired(0, 2, 1)])
+    assert seen(both[group.where(1)]) == ([0], [Acquired(0, 0, 1)])
+
+
+def test_the_bytes_are_shared_among_partitions(group: OneShareGroup) -> None:
+    for index in (0, 1):
+        for _ in range(10):
+            group.append(bytes(1000), index=index)
+    limits = Limits(1, 4500)
+    both = reader(group, group.where(0), group.where(1), limits=limits).read()
+    counts = [len(seen(both[group.where(index)])[0]) for index in (0, 1)]
+    assert counts == [2, 2]
+
+
+def test_a_batch_larger_than_the_limit_is_sent_all_the_same(group: OneShareGroup) -> None:
+    group.append(bytes(10_000))
+    answer = reader(group, limits=Limits(1, 100)).read()
+    assert seen(answer[group.where()]) == ([0], [Acquired(0, 0, 1)])
+
+
+def test_partitions_that_cannot_be_read_say_why(group: OneShareGroup) -> None:
+    asked = reader(group, group.where(7), group.where(0))
+    assert not asked.has_only_errors
+    error = asked.read()[group.where(7)].error
+    assert error is not None
+    assert error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    elsewhere = reader(group, node_id=NODE + 1)
+    assert elsewhere.has_only_errors
+    error = elsewhere.read()[group.where()].error
+    assert error is not None
+    assert error.code is ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def test_deleted_records_are_passed_over(group: OneShareGroup) -> None:
+    group.append(b"a")
+    group.append(b"b")
+    group.partition().delete_records_before(1)
+    assert seen(reader(group).read()[group.where()]) == ([], [])
+    assert seen(reader(group).read()[group.where()]) == ([1], [Acquired(1, 1, 1)])
+
+
+def test_it_has_enough_when_there_is_something(group: OneShareGroup) -> None:
+    waiting = reader(group)
+    assert not waiting.has_enough()
+    group.append(b"a")
+    assert waiting.has_enough()
+    assert len(waiting.watched) == 2
+
+
+def test_it_waits_for_as_many_bytes_as_it_wants(group: OneShareGroup) -> None:
+    waiting = reader(group, limits=Limits(2000, 1 << 20))
+    group.append(bytes(1000))
+    assert not waiting.has_enough()
+    group.append(bytes(1000))
+    assert waiting.has_enough()
+
+
+def test_what_is_with_another_is_not_enough(group: OneShareGroup) -> None:
+    group.append(b"a")
+    reader(group, member_id="other").read()
+    assert not reader(group).has_enough()
+
+
+def test_a_partition_that_is_no_longer_ours_is_answered_at_once(group: OneShareGroup) -> None:
+    waiting = reader(group)
+    group.partition().leader_epoch += 1
+    assert waiting.has_enough()
+    assert waiting.read() == {}
+
+
+def test_a_partition_whose_start_moved_is_answered_at_once(group: OneShareGroup) -> None:
+    group.append(b"a")
+    waiting = reader(group, limits=Limits(2000, 1 << 20))
+    assert not waiting.has_enough()
+    group.partition().delete_records_before(-1)
+    assert waiting.has_enough()
+
+
+def transactional(group: OneShareGroup, sequence: int, *values: bytes) -> None:
+    group.append(
+        *values,
+        producer_id=5,
+        producer_epoch=0,
+        base_sequence=sequence,
+        is_transactional=True,
+    )
+
+
+def end(group: OneShareGroup, *, commit: bool) -> None:
+    marker = build_end_transaction_marker(
+        producer_id=5, producer_epoch=0, commit=commit, coordinator_epoch=0, timestamp=NOW_MS
+    )
+    group.partition().append(marker, origin=AppendOrigin.COORDINATOR)
+
+
+@pytest.mark.parametrize("commit", [True, False])
+def test_a_group_may_read_committed_records_only(group: OneShareGroup, commit: bool) -> None:
+    configs: dict[Any, Any] = group.services.cluster.image.configs
+    configs[32, GROUP] = {"share.isolation.level": "read_committed"}
+    transactional(group, 0, b"a", b"b")
+    assert not reader(group).has_enough()
+    end(group, commit=commit)
+    group.append(b"after")
+    answer = reader(group).read()[group.where()]
+    offsets = [
+        offset
+        for each in answer.acquired
+        for offset in range(each.first_offset, each.last_offset + 1)
+    ]
+    assert [offset for offset in offsets if offset != 2] == ([0, 1, 3] if commit else [3])
+
+
+def test_others_read_what_is_not_committed(group: OneShareGroup) -> None:
+    transactional(group, 0, b"a", b"b")
+    assert seen(reader(group).read()[group.where()]) == ([0], [Acquired(0, 1, 1)])

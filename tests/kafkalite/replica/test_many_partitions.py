@@ -1,0 +1,29 @@
+"""The garbage collector passes over many partitions, and what is deleted is freed nevertheless."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+from kafkalite.replica.many_partitions import freeze_when_grown
+from kafkalite.testing import broker as test_broker
+
+
+async def test_many_partitions_are_not_looked_through(broker: test_broker) -> None:
+    topics = broker._running.services.topics
+    freeze_when_grown(topics)
+    before = gc.get_freeze_count()
+    broker.create_topic("few", 10)
+    assert gc.get_freeze_count() <= before
+    for _ in range(2):
+        broker.create_topic("many", 1000)
+        found = topics.get("many")
+        assert found is not None
+        partition = found.partitions[500]
+        assert all(each is not partition for each in gc.get_objects())
+        freed = weakref.ref(partition.log)
+        del found, partition
+        broker.delete_topic("many")
+        for _ in broker._running.services.logs.manager.move_deleted():
+            pass
+        assert freed() is None

@@ -1,0 +1,152 @@
+"""The shape of what is produced: one whole v2 batch per partition, or Kafka's words for what not."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafkalite.replica.produced_batches import check_shape, is_transactional, look_at
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.record_batch import Record, build_batch
+
+
+def batch(**settings: Any) -> bytes:
+    return build_batch([Record(timestamp=1, value=b"v")], **settings)
+
+
+def transactional(producer_id: int = 5, epoch: int = 2, **settings: Any) -> bytes:
+    return batch(
+        producer_id=producer_id,
+        producer_epoch=epoch,
+        base_sequence=0,
+        is_transactional=True,
+        **settings,
+    )
+
+
+def with_byte(data: bytes, position: int, value: int) -> bytes:
+    return data[:position] + bytes([value]) + data[position + 1 :]
+
+
+def with_length(data: bytes, length: int) -> bytes:
+    return data[:8] + length.to_bytes(4, signed=True) + data[12:]
+
+
+MAGIC, LOW_ATTRIBUTES = 16, 22
+WHOLE = batch()
+OLD = with_byte(WHOLE, MAGIC, 1)
+FUTURE = with_byte(WHOLE, MAGIC, 3)
+ZSTD = with_byte(WHOLE, LOW_ATTRIBUTES, 4)
+NO_CODEC = with_byte(WHOLE, LOW_ATTRIBUTES, 5)
+
+
+@pytest.mark.parametrize(
+    ("records", "version", "code", "words"),
+    [
+        (None, 9, ErrorCode.INVALID_RECORD, None),
+        (b"", 9, ErrorCode.INVALID_RECORD, None),
+        (WHOLE[:16], 9, ErrorCode.INVALID_RECORD, None),
+        (WHOLE[:-1], 9, ErrorCode.INVALID_RECORD, None),
+        (OLD, 9, ErrorCode.INVALID_RECORD, None),
+        (FUTURE, 9, ErrorCode.CORRUPT_MESSAGE, "Invalid magic found in record: 3"),
+        (
+            with_length(WHOLE, 13),
+            9,
+            ErrorCode.CORRUPT_MESSAGE,
+            "Record size 13 is less than the minimum record overhead (14)",
+        ),
+        (
+            with_length(WHOLE, -1),
+            9,
+            ErrorCode.CORRUPT_MESSAGE,
+            "Record size -1 is less than the minimum record overhead (14)",
+        ),
+        (WHOLE + WHOLE, 9, ErrorCode.INVALID_RECORD, None),
+        (ZSTD, 6, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, None),
+        (NO_CODEC, 6, ErrorCode.UNKNOWN_SERVER_ERROR, None),
+    ],
+    ids=[
+        "null",
+        "nothing",
+        "no magic",
+        "cut short",
+        "magic 1",
+        "magic 3",
+        "length 13",
+        "length -1",
+        "two",
+        "zstd too early",
+        "no codec",
+    ],
+)
+def test_what_is_refused(
+    records: bytes | None, version: int, code: ErrorCode, words: str | None
+) -> None:
+    with pytest.raises(KafkaError) as refused:
+        check_shape(records, version)
+    assert (refused.value.code, refused.value.message) == (code, words)
+
+
+@pytest.mark.parametrize(("records", "version"), [(WHOLE, 3), (ZSTD, 7), (NO_CODEC, 7)])
+def test_what_is_taken_as_it_is(records: bytes, version: int) -> None:
+    """A codec that there is none of is the log's to refuse, from version 7 on."""
+    assert check_shape(records, version) is records
+
+
+@pytest.mark.parametrize("rest", [b"x", WHOLE[:16], WHOLE[:-1]])
+def test_bytes_behind_it_that_are_no_batch_do_no_harm(rest: bytes) -> None:
+    assert check_shape(WHOLE + rest, 9) == WHOLE
+
+
+def test_a_transaction_says_so_in_the_attributes() -> None:
+    assert is_transactional(transactional())
+    assert not is_transactional(WHOLE)
+    assert not is_transactional(transactional()[:60])
+    marker = transactional(is_control=True)
+    assert not is_transactional(marker), "a marker is not written by producers"
+
+
+def looked(*records: bytes | None, version: int = 9) -> Any:
+    return look_at([("t", None, list(enumerate(records)))], version)
+
+
+def test_whole_batches_of_no_transaction() -> None:
+    assert looked(WHOLE, WHOLE) == (None, True, frozenset())
+
+
+@pytest.mark.parametrize("records", [None, b"", WHOLE[:-1], OLD, WHOLE + WHOLE])
+def test_one_that_is_not_whole_is_looked_at_again(records: bytes | None) -> None:
+    found = looked(WHOLE, records)
+    assert (found.unreadable, found.are_whole) == (None, False)
+
+
+def test_zstd_is_whole_from_version_7_on() -> None:
+    assert looked(ZSTD, version=7).are_whole
+    assert not looked(ZSTD, version=6).are_whole
+
+
+def test_the_producers_of_transactions() -> None:
+    found = looked(transactional(5, 2), WHOLE, transactional(5, 2), transactional(6, 0))
+    assert found.are_whole
+    assert found.producers == {
+        (5).to_bytes(8) + (2).to_bytes(2),
+        (6).to_bytes(8) + (0).to_bytes(2),
+    }
+
+
+def test_an_unreadable_batch_before_any_transaction_is_told() -> None:
+    """Kafka looks for a transaction batch by batch, and stops at the first there is."""
+    assert looked(FUTURE, transactional()).unreadable == "Invalid magic found in record: 3"
+    assert looked(transactional(), FUTURE).unreadable is None
+    assert looked(with_length(WHOLE, 0)[:30]).unreadable is not None
+
+
+@given(st.binary(max_size=80), st.integers(0, 13))
+def test_garbage_is_refused_in_an_orderly_way(records: bytes, version: int) -> None:
+    looked(records, version=version)
+    with suppress(KafkaError):
+        assert check_shape(records, version) == records[: 12 + int.from_bytes(records[8:12])]

@@ -1,0 +1,127 @@
+"""Topics under controllers: logs come and go as replicas are given to this broker and taken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from kafkalite.cluster.topic_creation import NewTopic
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.messages.stored.config_record import ConfigRecord
+from kafkalite.wire.messages.stored.remove_topic_record import RemoveTopicRecord
+from tests.kafkalite.replica.replicated import (
+    ME,
+    OTHER,
+    THIRD,
+    TOPIC_ID,
+    Replicated,
+    records,
+    replicated,
+)
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> Iterator[Replicated]:
+    with replicated(tmp_path) as made:
+        yield made
+
+
+def logs(world: Replicated) -> list[str]:
+    """The logs there are; the files of those that were deleted go later."""
+    return [f"{log.topic}-{log.partition}" for log in world.logs.manager.logs]
+
+
+async def test_a_replica_here_has_a_log(world: Replicated) -> None:
+    partition = world.create(OTHER, OTHER, ME)
+    assert logs(world) == ["t-0"]
+    assert world.topics.here() == [partition]
+    assert world.replicas.get(TOPIC_ID, 0) is partition.replica
+
+
+async def test_one_elsewhere_has_none(world: Replicated) -> None:
+    world.create(OTHER, OTHER, THIRD)
+    assert logs(world) == []
+    assert list(world.topics.here()) == []
+    assert list(world.replicas) == []
+
+
+async def test_a_replica_that_is_given_and_taken(world: Replicated) -> None:
+    partition = world.create(OTHER, OTHER, THIRD)
+    world.change(replicas=[OTHER, ME], isr=[OTHER])
+    assert logs(world) == ["t-0"]
+    assert partition.replica is not None
+    world.change(replicas=[OTHER], isr=[OTHER])
+    assert (partition.replica, logs(world)) == (None, [])
+    assert list(world.replicas) == []
+    assert partition.replicas == [OTHER]
+
+
+async def test_a_topic_that_is_deleted(world: Replicated) -> None:
+    partition = world.create(ME, ME)
+    world.commit(RemoveTopicRecord(topic_id=TOPIC_ID))
+    assert partition.is_deleted
+    assert world.topics.get("t") is None
+    assert world.topics.by_id(TOPIC_ID) is None
+    assert (logs(world), list(world.replicas)) == ([], [])
+
+
+async def test_roles_change_with_the_leader(world: Replicated) -> None:
+    partition = world.create(ME, ME, OTHER)
+    assert partition.replica is not None
+    assert partition.replica.leading is not None
+    world.change(leader=OTHER)
+    assert partition.replica.leading is None
+    assert partition.replica.is_following
+    assert (partition.leader_id, partition.leader_epoch) == (OTHER, 1)
+
+
+async def test_what_the_log_is_configured_for_follows_the_metadata(world: Replicated) -> None:
+    partition = world.create(ME, ME)
+    elsewhere = world.create(OTHER, OTHER, name="u", topic_id=UUID(int=8))
+    before = elsewhere.log.config
+    for name in "tu":
+        world.commit(
+            ConfigRecord(
+                resource_type=2, resource_name=name, name="max.message.bytes", value="1234"
+            )
+        )
+    assert partition.log.config.max_message_bytes == 1234
+    assert elsewhere.log.config is before
+    partition.append(records(b"a"))
+    with pytest.raises(KafkaError) as refused:
+        partition.append(records(bytes(2000)))
+    assert refused.value.code is ErrorCode.MESSAGE_TOO_LARGE
+
+
+async def test_topics_are_asked_of_the_controllers(world: Replicated) -> None:
+    with pytest.raises(KafkaError) as refused:
+        world.topics.create(NewTopic("new"))
+    assert refused.value.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    with pytest.raises(KafkaError) as refused:
+        world.topics.create_internal("__consumer_offsets")
+    assert refused.value.code is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert world.asked == ["new", "__consumer_offsets"]
+    world.create(OTHER, OTHER, name="__consumer_offsets")
+    assert world.topics.create_internal("__consumer_offsets").name == "__consumer_offsets"
+    assert len(world.asked) == 2
+
+
+async def test_a_directory_that_was_not_assigned_is_told(world: Replicated) -> None:
+    world.create(OTHER, OTHER, THIRD)
+    assert world.told == []
+    world.change(replicas=[OTHER, ME], isr=[OTHER], directories=[UUID(int=0), UUID(int=0)])
+    assert world.told == [(TOPIC_ID, 0, world.logs.directory_ids[0])]
+
+
+async def test_a_topic_that_may_not_be_coordinated_here_is_said_once(
+    world: Replicated, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.create(ME, ME, OTHER, name="__consumer_offsets")
+    for isr in ([ME], [ME, OTHER]):
+        world.change(isr=isr)
+    said = [message for message in caplog.messages if "does not coordinate" in message]
+    assert len(said) == 1
+    assert said[0].startswith("__consumer_offsets-0 is led here and has 2 replicas")

@@ -1,0 +1,64 @@
+"""The connections of a broker: how many, from where, and how long they may be silent."""
+
+from __future__ import annotations
+
+import socket
+import struct
+
+import trio
+
+from kafkalite.testing import broker as test_broker
+from tests.kafkalite.frames import GOOD
+
+
+async def test_a_half_sent_frame_holds_nobody_up(clients) -> None:
+    half = await clients.connect()
+    await half.stream.send_all(struct.pack(">i", 1000) + b"half")
+    other = await clients.connect()
+    for _ in range(3):
+        assert await other.ask(GOOD)
+
+
+async def test_many_connections_that_say_nothing(
+    broker: test_broker, clients, autojump_clock: trio.testing.MockClock
+) -> None:
+    """Thousands are tried in conformance/; here, that each is closed when it was idle too long."""
+    host, _, port = broker.bootstrap.rpartition(":")
+    silent = [socket.create_connection((host, int(port))) for _ in range(200)]
+    try:
+        busy = await clients.connect()
+        for _ in range(12):  # 720 seconds; connections.max.idle.ms is 600
+            await busy.ask(GOOD)
+            await trio.sleep(60)
+        for sock in silent:
+            sock.settimeout(0)
+            assert sock.recv(1) == b""
+        assert await busy.ask(GOOD)
+    finally:
+        for sock in silent:
+            sock.close()
+
+
+async def test_no_more_connections_than_allowed(connect) -> None:
+    async with test_broker({"max.connections": 2}) as running:
+        first, second = await connect(running), await connect(running)
+        await first.ask(GOOD)
+        await second.ask(GOOD)
+        third = await connect(running)
+        await third.send(GOOD)
+        with trio.move_on_after(0.05) as scope:
+            await third.answer()
+        assert scope.cancelled_caught
+        third._asked.append((18, 4))
+        await first.stream.aclose()
+        assert await third.answer()
+
+
+async def test_no_more_connections_from_one_address_than_allowed(connect) -> None:
+    limits = {"max.connections.per.ip": 0, "max.connections.per.ip.overrides": "127.0.0.1:1"}
+    async with test_broker(limits) as running:
+        first = await connect(running)
+        await first.ask(GOOD)
+        second = await connect(running)
+        assert await second.is_closed()
+        assert await first.ask(GOOD)

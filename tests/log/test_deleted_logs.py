@@ -1,0 +1,104 @@
+"""Deleted logs: offline at once, renamed by the next step, removed after their delay."""
+
+import errno
+import logging
+from pathlib import Path
+
+import pytest
+
+from kafkalite.log.config import LogConfig
+from kafkalite.log.directory import LogDirectory
+from kafkalite.log.files import Files
+from kafkalite.log.open_files import OpenFiles
+from kafkalite.wire.errors import KafkaError
+from tests.log.directories import NOW_MS, append, opened
+
+
+def test_a_deleted_log_is_gone_at_once_and_removed_later(tmp_path: Path) -> None:
+    now = NOW_MS
+    directory = LogDirectory.open(tmp_path, cluster_id=None, node_id=1, now_ms=lambda: now)
+    log = directory.open_log("t", 0, LogConfig())
+    append(log, b"x")
+    records = log.read(0, 1000, upper_bound=1).records
+    directory.delete_log("t", 0)
+    assert log.offline_reason == "deleted"
+    assert directory.open_log("t", 0, LogConfig()).log_end_offset == 0
+    assert not isinstance(records, bytes)
+    assert len(records.read()) == len(records)
+    records.close()
+    list(directory.remove_deleted())
+    assert [path.name.endswith("-delete") for path in tmp_path.glob("t-0.*")] == [True]
+    now += 60_000
+    list(directory.remove_deleted())
+    assert list(tmp_path.glob("t-0.*")) == []
+    with pytest.raises(KafkaError):
+        log.append(b"", leader_epoch=0)
+    directory.close()
+
+
+def test_what_a_deletion_left_is_removed_at_the_start(tmp_path: Path) -> None:
+    with opened(tmp_path) as directory:
+        append(directory.open_log("t", 0, LogConfig()), b"x")
+        directory.delete_log("t", 0)
+    with opened(tmp_path) as directory:
+        assert directory.partitions() == []
+        assert list(tmp_path.glob("t-0*")) == []
+
+
+class StubbornFiles(Files):
+    """Directories cannot be removed while `is_stuck`."""
+
+    is_stuck = True
+
+    def remove_directory(self, path: Path) -> None:
+        if self.is_stuck:
+            raise OSError(errno.EBUSY, "Device or resource busy")
+        super().remove_directory(path)
+
+
+def test_a_directory_that_cannot_be_removed_is_tried_again_and_said_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    files = StubbornFiles()
+    with opened(tmp_path, open_files=OpenFiles(files=files)) as directory:
+        config = LogConfig(file_delete_delay_ms=0)
+        append(directory.open_log("t", 0, config), b"x")
+        directory.delete_log("t", 0)
+        with caplog.at_level(logging.WARNING):
+            for _ in range(3):
+                list(directory.remove_deleted())
+        assert [each.getMessage() for each in caplog.records] == [
+            f"{tmp_path}: [Errno 16] Device or resource busy"
+        ]
+        assert len(list(tmp_path.glob("t-0.*-delete"))) == 1
+        files.is_stuck = False
+        list(directory.remove_deleted())
+        assert list(tmp_path.glob("t-0*")) == []
+
+
+def test_each_deleted_log_is_renamed_in_a_step_of_its_own(tmp_path: Path) -> None:
+    with opened(tmp_path) as directory:
+        for i in range(3):
+            append(directory.open_log("t", i, LogConfig()), b"x")
+            directory.delete_log("t", i)
+        assert len(list(tmp_path.glob("t-?"))) == 3  # not renamed yet
+        steps = directory.move_deleted()
+        for left in (2, 1, 0):
+            next(steps)
+            assert len(list(tmp_path.glob("t-?"))) == left
+        assert len(list(tmp_path.glob("t-?.*-delete"))) == 3
+
+
+def test_a_directory_without_a_topic_is_discarded_or_set_aside(tmp_path: Path) -> None:
+    with opened(tmp_path) as directory:
+        for name in ("gone-0", "kept-0"):
+            (tmp_path / name).mkdir()
+            (tmp_path / name / "file").write_bytes(b"x")
+        directory.discard(tmp_path / "gone-0")
+        aside = directory.set_aside(tmp_path / "kept-0")
+        assert not (tmp_path / "gone-0").exists()
+        list(directory.remove_deleted())
+        assert list(tmp_path.glob("gone-0*")) == []
+        assert aside.name.startswith("kept-0.")
+        assert aside.name.endswith("-stray")
+        assert (aside / "file").read_bytes() == b"x"

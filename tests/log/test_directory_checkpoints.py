@@ -1,0 +1,128 @@
+"""The three checkpoints of a data directory: Kafka's text, written when it changed."""
+
+import time
+import uuid
+from pathlib import Path
+from threading import Barrier, Thread
+
+from kafkalite.log.checkpoints import read_offsets
+from kafkalite.log.config import LogConfig
+from kafkalite.log.directory_checkpoints import DirectoryCheckpoints
+from kafkalite.log.files import FILES, HIGH_WATERMARK_CHECKPOINT, Files
+from kafkalite.log.opening import open_log
+from tests.log.directories import append, opened
+
+
+def test_checkpoints_are_kafkas(tmp_path: Path) -> None:
+    with opened(tmp_path) as directory:
+        log = directory.open_log("orders", 2, LogConfig())
+        for _ in range(3):
+            append(log, b"x")
+        log.delete_records_before(1)
+        log.flush()
+        directory.checkpoint()
+        assert (tmp_path / "recovery-point-offset-checkpoint").read_text() == "0\n1\norders 2 3\n"
+        assert (tmp_path / "log-start-offset-checkpoint").read_text() == "0\n1\norders 2 1\n"
+        assert (tmp_path / "replication-offset-checkpoint").read_text() == "0\n1\norders 2 3\n"
+
+
+def test_a_damaged_checkpoint_loses_nothing(tmp_path: Path) -> None:
+    with opened(tmp_path) as directory:
+        append(directory.open_log("t", 0, LogConfig()), b"x")
+    (tmp_path / "recovery-point-offset-checkpoint").write_text("0\n7\nt 0\n")
+    with opened(tmp_path) as directory:
+        assert directory.open_log("t", 0, LogConfig()).log_end_offset == 1
+
+
+def test_only_changed_checkpoints_are_written(tmp_path: Path) -> None:
+    with opened(tmp_path) as directory:
+        log = directory.open_log("orders", 2, LogConfig())
+        append(log, b"x")
+        checkpoints = DirectoryCheckpoints(tmp_path, FILES)
+
+        def written() -> int:
+            steps = [step for step in checkpoints.steps(directory.all_logs) if step is not None]
+            for write in steps:
+                write()
+            return len(steps)
+
+        assert written() == 3
+        assert written() == 0
+        append(log, b"y")
+        assert written() == 1  # the high watermark only: nothing was flushed
+        text = (tmp_path / "replication-offset-checkpoint").read_text()
+        assert text == "0\n1\norders 2 2\n"
+        log.flush()
+        assert written() == 1
+        text = (tmp_path / "recovery-point-offset-checkpoint").read_text()
+        assert text == "0\n1\norders 2 2\n"
+
+
+def test_a_start_that_the_first_segment_s_name_tells_is_left_out(tmp_path: Path) -> None:
+    with opened(tmp_path) as directory:
+        log = directory.open_log("orders", 2, LogConfig())
+        append(log, b"x")
+        append(log, b"y")
+        directory.checkpoint()
+        path = tmp_path / "log-start-offset-checkpoint"
+        assert path.read_text() == "0\n0\n"
+        log.delete_records_before(1)
+        directory.checkpoint()
+        assert path.read_text() == "0\n1\norders 2 1\n"
+
+
+def test_the_start_of_a_log_that_is_not_open_is_kept(tmp_path: Path) -> None:
+    topic_id = uuid.uuid4()
+    with opened(tmp_path) as directory:
+        for topic in ("open", "not-open"):
+            log = directory.open_log(topic, 0, LogConfig(), topic_id=topic_id)
+            for _ in range(3):
+                append(log, b"x")
+            log.delete_records_before(2)
+    with opened(tmp_path) as directory:
+        directory.open_log("open", 0, LogConfig(), topic_id=topic_id)
+        directory.checkpoint()
+        lines = (tmp_path / "log-start-offset-checkpoint").read_text().splitlines()
+        assert sorted(lines[2:]) == ["not-open 0 2", "open 0 2"]
+
+
+def test_a_deleted_log_is_forgotten(tmp_path: Path) -> None:
+    with opened(tmp_path) as directory:
+        append(directory.open_log("t", 0, LogConfig()), b"x")
+        directory.checkpoint()
+        directory.delete_log("t", 0)
+        directory.checkpoint()
+        for name in ("recovery-point-offset", "log-start-offset", "replication-offset"):
+            assert (tmp_path / f"{name}-checkpoint").read_text() == "0\n0\n"
+
+
+def test_two_jobs_write_at_the_same_time(tmp_path: Path) -> None:
+    log = open_log(tmp_path / "t-0", LogConfig(), now_ms=lambda: 0)
+    checkpoints = DirectoryCheckpoints(tmp_path, Slow())
+    failures: list[OSError] = []
+
+    def write(barrier: Barrier) -> None:
+        steps = [step for step in checkpoints.steps([(("t", 0), log)]) if step is not None]
+        barrier.wait()
+        try:
+            for step in steps:
+                step()
+        except OSError as error:
+            failures.append(error)
+
+    barrier = Barrier(2)
+    threads = [Thread(target=write, args=(barrier,)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert read_offsets(FILES, tmp_path / HIGH_WATERMARK_CHECKPOINT) == {("t", 0): 0}
+
+
+class Slow(Files):
+    """A disk on which two that write the same file meet."""
+
+    def sync(self, descriptor: int) -> None:
+        time.sleep(0.02)
+        super().sync(descriptor)

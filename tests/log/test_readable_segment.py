@@ -1,0 +1,172 @@
+"""A segment's batches are found: by memory, by its indexes, by going through the file."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kafkalite.log.open_files import FileSlice, OpenFiles
+from kafkalite.log.segment import LogSegment
+from kafkalite.wire.record_batch import Record, build_batch
+
+BASE = 1000
+# Base offset and number of records of each batch; there are holes.
+BATCHES = [(1000, 2), (1002, 1), (1010, 3), (1013, 1), (1020, 2), (1022, 1)]
+TIMES = [100, 500, 300, 900, 900, -1]
+
+Opened = Callable[[Path, LogSegment], LogSegment]
+
+
+def batch(offset: int, count: int, timestamp: int) -> bytes:
+    records = [
+        Record(timestamp=timestamp if timestamp < 0 else timestamp + i, value=b"v" * 20)
+        for i in range(count)
+    ]
+    return build_batch(records, base_offset=offset)
+
+
+def filled(path: Path, index_interval_bytes: int = 100) -> LogSegment:
+    segment = LogSegment.create(path, BASE, OpenFiles(), now_ms=0)
+    for (offset, count), timestamp in zip(BATCHES, TIMES, strict=True):
+        data = batch(offset, count, timestamp)
+        largest = timestamp if timestamp < 0 else timestamp + count - 1
+        segment.append(
+            (data,), len(data), offset, offset + count - 1, largest, index_interval_bytes
+        )
+    return segment
+
+
+def as_it_is(path: Path, segment: LogSegment) -> LogSegment:
+    return segment
+
+
+def inactive(path: Path, segment: LogSegment) -> LogSegment:
+    segment.become_inactive()
+    return segment
+
+
+def reopened(path: Path, segment: LogSegment) -> LogSegment:
+    segment.become_inactive()
+    segment.close()
+    return LogSegment.open(path, BASE, OpenFiles())
+
+
+@pytest.fixture(params=[as_it_is, inactive, reopened])
+def segment(request: pytest.FixtureRequest, tmp_path: Path) -> LogSegment:
+    return request.param(tmp_path, filled(tmp_path))
+
+
+def positions() -> list[int]:
+    sizes = [len(batch(*each, time)) for each, time in zip(BATCHES, TIMES, strict=True)]
+    return [sum(sizes[:i]) for i in range(len(sizes) + 1)]
+
+
+def holder(offset: int) -> int:
+    """The batch that ends at or behind an offset, by the list."""
+    return next((i for i, (base, n) in enumerate(BATCHES) if base + n > offset), len(BATCHES))
+
+
+@pytest.mark.parametrize("offset", range(998, 1025))
+def test_the_batch_that_ends_at_or_behind_an_offset(segment: LogSegment, offset: int) -> None:
+    i = holder(offset)
+    found = segment.find(offset)
+    assert segment.position_of(offset) == positions()[i]
+    if i == len(BATCHES):
+        assert found is None
+    else:
+        assert found is not None
+        assert (found[0], found[1].base_offset) == (positions()[i], BATCHES[i][0])
+
+
+def bytes_of(records: FileSlice | None) -> int:
+    if records is None:
+        return 0
+    with records:
+        return len(records.read())
+
+
+@pytest.mark.parametrize("offset", [1000, 1001, 1005, 1021, 1022])
+@pytest.mark.parametrize("minimum_one_batch", [True, False])
+def test_a_read_is_cut_at_its_limit(
+    segment: LogSegment, offset: int, minimum_one_batch: bool
+) -> None:
+    i = holder(offset)
+    start, behind = positions()[i], positions()[i + 1]
+    first = behind - start
+    for max_bytes in (1, first - 1, first, first + 30, 10_000):
+        found = segment.read(
+            offset, max_bytes, end=segment.size, minimum_one_batch=minimum_one_batch
+        )
+        assert found is not None
+        size = min(max_bytes, segment.size - start)
+        if max_bytes < first:
+            size = first if minimum_one_batch else 0
+        assert (found[0], bytes_of(found[1])) == (start, size)
+
+
+def test_a_read_ends_at_its_end(segment: LogSegment) -> None:
+    at = positions()
+    for i in range(len(BATCHES)):
+        found = segment.read(1000, 10_000, end=at[i], minimum_one_batch=True)
+        assert found is not None
+        assert (found[0], bytes_of(found[1])) == (0, at[i])
+    found = segment.read(1020, 10_000, end=at[2], minimum_one_batch=True)
+    assert found is not None
+    assert found[1] is None  # the end comes before the batch
+    assert segment.read(1023, 10_000, end=segment.size, minimum_one_batch=True) is None
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "from_offset", "found"),
+    [
+        (-5, 1000, (100, 1000)),
+        (0, 1000, (100, 1000)),
+        (101, 1000, (101, 1001)),
+        (102, 1000, (500, 1002)),
+        (501, 1000, (900, 1013)),
+        (300, 1003, (300, 1010)),
+        (300, 1011, (301, 1011)),  # in the middle of a batch
+        (302, 1011, (302, 1012)),
+        (900, 1014, (900, 1020)),
+        (901, 1000, (901, 1021)),
+        (902, 1000, None),
+        (500, 1022, None),
+    ],
+)
+def test_the_first_record_that_is_not_earlier(
+    segment: LogSegment, timestamp: int, from_offset: int, found: tuple[int, int] | None
+) -> None:
+    assert segment.find_timestamp(timestamp, from_offset) == found
+
+
+def test_the_largest_timestamp_and_the_first(segment: LogSegment) -> None:
+    assert segment.largest == (901, 1021)
+    assert segment.first_timestamp == 101  # the first batch's largest
+    assert segment.next_offset() == 1023
+
+
+def test_batches_between_two_positions(segment: LogSegment) -> None:
+    at = positions()
+    found = [each.base_offset for _, each in segment.batches(at[1], at[4])]
+    assert found == [1002, 1010, 1013]
+    assert [position for position, _ in segment.batches(headers_only=True)] == at[:-1]
+    assert len(list(segment.batches(0, 10**9))) == len(BATCHES)
+
+
+def test_a_batch_that_was_cut_short_is_made_whole(tmp_path: Path) -> None:
+    segment = LogSegment.create(tmp_path, 0, OpenFiles(), now_ms=0)
+    data = build_batch([Record(value=bytes(100_000))])
+    segment.append((data,), len(data), 0, 0, -1, 100)
+    [(position, header)] = segment.batches(headers_only=True)
+    assert len(header.buffer) < len(data)
+    whole = segment.whole(position, header)
+    assert bytes(whole.buffer) == data
+    assert segment.whole(position, whole) is whole
+
+
+def test_an_empty_segment_holds_nothing(tmp_path: Path) -> None:
+    segment = LogSegment.create(tmp_path, BASE, OpenFiles(), now_ms=0)
+    assert segment.find(BASE) is None
+    assert segment.find_timestamp(0, BASE) is None
+    assert (segment.position_of(BASE), segment.next_offset()) == (0, BASE)
+    assert (segment.largest, segment.first_timestamp) == ((-1, BASE), -1)

@@ -1,0 +1,211 @@
+"""Reading a log: by offset, by timestamp, with the transactions that were aborted."""
+
+from typing import Any
+
+import pytest
+
+from kafkalite.log.config import LogConfig
+from kafkalite.log.log import Log
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.record_batch import RecordBatch, iterate_batches
+from tests.log.conftest import Disk
+from tests.log.producing import Producer, aborted
+
+
+def first_batch(result: Any) -> RecordBatch:
+    with result.records:
+        return next(iterate_batches(result.records.read()))
+
+
+@pytest.mark.parametrize("segment_bytes", [70, 200, 1000, 1 << 30])
+def test_every_offset_is_found_in_any_segment(disk: Any, values: Any, segment_bytes: int) -> None:
+    config = LogConfig(segment_bytes=segment_bytes, index_interval_bytes=100)
+    log = disk.log(config=config)
+    for i in range(200):
+        disk.append(log, b"" if segment_bytes == 70 else b"%d" % i)
+    assert segment_bytes == 1 << 30 or len(log.segments) > 10
+    for reopened in (log, None):
+        if reopened is None:
+            log.close()
+            log = disk.log(config=config, clean_shutdown=True)
+            log.advance_high_watermark(200)
+        for offset in range(200):
+            assert first_batch(log.read(offset, 1, upper_bound=200)).base_offset == offset
+        assert len(values(log)) == 200
+
+
+def test_reads_stop_at_the_upper_bound(disk: Any) -> None:
+    log = disk.log()
+    for _ in range(10):
+        disk.append(log, b"x", b"y")
+    result = log.read(4, 1 << 20, upper_bound=12)
+    with result.records:
+        offsets = [batch.base_offset for batch in iterate_batches(result.records.read())]
+    assert offsets == [4, 6, 8, 10]
+    assert log.read(12, 1 << 20, upper_bound=12).records == b""
+    assert log.read(20, 1 << 20, upper_bound=20).records == b""
+
+
+def test_the_first_batch_comes_whole_or_not_at_all(disk: Any) -> None:
+    log = disk.log()
+    disk.append(log, b"x" * 1000)
+    disk.append(log, b"y" * 1000)
+    with log.read(0, 10, upper_bound=2).records as records:
+        assert [batch.base_offset for batch in iterate_batches(records.read())] == [0]
+    assert log.read(0, 10, upper_bound=2, minimum_one_batch=False).records == b""
+    with log.read(0, 1500, upper_bound=2, minimum_one_batch=False).records as records:
+        assert len(records) == 1500
+
+
+@pytest.mark.parametrize("offset", [-1, 0, 2, 7])
+def test_offsets_outside_the_log_are_out_of_range(disk: Any, offset: int) -> None:
+    log = disk.log()
+    for _ in range(6):
+        disk.append(log, b"x")
+    log.delete_records_before(3)
+    with pytest.raises(KafkaError) as caught:
+        log.read(offset, 1000, upper_bound=6)
+    assert caught.value.code == ErrorCode.OFFSET_OUT_OF_RANGE
+
+
+@pytest.mark.parametrize("segment_bytes", [200, 1 << 30])
+@pytest.mark.parametrize("restart", ["none", "clean", "crash"])
+def test_aborted_transactions_are_told(disk: Any, segment_bytes: int, restart: str) -> None:
+    config = LogConfig(segment_bytes=segment_bytes)
+    a = Producer(disk, disk.log(config=config), producer_id=1)
+    b = Producer(disk, a.log, producer_id=2)
+    a.append(0, transactional=True)  # 0
+    b.append(0, transactional=True)  # 1
+    a.append(1, transactional=True)  # 2
+    a.end(commit=False)  # 3
+    a.append(0, epoch=1, transactional=True)  # 4
+    b.end(commit=True)  # 5
+    a.end(commit=False, epoch=1)  # 6
+    b.append(0, epoch=1, transactional=True)  # 7
+    b.end(commit=False, epoch=1)  # 8
+    log = a.log
+    if restart == "clean":
+        log.close()
+    elif restart == "crash":
+        log.close_files()
+    if restart != "none":
+        log = disk.log(config=config, clean_shutdown=restart == "clean")
+        log.advance_high_watermark(9)
+    assert log.last_stable_offset == 9
+    assert aborted(log, 0, 9) == [(1, 0), (1, 4), (2, 7)]
+    assert aborted(log, 0, 3) == [(1, 0)]
+    assert aborted(log, 4, 7) == [(1, 4)]
+    assert aborted(log, 8, 9) == [(2, 7)]
+    assert aborted(log, 5, 6) == [(1, 4)]
+    result = log.read(0, 1 << 20, upper_bound=9, with_aborted_transactions=True)
+    assert result.aborted_transactions
+    assert result.aborted_transactions[0][:2] == (1, 0)
+    assert log.read(0, 1 << 20, upper_bound=9).aborted_transactions is None
+    empty = log.read(9, 1 << 20, upper_bound=9, with_aborted_transactions=True)
+    assert empty.aborted_transactions == []
+
+
+SMALL = LogConfig(segment_bytes=200, index_interval_bytes=0)
+
+
+def timed(disk: Disk, *times: int) -> Log:
+    """A log of several segments, with one record of each timestamp."""
+    log = disk.log(config=SMALL)
+    for i, timestamp in enumerate(times):
+        disk.append(log, b"%d" % i, timestamp=timestamp)
+    return log
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "found"),
+    [
+        (0, (100, 0)),
+        (100, (100, 0)),
+        (101, (500, 1)),
+        (301, (500, 1)),
+        (501, (700, 4)),
+        (700, (700, 4)),
+        (701, None),
+    ],
+)
+def test_the_first_record_that_is_not_earlier(
+    disk: Disk, timestamp: int, found: tuple[int, int] | None
+) -> None:
+    log = timed(disk, 100, 500, 300, 200, 700, 400, -1)
+    assert len(log.segments) > 2
+    assert log.offset_for_timestamp(timestamp) == found
+    log.close()
+    log = disk.log(config=SMALL, clean_shutdown=True)
+    assert log.offset_for_timestamp(timestamp) == found
+
+
+def test_deleted_records_have_no_time(disk: Disk) -> None:
+    log = timed(disk, 100, 500, 300, 200, 700, 400)
+    log.delete_records_before(2)
+    assert log.offset_for_timestamp(0) == (300, 2)
+    log.delete_records_before(5)
+    assert log.offset_for_timestamp(0) == (400, 5)
+    assert log.offset_for_timestamp(500) is None
+
+
+def test_the_first_record_with_the_largest_timestamp(disk: Disk) -> None:
+    assert disk.log("empty-0").max_timestamp_offset() is None
+    log = timed(disk, 100, 700, 300, 700, 200)
+    assert log.max_timestamp_offset() == (700, 1)
+    log = disk.log("timeless-0")
+    disk.append(log, b"x", timestamp=-1)
+    assert log.max_timestamp_offset() is None
+
+
+@pytest.mark.parametrize("offset", range(7))
+@pytest.mark.parametrize("upper_bound", range(7))
+def test_nothing_at_or_above_the_upper_bound_is_read(
+    disk: Disk, offset: int, upper_bound: int
+) -> None:
+    log = timed(disk, *range(100, 106))
+    result = log.read(offset, 1 << 20, upper_bound=upper_bound)
+    if offset >= upper_bound:
+        assert result == (offset, b"", -1, -1, None)
+        return
+    assert not isinstance(result.records, bytes)
+    with result.records as records:
+        offsets = [batch.base_offset for batch in iterate_batches(records.read())]
+    bases = log.segments.base_offsets
+    segment = max(base for base in bases if base <= offset)
+    following = min([base for base in bases if base > offset], default=6)
+    assert offsets == list(range(offset, min(upper_bound, following)))
+    assert result.segment_base_offset == segment
+
+
+def test_a_hole_at_a_segment_s_end_is_read_over(disk: Disk) -> None:
+    log = disk.log(config=SMALL)
+    disk.append(log, b"x")
+    log.roll()
+    log.append_as_follower(disk.batch(b"y", base_offset=10))
+    log.advance_high_watermark(11)
+    with log.read(5, 1000, upper_bound=11).records as records:
+        assert [batch.base_offset for batch in iterate_batches(records.read())] == [10]
+
+
+def test_a_read_that_fails_takes_the_log_offline(disk: Disk) -> None:
+    log = timed(disk, *range(100, 106))
+    log.close_files()
+    log.segments.first.file.path.unlink()
+    with pytest.raises(KafkaError) as caught:
+        log.read(0, 1000, upper_bound=6)
+    assert caught.value.code is ErrorCode.KAFKA_STORAGE_ERROR
+    assert log.offline_reason is not None
+
+
+def test_aborted_transactions_are_those_of_the_slice_that_is_read(disk: Disk) -> None:
+    log = disk.log(config=LogConfig(segment_bytes=10_000, index_interval_bytes=0))
+    producer = Producer(disk, log, producer_id=1)
+    for i in range(6):
+        producer.append(0, epoch=i, transactional=True)
+        producer.end(commit=False, epoch=i)
+    result = log.read(0, 1, upper_bound=12, with_aborted_transactions=True)
+    assert not isinstance(result.records, bytes)
+    result.records.close()
+    assert result.aborted_transactions is not None
+    # Up to the next entry of the offset index: some more than the batch, far fewer than all.
+    assert [each.first_offset for each in result.aborted_transactions] == [0]

@@ -1,0 +1,67 @@
+"""The table of a log's segments: by base offset, found by bisection."""
+
+from pathlib import Path
+
+import pytest
+
+from kafkalite.log.open_files import OpenFiles
+from kafkalite.log.segment import LogSegment
+from kafkalite.log.segments import Segments
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> dict[int, LogSegment]:
+    open_files = OpenFiles()
+    return {base: LogSegment(tmp_path, base, open_files) for base in (10, 20, 30)}
+
+
+@pytest.fixture
+def segments(made: dict[int, LogSegment]) -> Segments:
+    segments = Segments()
+    for base in (20, 10, 30):
+        segments.add(made[base])
+    return segments
+
+
+def base(segment: LogSegment | None) -> int | None:
+    return None if segment is None else segment.base_offset
+
+
+def test_they_are_in_order(segments: Segments) -> None:
+    assert segments.base_offsets == [each.base_offset for each in segments] == [10, 20, 30]
+    assert (segments.first.base_offset, segments.active.base_offset) == (10, 30)
+    assert len(segments) == 3
+
+
+def test_the_segment_that_may_hold_an_offset(segments: Segments) -> None:
+    found = {offset: base(segments.floor(offset)) for offset in (9, 10, 19, 20, 29, 30, 99)}
+    assert found == {9: None, 10: 10, 19: 10, 20: 20, 29: 20, 30: 30, 99: 30}
+    since = {
+        offset: [each.base_offset for each in segments.since(offset)] for offset in (0, 15, 20, 99)
+    }
+    assert since == {0: [10, 20, 30], 15: [10, 20, 30], 20: [20, 30], 99: [30]}
+
+
+def test_the_next_segment(segments: Segments, made: dict[int, LogSegment]) -> None:
+    assert [base(segments.after(made[each])) for each in (10, 20, 30)] == [20, 30, None]
+    segments.remove(made[20])
+    # Also of one that has left the table meanwhile.
+    assert [base(segments.after(made[each])) for each in (10, 20, 30)] == [30, 30, None]
+
+
+def test_a_segment_takes_the_place_of_one_with_its_offset(
+    segments: Segments, tmp_path: Path
+) -> None:
+    other = LogSegment(tmp_path, 20, OpenFiles())
+    segments.add(other)
+    assert segments.base_offsets == [10, 20, 30]
+    assert segments.floor(25) is other
+
+
+def test_the_table_may_change_while_it_is_gone_through(segments: Segments) -> None:
+    met: list[int] = []
+    for segment in segments:
+        met.append(segment.base_offset)
+        segments.remove(segment)
+    assert met == [10, 20, 30]
+    assert (len(segments), segments.floor(15), segments.since(0)) == (0, None, [])
