@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 
 # Modules that have no test of their own name yet.
-MISSING_TESTS = 215
+MISSING_TESTS = 0
 
 # Functions that are still longer than the house allows.
 LONG_FUNCTIONS: set[str] = set()

@@ -11,7 +11,8 @@ from conformance.harness.random_messages import random_message
 from kafkalite.apis import APIS
 from kafkalite.control.faults.refusals import has_partition_errors, partition_refusal, refusal
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.codec import decode_response, encode_response, request_class
+from kafkalite.wire.api_messages import request_class
+from kafkalite.wire.codec import decode_response, encode_response
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
