@@ -1,9 +1,9 @@
 """Fifty members of both protocols come, go, crash, pause and change their minds, topics grow, the
 coordinator restarts; in virtual time, with one seed one course of events.
 
-What must hold whatever happens: no two members that are in touch with the coordinator have one
-partition; no committed offset goes back; and once it is quiet, the group converges, and each
-partition has exactly one owner.
+These rules hold whatever happens. No two members that are in touch with the coordinator have one
+partition. No committed offset goes back. Once it is quiet, the group converges, and each partition
+has exactly one owner.
 """
 
 import random

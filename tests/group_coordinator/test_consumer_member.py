@@ -44,7 +44,8 @@ def has(member):
     return set(member.assigned.get(A, {})), set(member.pending_revocation.get(A, {}))
 
 
-# (assigned, pending revocation) before; what there is around; then state, epoch, assigned, pending.
+# Before: (assigned, pending revocation). Around: other members. After: state, epoch, assigned,
+# pending.
 STEPS = {
     State.STABLE: [
         (((0, 1), ()), around(0, 1), (State.STABLE, 6, {0, 1}, set())),

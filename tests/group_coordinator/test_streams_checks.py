@@ -1,4 +1,4 @@
-"""What is refused of heartbeats of streams groups."""
+"""Heartbeats of streams groups that are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many partitions internal topics get, what is missing, and what cannot be (KIP-1071)."""
+"""Partition counts of internal topics, missing topics, impossible topologies (KIP-1071)."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ WITH_TOKENS = {**WITH_ACLS, "delegation.token.secret.key": "a secret of the brok
 
 @asynccontextmanager
 async def users_with_tokens(configs: dict[str, str] | None = None) -> AsyncIterator[Users]:
-    """Of a broker with delegation tokens: root may everything, alice and bob nothing."""
+    """Users of a broker with delegation tokens: root may do everything, alice and bob nothing."""
     running = broker(WITH_TOKENS if configs is None else configs)
     async with running, Users(running) as users:
         yield users

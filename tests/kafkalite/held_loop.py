@@ -52,7 +52,7 @@ class Held(logging.Filter):
 
 @contextmanager
 def watched(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """What held the loop of any broker that runs meanwhile."""
+    """Yields the names of what holds the loop of any broker that runs meanwhile."""
     serve = Connections.serve
 
     async def watched_serve(self: Connections) -> None:

@@ -41,7 +41,7 @@ OUTSIDE = ("spark", "testing.py", "pytest_plugin.py", "control")
 
 
 def starts() -> Iterator[tuple[str, str]]:
-    """Where a task is started, and what."""
+    """The place at which a task is started, and the task."""
     for path in _sources():
         name = path.relative_to(ROOT).as_posix()
         if name.startswith(OUTSIDE):

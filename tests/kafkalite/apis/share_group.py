@@ -73,7 +73,7 @@ async def delete(client: Any, *names: str) -> Any:
 
 
 async def described(client: Any, group_id: str = GROUP, version: int = 1) -> Any:
-    """What DescribeShareGroupOffsets says of all of a group's topics."""
+    """The answer of DescribeShareGroupOffsets for all topics of a group."""
     messages = describe_share_group_offsets
     asked = messages.DescribeShareGroupOffsetsRequestGroup(group_id=group_id, topics=None)
     request = messages.DescribeShareGroupOffsetsRequest([asked])

@@ -38,7 +38,7 @@ def _is_struct(type_: object) -> bool:
 
 
 async def test_a_verb_is_run_in_one_cluster(broker: test_broker) -> None:
-    """What a fault does at its request: arguments as JSON has them, text for numbers too."""
+    """Arguments of a fault's action, as JSON has them: text for numbers too."""
     cluster = broker._default
     made = await run_in(cluster, "topics.create", {"topic": "t", "partitions": "3"})
     assert isinstance(made, TopicView)

@@ -87,7 +87,7 @@ def test_limits_follow_the_group_s_configs(group: OneShareGroup) -> None:
 async def test_time_passes_from_the_first_need_on(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
-    """What snapshots have superseded is forgotten every five minutes."""
+    """Records that snapshots supersede are removed every five minutes."""
     often = {"share_coordinator_snapshot_update_records_per_snapshot": "1"}
     with one_share_group(initialized=False, **often) as group:
         async with trio.open_nursery() as nursery:

@@ -75,7 +75,7 @@ class Replicated:
         self.asked.append(new.name)
 
     def commit(self, *records: object) -> None:
-        """What the controllers have decided."""
+        """The decisions of the controllers."""
         self._offset += 1
         self.cluster.apply(list(records), self._offset)
 

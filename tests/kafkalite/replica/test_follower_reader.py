@@ -1,4 +1,4 @@
-"""What a follower's Fetch reads: beyond the high watermark, which it moves."""
+"""A follower's Fetch reads beyond the high watermark, and moves it."""
 
 from __future__ import annotations
 

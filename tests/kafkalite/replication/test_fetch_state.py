@@ -1,4 +1,4 @@
-"""Where a follower cuts, what it may append, and when it asks again."""
+"""A follower cuts its log, appends and asks again by these rules."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from tests.kafkalite.replication.two_nodes import (
 
 
 def fetcher(nodes: TwoNodes, address: Address | None = None) -> Fetcher:
-    """Of the follower, which copies as many partitions as it has."""
+    """The follower's side, which copies all of its partitions."""
     made = Fetcher(
         LEADER,
         FOLLOWER,

@@ -68,7 +68,7 @@ class Users:
 
 @asynccontextmanager
 async def users_of_acls() -> AsyncIterator[Users]:
-    """Of a broker with ACLs and the topic `secret`: root may everything, alice and bob nothing."""
+    """Users of a broker with ACLs and the topic `secret`: only root may do anything."""
     async with broker(WITH_ACLS) as running, Users(running) as users:
         running.create_topic("secret", partitions=1)
         yield users

@@ -1,4 +1,4 @@
-"""What stands between a listener's connections and the requests."""
+"""The gates between a listener's connections and the requests."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class Streams:
         return Client(stream), below
 
     async def is_served(self) -> bool:
-        """Whether others get their answers."""
+        """True if others get their answers."""
         client = await self.with_tls()
         return bool((await client.ask(ALL)).error_code == ErrorCode.NONE)
 

@@ -78,7 +78,7 @@ async def test_stopping_ends_throttling(loop: Loop | None) -> None:
 
 @in_task_and_loop
 async def test_another_handler_answers_from_the_next_request_on(loop: Loop | None) -> None:
-    """As for authentication: one handler lets the next take its place."""
+    """One handler lets the next take its place, as authentication does."""
 
     def authenticate(connection: Connection, frame: InMemory) -> list[Records]:
         connection.answer_with(Handler(echo))

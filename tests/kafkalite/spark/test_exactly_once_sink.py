@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pytest
@@ -90,5 +90,6 @@ def test_what_cannot_be_written_is_told_before_anything_is(running: broker) -> N
     class Frame:
         columns = ("value", "offset")
 
+    write = exactly_once(running.bootstrap, topic="t", query_id="q")
     with pytest.raises(SparkSourceError, match="columns value, offset"):
-        exactly_once(running.bootstrap, topic="t", query_id="q")(Frame(), 0)  # type: ignore[arg-type]
+        write(cast("Any", Frame()), 0)

@@ -57,7 +57,7 @@ def codes(value: Any) -> set[int]:
 
 @pytest.mark.parametrize("key", APIS, ids=lambda key: key.name)
 def test_a_refusal_is_an_answer_in_every_version(key: ApiKey) -> None:
-    """What a client decodes has the error that was named, or says nothing of what was not asked."""
+    """A client decodes the named error, and nothing for what was not asked."""
     random = Random(int(key))
     message = message_of(request_class(key))
     told: set[int] = set()

@@ -1,4 +1,4 @@
-"""What a member says of records: all of it counts, or nothing; and what its going or time says."""
+"""An acknowledgement counts whole or not at all; a leaving member or time makes others."""
 
 from __future__ import annotations
 

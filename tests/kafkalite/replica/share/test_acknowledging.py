@@ -37,7 +37,7 @@ def group() -> Iterator[OneShareGroup]:
 
 @dataclass
 class Said:
-    """What is said of one partition: batches of (first, last, types)."""
+    """The acknowledgements of one partition: batches of (first, last, types)."""
 
     batches: list[tuple[int, int, list[int]]]
     index: int = 0

@@ -1,4 +1,4 @@
-"""Who may see groups, their offsets and transactions, and what of them."""
+"""Rights to see groups, their offsets and transactions."""
 
 from __future__ import annotations
 

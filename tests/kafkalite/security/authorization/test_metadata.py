@@ -1,4 +1,4 @@
-"""What is told of topics and of the cluster: only what may be described, and no other exists."""
+"""Metadata tells only of topics that may be described; no other seems to exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may write: topics, transactions, and the ids of idempotent producers."""
+"""Rights to write: topics, transactions, and the ids of idempotent producers."""
 
 from __future__ import annotations
 

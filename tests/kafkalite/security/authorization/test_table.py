@@ -1,4 +1,4 @@
-"""What each API asks for, as the table of operations in Kafka's documentation has it."""
+"""Each API asks for the operations that the table in Kafka's documentation names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who creates, deletes and configures; and who learns that a topic exists."""
+"""Rights to create, delete and configure topics, and to learn that one exists."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ async def test_deleting_topics_does_not_say_which_exist(users: Users) -> None:
 
 
 def deleted(request: DeleteTopicsRequest, *acls: Acl, version: int = 6) -> list[tuple[Any, ...]]:
-    """What is left for the handler, which deletes all of it, and the answers."""
+    """Returns the names that are left for the handler, and the answers."""
     verdict = delete_topics(
         asked(ApiKey.DELETE_TOPICS, request, *acls, version=version, topics={"a": 1})
     )
