@@ -70,7 +70,6 @@ class broker(LocalKit):
         super().__init__(self._verb, self._async_verb)
         self._properties = {} if profile is None else configs_of(profile)
         self._properties |= {name: text_of(value) for name, value in (config or {}).items()}
-        self._certificates: tempfile.TemporaryDirectory[str] | None = None
         self.client_settings: Mapping[str, Mapping[str, str]] = {}
         if sasl or tls or acls:
             self._secure(sasl, tls, host, port, acls=acls)
@@ -90,7 +89,7 @@ class broker(LocalKit):
     ) -> None:
         from kafkalite.security.quick_start import (
             client_settings,
-            make_files,
+            temporary_files,
             wanted,
             with_listener,
         )
@@ -98,8 +97,7 @@ class broker(LocalKit):
         asked = wanted(sasl, tls, acls=acls)
         files = None
         if asked.tls:
-            self._certificates = tempfile.TemporaryDirectory(prefix="kafkalite-tls-")
-            files = make_files(Path(self._certificates.name), host)
+            files = temporary_files(self, host)
         self._properties = with_listener(self._properties, asked, files, host, port)
         self.client_settings = client_settings(asked, files)
 

@@ -5,6 +5,9 @@ From what is wanted come the broker's configs, and ready-made settings for clien
 
 from __future__ import annotations
 
+import shutil
+import tempfile
+import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -82,6 +85,13 @@ def wanted(sasl: str | Sequence[str], tls: str | None, *, acls: bool) -> Wanted:
 def files_in(directory: Path) -> Files:
     """The paths of the files in a directory."""
     return Files(*(directory / f"kafkalite-{name}.pem" for name in ("ca", "server", "client")))
+
+
+def temporary_files(owner: object, host: str) -> Files:
+    """Files as `make_files` has them, for as long as `owner` lives."""
+    directory = tempfile.mkdtemp(prefix="kafkalite-tls-")
+    weakref.finalize(owner, shutil.rmtree, directory, ignore_errors=True)
+    return make_files(Path(directory), host)
 
 
 def make_files(directory: Path, host: str) -> Files:

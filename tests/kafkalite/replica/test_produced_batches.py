@@ -45,29 +45,27 @@ NO_CODEC = with_byte(WHOLE, LOW_ATTRIBUTES, 5)
 
 
 @pytest.mark.parametrize(
-    ("records", "version", "code", "words"),
+    ("records", "version", "code"),
     [
-        (None, 9, ErrorCode.INVALID_RECORD, None),
-        (b"", 9, ErrorCode.INVALID_RECORD, None),
-        (WHOLE[:16], 9, ErrorCode.INVALID_RECORD, None),
-        (WHOLE[:-1], 9, ErrorCode.INVALID_RECORD, None),
-        (OLD, 9, ErrorCode.INVALID_RECORD, None),
-        (FUTURE, 9, ErrorCode.CORRUPT_MESSAGE, "Invalid magic found in record: 3"),
+        (None, 9, ErrorCode.INVALID_RECORD),
+        (b"", 9, ErrorCode.INVALID_RECORD),
+        (WHOLE[:16], 9, ErrorCode.INVALID_RECORD),
+        (WHOLE[:-1], 9, ErrorCode.INVALID_RECORD),
+        (OLD, 9, ErrorCode.INVALID_RECORD),
+        (FUTURE, 9, ErrorCode.CORRUPT_MESSAGE),
         (
             with_length(WHOLE, 13),
             9,
             ErrorCode.CORRUPT_MESSAGE,
-            "Record size 13 is less than the minimum record overhead (14)",
         ),
         (
             with_length(WHOLE, -1),
             9,
             ErrorCode.CORRUPT_MESSAGE,
-            "Record size -1 is less than the minimum record overhead (14)",
         ),
-        (WHOLE + WHOLE, 9, ErrorCode.INVALID_RECORD, None),
-        (ZSTD, 6, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, None),
-        (NO_CODEC, 6, ErrorCode.UNKNOWN_SERVER_ERROR, None),
+        (WHOLE + WHOLE, 9, ErrorCode.INVALID_RECORD),
+        (ZSTD, 6, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE),
+        (NO_CODEC, 6, ErrorCode.UNKNOWN_SERVER_ERROR),
     ],
     ids=[
         "null",
@@ -83,12 +81,10 @@ NO_CODEC = with_byte(WHOLE, LOW_ATTRIBUTES, 5)
         "no codec",
     ],
 )
-def test_what_is_refused(
-    records: bytes | None, version: int, code: ErrorCode, words: str | None
-) -> None:
+def test_what_is_refused(records: bytes | None, version: int, code: ErrorCode) -> None:
     with pytest.raises(KafkaError) as refused:
         check_shape(records, version)
-    assert (refused.value.code, refused.value.message) == (code, words)
+    assert (refused.value.code, refused.value.message) == (code, None)
 
 
 @pytest.mark.parametrize(("records", "version"), [(WHOLE, 3), (ZSTD, 7), (NO_CODEC, 7)])

@@ -6,10 +6,18 @@ import gc
 from typing import Any
 
 import pytest
+import trio
 
 from kafkalite.requests import slices
-from kafkalite.requests.slices import Steps, at_once, in_slices, release, release_set
-from tests.kafkalite.server.one_dispatcher import OneDispatcher, one_dispatcher
+from kafkalite.requests.slices import (
+    Steps,
+    at_once,
+    in_slices,
+    in_slices_of_task,
+    release,
+    release_set,
+)
+from tests.kafkalite.server.one_dispatcher import one_dispatcher
 
 
 class Clock:
@@ -41,49 +49,60 @@ def test_work_that_is_known_to_be_short_is_done_at_once() -> None:
     assert at_once(counting(3)) == 3
 
 
-class Turns:
-    """A connection's context that counts the turns of others."""
+class Turns(trio.abc.Instrument):
+    """Counts the turns that the work's task gave to others: it goes on after each."""
 
-    def __init__(self, asked: OneDispatcher) -> None:
-        self.context: Any = asked.connection().context
-        self.context.connection.move_to_task = self._move
-        self.context.connection.yield_turn = self._yield
-        self.moved = False
+    def __init__(self) -> None:
+        self.task = trio.lowlevel.current_task()
         self.given = 0
         self.thresholds: set[int] = set()
 
-    async def _move(self) -> None:
-        self.moved = True
+    def before_task_step(self, task: trio.lowlevel.Task) -> None:
+        if task is self.task:
+            self.given += 1
+            self.thresholds.add(gc.get_threshold()[2])
 
-    async def _yield(self) -> None:
-        assert self.moved, "the loop has no turn to give before the task has it"
-        self.given += 1
-        self.thresholds.add(gc.get_threshold()[2])
+
+async def turns_of(steps: Steps[int]) -> tuple[int, Turns]:
+    """The result of the steps, and the turns that others had meanwhile."""
+    turns = Turns()
+    trio.lowlevel.add_instrument(turns)
+    try:
+        return await in_slices_of_task(steps), turns
+    finally:
+        trio.lowlevel.remove_instrument(turns)
 
 
 async def test_short_work_gives_no_turn() -> None:
-    with one_dispatcher() as asked:
-        turns = Turns(asked)
-        assert await in_slices(counting(10), turns.context) == 10
-        assert (turns.moved, turns.given) == (True, 0)
+    result, turns = await turns_of(counting(10))
+    assert (result, turns.given) == (10, 0)
 
 
 async def test_long_work_gives_turns_between_its_slices_and_one_at_the_end(clock: Clock) -> None:
-    with one_dispatcher() as asked:
-        turns = Turns(asked)
-        assert await in_slices(counting(3, clock, 0.004), turns.context) == 3
-        assert turns.given == 4
+    result, turns = await turns_of(counting(3, clock, 0.004))
+    assert (result, turns.given) == (3, 4)
 
 
 async def test_meanwhile_the_garbage_collector_does_not_go_through_all_objects(
     clock: Clock,
 ) -> None:
     before = gc.get_threshold()
-    with one_dispatcher() as asked:
-        turns = Turns(asked)
-        await in_slices(counting(1, clock, 0.004), turns.context)
+    _, turns = await turns_of(counting(3, clock, 0.004))
     assert turns.thresholds == {1_000_000}
     assert gc.get_threshold() == before
+
+
+async def test_the_work_of_a_request_is_done_in_its_task(clock: Clock) -> None:
+    moved: list[int] = []
+    with one_dispatcher() as asked:
+        context: Any = asked.connection().context
+
+        async def move() -> None:
+            moved.append(len(moved))
+
+        context.connection.move_to_task = move
+        assert await in_slices(counting(3, clock, 0.004), context) == 3
+    assert moved == [0]
 
 
 async def test_work_that_fails_leaves_the_collector_as_it_was() -> None:
@@ -92,10 +111,8 @@ async def test_work_that_fails_leaves_the_collector_as_it_was() -> None:
         raise ValueError("broken")
 
     before = gc.get_threshold()
-    with one_dispatcher() as asked:
-        turns = Turns(asked)
-        with pytest.raises(ValueError, match="broken"):
-            await in_slices(failing(), turns.context)
+    with pytest.raises(ValueError, match="broken"):
+        await in_slices_of_task(failing())
     assert gc.get_threshold() == before
 
 

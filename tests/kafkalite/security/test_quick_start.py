@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from kafkalite.security.quick_start import (
     make_files,
     parse_login,
     super_user,
+    temporary_files,
     wanted,
     with_listener,
 )
@@ -192,3 +194,15 @@ async def test_a_broker_by_flags(mechanism: str) -> None:
         if mechanism == "plain":
             root = await users.user("root")
             assert (await root.ask(CreateAclsRequest(creations=[]))).results == []
+
+
+def test_temporary_files_live_as_long_as_their_owner() -> None:
+    class Owner:
+        """A broker for tests."""
+
+    owner = Owner()
+    files = temporary_files(owner, "127.0.0.1")
+    assert files.ca.is_file()
+    del owner
+    gc.collect()
+    assert not files.ca.parent.exists()
