@@ -1,18 +1,21 @@
 """Stories nobody thought of: hypothesis writes them; what differs is made as short as it can be.
 
-Others every time, until there are REQUESTS or SECONDS are over; `make differential` goes on for as
-long as it is told (`--seconds`).
+Each commit has stories of its own, until there are REQUESTS or SECONDS are over: what fails in one
+checkout fails in another. `make differential` tells others every time, for as long as it is told
+(`--seconds`).
 """
 
 from __future__ import annotations
 
 import contextlib
 import itertools
+import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from conformance.differential.comparison import Difference, Pair
@@ -26,6 +29,7 @@ REQUESTS = 20_000
 SECONDS = 600.0
 STORIES = st.lists(steps(), min_size=40, max_size=90)
 _numbers = itertools.count(1)
+Seeded = Callable[[Callable[[], None]], Callable[[], None]]
 
 
 class Enough(KeyboardInterrupt):
@@ -74,13 +78,32 @@ def options(*, examples: int) -> settings:
     )
 
 
-def test_every_api_in_every_version(tell: Tell, pair: Pair) -> None:
+def seed_of_commit() -> int:
+    """The hash of the checkout's commit; 0 where there is no git."""
+    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return 0
+    return int(done.stdout, 16)
+
+
+@pytest.fixture
+def seeded(pytestconfig: pytest.Config) -> Seeded:
+    """Gives a test the commit's seed, unless the command line asks for others."""
+    if pytestconfig.getoption("--seconds") or pytestconfig.getoption("--hypothesis-seed"):
+        return lambda run: run
+    return seed(seed_of_commit())
+
+
+def test_every_api_in_every_version(tell: Tell, pair: Pair, seeded: Seeded) -> None:
     """One long story has them all: a version that is missing here is one that cannot be
     generated."""
 
     generated = [each for each in served() if each[0] not in NOT_GENERATED]
     each_once = st.tuples(*itertools.starmap(step, generated))
 
+    @seeded
     @options(examples=3)
     @given(each_once)
     def run(story: tuple[Step, ...]) -> None:
@@ -93,10 +116,11 @@ def test_every_api_in_every_version(tell: Tell, pair: Pair) -> None:
     assert not missing
 
 
-def test_stories(tell: Tell, pair: Pair, pytestconfig: pytest.Config) -> None:
+def test_stories(tell: Tell, pair: Pair, seeded: Seeded, pytestconfig: pytest.Config) -> None:
     asked_for: float | None = pytestconfig.getoption("--seconds")
     deadline = time.monotonic() + (asked_for or SECONDS)
 
+    @seeded
     @options(examples=1_000_000)
     @given(STORIES)
     def run(story: list[Step]) -> None:
