@@ -24,12 +24,12 @@ lint: $(VENV)/.installed-test ## ruff, import-linter, mypy, pyright
 	$(BIN)/mypy
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
-unit: $(VENV)/.installed-test ## the tests of each room, without the long ones: about a minute
+unit: $(VENV)/.installed-test ## the tests of each room, without the long ones: four minutes on two cores
 	$(BIN)/python -m pytest -q -n auto -m "not slow"
 
-slow: $(VENV)/.installed-test ## the long ones: crashes at every operation, EXAMPLES=50 of every message
+slow: $(VENV)/.installed-test ## the long ones: crashes at every operation, EXAMPLES=20 of every message
 	$(BIN)/python -m pytest -q -n auto -m slow
-	KAFKALITE_EXAMPLES=$(or $(EXAMPLES),50) $(BIN)/python -m pytest -q -n auto tests/wire/test_round_trips.py tests/wire/test_kafka_python.py
+	KAFKALITE_EXAMPLES=$(or $(EXAMPLES),20) $(BIN)/python -m pytest -q -n auto tests/wire/test_round_trips.py tests/wire/test_kafka_python.py
 
 conformance: $(VENV)/.installed-test java-if-any ## real clients against a started kafkalite
 	$(BIN)/python -m pytest -q -n 2 --dist loadgroup --no-loadscope-reorder conformance
