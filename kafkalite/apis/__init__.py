@@ -34,6 +34,8 @@ class Api:
     `answers_any_version`: a request in an unknown version is answered, not refused (KIP-511); the
     handler's module has `unsupported_version()`.
     `forwarded`: only a controller decides; where that is another process, it is asked (KIP-590).
+    `needs`: modules below `kafkalite` that a coordinator imports at its first need. They are loaded
+    with the handler, so that no turn of the loop imports them.
     """
 
     key: ApiKey
@@ -44,6 +46,7 @@ class Api:
     waits: bool = False
     answers_any_version: bool = False
     forwarded: bool = False
+    needs: tuple[str, ...] = ()
 
     @property
     def advertised_min_version(self) -> int:
@@ -57,6 +60,8 @@ class Api:
     def load(self) -> Handler:
         """Import the handler. The first time this may take 100 ms; a thread may do it."""
         handle = cast(Handler, self._module().handle)
+        for name in self.needs:
+            importlib.import_module(f"kafkalite.{name}")
         _loaded.add(self.key)
         return handle
 
@@ -69,6 +74,17 @@ class Api:
 
 
 _loaded: Final[set[ApiKey]] = set()
+
+_SHARE: Final = (
+    "coordinators.share_coordinator.coordinator",
+    "coordinators.share_coordinator.state_log",
+    "coordinators.share_settings",
+    "group_coordinator.share_api",
+    "group_coordinator.share_protocol",
+    "group_coordinator.share_states",
+    "replica.share.share_partitions",
+)
+_STREAMS: Final = ("group_coordinator.streams_api", "group_coordinator.streams_protocol")
 
 _TABLE: Final = (
     # librdkafka before 2.11 turns compression off unless it sees Produce v0 (KAFKA-18659): Apache
@@ -132,20 +148,20 @@ _TABLE: Final = (
     Api(ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0, 0),
     Api(ApiKey.CONSUMER_GROUP_HEARTBEAT, 0, 1),
     Api(ApiKey.CONSUMER_GROUP_DESCRIBE, 0, 1),
-    Api(ApiKey.SHARE_GROUP_HEARTBEAT, 1, 1),
-    Api(ApiKey.SHARE_GROUP_DESCRIBE, 1, 1),
-    Api(ApiKey.SHARE_FETCH, 1, 2),
-    Api(ApiKey.SHARE_ACKNOWLEDGE, 1, 2),
-    Api(ApiKey.INITIALIZE_SHARE_GROUP_STATE, 0, 0),
-    Api(ApiKey.READ_SHARE_GROUP_STATE, 0, 0),
-    Api(ApiKey.WRITE_SHARE_GROUP_STATE, 0, 1),
-    Api(ApiKey.DELETE_SHARE_GROUP_STATE, 0, 0),
-    Api(ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, 0, 1),
-    Api(ApiKey.STREAMS_GROUP_HEARTBEAT, 0, 0),
-    Api(ApiKey.STREAMS_GROUP_DESCRIBE, 0, 0),
-    Api(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, 0, 1),
-    Api(ApiKey.ALTER_SHARE_GROUP_OFFSETS, 0, 0),
-    Api(ApiKey.DELETE_SHARE_GROUP_OFFSETS, 0, 0),
+    Api(ApiKey.SHARE_GROUP_HEARTBEAT, 1, 1, needs=_SHARE),
+    Api(ApiKey.SHARE_GROUP_DESCRIBE, 1, 1, needs=_SHARE),
+    Api(ApiKey.SHARE_FETCH, 1, 2, needs=_SHARE),
+    Api(ApiKey.SHARE_ACKNOWLEDGE, 1, 2, needs=_SHARE),
+    Api(ApiKey.INITIALIZE_SHARE_GROUP_STATE, 0, 0, needs=_SHARE),
+    Api(ApiKey.READ_SHARE_GROUP_STATE, 0, 0, needs=_SHARE),
+    Api(ApiKey.WRITE_SHARE_GROUP_STATE, 0, 1, needs=_SHARE),
+    Api(ApiKey.DELETE_SHARE_GROUP_STATE, 0, 0, needs=_SHARE),
+    Api(ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, 0, 1, needs=_SHARE),
+    Api(ApiKey.STREAMS_GROUP_HEARTBEAT, 0, 0, needs=_STREAMS),
+    Api(ApiKey.STREAMS_GROUP_DESCRIBE, 0, 0, needs=_STREAMS),
+    Api(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, 0, 1, needs=_SHARE),
+    Api(ApiKey.ALTER_SHARE_GROUP_OFFSETS, 0, 0, needs=_SHARE),
+    Api(ApiKey.DELETE_SHARE_GROUP_OFFSETS, 0, 0, needs=_SHARE),
 )
 
 APIS: Final[dict[int, Api]] = {api.key: api for api in _TABLE}

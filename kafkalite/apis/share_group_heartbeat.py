@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from kafkalite.cluster.features import SHARE_VERSION
-from kafkalite.group_coordinator import share_api, share_protocol
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.share_group_heartbeat import (
     ShareGroupHeartbeatRequest,
@@ -15,9 +14,6 @@ from kafkalite.wire.messages.share_group_heartbeat import (
 if TYPE_CHECKING:
     from kafkalite.requests.context import RequestContext
     from kafkalite.services import Services
-
-# The coordinator needs these at its first share group. A thread imports them with this handler.
-IMPORTED_WITH_IT: Final = (share_api, share_protocol)
 
 
 def handle(

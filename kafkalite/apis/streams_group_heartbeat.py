@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 from kafkalite.cluster.features import STREAMS_VERSION
 from kafkalite.cluster.internal_topics import INTERNAL_TOPICS
 from kafkalite.cluster.topic_creation import NewTopic, validate_topic_name
-from kafkalite.group_coordinator import streams_api, streams_protocol
 from kafkalite.requests.slices import in_slices
 from kafkalite.security.authorization.streams import topic_names
 from kafkalite.wire.error_messages import message_of
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
     from kafkalite.requests.context import RequestContext
     from kafkalite.services import Services
 
-# The coordinator needs these at its first streams group. A thread imports them with this handler.
-IMPORTED_WITH_IT: Final = (streams_api, streams_protocol)
 _MISSING_INTERNAL_TOPICS: Final = 3  # status code
 _MOST_ERRORS: Final = 3
 
