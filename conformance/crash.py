@@ -52,7 +52,7 @@ def value_of(writer: str, number: int) -> bytes:
 
 
 def sent_by(value: bytes) -> Sent | None:
-    """Which record these bytes are; None if nobody sends them."""
+    """The record that these bytes are; None if no producer sends them."""
     writer, _, rest = value.partition(b":")
     number, _, _ = rest.partition(b":")
     if not number.isdigit() or value != value_of(writer.decode(), int(number)):

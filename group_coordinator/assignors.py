@@ -60,7 +60,7 @@ def assign_uniform(
     """Assign as evenly as the subscriptions allow. Each member keeps what it can of what it has."""
     loads = _Loads(members)
     free = _keep(members, partition_counts, loads)
-    # What fewest members could take goes first: the others can still be evened out with the rest.
+    # Partitions that fewest members could take go first: the rest can even out the others.
     subscribers = {
         topic_id: [m.member_id for m in members if topic_id in m.topics]
         for topic_id in partition_counts

@@ -134,7 +134,7 @@ class ConsumerGroup:
         """True if what becomes of these topics matters to it: expressions may match any."""
         return bool(self.expressions) or not self.subscribed_topics.isdisjoint(topics)
 
-    # What the records say
+    # State from the records
 
     def apply(self, key: object, value: object | None) -> None:
         """Take in a record of this group."""
@@ -239,7 +239,7 @@ class ConsumerGroup:
             if self._owners.get(partition) == member.member_id:
                 del self._owners[partition]
 
-    # What follows from them
+    # State that follows from it
 
     def is_free(self, topic_id: UUID, partition: int) -> bool:
         """True if no member has the partition, or has yet to give it up."""

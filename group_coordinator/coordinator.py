@@ -147,14 +147,14 @@ class GroupCoordinator:
                 await trio.sleep_forever()
 
     def _next_time(self) -> float:
-        """When to look next, by trio's clock."""
+        """The time to look next, by trio's clock."""
         return min(self._clock.trio_deadline(self._timers.next_time()), self._phases.next_time())
 
     def _wake_earlier(self) -> None:
         if self._nap is not None:
             self._nap.deadline = self._next_time()
 
-    # Which groups are here
+    # The groups of this node
 
     def leaders_changed(self) -> None:
         """Somebody else may lead partitions of `__consumer_offsets`, or there are more of them."""

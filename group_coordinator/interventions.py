@@ -78,7 +78,7 @@ class Interventions:
         return (timers.session,)
 
     def deadlines(self) -> list[Deadline]:
-        """When each member's time will be up, the earliest first."""
+        """The end of each member's time, the earliest first."""
         found: list[Deadline] = []
         for group in self.groups():
             for member_id in group.members:
@@ -103,7 +103,7 @@ class Interventions:
         return count
 
     def next_time(self) -> float:
-        """When something may fall due next, in the clock's seconds."""
+        """The next time at which something may fall due, in the clock's seconds."""
         return self._timers.next_time()
 
     def expire_due(self) -> None:

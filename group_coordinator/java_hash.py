@@ -1,4 +1,4 @@
-"""Which partition of `__consumer_offsets` a group is in: that must not depend on who computes
+"""The partition of `__consumer_offsets` of a group: it must not depend on who computes
 it."""
 
 from functools import lru_cache

@@ -61,7 +61,7 @@ def _share_out(
         return assigned
     most_members = math.ceil(len(members) / len(partitions))
     places = most_members * len(partitions)
-    # As even as it gets: the bounds of equal shares, rounded up.
+    # The bounds of equal shares, rounded up.
     bounds = [-(-places * position // len(members)) for position in range(len(members) + 1)]
     quotas = {
         member.member_id: bounds[position + 1] - bounds[position]

@@ -145,7 +145,7 @@ class ShareGroup:
             for topic_id, topic in self.initialized.items()
         )
 
-    # What the records say
+    # State from the records
 
     def apply(self, key: object, value: object | None, now_ms: int = 0) -> None:
         """Take in a record of this group."""

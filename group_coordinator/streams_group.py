@@ -155,7 +155,7 @@ class StreamsGroup:
         """True if it matters to the group what becomes of these topics."""
         return not self.required_topics.isdisjoint(topics)
 
-    # What the records say
+    # State from the records
 
     def apply(self, key: object, value: object | None) -> None:
         """Take in a record of this group."""
@@ -267,7 +267,7 @@ class StreamsGroup:
         if not self.members:
             self.shutdown_requested_by = None
 
-    # What follows from them
+    # State that follows from it
 
     def active_process(self, task: TaskId) -> str | None:
         """The process in which a task is active, or has yet to end."""

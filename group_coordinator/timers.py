@@ -20,7 +20,7 @@ NEVER = math.inf
 # The deadline of a timer while it expires.
 _EXPIRING = -math.inf
 
-# When a timer that failed expires again: its log could not be written, say. Source: the retry
+# A timer that failed expires again after this: its log could not be written, say. Source: the retry
 # backoff of Kafka's CoordinatorTimer.
 RETRY_SECONDS = 0.5
 
@@ -69,7 +69,7 @@ class Timers:
                 self._on_sooner()
 
     def next_time(self) -> float:
-        """When to call `expire_due` next, on the clock's scale; `inf` for never."""
+        """The time to call `expire_due` next, on the clock's scale; `inf` for never."""
         return self._queue[0][0] if self._queue else NEVER
 
     def expire_due(self) -> None:

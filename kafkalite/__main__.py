@@ -331,7 +331,7 @@ async def _serve(
             except StartError as error:
                 failure = error
                 broker.stop()
-            # What is there now stays: no need to look through it for garbage again and again.
+            # All of this stays: the collector need not look through it again and again.
             gc.freeze()
             await broker.stopped.wait()
             nursery.cancel_scope.cancel()

@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 
 Job = Callable[[], Iterator[object]]
 
-# How long anything that is longer than this is waited for makes no difference (292 million years).
+# Longer waits than this make no difference (292 million years).
 _FOREVER_SECONDS: Final = 1e9
 # Segments that rolled wait no longer for their flush, whatever flush.ms says.
 _LONGEST_FLUSH_SECONDS: Final = 10.0
-# How soon the logs of a deleted topic are out of the way.
+# The logs of a deleted topic are out of the way after this time.
 _MOVE_DELETED_SECONDS: Final = 0.2
-# How often a log that could not be opened is tried again.
+# A log that could not be opened is tried again after this time.
 _REOPEN_SECONDS: Final = 5.0
-# How often is looked whether a snapshot of the metadata is due.
+# A due snapshot of the metadata is looked for at this interval.
 _SNAPSHOT_CHECK_SECONDS: Final = 1.0
 
 

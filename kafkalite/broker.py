@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# What is in flight when the broker stops has this long to be answered.
+# Requests in flight when the broker stops have this long to be answered.
 _STOP_PATIENCE_SECONDS: Final = 5.0
 
 

@@ -38,7 +38,7 @@ class Clock(Protocol):
         ...
 
     def trio_deadline(self, at: float) -> float:
-        """When trio's clock will show what kind B is at `at`; infinity while it stands still."""
+        """The time of trio's clock at which kind B is at `at`; infinity while it stands still."""
         ...
 
     def subscribe(self, changed: Callable[[], None]) -> None:

@@ -63,7 +63,7 @@ class QuorumBroker(Broker):
     ) -> None:
         super().__init__(config, clock=clock, loop=loop)
         self._served = trio.Event()
-        # Why it is not let in, or cannot serve.
+        # The reason why it is not let in, or cannot serve.
         self._refusals: list[str] = []
 
     def _open(self, stack: ExitStack) -> None:
@@ -118,7 +118,7 @@ class QuorumBroker(Broker):
         )
 
     def _check_formatted(self) -> None:
-        """Whose cluster it is must be said before the controllers are asked. Raises StartError."""
+        """The cluster id must be known before the controllers are asked. Raises StartError."""
         for directory in self.config.log_dirs:
             path = Path(directory)
             known = read_meta_properties(path, FILES)

@@ -180,7 +180,7 @@ class broker(LocalKit):
             raise KeyError(name)
         return topic.topic_id
 
-    # What time and cleaning do to a log, now
+    # The effects of time and cleaning on a log, now
 
     def clean_now(self) -> None:
         """Apply retention and compaction to all that is written so far, without waiting for any

@@ -82,7 +82,7 @@ class LogDirectory:
         self.now_ms = now_ms
         self.open_files = open_files
         self.files = open_files.files
-        # Why nothing here works any more; None while all is well.
+        # The reason why nothing here works any more; None while all is well.
         self.failure: OSError | None = None
         self._lock = lock
         self._on_failure = on_failure

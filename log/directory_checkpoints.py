@@ -72,7 +72,7 @@ class DirectoryCheckpoints:
                 self.recovery_points[key] = log.recovery_point
                 self.log_start_offsets[key] = log.log_start_offset
                 self.high_watermarks[key] = log.high_watermark
-                # As by Kafka, the first segment's name tells the other starts.
+                # The first segment's name tells the other starts, as in Kafka.
                 if log.log_start_offset > log.segments.first.base_offset:
                     starts[key] = log.log_start_offset
             yield None

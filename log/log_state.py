@@ -60,7 +60,7 @@ class LogState:
         self.recovery_point = loaded.recovery_point
         # Moved by `advance_high_watermark`; consumers may read below it.
         self.high_watermark = loaded.log_start_offset
-        # Why the log takes and gives nothing any more; None while all is well.
+        # The reason why the log takes and gives nothing any more; None while all is well.
         self.offline_reason: str | None = None
         # True if opening an offline log again may succeed.
         self.may_come_back = False

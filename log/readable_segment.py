@@ -55,7 +55,7 @@ class ReadableSegment:
         self.transaction_index = TransactionIndex(
             path(TRANSACTION_INDEX_SUFFIX), base_offset, files
         )
-        # When the segment rolls depends on its first batch's timestamp; None: not read yet.
+        # The first batch's timestamp, by which the segment rolls; None: not read yet.
         self._first_timestamp: int | None = None
         self._largest: TimestampAndOffset | None = None
         self._recent = RecentBatches()

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parent.parent
 MOST_COLUMNS = 100
 MOST_LINES_IN_A_FILE = 400
 
-_OPENINGS = re.compile(r"(What|Who|Whoever|Where|Of|As|How|Whether)\b")
+_OPENINGS = re.compile(r"(What|Who|Whose|Whoever|Where|When|Which|Why|Of|As|How|Whether)\b")
 _WORDS = re.compile(r"\b([Ww]hoever|[Nn]obody)\b")
 # A file's name, perhaps with folders before it, and not a pattern such as `test_<name>.py`.
 _FILE_NAME = re.compile(r"(?<![\w<>*/{}.-])((?:[\w-]+/)*[a-z_][\w-]*\.py)\b(?!\.)")
@@ -54,10 +54,10 @@ def prose(text: str) -> Iterator[str]:
 
 
 def openings(text: str) -> Iterator[str]:
-    """Docstrings that begin with a relative clause instead of the rule."""
-    for docstring in docstrings(text):
-        if _OPENINGS.match(docstring.lstrip()):
-            yield docstring.strip().splitlines()[0]
+    """Docstrings and comments that begin with a relative clause instead of the rule."""
+    for piece in prose(text):
+        if _OPENINGS.match(piece.lstrip()):
+            yield piece.strip().splitlines()[0]
 
 
 def semicolons(text: str) -> Iterator[str]:

@@ -20,7 +20,7 @@ from enum import IntEnum
 
 import cramjam
 
-# As much as an uncompressed request may hold (socket.request.max.bytes): a batch that unfolds to
+# The most that an uncompressed request may hold (socket.request.max.bytes): a batch that unfolds to
 # more could never have been sent plain.
 MAX_DECOMPRESSED_BYTES = 104_857_600
 

@@ -196,7 +196,7 @@ _RETRIABLE: Final = frozenset(
 )
 
 
-# What Apache Kafka says of an INVALID_REQUEST that has no words of its own.
+# Apache Kafka's words for an INVALID_REQUEST that has none of its own.
 MALFORMED: Final = (
     "This most likely occurs because of a request being malformed by the client library or the "
     "message was sent to an incompatible broker. See the broker logs for more details."

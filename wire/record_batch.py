@@ -59,7 +59,7 @@ _MAX_INT32 = 2**31 - 1
 
 
 class TimestampType(IntEnum):
-    """Whose clock a batch's timestamps are; numbers as in the attributes' bit 3."""
+    """The clock of a batch's timestamps; numbers as in the attributes' bit 3."""
 
     CREATE_TIME = 0
     LOG_APPEND_TIME = 1
@@ -187,7 +187,7 @@ class RecordBatch:
 
     @property
     def delete_horizon_ms(self) -> int | None:
-        """When the cleaner may drop this batch's tombstones and markers; None until it decided."""
+        """The time from which the cleaner may drop its tombstones and markers; None: undecided."""
         return self.base_timestamp if self.attributes & DELETE_HORIZON_FLAG else None
 
     def computed_crc(self) -> int:

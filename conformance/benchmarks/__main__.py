@@ -129,7 +129,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if flags.list:
         print("\n".join(f"{measure.name:20} {measure.title}" for measure in MEASURES))
         return 0
-    # As pip installs it: compiled once, not at every start.
+    # The modules are compiled once, as pip does, not at every start.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     results = Results(flags.json)
     failed: list[str] = []

@@ -37,7 +37,7 @@ def spread(values: Sequence[float]) -> Spread | None:
 def ratios(by_broker: dict[str, list[float]], other: str = THEIRS) -> list[float]:
     """kafkalite : the other, round by round."""
     pairs = zip(by_broker.get(OURS, []), by_broker.get(other, []), strict=False)
-    # What memory "grew" by may be less than nothing, and then a ratio says nothing.
+    # Memory may shrink, and then a ratio says nothing.
     return [ours / theirs for ours, theirs in pairs if ours > 0 and theirs > 0]
 
 

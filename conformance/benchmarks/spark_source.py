@@ -36,7 +36,7 @@ from kafkalite.wire.compression import Compression
 
 TOPIC = "benchmark"
 PARTITIONS = 4
-# As Kafka's own producer fills its batches.
+# Kafka's own producer fills its batches like this.
 BATCH_BYTES = 16_384
 TUNED = {
     "kafka.max.poll.records": "50000",

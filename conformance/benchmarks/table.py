@@ -14,7 +14,7 @@ from typing import Any
 
 
 class Best(Enum):
-    """Which end of a figure is the good one."""
+    """The good end of a figure."""
 
     HIGH = ">="
     LOW = "<="

@@ -1,4 +1,4 @@
-"""Which clients, in which versions, and what each is asked to do.
+"""Clients, their versions, and the task of each.
 
 A version stands here when its package index has it for this Python, Node, Java or Go. The steps are
 those that the client has at all; what it lacks is said in `lacks`.

@@ -41,7 +41,7 @@ _IN_ERRORS = (
 )
 # The quota by which the referee sees that a node has caught up.
 OWN = "the referee's own"
-# What a story or a script calls what it makes: `w17-`, and the fixtures' names.
+# Names that stories and scripts give: `w17-`, and the fixtures' names.
 _SOMEBODYS = re.compile(r"^(w[0-9a-z]+-|replayed-|recorded-|topic-|group-|id-topic)")
 _NAMES = ("name", "topic", "topic_name", "group_id", "transactional_id", "user", "resource_name")
 

@@ -12,7 +12,7 @@ from conformance.differential.summary import PAIRS, served
 from kafkalite.wire.api_keys import ApiKey as Api
 from kafkalite.wire.errors import ErrorCode as Code
 
-# What Kafka answers to a client that does something wrong, by API. Not in it, as one broker that is
+# Kafka's answers to a client that does something wrong, by API. Not in it, as one broker that is
 # asked alone, and whose disk is whole, has no occasion to say it: KAFKA_STORAGE_ERROR, and
 # INVALID_REQUEST to a DescribeCluster, which is the answer of a controller's listener.
 ERRORS: dict[Api, set[Code]] = {

@@ -13,7 +13,7 @@ from conformance.differential.recordings.files import NAME, file_of, read, recor
 from conformance.differential.replay import Replay
 
 MOST_BYTES = 1_000_000
-# What would tell of the machine they were made on.
+# These would tell of the machine that the recordings were made on.
 PLACES = (b"/tmp", b"/home/", b"/root/", b"/work/", b"/Users/")
 
 

@@ -108,7 +108,7 @@ class Transactions:
         self.sequences[partition] = self.sequences.get(partition, -1) + 1
         return self.sequences[partition]
 
-    # What can be asked; `bump` is added to the epoch, `other` to the producer id.
+    # The requests; `bump` is added to the epoch, `other` to the producer id.
 
     def init(
         self,
@@ -254,7 +254,7 @@ class Transactions:
 
         self.ask(ApiKey.PRODUCE, version, body)
 
-    # What can be seen
+    # Observations
 
     def offset_request(self, *, require_stable: bool) -> OffsetFetchRequest:
         topic = OffsetFetchRequestTopics(name=self.topic, partition_indexes=[0])

@@ -51,7 +51,7 @@ THREE_NODES = {
 LOADED = {0, 105}
 MANY = [f"group-{number}" for number in range(50)]
 GROUP, TRANSACTION = 0, 1
-# Who coordinates what must be the same on both, and Apache Kafka begins its placing anywhere.
+# Both must have the same coordinators, and Apache Kafka begins its placing anywhere.
 REPLICAS = [[1, 2, 3], [2, 3, 1], [3, 1, 2], [2, 1, 3]]
 INTERNAL_TOPICS = {
     "__consumer_offsets": {"cleanup.policy": "compact", "compression.type": "producer"},

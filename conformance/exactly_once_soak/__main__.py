@@ -33,7 +33,7 @@ from conformance.harness.process import Process
 
 PARTITIONS = 2
 HERE = Path(__file__).parent
-# How long everything may take to come to rest once nothing is killed any more.
+# Everything comes to rest within this time once nothing is killed any more.
 REST_SECONDS = 120.0
 
 

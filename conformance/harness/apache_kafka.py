@@ -22,7 +22,7 @@ START_SECONDS = 180.0
 JVM_FLAGS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m")
 
 
-# As an operator would run it: for benchmarks.
+# The settings of an operator: for benchmarks.
 SERVER_JVM_FLAGS = ("-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-Xms768m", "-Xmx768m")
 
 

@@ -12,7 +12,7 @@ from kafkalite.wire.schema import Field, Shape, fields_of
 
 BITS: Final = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
 UNSIGNED_BITS: Final = {"uint16": 16, "uint32": 32}
-# What a length, a count or a varint had better not be.
+# Bad values of a length, a count or a varint.
 EVIL: Final = (
     *(b"\x00", b"\x01", b"\x7f", b"\x80", b"\xff"),
     *(b"\xff\xff", b"\x7f\xff", b"\x80\x00", b"\x00\x00", b"\xff\xfe"),

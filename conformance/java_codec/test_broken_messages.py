@@ -13,8 +13,8 @@ from conformance.harness.referee import Referee, RefereeRefuses
 from kafkalite.wire.errors import ProtocolViolation
 from kafkalite.wire.message_codec import build_body, join, parse_body
 
-# Where we are stricter: Kafka takes any negative length for null where null is allowed, and does
-# not compare the size of a tagged field that it knows with what it read.
+# Our parser is stricter in two. Kafka takes any negative length for null where it may be null, and
+# does not compare the size of a tagged field that it knows with what it read.
 STRICTER = ("a length of -", "as it says")
 
 

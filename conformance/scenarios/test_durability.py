@@ -14,7 +14,7 @@ from conformance.differential.wait_ready import wait_for_coordinators
 from conformance.harness.broker import Broker
 
 SECONDS = 30
-# How a client that is patient, but not slow, comes back to a broker that was away.
+# Settings of a patient client that comes back soon to a broker that was away.
 RECONNECT = {"reconnect.backoff.ms": 50, "reconnect.backoff.max.ms": 500, "log_level": 0}
 
 

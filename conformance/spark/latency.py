@@ -60,7 +60,7 @@ def latencies(client: Client, topic: str, count: int, arrivals: "Arrivals") -> l
 
 
 class Arrivals:
-    """When foreachBatch saw which value."""
+    """The time at which foreachBatch saw each value."""
 
     def __init__(self) -> None:
         self.times: dict[int, float] = {}

@@ -62,7 +62,7 @@ def test_kafkas_tools_and_broker_take_our_snapshots(start: Start) -> None:
     snapshot = newest_snapshot(directory, first.name)
     create(broker.bootstrap, "after")
     broker.stop()
-    # What was before the snapshot is gone: it alone tells of these topics.
+    # The log before the snapshot is gone: the snapshot alone tells of these topics.
     assert not (directory / f"{0:020d}.log").exists()
 
     records = ran("kafka-dump-log", "--cluster-metadata-decoder", "--files", str(snapshot))

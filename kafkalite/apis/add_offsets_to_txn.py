@@ -6,7 +6,8 @@ v2 knows PRODUCER_FENCED. Clients of transactions v2 leave it out (KIP-890).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any, Final
 
 from kafkalite.cluster.internal_topics import OFFSETS_TOPIC
 from kafkalite.coordinators.transaction_coordinator.coordinator import Producer
@@ -26,6 +27,21 @@ _PRODUCER_FENCED_SINCE: Final = 2
 
 
 def handle(
+    services: Services, context: RequestContext, request: AddOffsetsToTxnRequest
+) -> AddOffsetsToTxnResponse | Coroutine[Any, Any, AddOffsetsToTxnResponse]:
+    if services.topics.get(OFFSETS_TOPIC) is None:
+        return _add_to_new_topic(services, context, request)
+    return _add(services, context, request)
+
+
+async def _add_to_new_topic(
+    services: Services, context: RequestContext, request: AddOffsetsToTxnRequest
+) -> AddOffsetsToTxnResponse:
+    await services.topics.ready_internal(OFFSETS_TOPIC, context)
+    return _add(services, context, request)
+
+
+def _add(
     services: Services, context: RequestContext, request: AddOffsetsToTxnRequest
 ) -> AddOffsetsToTxnResponse:
     try:

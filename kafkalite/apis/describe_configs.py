@@ -87,7 +87,7 @@ def _describe(
     request: DescribeConfigsRequest,
     resource: DescribeConfigsResource,
 ) -> DescribeConfigsResult:
-    # Where Kafka says nothing of an error, its message is empty, not null.
+    # An error without words has an empty message in Kafka, not null.
     result = DescribeConfigsResult(
         error_message="",
         resource_type=resource.resource_type,

@@ -109,7 +109,7 @@ async def _read_more(
         context.received_at + request[3] / 1000,
         answer_early=services.config.boolean("kafkalite.answer.parked.fetch"),
     )
-    # What the client wants next is more urgent to it than less than min_bytes.
+    # The client's next request is more urgent to it than less than min_bytes.
     is_interrupted = wake is WakeReason.INTERRUPTED
     responses = await read_off_loop(
         lambda: reader.read(waited=True, empty=is_interrupted), context.connection.move_to_task

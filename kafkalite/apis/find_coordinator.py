@@ -101,7 +101,7 @@ def find(services: Services, context: RequestContext, key_type: int, key: str) -
         if not addresses:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     except KafkaError as refused:
-        # What hinders the topic's creation passes: another node comes up, say.
+        # The hindrance to the topic's creation passes: another node comes up, say.
         known = (ErrorCode.INVALID_REQUEST, ErrorCode.COORDINATOR_NOT_AVAILABLE)
         code = refused.code if refused.code in known else ErrorCode.COORDINATOR_NOT_AVAILABLE
         return Coordinator(

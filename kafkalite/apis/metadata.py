@@ -244,7 +244,7 @@ def _describe(
     services: Services, context: RequestContext, topic: Topic
 ) -> Steps[MetadataResponseTopicRow]:
     cache = services.cluster.topic_cache.setdefault(topic.topic_id, {})
-    # What is said differs between these three; what a version leaves out, the encoding leaves out.
+    # The words differ between these three; the encoding leaves out what a version does not have.
     kind = 0 if context.api_version == 0 else 1 if context.api_version < 6 else 6
     key = ("metadata", context.listener_name, kind)
     described: MetadataResponseTopicRow | None = cache.get(key)

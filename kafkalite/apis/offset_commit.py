@@ -39,7 +39,7 @@ def handle(
         if found is None:
             (unknown if uses_topic_ids else known).append(topic)
         elif partitions:
-            # As Kafka: a topic that exists, but of which nothing is committed, is not in the
+            # Kafka's rule: a topic that exists, but of which nothing is committed, is not in the
             # response.
             known.append((found.name, topic_id, partitions))
     answered = services.group_coordinator.offset_router.commit(

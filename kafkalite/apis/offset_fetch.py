@@ -36,7 +36,7 @@ _NO_OFFSET: Final = -1
 _NO_EPOCH: Final = -1
 
 
-# What is asked for more partitions, or topics, is looked up in slices: this many at a time.
+# More partitions or topics than this are looked up in slices of so many.
 _AT_ONCE: Final = 1000
 
 

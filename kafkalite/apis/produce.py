@@ -53,7 +53,7 @@ _NO_TIME: Final = -1
 # (leader id, leader epoch) where it is not told.
 _NO_LEADER: Final = (-1, -1)
 
-# Of all clients only Kafka's admin client may write to internal topics (KafkaApis.scala).
+# Kafka's admin client alone may write to internal topics (KafkaApis.scala).
 _ADMIN_CLIENT_ID: Final = "__admin_client"
 
 # Errors found before the log was looked at: the answer then has no log start offset. Everything
@@ -167,7 +167,7 @@ def _append(
 def _refusal(
     services: Services, context: RequestContext, request: ProduceRequestRow, batches: Batches
 ) -> KafkaError | None:
-    """Why not one partition is looked at, if so (KafkaApis.handleProduceRequest)."""
+    """The error for all partitions, before one is looked at (KafkaApis.handleProduceRequest)."""
     transactional_id, _, _, topics = request
     if batches.unreadable is not None:
         return KafkaError(ErrorCode.CORRUPT_MESSAGE, batches.unreadable)
@@ -296,7 +296,7 @@ def _failed(
     ):
         leader = (partition.leader_id, partition.leader_epoch)
         leaders.add(partition.leader_id)
-    # What the log refuses comes with words only when single records are at fault (KIP-467).
+    # A refusal by the log has words only when single records are at fault (KIP-467).
     message = None
     if isinstance(error, (InvalidRecordsError, NotInTransaction)):
         message = error.message

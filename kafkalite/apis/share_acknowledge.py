@@ -59,7 +59,7 @@ async def handle(
 
 
 def member_of(services: Services, group_id: str | None, member_id: str | None) -> SessionKey:
-    """Whose request it is. Raises KafkaError: UNSUPPORTED_VERSION, INVALID_REQUEST."""
+    """The member that asks. Raises KafkaError: UNSUPPORTED_VERSION, INVALID_REQUEST."""
     if not services.cluster.features.get(SHARE_VERSION, 0):
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
     if group_id is None or not member_id or len(member_id) > _LONGEST_MEMBER_ID:

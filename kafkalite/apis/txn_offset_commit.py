@@ -33,7 +33,7 @@ def handle(
     services: Services, context: RequestContext, request: TxnOffsetCommitRequestRow
 ) -> TxnOffsetCommitResponseRow:
     topics = request[7]
-    # As Kafka: a topic that exists, but of which nothing is committed, is not in the response.
+    # Kafka's rule: a topic that exists, but of which nothing is committed, is not in the response.
     named = [(name, rows) for name, rows in topics if rows or not services.topics.get(name)]
     request = (*request[:7], named)
     try:

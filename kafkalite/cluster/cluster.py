@@ -87,7 +87,7 @@ class Cluster:
         self.config = config
         self.image = MetadataImage()
         self.nodes: dict[int, Node] = {}
-        # What handlers put together from the metadata, by keys of their own; empty after a change.
+        # Values that handlers made from the metadata, by keys of their own; empty after a change.
         self.cache: dict[Hashable, Any] = {}
         # The same by topic: empty for a topic after a change of it, or of any node.
         self.topic_cache: dict[UUID, dict[Hashable, Any]] = {}
@@ -189,10 +189,10 @@ class Cluster:
             if properties or node_id in self.config.dynamic_by_node:
                 self.config.set_dynamic(node_id, properties)
 
-    # Whether others decide, in processes of their own.
+    # True if other processes decide.
     is_observed: ClassVar[bool] = False
 
-    # What only who decides can do
+    # For the controller alone
 
     def write(self, records: Sequence[object]) -> None:
         """Change the metadata. Raises KafkaError(NOT_CONTROLLER) where others decide."""

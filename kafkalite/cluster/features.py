@@ -39,7 +39,7 @@ BOOTSTRAP_FEATURES: Final[Mapping[str, int]] = {
     "transaction.version": 2,
 }
 
-# What a client that sees the feature finalized will ask for.
+# A client that sees the feature finalized will ask for these.
 APIS_OF_FEATURES: Final[Mapping[str, frozenset[ApiKey]]] = {
     "group.version": frozenset(
         {ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.CONSUMER_GROUP_DESCRIBE},

@@ -103,7 +103,7 @@ class BrokerState:
     rack: str | None
     fenced: bool
     in_controlled_shutdown: bool
-    # What it registered with; fenced and in_controlled_shutdown as they were then.
+    # Its registration; fenced and in_controlled_shutdown as they were then.
     registration: RegisterBrokerRecord
 
 
@@ -251,7 +251,7 @@ class MetadataImage:
     def _remove_token(self, record: RemoveDelegationTokenRecord) -> None:
         self.delegation_tokens.pop(record.token_id, None)
 
-    # What each record does; the types not named here (transactions, no-ops, controllers) do
+    # The effect of each record; types not named here (transactions, no-ops, controllers) do
     # nothing.
     CHANGES: ClassVar[dict[type[Any], Callable[[MetadataImage, Any], None]]] = {
         AccessControlEntryRecord: _set_acl,

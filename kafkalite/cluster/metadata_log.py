@@ -54,7 +54,7 @@ _READ_BYTES: Final = 4 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class MetadataLogConfig:
-    """When snapshots are made, and old ones go; the broker's configs have these names (KIP-630)."""
+    """Limits for snapshots and old segments, named as the broker's configs (KIP-630)."""
 
     metadata_log_max_record_bytes_between_snapshots: int = 20_971_520
     metadata_log_max_snapshot_interval_ms: int = 3_600_000

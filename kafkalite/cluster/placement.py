@@ -1,4 +1,4 @@
-"""Which nodes hold a partition: replicas striped over racks, leaders spread (KIP-36's aim).
+"""The nodes of a partition: replicas striped over racks, leaders spread (KIP-36's aim).
 
 Kafka's StripedReplicaPlacer starts at a random node. Here the start is given, so that a run can be
 repeated; who calls moves it from topic to topic, so that topics of one partition spread, too.

@@ -9,7 +9,7 @@ from kafkalite.wire.errors import ErrorCode, KafkaError, ProtocolViolation
 from kafkalite.wire.messages.stored import decode_metadata_record, encode
 from kafkalite.wire.schema import message_of
 
-# Where the highest version is not the one to write: Kafka writes the lowest that says everything.
+# Records not written in their highest version: Kafka writes the lowest that says everything.
 _WRITE_VERSION: Final = {"BrokerRegistrationChangeRecord": 1}
 
 

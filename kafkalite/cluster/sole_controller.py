@@ -48,10 +48,10 @@ from kafkalite.wire.messages.stored.register_broker_record import (
 )
 from kafkalite.wire.messages.stored.unregister_broker_record import UnregisterBrokerRecord
 
-# As Kafka's ProducerIdsBlock: ids left over in a block at a restart are never handed out.
+# Ids left over in a block at a restart are never handed out, as in Kafka's ProducerIdsBlock.
 PRODUCER_ID_BLOCK_SIZE: Final = 1000
 
-# How often a snapshot is begun anew before it is made in one go.
+# A snapshot is begun anew so many times before it is made in one go.
 _SNAPSHOT_TRIES: Final = 5
 _RECORDS_AT_ONCE: Final = 64
 
@@ -107,7 +107,7 @@ class SoleController(Cluster):
         batch = yield from self._log.encoded(records)
         offset = self._log.append(batch)
         if not self._is_starting:
-            # As in Kafka no client hears of a change before it is on the disk.
+            # No client hears of a change before it is on the disk, as in Kafka.
             self._log.flush()
         self.apply(records if changes is None else changes, offset)
         if any(
@@ -306,7 +306,7 @@ class SoleController(Cluster):
         """The snapshot is written: older metadata may go. Raises KafkaError, OSError."""
         self._log.complete_snapshot()
 
-    # What is common to all
+    # Common to all changes
 
     def _bootstrap_records(self) -> list[object]:
         """The first records of a new cluster, as Kafka's StorageTool and controller write them."""

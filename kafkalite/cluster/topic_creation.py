@@ -80,7 +80,7 @@ class TopicCreation:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        # Where the next placement starts, so that topics of one partition spread over the nodes.
+        # The start of the next placement: topics of one partition spread over the nodes.
         self._placed = 0
 
     def records(self, new: NewTopic) -> Steps[tuple[CreatedTopic, list[object]]]:

@@ -16,7 +16,7 @@ _TEST: Final = {
     # A member of the consumer protocol learns of a rebalance by its next heartbeat (Kafka: 5 s).
     "group.consumer.min.heartbeat.interval.ms": "50",
     "group.consumer.heartbeat.interval.ms": "100",
-    # One that comes right after another is assigned at once, not after a second.
+    # A member that comes right after another is assigned at once, not after a second.
     "group.consumer.assignment.interval.ms": "0",
     # A test's groups and transactions are few; fewer partitions are made and read in no time.
     "offsets.topic.num.partitions": "4",

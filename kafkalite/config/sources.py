@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 # A slip of the finger leaves a name this similar (difflib's ratio). Less is another name.
 _CLOSE_ENOUGH: Final = 0.8
 
-# What the apache/kafka image knows as its scripts' own settings, not the broker's.
+# Settings of the apache/kafka image's own scripts, not of the broker.
 _NOT_CONFIGS: Final = frozenset(
     {
         "KAFKA_GC_LOG_OPTS",
@@ -129,7 +129,7 @@ def read_environment(environment: Mapping[str, str]) -> dict[str, str]:
     if jaas := _JAAS_FILE.search(environment.get("KAFKA_OPTS", "")):
         configs.setdefault("kafkalite.jaas.file", jaas[1] or jaas[2])
     if "advertised.listeners" in configs and "KAFKA_LISTENERS" not in environment:
-        # As the image: listen on every interface, at the ports that are advertised.
+        # The image listens on every interface, at the ports that are advertised.
         configs["listeners"] = re.sub(r"://[^:]*:", "://0.0.0.0:", configs["advertised.listeners"])
     return configs
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from kafkalite.config.definition import TOPIC_CONFIGS, ConfigError, ConfigValue
 
-# Of several bad values the first in this order is named: that of the definitions in Kafka's
+# The first of several bad values in this order is named: that of the definitions in Kafka's
 # LogConfig.
 _PARSED_IN_ORDER: Final = (
     "segment.bytes",

@@ -38,7 +38,7 @@ class ClusterClock:
         return trio.current_time() + self._ahead_seconds
 
     def trio_deadline(self, at: float) -> float:
-        """When trio's clock will show what this one is at `at`; never, while it stands still."""
+        """The time of trio's clock at which this one is at `at`; infinity while it stands still."""
         return math.inf if self._stands_at is not None else at - self._ahead_seconds
 
     def subscribe(self, changed: Callable[[], None]) -> None:

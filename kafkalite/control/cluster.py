@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 # The spare is opened when the loop has had this long for what was waiting.
 _SPARE_AFTER_SECONDS: Final = 0.02
 TRASH: Final = ".trash-"
-# What a cluster does not share with those made beside it.
+# Configs that a cluster does not share with those made beside it.
 _OWN_CONFIGS: Final = frozenset(
     {
         *("listeners", "advertised.listeners", "log.dirs", "log.dir", "kafkalite.cluster.id"),
@@ -348,7 +348,7 @@ class ControlledCluster:
         if self._faults is not None:
             self._faults.attach(self)
 
-    # What is made when it is first asked for
+    # Parts made at their first use
 
     @property
     def faults(self) -> Faults:

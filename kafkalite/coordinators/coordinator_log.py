@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 
 _READ_BYTES: Final = 1 << 20
 
-# What a failed append of the coordinator's means to those who asked the coordinator (Kafka's
+# The error to those who asked the coordinator, by that of its failed append (Kafka's
 # CoordinatorOperationExceptionHelper).
 _AS_ANSWERED: Final[Mapping[ErrorCode, ErrorCode]] = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,

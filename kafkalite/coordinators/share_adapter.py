@@ -128,7 +128,7 @@ class ShareServices:
             if self._partitions is not None:
                 self._partitions.topics_deleted(gone)
 
-    # What leaders of share partitions ask
+    # For leaders of share partitions
 
     def read_state(self, key: SharePartitionKey, leader_epoch: int) -> ShareState:
         """The stored state. Raises KafkaError."""
@@ -152,7 +152,7 @@ class ShareServices:
             ),
         )
 
-    # What the group coordinator asks
+    # For the group coordinator
 
     def initialize_state(
         self, group_id: str, topic_id: UUID, partition: int, state_epoch: int, start_offset: int

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 # The number of its records, at byte 57 of a batch.
 _unpack_record_count: Final = Struct(">i").unpack_from
-# What a connection was closed for that could be told nothing: a Produce with acks=0 that failed.
+# A connection closed because it can be told nothing: a Produce with acks=0 failed.
 _NO_ANSWER: Final = "CONNECTION_CLOSED"
 # The beginning of a partition's row: index and error code.
 _NO_ERROR: Final = (0, 0)

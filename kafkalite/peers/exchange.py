@@ -31,7 +31,7 @@ class Unserved(Exception):
 
 
 class Turn(Enum):
-    """Whose turn it is on the connection."""
+    """The side whose turn it is on the connection."""
 
     IDLE = "idle"
     WAITING = "waiting"

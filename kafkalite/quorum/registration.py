@@ -20,7 +20,7 @@ from kafkalite.wire.messages.broker_registration import (
 
 logger = logging.getLogger(__name__)
 
-# What no second attempt changes, and what to do about it.
+# Errors that no second attempt changes, and the advice for each.
 _FINAL: Final[Mapping[ErrorCode, str]] = {
     ErrorCode.INCONSISTENT_CLUSTER_ID: "they belong to another cluster than the data directory",
     ErrorCode.UNSUPPORTED_VERSION: (

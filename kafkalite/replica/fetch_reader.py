@@ -85,7 +85,7 @@ class FetchReader:
         self.must_respond = False
 
     def asked_by(self, replica_id: int, broker_epoch: int) -> None:
-        """Which broker asks, if one does: what matters only where another reader takes over."""
+        """The broker that asks, if one does: it matters only where another reader takes over."""
 
     def read(self, *, waited: bool = False, empty: bool = False) -> PartitionResponses:
         """One response for each target, in their order; with `empty`, all without records.

@@ -195,7 +195,7 @@ class FetchSessionCache:
         session.update(request)
         del self._sessions[session.session_id]
         if not session.targets:
-            # What was both wanted and forgotten is answered once more.
+            # A partition both wanted and forgotten is answered once more.
             return SessionlessFetch(_targets(request))
         self._sessions[session.session_id] = session
         session.used_at = self._clock()

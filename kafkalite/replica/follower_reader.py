@@ -21,7 +21,7 @@ class FollowerReader(FetchReader):
     __slots__ = ("_broker_epoch", "_is_first", "_replica_id")
 
     def asked_by(self, replica_id: int, broker_epoch: int) -> None:
-        """Which broker asks, before anything is read."""
+        """The broker that asks, before anything is read."""
         self._replica_id = replica_id
         self._broker_epoch = broker_epoch
         self._is_first = True

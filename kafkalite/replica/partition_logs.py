@@ -225,7 +225,7 @@ class PartitionLogs:
         self.manager.close()
 
 
-# As meta.properties has it, a directory's id is 22 characters of base64: 16 bytes.
+# A directory's id in meta.properties is 22 characters of base64: 16 bytes.
 def _as_uuid(directory_id: str) -> UUID:
     return UUID(bytes=urlsafe_b64decode(directory_id + "=="))
 

@@ -22,7 +22,7 @@ from kafkalite.wire.record_batch import (
 )
 
 _FIRST_ZSTD_VERSION: Final = 7
-# Of a batch, from byte 8: int32 length of what follows it, int32 leader epoch, int8 magic; then
+# A batch from byte 8: int32 length of what follows it, int32 leader epoch, int8 magic; then
 # uint32 checksum, int16 attributes.
 _unpack_length_and_magic: Final = Struct(">i4xB").unpack_from
 _unpack_up_to_attributes: Final = Struct(">i4xB4xH").unpack_from

@@ -89,7 +89,7 @@ class ReplicaMoves:
         if self._config.is_cordoned(target.path, node_id):
             raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"{target.path} is cordoned")
         if self._manager.has_failed:
-            # As Kafka: a copy may lie in the directory that does not work.
+            # Kafka's rule: a copy may lie in the directory that does not work.
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "a data directory is offline")
         move = self._manager.begin_move(topic, index, target)
         logger.info("%r begins", move)

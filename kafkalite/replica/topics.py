@@ -62,7 +62,7 @@ class Topics:
         self.changes = InTurn()
         # Partitions that are open, and shown with the next change.
         self._opened: dict[UUID, list[Partition]] = {}
-        # Whether configs have changed since they were opened.
+        # True if configs have changed since they were opened.
         self._was_configured = False
         for state in cluster.image.topics.values():
             self._take_in(state)
@@ -258,7 +258,7 @@ class Topics:
                     opened.append(self._open_partition(topic, index, each, config))
                     yield
 
-    # What follows from a change
+    # Consequences of a change
 
     def _metadata_changed(self, records: Sequence[object]) -> None:
         image = self._cluster.image

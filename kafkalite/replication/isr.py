@@ -51,7 +51,7 @@ VERDICTS: Final[Mapping[ErrorCode, Verdict]] = {
     ErrorCode.FENCED_LEADER_EPOCH: Verdict.WAIT,
     ErrorCode.INVALID_UPDATE_VERSION: Verdict.WAIT,
     ErrorCode.INVALID_REQUEST: Verdict.WAIT,
-    # How the leader learns that its proposal completed a reassignment to another leader.
+    # This tells the leader that its proposal completed a reassignment to another leader.
     ErrorCode.NEW_LEADER_ELECTED: Verdict.WAIT,
 }
 

@@ -114,7 +114,7 @@ class Replicas:
         while True:
             await supervised(f"copying from broker {fetcher.leader_id}", fetcher.run)
             if not fetcher.replicas:
-                # What follows this leader again gets a fetcher of its own.
+                # A replica that follows this leader again gets a fetcher of its own.
                 if self._fetchers.get(fetcher.leader_id) is fetcher:
                     del self._fetchers[fetcher.leader_id]
                 return

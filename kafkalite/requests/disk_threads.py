@@ -14,7 +14,7 @@ import trio
 from kafkalite.log.page_cache import NotCached, cached_only
 
 _MOST_THREADS: Final = 8
-# What is read may be cold in several places; and be gone again when memory is scarce.
+# A read may be cold in several places, and its pages gone again when memory is scarce.
 _TRIES: Final = 100
 
 T = TypeVar("T")

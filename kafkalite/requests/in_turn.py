@@ -22,7 +22,7 @@ class Change(Generic[T]):
         self._outcome: T
         self._failure: Exception | None = None
         self.is_done = False
-        # Whether anybody takes it further.
+        # True if some task takes it further.
         self.is_wanted = True
 
     def advance(self) -> None:

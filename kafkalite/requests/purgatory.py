@@ -18,7 +18,7 @@ import trio
 
 
 class WakeReason(Enum):
-    """Why a request that waited goes on."""
+    """The reason for which a request that waited goes on."""
 
     DONE = "done"
     DEADLINE = "deadline"

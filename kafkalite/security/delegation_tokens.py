@@ -186,7 +186,7 @@ def are_token_requests_allowed(principal: Principal, security_protocol: str) -> 
 
 
 def owner_of(request: CreateDelegationTokenRequest, requester: Principal) -> Principal:
-    """Whose token a request is for: the requester's own unless it names another."""
+    """The owner of the requested token: the requester, unless it names another."""
     if not request.owner_principal_name:
         return requester
     return Principal(request.owner_principal_type or "", request.owner_principal_name)

@@ -19,7 +19,7 @@ from kafkalite.wire.error_messages import default_message
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.schema import Field, fields_of
 
-# Where an element of a list is a plain value: the value itself.
+# A plain value as element of a list: the value itself.
 ITSELF: Final = ""
 
 
@@ -58,7 +58,7 @@ _SHARE_STATE: Final = Mirror(
     inner=Mirror("partitions", "partitions", {"partition": "partition"}),
 )
 
-# Where there are several the first that belongs to the version of the request counts.
+# The first that belongs to the version of the request counts.
 MIRRORS: Final[Mapping[ApiKey, Sequence[Mirror]]] = {
     ApiKey.PRODUCE: [
         Mirror(
@@ -262,7 +262,7 @@ def _top_message(api_key: ApiKey, code: ErrorCode, message: str | None) -> str |
     return message
 
 
-# What does not follow from the mirror.
+# Refusals that do not follow from the mirror.
 
 
 def _nothing(

@@ -26,7 +26,7 @@ from kafkalite.wire.messages.stored.remove_delegation_token_record import (
 )
 from kafkalite.wire.messages.stored.user_scram_credential_record import UserScramCredentialRecord
 
-# What most brokers do not need is imported where it is used first.
+# Modules that most brokers do not need are imported at their first use.
 if TYPE_CHECKING:
     import ssl
 

@@ -68,7 +68,7 @@ def flush(transport: Transport, channel: Channel) -> bool:
 def log_end(name: str, error: Exception) -> None:
     """Say in one line of the log why a connection ends."""
     if isinstance(error, ProtocolViolation):
-        # Where in a message, if it was in a message.
+        # The place in a message, if it was in a message.
         reason = error if error.position else error.reason
         logger.warning("%s: connection closed: %s", name, reason)
     elif isinstance(error, CloseConnection):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kafkalite.config import Listener as ListenerConfig
 
 _BACKLOG: Final = 1024
-# How often ports in a row are looked for before any free ones will do.
+# Ports in a row are looked for so often before any free ones will do.
 _TRIES_IN_A_ROW: Final = 20
 
 

@@ -25,7 +25,7 @@ from kafkalite.wire.api_keys import ApiKey
 _READY_AT_ONCE: Final = 64
 # Connections answered before the responses are sent.
 _SENT_AT_ONCE: Final = 16
-# How long connections are served before trio's tasks and deadlines have their turn.
+# Connections are served for so long before trio's tasks and deadlines have their turn.
 _TURN_SECONDS: Final = 0.002
 
 
@@ -53,7 +53,7 @@ class Loop:
     def __init__(self, *, is_hosted: bool = False) -> None:
         self.is_hosted = is_hosted
         self.watchdog = Watchdog()
-        # When others are to have their turn, in seconds of perf_counter.
+        # The end of the turn, in seconds of perf_counter.
         self.turn_ends = inf
         # Called when there is something to do before the next socket is ready.
         self.wake: Callable[[], None] = _nothing
@@ -79,7 +79,7 @@ class Loop:
 
     @property
     def next_deadline(self) -> float:
-        """When there is something to do at the latest, on trio's clock."""
+        """The latest time at which there is something to do, on trio's clock."""
         return self._timers.next_time()
 
     def watch(self, fileno: int, watched: Watched, interest: Interest) -> None:

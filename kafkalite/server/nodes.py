@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kafkalite.replica.fetch_sessions import FetchSessionCache
     from kafkalite.server.connections import Connections
 
-# As RegisterBrokerRecord numbers them (Kafka's SecurityProtocol).
+# The numbers of RegisterBrokerRecord (Kafka's SecurityProtocol).
 SECURITY_PROTOCOLS: Final = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 
 

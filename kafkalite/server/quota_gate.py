@@ -162,7 +162,7 @@ def _fetching(quotas_of: QuotasOf, api: Api, handle: Handler) -> Handler:
             wait_ms = max(bytes_wait_ms, request_wait_ms)
             if not wait_ms:
                 return response
-            # What was read is not sent now, and does not count.
+            # Records that were read are not sent now, and do not count.
             quotas.fetch.unrecord(user, client_id, size, _now_ms())
             _mute(context, wait_ms)
             _, error_code, session_id, topics, _ = response

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # The kernel takes at most this many buffers at once (IOV_MAX on Linux).
 _MAX_BUFFERS_PER_CALL = 1024
-# How much of a file is looked at, whether it must be read from the disk, and then sent.
+# So much of a file is looked at for cold pages, and then sent.
 _PART_BYTES = 1 << 20
 # After so many bytes of files others have their turn.
 _AT_ONCE_BYTES = 1 << 20

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# What took longer than this is looked at.
+# Longer turns than this are looked at.
 LONG_SECONDS: Final = 0.02
 # The thread's clock costs a system call: it is read at most so often, and this much too early.
 _SAMPLE_SECONDS: Final = 0.001

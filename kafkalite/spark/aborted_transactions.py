@@ -1,4 +1,4 @@
-"""Which transactions of a log are open, and which were aborted: what READ_COMMITTED leaves out.
+"""The open and the aborted transactions of a log: READ_COMMITTED leaves them out.
 
 Aborted ones stand in the transaction indexes. Where these cannot be trusted (behind the recovery
 point of a broker that was killed), and for the open ones, the batches are walked from the latest

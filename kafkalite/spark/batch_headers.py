@@ -26,7 +26,7 @@ from kafkalite.wire.record_batch import (
 
 Buffer = bytes | bytearray | memoryview
 
-# As `HEADER` in kafkalite.wire.record_batch.
+# The same fields as `HEADER` in kafkalite.wire.record_batch.
 HEADER_DTYPE = np.dtype(
     [
         ("base_offset", ">i8"),

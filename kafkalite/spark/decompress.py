@@ -14,7 +14,7 @@ from kafkalite.spark.vectorized_records import CorruptRecords
 from kafkalite.wire.compression import Compression, DecompressionError, decompress
 from kafkalite.wire.record_batch import COMPRESSION_MASK, HEADER_BYTES, LOG_OVERHEAD
 
-# As much as Arrow's 32-bit offsets can address is the limit for one batch; a chunk is much less.
+# Arrow's 32-bit offsets limit one batch; a chunk is much less.
 _CHUNK_BYTES = 8 << 20
 _LARGEST_BATCH_BYTES = (1 << 31) - (1 << 20)
 _KNOWN_CODECS = max(Compression)

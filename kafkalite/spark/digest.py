@@ -21,7 +21,7 @@ _A = np.uint64(0x9E3779B97F4A7C15)
 _B = np.uint64(0xBF58476D1CE4E5B9)
 _C = np.uint64(0x94D049BB133111EB)
 _EMPTY = pa.scalar(b"", pa.large_binary())
-# What makes a length a multiple of eight.
+# The padding that makes a length a multiple of eight.
 _PADDING = pa.array([b"\0" * size for size in range(8)], pa.large_binary())
 
 _KEY, _VALUE, _HEADER_KEY, _HEADER_VALUE, _HEADERS, _TIMESTAMP, _OFFSET = range(1, 8)

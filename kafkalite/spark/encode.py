@@ -27,7 +27,7 @@ from kafkalite.wire.record_batch import (
     pack_batch,
 )
 
-# As Kafka's producer fills its batches, if asked for throughput.
+# Kafka's producer fills its batches like this, if asked for throughput.
 MAX_BATCH_BYTES = 256 << 10
 # Arrow's offsets are 32 bits wide; so much at a time is joined.
 _MOST_JOINED_BYTES = 256 << 20

@@ -47,11 +47,11 @@ from kafkalite.spark.sink import TaskWriter, WriteOptions, write_options
 from kafkalite.spark.transactional_producer import Transaction
 
 NOTES = "kafkalite-spark-batches"
-# As long as a broker allows by default (transaction.max.timeout.ms); a batch must end within it.
+# The default of a broker's transaction.max.timeout.ms; a batch must end within it.
 TRANSACTION_TIMEOUT_MS = 15 * 60 * 1000
 _QUERY_ID = "sql.streaming.queryId"
 
-# What happens in a batch, in order: a test dies at each.
+# The steps of a batch, in order: a test dies at each.
 STEPS = ("begun", "written", "noted", "committed")
 
 

@@ -1,4 +1,4 @@
-"""Which partition a row goes to: as Kafka's own producer decides, many rows at once.
+"""The partition of a row, as Kafka's own producer decides, many rows at once.
 
 Source: Kafka's BuiltInPartitioner and Utils.murmur2.
 """

@@ -1,4 +1,4 @@
-"""Which offsets are read, and by how many tasks: the rules of Spark's own Kafka source.
+"""The offsets to read, and the number of tasks: the rules of Spark's own Kafka source.
 
 Source: Spark's KafkaOffsetReaderAdmin, KafkaMicroBatchStream, KafkaOffsetRangeCalculator.
 """

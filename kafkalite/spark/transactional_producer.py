@@ -77,7 +77,7 @@ class Transaction:
         return found
 
     def end(self, *, commit: bool) -> None:
-        """When it returns, the outcome is decided, whatever dies next."""
+        """The outcome is decided when it returns, whatever dies next."""
         request = EndTxnRequest(
             transactional_id=self.transactional_id,
             producer_id=self.producer.producer_id,

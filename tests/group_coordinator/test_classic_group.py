@@ -229,7 +229,7 @@ GONE, AGAIN = ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.REBALANCE_IN_PROGRE
 OLD, BUSY = ErrorCode.ILLEGAL_GENERATION, ErrorCode.NON_EMPTY_GROUP
 NONE_SUCH = ErrorCode.GROUP_ID_NOT_FOUND
 
-# What each event answers, and the state after it, for a group that was:
+# The answer to each event, and the state after it, for a group that was:
 #                          Empty         Preparing     Completing    Stable        Dead
 EXPECTED = {
     join_new: ((PARKED, P), (PARKED, P), (PARKED, P), (PARKED, P), (GONE, D)),

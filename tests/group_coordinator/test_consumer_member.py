@@ -88,7 +88,7 @@ STEPS = {
             around(0, 2, owned=(0,), taken=(0, 1, 2)),
             (State.UNRELEASED_PARTITIONS, 6, {0}, set()),
         ),
-        # What it was to give up is to be its own again: nobody else can have got it.
+        # A partition that it was to give up is its own again: no other member can have it.
         (((0,), (1,)), around(0, 1, owned=(0,), taken=(0, 1)), (State.STABLE, 6, {0, 1}, set())),
     ],
     State.UNRELEASED_PARTITIONS: [

@@ -66,7 +66,7 @@ def test_the_table_has_every_pair() -> None:
     assert all(set(events) == set(Event) for events in TRANSITIONS.values())
 
 
-# What a member has, its target, and whether another has what it lacks: what follows.
+# A member's tasks, its target, and whether another has what it lacks: the next step.
 WANTED = {
     Event.SETTLED: (has(0), active(0, 1), frozenset()),
     Event.MUST_WAIT: (has(0), active(0, 1), frozenset({1})),
@@ -84,7 +84,7 @@ def test_every_state_and_event(state: State, event: Event) -> None:
     after = reconcile(before, around(target, owned=owned, elsewhere=elsewhere))
     assert after.state is TRANSITIONS[state][event]
     if event is Event.MUST_REVOKE:
-        # What was given up is confirmed with one more epoch.
+        # Tasks given up are confirmed with one more epoch.
         assert after.member_epoch == (5 if state is State.UNREVOKED_TASKS else 4)
         assert (after.assigned, after.pending_revocation) == (has(1), has(0))
     else:

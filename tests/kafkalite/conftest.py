@@ -35,7 +35,7 @@ def loop_is_not_held(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[None]:
     """Nothing holds the loop of a broker for too long; `holds_the_loop` marks tests that do."""
-    # What the tests before left behind is not the broker's to collect: it takes 250 ms.
+    # Garbage of the tests before is not the broker's to collect: it takes 250 ms.
     gc.freeze()
     try:
         with watched(monkeypatch) as held:

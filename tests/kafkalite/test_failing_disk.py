@@ -208,7 +208,7 @@ def flip(path: Path, position: int, bit: int) -> None:
     path.write_bytes(data)
 
 
-# Of a batch's header: the lowest bit of the magic, a high one of the length.
+# Bits of a batch's header: the lowest of the magic, a high one of the length.
 @pytest.mark.holds_the_loop
 @pytest.mark.parametrize(("position", "bit"), [(16, 0x01), (8, 0x40)], ids=["magic", "length"])
 @pytest.mark.parametrize("segment", [0, 2], ids=["first segment", "in the middle"])

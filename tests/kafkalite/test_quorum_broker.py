@@ -151,9 +151,25 @@ async def until(done: Callable[[], bool]) -> None:
             await trio.sleep(0.02)
 
 
-async def in_sync(controller: Controller, count: int) -> None:
+async def in_sync(controller: Controller, running: dict[int, QuorumBroker], count: int) -> None:
+    """So many replicas are in sync, and each broker knows it: it hears it after the controller."""
+
+    def partition_epoch(broker: QuorumBroker, index: int) -> int:
+        replica = broker.replicas.get(TOPIC_ID, index)
+        if replica is None:
+            return -1
+        leading = replica.leading
+        return replica.partition_epoch if leading is None else leading.in_sync.partition_epoch
+
     await until(
-        lambda: all(len(state.isr) == count and state.leader >= 0 for state in controller.states)
+        lambda: all(
+            len(state.isr) == count
+            and state.leader >= 0
+            and all(
+                partition_epoch(each, index) == state.partition_epoch for each in running.values()
+            )
+            for index, state in enumerate(controller.states)
+        )
     )
 
 
@@ -163,7 +179,7 @@ def contents_of(root: Path, index: int) -> set[bytes]:
 
 async def test_what_one_leads_the_others_have(tmp_path: Path) -> None:
     async with cluster(tmp_path, 3) as (controller, running):
-        await in_sync(controller, 3)
+        await in_sync(controller, running, 3)
         for number in range(5):
             for index, state in enumerate(controller.states):
                 answer = await ask(running[state.leader], produce(index, b"%d" % number))
@@ -176,12 +192,13 @@ async def test_what_one_leads_the_others_have(tmp_path: Path) -> None:
 
 async def test_another_leads_after_a_controlled_shutdown(tmp_path: Path) -> None:
     async with cluster(tmp_path, 3) as (controller, running):
-        await in_sync(controller, 3)
+        await in_sync(controller, running, 3)
         first = controller.states[0].leader
         await ask(running[first], produce(0, b"before"))
         running[first].stop()
         with trio.fail_after(SECONDS):
-            await running[first].stopped.wait()
+            await running.pop(first).stopped.wait()
+        await in_sync(controller, running, 2)
         second = controller.states[0].leader
         assert second not in (first, -1)
         answer = await ask(running[second], produce(0, b"after"))
@@ -191,7 +208,7 @@ async def test_another_leads_after_a_controlled_shutdown(tmp_path: Path) -> None
 
 async def test_who_does_not_lead_says_so(tmp_path: Path) -> None:
     async with cluster(tmp_path, 2) as (controller, running):
-        await in_sync(controller, 2)
+        await in_sync(controller, running, 2)
         follower = 3 - controller.states[0].leader
         answer = await ask(running[follower], produce(0, b"v"))
         result = answer.responses[0].partition_responses[0]
@@ -202,7 +219,7 @@ async def test_who_does_not_lead_says_so(tmp_path: Path) -> None:
 async def test_a_follower_hears_the_end_of_the_log(tmp_path: Path) -> None:
     """A consumer hears the high watermark, which waits until min.insync.replicas is met."""
     async with cluster(tmp_path, 2) as (controller, running):
-        await in_sync(controller, 2)
+        await in_sync(controller, running, 2)
         leader = running[controller.states[0].leader]
         answer = await ask(leader, produce(0, b"v"))
         assert answer.responses[0].partition_responses[0].error_code == ErrorCode.NONE
@@ -222,7 +239,7 @@ async def test_a_follower_hears_the_end_of_the_log(tmp_path: Path) -> None:
 
 async def test_clients_see_the_whole_cluster(tmp_path: Path) -> None:
     async with cluster(tmp_path, 3) as (controller, running):
-        await in_sync(controller, 3)
+        await in_sync(controller, running, 3)
         answer = await ask(running[2], MetadataRequest(topics=None))
         assert {each.node_id for each in answer.brokers} == {1, 2, 3}
         (topic,) = answer.topics

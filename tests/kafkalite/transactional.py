@@ -69,7 +69,7 @@ class Transactional:
         self.sequences.clear()
 
     async def find_coordinators(self) -> None:
-        """Which makes the internal topics."""
+        """This makes the internal topics."""
         for key_type, key in ((0, GROUP), (1, self.id)):
             await self.client.ask(FindCoordinatorRequest(key_type=key_type, key=key), 3)
 

@@ -48,7 +48,7 @@ class Story:
         self.compact = compact
         self.open_files = OpenFiles(limit=16, files=files)
         self.records: dict[int, tuple[bytes | None, bytes | None]] = {}
-        # As a LogDirectory would have checkpointed them.
+        # The checkpoints that a LogDirectory would have written.
         self.recovery_point = 0
         self.log_start_offset = 0
         self.log_end_offset = 0

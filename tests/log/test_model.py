@@ -208,8 +208,8 @@ class LogMachine(RuleBasedStateMachine):
 
     @rule(share=st.floats(0, 1))
     def truncate(self, share: float) -> None:
-        # As a follower does; not across a transaction or a producer's batch, which the model keeps
-        # simple.
+        # A follower does this. Not across a transaction or a producer's batch: the model keeps
+        # these simple.
         if self.sequences or self.is_compacted:
             return
         offset = self.start + int(share * (self.end - self.start))

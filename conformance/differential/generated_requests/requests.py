@@ -58,7 +58,7 @@ def shown(value: Any) -> str:
     return f"({', '.join(parts)})"
 
 
-# What stories are about is asked often; the rest must be met, too.
+# Stories ask often for their subjects; the rest must be met, too.
 WEIGHTS: dict[ApiKey, int] = {
     ApiKey.PRODUCE: 14,
     ApiKey.FETCH: 10,

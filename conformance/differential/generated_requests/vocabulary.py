@@ -276,7 +276,7 @@ JOINERS: Values = of(
     ("nobody", "i"),
 )
 
-# Of several that fail, Apache Kafka's hash table decides which one is named; of several markers, it
+# Apache Kafka's hash table decides which of several failures is named. Among several markers it
 # waits for those that it has skipped.
 ONE_AT_MOST = {
     (ApiKey.WRITE_TXN_MARKERS, "markers"),
@@ -292,5 +292,5 @@ NEVER_EMPTY = {
     (ApiKey.WRITE_TXN_MARKERS, "partition_indexes"),
 }
 
-# How often what is nullable is null, where it is not one time in six.
+# The probability of null, for nullable fields in which it is not one in six.
 OFTEN_NULL = {"subscribed_topic_names", "topic_partitions", "assignments", "cursor"}

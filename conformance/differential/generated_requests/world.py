@@ -48,7 +48,7 @@ WAKES = PARKS | {
 }
 # Records are so old that their times cannot be taken for the broker's.
 RECORDS_AGE_MS = 600_000
-# How long both must have been silent at the end of a story; who is later in it is noticed at a next
+# Both must have been silent for so long at the end of a story; a later answer is noticed at a next
 # step.
 QUIET_SECONDS = 0.05
 

@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 # Connection, whether it is a request, size of the frame.
 _HEAD = struct.Struct(">H?I")
 
-# What is recorded has names that begin like this; told again, others that are as long.
+# Recorded names begin like this; a replay uses others of the same length.
 RECORDED, REPLAYED = "recorded-", "replayed-"
 NAME = RECORDED + 10 * "0"
 

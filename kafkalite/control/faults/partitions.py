@@ -39,7 +39,7 @@ TopicName = Callable[[UUID], str | None]
 
 _PARTITION_LISTS: Final = ("partitions", "partition_data", "partition_indexes")
 _OUTER_LISTS: Final = ("topics",)
-# What says which element of a list is meant.
+# Fields that identify an element of a list.
 _IDENTITY: Final = (
     "transactional_id",
     "group_id",

@@ -86,7 +86,7 @@ _SAME: Final = (
     ("name", "topic", "topic_name"),
     ("index", "partition_index", "partition", "partition_id"),
 )
-# What identifies a struct that stands for a plain string or number of the request.
+# Fields that identify a struct that stands for a plain string or number of the request.
 _IDENTIFIERS: Final = (
     "group_id",
     "transactional_id",

@@ -95,7 +95,7 @@ class ShareCoordinator:
         self._topic_id: UUID | None = None
         self._shards: dict[int, _Shard] = {}
 
-    # What is asked
+    # Requests
 
     def initialize(self, key: SharePartitionKey, state_epoch: int, start_offset: int) -> None:
         """Begin anew. Raises KafkaError: INVALID_REQUEST, FENCED_STATE_EPOCH,
@@ -191,7 +191,7 @@ class ShareCoordinator:
             except KafkaError as error:
                 _logger.warning("the state of deleted topics stays in the log: %s", error)
 
-    # What time does
+    # Time
 
     def snapshot_cold_partitions(self) -> None:
         """Write a snapshot of each state whose last is old, to forget what is before."""

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# How long a marker that could not be written waits for the next try (Kafka's request retry
+# A marker that could not be written is tried again after this time (Kafka's request retry
 # backoff).
 _RETRY_SECONDS: Final = 0.1
 
@@ -150,7 +150,7 @@ class TransactionCoordinator:
         for transactional_id in list(self._unmarked):
             self._write_markers(self._transactions[transactional_id])
 
-    # What producers ask
+    # Requests of producers
 
     def init_producer_id(
         self,
@@ -234,11 +234,11 @@ class TransactionCoordinator:
         self._check_generation(prepared)
         self._adopt(prepared)
         self._write_markers(prepared)
-        # What completing will make of it, whether or not that was possible by now.
+        # The state after completion, whether or not that was possible by now.
         after = completed(prepared, prepared.last_update_timestamp_ms)
         return after.producer_id, after.producer_epoch
 
-    # What partitions ask, before the first batch of a transaction
+    # Requests of partitions, before the first batch of a transaction
 
     def is_ending(self, transactional_id: str) -> bool:
         """True if the last transaction's markers are not all written yet."""
@@ -304,7 +304,7 @@ class TransactionCoordinator:
         """The node that coordinates an id. Raises KafkaError(NOT_COORDINATOR)."""
         return self._log.partition_of(transactional_id).leader_id
 
-    # What time does
+    # Time
 
     def abort_timed_out(self) -> None:
         """Abort the transactions whose producer took longer than its timeout, and fence it."""

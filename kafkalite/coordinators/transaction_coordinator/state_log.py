@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from kafkalite.replica.partition import Partition
     from kafkalite.replica.topics import Topics
 
-# What a failed append means to those who asked the coordinator (TransactionStateManager).
+# The error for those who asked, by that of the failed append (TransactionStateManager).
 _AS_ANSWERED: Final = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -65,8 +65,10 @@ class TransactionLog:
         return 0 if topic is None else len(topic.partitions)
 
     def partition_of(self, transactional_id: str) -> Partition:
-        """Whose leader coordinates the id. Raises KafkaError(NOT_COORDINATOR) before there is
-        one."""
+        """The partition whose leader coordinates the id.
+
+        Raises KafkaError(NOT_COORDINATOR) before the topic exists.
+        """
         topic = self._topics.get(TRANSACTIONS_TOPIC)
         if topic is None:
             raise KafkaError(ErrorCode.NOT_COORDINATOR)

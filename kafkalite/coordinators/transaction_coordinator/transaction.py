@@ -66,7 +66,7 @@ class TransactionState(IntEnum):
 
 _S = TransactionState
 
-# Where each state may go to. V2 may abort what has no partition yet, to bump the epoch.
+# The states after each state. V2 may abort a transaction without partitions, to bump the epoch.
 TRANSITIONS: Final[Mapping[TransactionState, frozenset[TransactionState]]] = {
     _S.EMPTY: frozenset({_S.EMPTY, _S.ONGOING, _S.PREPARE_ABORT}),
     _S.ONGOING: frozenset({_S.ONGOING, _S.PREPARE_COMMIT, _S.PREPARE_ABORT}),

@@ -123,7 +123,7 @@ class _Acquisition:
         if partition.remove(self.fetch_offset, base_offset, gone, counted=True):
             partition.must_look_back = True
 
-    # What was in flight before
+    # Records in flight before
 
     def _acquire_known(self, known: Sequence[InFlightBatch], base_offset: int) -> None:
         gap_start_offset = base_offset
@@ -196,7 +196,7 @@ class _Acquisition:
             for each in available
         )
 
-    # What was never delivered
+    # Records never delivered
 
     def _acquire_new(self, first_offset: int, last_offset: int) -> None:
         """Acquire whole batches of the log that are not in flight, within these bounds."""

@@ -30,7 +30,7 @@ from kafkalite.replica.share.state_batch import StateBatch
 
 @dataclass(frozen=True, slots=True)
 class SharePartitionKey:
-    """Which group, and which partition."""
+    """The group and the partition."""
 
     group_id: str
     topic_id: UUID
@@ -126,7 +126,7 @@ class SharePartition:
             self.gap = GapWindow(self.end_offset, gap_start_offset)
         self.move_start()
 
-    # Where to go on
+    # The next offset
 
     @property
     def in_flight_count(self) -> int:
@@ -189,7 +189,7 @@ class SharePartition:
         for batch in self.batches:
             if batch.last_offset < offset:
                 continue
-            # What lies between batches in flight may be new.
+            # Records between batches in flight may be new.
             count -= max(0, batch.first_offset - offset)
             if count <= 0:
                 return batch.first_offset + count - 1
@@ -201,7 +201,7 @@ class SharePartition:
             offset = max(offset, batch.last_offset + 1)
         return offset + count - 1
 
-    # What is done with
+    # Finished records
 
     def terminal_count(self, first_offset: int, last_offset: int) -> int:
         """The number of these offsets that are not before the start offset."""
@@ -319,11 +319,11 @@ class SharePartition:
         return StateUpdate(self.start_offset, self.delivery_complete_count, batches)
 
     def lock_deadline(self) -> float:
-        """When what is acquired now must be acknowledged, on the clock's scale."""
+        """The end of a lock acquired now, on the clock's scale."""
         return self.clock() + self.limits().record_lock_duration_seconds
 
     def next_deadline(self) -> float:
-        """When the first lock runs out, on the clock's scale."""
+        """The end of the first lock, on the clock's scale."""
         return min(
             (delivery.deadline for batch in self.batches for _, _, delivery in batch.runs()),
             default=NEVER,

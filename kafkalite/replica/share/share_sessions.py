@@ -27,7 +27,7 @@ class TopicPartitionId(NamedTuple):
 
 
 class SessionKey(NamedTuple):
-    """Whose session."""
+    """The member of a session."""
 
     group_id: str
     member_id: str
@@ -130,7 +130,7 @@ class ShareSessions:
         return connection in self._by_connection
 
     def connection_closed(self, connection: object) -> SessionKey | None:
-        """Whose session began last on a connection. It may have ended, or go on elsewhere."""
+        """The member whose session began last on a connection. It may be gone, or elsewhere now."""
         return self._by_connection.pop(connection, None)
 
     def group_ids(self) -> set[str]:

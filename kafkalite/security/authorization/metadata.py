@@ -119,7 +119,7 @@ def describe_topic_partitions(asked: Asked) -> Verdict:
         return handled(asked, shown)
     cursor = asked.request.cursor
     if cursor is not None and any(each.name == cursor.topic_name for each in asked.request.topics):
-        # What lies before the cursor was described before.
+        # Topics before the cursor were described before.
         left = [each for each in asked.request.topics if each.name >= cursor.topic_name]
         asked = replace(asked, request=replace(asked.request, topics=left))
     verdict = Each(need(Operation.DESCRIBE, ResourceType.TOPIC), named("name"))(asked)

@@ -39,7 +39,7 @@ def produce(asked: Asked) -> Verdict:
 _PRODUCE_TOPICS: Final = Each(
     need(Operation.WRITE, ResourceType.TOPIC), topic_by_name_or_id, Place.AS_ASKED
 )
-# Where the attributes of a record batch are, and the bit that says it belongs to a transaction.
+# The place of a record batch's attributes, and the bit of one that belongs to a transaction.
 _ATTRIBUTES: Final = slice(21, 23)
 _TRANSACTIONAL_BIT: Final = 0x10
 

@@ -70,7 +70,7 @@ def delete_topics(asked: Asked) -> Verdict:
         by_id = name is None
         if by_id:
             name = asked.topics.name_of(topic.topic_id)
-        # What exists nowhere is named as such to those who could see it.
+        # A missing topic is named as such to those who could see it.
         may_see = name is None or asked.access.may(Operation.DESCRIBE, ResourceType.TOPIC, name)
         exists = name is not None and asked.topics.id_of(name) is not None
         if name is None or (

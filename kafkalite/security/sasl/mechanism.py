@@ -43,7 +43,7 @@ class SaslServer(Protocol):
 
     @property
     def credential_expiry_ms(self) -> int | None:
-        """When the credential ends, in milliseconds since 1970; None if it does not."""
+        """The end of the credential, in milliseconds since 1970; None if there is none."""
         ...
 
     def evaluate(self, token: bytes) -> bytes:

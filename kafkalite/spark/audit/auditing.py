@@ -28,7 +28,7 @@ from kafkalite.spark.errors import SparkSourceError
 from kafkalite.spark.pipelines.errors import PipelineError
 from kafkalite.spark.pipelines.jobs import run_parts, spark_session
 
-# What a log must at least reach, or it lost something.
+# The least end offset of a log that lost nothing.
 _REACHED: Final = (
     RECOVERY_POINT_CHECKPOINT,
     HIGH_WATERMARK_CHECKPOINT,

@@ -199,7 +199,7 @@ def check_offsets(segments: list[Segment], findings: Findings, clean_up_to: int)
                 offset=bases[0],
             )
         before = np.concatenate([[(expected or segment.base_offset) - 1], lasts[:-1]])
-        # What a damaged header says about offsets is no second damage.
+        # Offsets of a damaged header are no second damage.
         good = segment.crc_ok & np.concatenate([[True], segment.crc_ok[:-1]])
         for i in np.flatnonzero((bases <= before) & good & (bases >= segment.base_offset)).tolist():
             findings.add(

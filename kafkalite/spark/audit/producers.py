@@ -128,7 +128,7 @@ def _check_sequences(
 def _follow_transactions(
     segments: list[Segment], batches: _Batches, findings: Findings
 ) -> Transactions:
-    """Which transactions were committed, aborted, or are open; and who wrote beside one."""
+    """Transactions that were committed, aborted, or are open; and who wrote beside one."""
     found = Transactions()
     busy = np.unique(batches.producer[batches.transactional])
     for i in np.flatnonzero(np.isin(batches.producer, busy)).tolist():

@@ -1,4 +1,4 @@
-"""Which columns of a file become a record's key, value, partition, timestamp and headers."""
+"""The columns of a file that become a record's key, value, partition, timestamp and headers."""
 
 from __future__ import annotations
 

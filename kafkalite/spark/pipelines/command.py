@@ -298,10 +298,10 @@ def main(arguments: list[str]) -> int:
     """Run a pipeline; returns the exit code."""
     flags = parse_arguments(arguments)
     try:
-        import numpy as np  # noqa: F401
-        import pyarrow as pa  # noqa: F401
-        import pyspark  # noqa: F401
-        import tqdm  # noqa: F401
+        import numpy as np  # noqa: F401 - is it there?
+        import pyarrow as pa  # noqa: F401 - is it there?
+        import pyspark  # noqa: F401 - is it there?
+        import tqdm  # noqa: F401 - is it there?
     except ImportError as error:
         return _refuse(f"{error.name} is not installed: pip install 'kafkalite[spark]'")
     from kafkalite.spark.errors import SparkSourceError

@@ -1,4 +1,4 @@
-"""Which partition a record goes to, as Kafka's producer decides: murmur2 of the key.
+"""The partition of a record, as Kafka's producer decides: murmur2 of the key.
 
 Source: Kafka's Utils.murmur2 and BuiltInPartitioner. Keys of one length are hashed together in
 numpy.

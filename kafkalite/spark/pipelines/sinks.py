@@ -34,7 +34,7 @@ from kafkalite.spark.pipelines.errors import PipelineError
 from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.record_batch import NO_TIMESTAMP, pack_batch
 
-# What was recorded years ago is to stay.
+# Records of years ago are to stay.
 KEEP_FOREVER: Final = {"retention.ms": "-1"}
 # A batch's last offset is kept in 32 bits.
 _MOST_OFFSETS: Final = 2**31 - 1

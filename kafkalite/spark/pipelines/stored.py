@@ -23,7 +23,7 @@ class Reader(Protocol):
         ...
 
     def bounds(self, topic: str, partition: int, isolation: Isolation) -> Bounds:
-        """Which offsets may be read."""
+        """The offsets that may be read."""
         ...
 
     def read(

@@ -30,7 +30,7 @@ from kafkalite.spark.proof.source import COPY, SOURCE, Feeder
 _CONNECTOR: Final = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 _PLAN: Final = "plan.json"
 _VERDICT: Final = "verdict.json"
-# What a driver that is not killed may take for a batch, and for all that is left.
+# The time that a living driver may take for a batch, and for all that is left.
 _BATCH_SECONDS: Final = 180.0
 _END_SECONDS: Final = 1800.0
 _POLL_SECONDS: Final = 0.05

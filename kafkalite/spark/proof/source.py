@@ -81,7 +81,7 @@ class Feeder:
             self.failure = error
 
     def _feed(self, sink: NetworkSink) -> None:
-        # What an earlier, interrupted run sent is there already.
+        # Records of an earlier, interrupted run are there already.
         self.acknowledged = [sink.end_offset(i) for i in range(self._count)]
         streams = [
             batches(self._seed, i, self.acknowledged[i], self._per_partition)

@@ -4,13 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-# What the first request for share groups would import, in its own time.
-import kafkalite.coordinators.share_coordinator.coordinator
-import kafkalite.coordinators.share_coordinator.state_log
-import kafkalite.coordinators.share_settings
-import kafkalite.group_coordinator.share_api
-import kafkalite.group_coordinator.share_protocol
-import kafkalite.replica.share.share_partitions  # noqa: F401
 from kafkalite.wire.messages import (
     alter_share_group_offsets,
     delete_share_group_offsets,

@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 
 from kafkalite.group_coordinator.java_hash import java_hash
+from kafkalite.testing import broker
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from kafkalite.wire.messages.describe_transactions import DescribeTransactionsRequest
+from kafkalite.wire.messages.find_coordinator import FindCoordinatorRequest
+from kafkalite.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.kafkalite.transactional import GROUP, NONE, SMALL, Transactional
 
 BROKER_CONFIGS = SMALL
@@ -38,3 +41,15 @@ async def test_the_groups_partition_is_in_the_transaction(
     writer.epoch -= 1
     fenced = ErrorCode.PRODUCER_FENCED if version >= 2 else ErrorCode.INVALID_PRODUCER_EPOCH
     assert await add(writer, version) == fenced
+
+
+async def test_the_first_need_of_offsets_creates_their_topic(connect) -> None:
+    """Its 50 partitions are opened in slices: the watchdog of every test would tell."""
+    async with broker() as running:
+        writer = Transactional(await connect(running))
+        await writer.client.ask(FindCoordinatorRequest(key_type=1, key=writer.id), 3)
+        assert await writer.init() is NONE
+        assert await add(writer, 4) == NONE
+        request = MetadataRequest(topics=[MetadataRequestTopic(name="__consumer_offsets")])
+        (topic,) = (await writer.client.ask(request)).topics
+        assert len(topic.partitions) == 50

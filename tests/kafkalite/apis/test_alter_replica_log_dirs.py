@@ -21,7 +21,7 @@ async def test_what_kafka_refuses_is_refused(tmp_path: Path, connect: Any) -> No
         assert await ask(client, "b", "t", 0) == [ErrorCode.LOG_DIR_NOT_FOUND]
         assert await ask(client, there, "t", 2) == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
         assert await ask(client, there, long, 0) == [ErrorCode.INVALID_TOPIC_EXCEPTION]
-        # What does not exist yet will be made there.
+        # A replica that does not exist yet will be made there.
         for i, path in enumerate((here, there, there, there)):
             name = f"later-{i}"
             assert await ask(client, path, name, 0) == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]

@@ -38,7 +38,7 @@ async def test_each_filter_tells_what_it_found(users: Users) -> None:
         [(acl.resource_name, acl.operation, acl.principal) for acl in each.matching_acls]
         for each in results
     ]
-    # What two filters find is told by both, and removed once.
+    # ACLs that two filters find are told by both, and removed once.
     assert found == [
         [("a", READ, "User:alice"), ("a", WRITE, "User:alice")],
         [("a", WRITE, "User:alice")],

@@ -68,7 +68,7 @@ async def test_a_log_has_the_configs_of_its_leader(connect: Any) -> None:
         name = "message.max.bytes"
         assert await alter(second, "2", name, "1000") == (0, None)
         assert [await produce(first, 0), await produce(second, 1)] == [0, TOO_LARGE]
-        # What holds for one node wins over what holds for all.
+        # A node's own config wins over the one of all.
         assert await alter(first, EVERYWHERE, name, "900") == (0, None)
         assert await alter(first, "1", name, "4000") == (0, None)
         assert [await produce(first, 0), await produce(second, 1)] == [0, TOO_LARGE]

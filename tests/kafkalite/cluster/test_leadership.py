@@ -1,4 +1,4 @@
-"""Which replica leads when nodes go and come back, as Apache Kafka 4.3.1 showed it.
+"""The replica that leads when nodes go and come back, as Apache Kafka 4.3.1 showed it.
 
 `python -m conformance.differential.three_nodes` asks Apache Kafka again.
 """

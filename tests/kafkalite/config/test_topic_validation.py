@@ -9,7 +9,7 @@ from kafkalite.config import (
     validate_topic_configs,
 )
 
-# What Apache Kafka 4.3.1 answers to these (LogConfig.validate, run from its jars).
+# The answers of Apache Kafka 4.3.1 to these (LogConfig.validate, run from its jars).
 KAFKA_REFUSES = {
     ("retention.ms", "abc"): "Not a number of type LONG",
     ("retention.ms", ""): "Not a number of type LONG",

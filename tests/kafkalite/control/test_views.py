@@ -6,10 +6,6 @@ from typing import Any
 
 import pytest
 
-# Imported by the first request otherwise, which on a busy machine holds the loop for long.
-import kafkalite.coordinators.share_coordinator.coordinator
-import kafkalite.group_coordinator.share_api
-import kafkalite.replica.share.share_partitions  # noqa: F401
 from kafkalite.control.answers import CommittedView
 from kafkalite.control.problems import Problem
 from kafkalite.control.views import (

@@ -117,7 +117,7 @@ async def test_a_kill_in_between_leaves_no_topic_and_no_logs(tmp_path: Path, ope
     async with test_broker(data_dir=tmp_path / "alive") as running:
         running.create_topic("other")
         steps = begun(topics_of(running), NewTopic("t", 20), opened=opened)
-        # What a kill leaves on the disk, without the lock of the living.
+        # A kill leaves this on the disk, without the lock of the living.
         shutil.copytree(tmp_path / "alive", tmp_path / "killed")
         at_once(steps)
     assert len(list((tmp_path / "killed").glob("t-*"))) >= opened

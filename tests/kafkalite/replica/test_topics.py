@@ -70,7 +70,7 @@ async def test_a_fetch_that_waits_is_told_that_its_topic_is_gone(
             broker.delete_topic("t")
             answer = await client.answer()
         (partition,) = answer.responses[0].partitions
-        # As Apache Kafka 4.3.1, which looked the id up when the request came.
+        # Apache Kafka 4.3.1 looks the id up when the request comes.
         assert partition.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         assert partition.aborted_transactions is None
 

@@ -237,7 +237,7 @@ async def test_it_moves_to_the_task_when_an_answer_before_it_is_on_the_disk_only
     is_cached = iter([False])
     monkeypatch.setattr(FileSlice, "is_cached", lambda *_: next(is_cached, True))
     async with connected(answer, loop) as (stream, _):
-        # What comes with it would interrupt it; so it comes while the answer is not yet sent.
+        # Input that comes with it would interrupt it; so it comes while the answer is not yet sent.
         shelf.answer_early = False
         await stream.send_all(framed(PRODUCE, FETCH))
         await received(stream, content)

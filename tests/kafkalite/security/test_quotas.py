@@ -1,4 +1,4 @@
-"""Which quota a client has, whom it is measured with, and how long it waits."""
+"""A client's quota, the clients measured with it, and the time that it waits."""
 
 from math import inf
 

@@ -82,7 +82,7 @@ async def test_silence_lasts_until_somebody_ends_it(loop: Loop | None, ending: s
         else:
             await stream.send_eof()
         with trio.fail_after(LONG):
-            # What was not thrown away yet makes the end a reset.
+            # Input that was not thrown away yet makes the end a reset.
             with suppress(trio.BrokenResourceError):
                 assert await receive_all(stream) == b""
             while connection.state is not ChannelState.CLOSED:  # noqa: ASYNC110 - it has no event

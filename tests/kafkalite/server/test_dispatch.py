@@ -85,13 +85,16 @@ from kafkalite.wire.messages.streams_group_describe import StreamsGroupDescribeR
 GROUP = DescribeShareGroupOffsetsRequestGroup(group_id="g", topics=None)
 OFFSETS = DescribeShareGroupOffsetsRequest(groups=[GROUP])
 
+# Printed at the end: lines that two threads print at once mix.
+lines = []
+
 class Finder:
     def find_spec(self, name, path, target=None):
         in_loop = threading.current_thread().name == "kafkalite"
         if name in ("kafkalite.apis.metadata", "kafkalite.apis.list_groups"):
-            print(name, in_loop)
+            lines.append(f"{name} {in_loop}")
         elif in_loop and name.startswith("kafkalite"):
-            print("in the loop", name)
+            lines.append(f"in the loop {name}")
 
 with broker() as running:
     sys.meta_path.insert(0, Finder())
@@ -110,7 +113,8 @@ with broker() as running:
     stream = client.makefile("rb")
     for _ in range(6):
         frame = stream.read(int.from_bytes(stream.read(4)))
-        print("answer", int.from_bytes(frame[:4]))
+        lines.append(f"answer {int.from_bytes(frame[:4])}")
+print("\\n".join(lines))
 """
 
 

@@ -20,8 +20,11 @@ from kafkalite.log.files import (
 )
 from kafkalite.log.log import Log
 from kafkalite.log.opening import open_log
+from kafkalite.testing import broker
+from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.control_records import build_end_transaction_marker
 from kafkalite.wire.record_batch import Record, build_batch
+from tests.kafkalite.spark.filled_topic import BATCH, BATCHES, PARTITION
 
 if importlib.util.find_spec("pyarrow") is None or importlib.util.find_spec("numpy") is None:
     collect_ignore_glob = ["test_*.py"]
@@ -109,3 +112,32 @@ def batch_of(records: Iterable[Record], **fields: Any) -> bytes:
     """A batch whose records keep their own offsets."""
     kept = list(records)
     return build_batch(kept, base_offset=kept[0].offset, keep_offsets=True, **fields)
+
+
+@pytest.fixture(scope="module")
+def bootstrap() -> Iterator[str]:
+    """A broker with the topic of filled_topic.py, for all tests of a module."""
+    from kafkalite.spark.client import Client  # needs numpy
+
+    with broker() as started:
+        with Client(started.bootstrap) as client:
+            client.create_topic("t", 1)
+            for _ in range(BATCHES):
+                client.produce(PARTITION, BATCH)
+        yield started.bootstrap
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[ApiKey]:
+    """The requests to the broker, as they are sent."""
+    from kafkalite.spark.connection import Connection  # needs numpy
+
+    found: list[ApiKey] = []
+    real = Connection._send
+
+    def send(self: Connection, api_key: ApiKey, version: int, body: object) -> object:
+        found.append(api_key)
+        return real(self, api_key, version, body)
+
+    monkeypatch.setattr(Connection, "_send", send)
+    return found

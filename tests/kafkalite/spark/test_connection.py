@@ -3,43 +3,13 @@
 import socket
 import threading
 import tracemalloc
-from collections.abc import Iterator
 
 import pytest
 
 from kafkalite.spark.client import Client
 from kafkalite.spark.connection import Connection, ConnectionLost
-from kafkalite.testing import broker
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.record_batch import Record, build_batch
-
-PARTITION = ("t", 0)
-BATCH = build_batch([Record(value=b"%d" % i) for i in range(5)])
-BATCHES = 20
-
-
-@pytest.fixture(scope="module")
-def bootstrap() -> Iterator[str]:
-    with broker() as started:
-        with Client(started.bootstrap) as client:
-            client.create_topic("t", 1)
-            for _ in range(BATCHES):
-                client.produce(PARTITION, BATCH)
-        yield started.bootstrap
-
-
-@pytest.fixture
-def sent(monkeypatch: pytest.MonkeyPatch) -> list[ApiKey]:
-    """The requests to the broker, as they are sent."""
-    found: list[ApiKey] = []
-    real = Connection._send
-
-    def send(self: Connection, api_key: ApiKey, version: int, body: object) -> object:
-        found.append(api_key)
-        return real(self, api_key, version, body)
-
-    monkeypatch.setattr(Connection, "_send", send)
-    return found
+from tests.kafkalite.spark.filled_topic import BATCHES, PARTITION
 
 
 def test_what_was_sent_ahead_is_not_asked_again(bootstrap: str, sent: list[ApiKey]) -> None:

@@ -8,43 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from kafkalite.spark.client import Client
-from kafkalite.spark.connection import Connection
 from kafkalite.spark.data_directory import Bounds, Isolation
 from kafkalite.spark.errors import UnknownTopic
 from kafkalite.spark.options import read_options
 from kafkalite.spark.record_readers import Access, DirectoryAccess, NetworkAccess
 from kafkalite.testing import broker
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.record_batch import Record, build_batch
-
-PARTITION = ("t", 0)
-BATCH = build_batch([Record(value=b"%d" % i) for i in range(5)])
-BATCHES = 20
-
-
-@pytest.fixture(scope="module")
-def bootstrap() -> Iterator[str]:
-    with broker() as started:
-        with Client(started.bootstrap) as client:
-            client.create_topic("t", 1)
-            for _ in range(BATCHES):
-                client.produce(PARTITION, BATCH)
-        yield started.bootstrap
-
-
-@pytest.fixture
-def sent(monkeypatch: pytest.MonkeyPatch) -> list[ApiKey]:
-    """The requests to the broker, as they are sent."""
-    found: list[ApiKey] = []
-    real = Connection._send
-
-    def send(self: Connection, api_key: ApiKey, version: int, body: object) -> object:
-        found.append(api_key)
-        return real(self, api_key, version, body)
-
-    monkeypatch.setattr(Connection, "_send", send)
-    return found
+from tests.kafkalite.spark.filled_topic import BATCH, BATCHES, PARTITION
 
 
 def test_the_next_reader_goes_on_with_the_connections_of_the_last(

@@ -83,7 +83,7 @@ METADATA: Final = {
 }
 
 
-# What stands before a body, and its builder; by class and version, filled at first use.
+# The bytes before a body, and its builder; by class and version, filled at first use.
 _encoders: dict[tuple[type[Any], int], tuple[bytes, Builder]] = {}
 
 

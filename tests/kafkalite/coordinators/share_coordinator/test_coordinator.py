@@ -235,7 +235,7 @@ def test_a_state_that_is_not_written_to_gets_a_snapshot_in_time(world: World) ->
     world.coordinator.snapshot_cold_partitions()
     assert world.kinds()[2:] == ["ShareSnapshotKey"]
     assert world.state.batches == before.batches
-    # Of a partition in which all are cold no more is written.
+    # No more is written of a partition in which all are cold.
     world.now_ms += 6 * MINUTE_MS
     world.coordinator.snapshot_cold_partitions()
     assert len(world.kinds()) == 3

@@ -48,7 +48,7 @@ async def test_a_crash_while_a_transaction_ends(
         with monkeypatch.context() as hindered:
             hinder(hindered, marker_count, completes=completes)
             await writer.write(b"last", commit=commit, offset=2)
-            # What a killed process leaves: the files, as they are at this moment.
+            # A killed process leaves the files as they are at this moment.
             shutil.copytree(tmp_path / "data", tmp_path / "left")
     async with a_broker(SMALL, data_dir=tmp_path / "left") as running:
         client = await connect(running)

@@ -1,4 +1,4 @@
-"""Which records a member gets: whole batches of the log, bounds, and records that keep failing."""
+"""The records that a member gets: whole batches, bounds, and records that keep failing."""
 
 from __future__ import annotations
 

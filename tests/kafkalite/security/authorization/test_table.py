@@ -34,7 +34,7 @@ from tests.kafkalite.security.secured import Users, allow, grant
 GROUP_DENIED = ErrorCode.GROUP_AUTHORIZATION_FAILED
 TOPIC_DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
-# What is asked of the cluster for the whole of a request.
+# Operations on the cluster for the whole of a request.
 ON_CLUSTER = {
     Operation.ALTER: [
         ApiKey.CREATE_ACLS,
