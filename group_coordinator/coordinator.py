@@ -11,6 +11,7 @@ message, and returns the response message, with refusals as error codes. Here ti
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -250,13 +251,15 @@ class GroupCoordinator:
         if shard is not None:
             shard.offsets.end_transaction(producer_id, committed=committed)
 
-    def topic_deleted(self, topic: str, topic_id: UUID) -> None:
-        """Delete the offsets of a topic that is gone."""
+    def topics_deleted(self, gone: Mapping[str, UUID]) -> None:
+        """Delete the offsets of topics that are gone: their ids, by name."""
+        topic_ids = set(gone.values())
         for shard in self.shards.loaded.values():
-            self._offsets.forget_topic(shard, topic, topic_id)
+            with suppress(KafkaError):  # logged where it was raised; the offsets expire
+                self._offsets.forget_topics(shard, gone)
             for group in shard.groups.values():
                 if group.group_type == "share":
-                    self.share.states.topics_deleted(group, {topic_id})
+                    self.share.states.topics_deleted(group, topic_ids)
 
     def _expire_offsets(self) -> None:
         self._timers.set(self._sweep, self.config.offsets_retention_check_interval_ms / 1000)

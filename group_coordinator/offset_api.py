@@ -4,7 +4,7 @@ Commits come often: what they do is per partition one table entry and one record
 a request are one batch. Source of the rules: Kafka's OffsetMetadataManager.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 from uuid import UUID
 
@@ -230,10 +230,9 @@ class OffsetRequests:
         self._forget(shard, [(group.group_id, *key) for key in offsets], group.tombstones())
         del shard.groups[group.group_id]
 
-    def forget_topic(self, shard: Shard, topic: str, topic_id: UUID) -> None:
-        """Delete all groups' offsets for a topic that is gone."""
-        found = list(shard.offsets.partitions_of_topic(topic, topic_id))
-        self._forget(shard, [(group_id, topic, partition) for group_id, partition in found])
+    def forget_topics(self, shard: Shard, gone: Mapping[str, UUID]) -> None:
+        """Delete all groups' offsets for topics that are gone."""
+        self._forget(shard, list(shard.offsets.partitions_of_topics(gone)))
 
     def expire(self, shard: Shard) -> list[Group]:
         """Delete offsets unused for the retention time. Returns the groups that are gone with them.

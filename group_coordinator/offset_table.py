@@ -5,7 +5,7 @@ gives the same table after a restart as it was before. A transaction's offsets a
 not seen, until its marker comes (KIP-98). Then each counts unless a later record overtook it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -107,14 +107,15 @@ class OffsetTable:
         }
         return iter(found)
 
-    def partitions_of_topic(self, topic: str, topic_id: UUID) -> Iterator[tuple[str, int]]:
-        """(group id, partition) of every offset for this topic, pending ones included."""
+    def partitions_of_topics(self, gone: Mapping[str, UUID]) -> Iterator[tuple[str, str, int]]:
+        """(group id, topic, partition) of every offset for these topics, pending ones included."""
         found = {
-            (group_id, partition): None
+            (group_id, topic, partition): None
             for groups in (self._by_group, *self._pending.values())
             for group_id, topics in groups.items()
-            for partition, committed in topics.get(topic, {}).items()
-            if committed.is_of(topic_id)
+            for topic in topics.keys() & gone.keys()
+            for partition, committed in topics[topic].items()
+            if committed.is_of(gone[topic])
         }
         return iter(found)
 

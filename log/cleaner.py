@@ -99,8 +99,10 @@ class Cleaner:
             if directory.failure is not None:
                 continue
             clean_up_to = self._clean_up_to[directory.path]
-            for key, log in list(directory.logs.items()):
-                yield self._cleanable(key, log, clean_up_to.get(key))
+            for key in list(directory.logs):
+                log = directory.logs.get(key)
+                if log is not None:
+                    yield self._cleanable(key, log, clean_up_to.get(key))
 
     def _cleanable(
         self, key: TopicPartition, log: Log, clean_up_to: int | None

@@ -63,13 +63,15 @@ class DeletedLogs:
         if path in self._named:
             self._rename(self._named[path])
 
-    def move_away(self) -> Iterator[Log]:
+    def move_away(self) -> Iterator[Path]:
         """Rename the directories of the logs that were deleted, one a step."""
-        for log in list(self._named.values()):
-            if log.directory in self._named and not self._has_failed():
+        for path in list(self._named):
+            log = self._named.get(path)
+            if log is not None and not self._has_failed():
                 with suppress(KafkaError):  # logged where it was raised, and tried again
                     self._rename(log)
-            yield log
+            del log  # each is freed in its own step, as to free thousands takes time
+            yield path
 
     def _rename(self, log: Log) -> None:
         before = log.directory

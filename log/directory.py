@@ -11,7 +11,6 @@ import logging
 import uuid
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -267,7 +266,7 @@ class LogDirectory:
         """Free a deleted log's path for another. Raises KafkaError(KAFKA_STORAGE_ERROR)."""
         self._deleted.make_way(path)
 
-    def move_deleted(self) -> Iterator[Log]:
+    def move_deleted(self) -> Iterator[Path]:
         """Rename the directories of the logs that were deleted, one a step."""
         return self._deleted.move_away()
 
@@ -291,7 +290,12 @@ class LogDirectory:
     @property
     def all_logs(self) -> Iterator[tuple[TopicPartition, Log]]:
         """Every log whose files are here, future logs too; a partition has one at most."""
-        return chain(list(self.logs.items()), list(self.future_logs.items()))
+        for logs in (self.logs, self.future_logs):
+            # The keys alone: pairs of thousands would be made and freed at once.
+            for key in list(logs):
+                log = logs.get(key)
+                if log is not None:
+                    yield key, log
 
     # -- checkpoints, closing
 

@@ -87,8 +87,12 @@ class LogManager:
 
     @property
     def logs(self) -> Iterator[Log]:
+        """All logs; those that go meanwhile are left out, and not kept."""
         for directory in self.directories:
-            yield from list(directory.logs.values())
+            for key in list(directory.logs):
+                log = directory.logs.get(key)
+                if log is not None:
+                    yield log
 
     def get(self, topic: str, partition: int) -> Log | None:
         for directory in self.directories:

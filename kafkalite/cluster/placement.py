@@ -7,8 +7,13 @@ repeated; who calls moves it from topic to topic, so that topics of one partitio
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
+from kafkalite.requests.slices import Steps
 from kafkalite.wire.errors import ErrorCode, KafkaError
+
+# Partitions placed in one step.
+_AT_ONCE: Final = 64
 
 
 def place(
@@ -17,8 +22,8 @@ def place(
     partition_count: int,
     replication_factor: int,
     start: int,
-) -> list[list[int]]:
-    """Replicas for each partition, the preferred leader first.
+) -> Steps[list[list[int]]]:
+    """Place partitions: the replicas of each, the preferred leader first.
 
     `racks` has every registered node that takes new partitions; fenced ones are used only where the
     others are too few.
@@ -42,10 +47,12 @@ def place(
         raise KafkaError(ErrorCode.INVALID_REPLICATION_FACTOR, reason)
     alive = _interleave({node: rack for node, rack in racks.items() if node not in fenced})
     spare = sorted(fenced)
-    return [
-        _choose(alive, spare, racks, replication_factor, start + index)
-        for index in range(partition_count)
-    ]
+    placed: list[list[int]] = []
+    for index in range(partition_count):
+        if index % _AT_ONCE == 0:
+            yield
+        placed.append(_choose(alive, spare, racks, replication_factor, start + index))
+    return placed
 
 
 def _interleave(racks: Mapping[int, str | None]) -> list[int]:

@@ -86,7 +86,7 @@ class TopicCreation:
     def records(self, new: NewTopic) -> Steps[tuple[CreatedTopic, list[object]]]:
         """The records that create a topic. Raises KafkaError."""
         yield
-        assignments = self._check_new(new)
+        assignments = yield from self._check_new(new)
         topic_id = uuid4()
         records: list[object] = [
             TopicRecord(name=new.name, topic_id=topic_id),
@@ -125,7 +125,7 @@ class TopicCreation:
             )
         factor = len(state.partitions[0].replicas)
         if assignments is None:
-            replicas = self._place(total_count - present, factor, first=present)
+            replicas = yield from self._place(total_count - present, factor, first=present)
         else:
             if len(assignments) != total_count - present:
                 raise KafkaError(
@@ -140,7 +140,7 @@ class TopicCreation:
         yield from self._add_partition_records(records, name, state.topic_id, present, replicas)
         return records
 
-    def _check_new(self, new: NewTopic) -> list[list[int]]:
+    def _check_new(self, new: NewTopic) -> Steps[list[list[int]]]:
         """The replicas of each partition. Raises KafkaError."""
         validate_topic_name(new.name)
         image = self._cluster.image
@@ -179,13 +179,13 @@ class TopicCreation:
         if factor == -1:
             factor = config.integer("default.replication.factor")
         try:
-            return self._place(count, factor)
+            return (yield from self._place(count, factor))
         except KafkaError as error:
             raise KafkaError(
                 error.code, f"Unable to replicate the partition {factor} time(s): {error.message}"
             ) from None
 
-    def _place(self, count: int, factor: int, first: int | None = None) -> list[list[int]]:
+    def _place(self, count: int, factor: int, first: int | None = None) -> Steps[list[list[int]]]:
         brokers = self._cluster.image.brokers
         config = self._cluster.config
         racks = {
@@ -196,7 +196,7 @@ class TopicCreation:
         fenced = frozenset(node for node in racks if brokers[node].fenced)
         if first is None:
             first = self._placed
-        assignments = place(racks, fenced, count, factor, first)
+        assignments = yield from place(racks, fenced, count, factor, first)
         self._placed += count
         return assignments
 

@@ -159,6 +159,7 @@ class _Watcher:
 
     def metadata_changed(self, records: Sequence[object]) -> None:
         changed: set[str] = set()
+        gone: dict[str, UUID] = {}
         for record in records:
             match record:
                 case TopicRecord():
@@ -168,10 +169,12 @@ class _Watcher:
                 case RemoveTopicRecord():
                     name = self._names.pop(record.topic_id, None)
                     if name is not None:
-                        self._coordinator.topic_deleted(name, record.topic_id)
+                        gone[name] = record.topic_id
                         changed.add(name)
                 case _:
                     pass
+        if gone:
+            self._coordinator.topics_deleted(gone)
         self._coordinator.leaders_changed()
         if changed:
             self._coordinator.topics_changed(changed)

@@ -29,11 +29,19 @@ async def test_offsets_of_a_deleted_topic_are_not_those_of_its_successor(autojum
 async def test_offsets_go_with_their_topic(autojump_clock, world):
     await world.commit(("orders", 0, 7), ("payments", 0, 9))
     topic_id = world.topics.topic_id("orders")
-    world.coordinator.topic_deleted("orders", topic_id)
+    world.coordinator.topics_deleted({"orders": topic_id})
     assert await world.committed("orders", 0) == -1
     assert await world.committed("payments", 0) == 9
     await world.start()
     assert await world.committed("orders", 0) == -1
+
+
+async def test_a_topic_goes_although_its_offsets_cannot(autojump_clock, world):
+    await world.commit(("orders", 0, 7))
+    world.log.failure = ErrorCode.NOT_COORDINATOR
+    world.coordinator.topics_deleted({"orders": world.topics.topic_id("orders")})
+    world.log.failure = None
+    assert await world.committed("orders", 0) == 7
 
 
 async def test_an_offset_in_a_transaction_is_seen_when_that_commits(autojump_clock, world):
