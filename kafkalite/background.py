@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 import trio
 
 from kafkalite.log.cleaner import Cleaner, Throttle
+from kafkalite.replica.flusher import Flusher, carry_out
 from kafkalite.requests.slices import SLICE_SECONDS, in_slices_of_task
 from kafkalite.supervision import every, supervised
 
@@ -59,6 +60,7 @@ class Background:
             self._logs.directories,
             dedupe_buffer_bytes=self._config.integer("log.cleaner.dedupe.buffer.size"),
         )
+        self.flusher = Flusher(logs, topics)
         self._config.subscribe(self._configs_changed)
 
     def _configs_changed(self) -> None:
@@ -73,6 +75,7 @@ class Background:
             ("producer.id.expiration.check.interval.ms", self._expire_producers),
         ):
             nursery.start_soon(supervised, interval, partial(self._every, interval, job))
+        nursery.start_soon(supervised, "flushes", self.flusher.run)
         flush_seconds = self._seconds("log.flush.scheduler.interval.ms")
         for name, seconds, work in (
             ("flush", min(flush_seconds, _LONGEST_FLUSH_SECONDS), self._flush),
@@ -113,12 +116,7 @@ class Background:
         began = time.perf_counter()
         for flush in chain(self._logs.flushes_due(self._now_ms()), self._logs.rolled()):
             if flush is not None:
-                try:
-                    await trio.to_thread.run_sync(flush.run)
-                except OSError as error:
-                    flush.fail(error)  # which says it, too
-                else:
-                    flush.complete()
+                await carry_out(flush)
             elif time.perf_counter() - began > SLICE_SECONDS:
                 await trio.lowlevel.checkpoint()
             else:

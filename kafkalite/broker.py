@@ -38,6 +38,7 @@ from kafkalite.replica.topics import Topics
 from kafkalite.security.security import Security, scram_records
 from kafkalite.server.connections import Connections
 from kafkalite.server.dispatch import Dispatcher
+from kafkalite.server.flush_gate import flush_gate
 from kafkalite.server.gates import Gate, Gates
 from kafkalite.server.listener import (
     Listener,
@@ -236,6 +237,7 @@ class Broker:
         return Gates(
             authorize=authorize,
             fault=self._fault,
+            flush=flush_gate(self.background.flusher),
             count=None if self.metrics is None else self.metrics.requests.count,
             throttle=throttle,
         )

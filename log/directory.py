@@ -37,6 +37,7 @@ from kafkalite.log.files import (
     stray_directory,
     without_future,
 )
+from kafkalite.log.flush_requests import FlushRequests
 from kafkalite.log.log import Log
 from kafkalite.log.meta_properties import MetaProperties, ensure_meta_properties
 from kafkalite.log.open_files import OpenFiles
@@ -83,6 +84,7 @@ class LogDirectory:
         self.files = open_files.files
         # The reason why nothing here works any more; None while all is well.
         self.failure: OSError | None = None
+        self.flush_requests = FlushRequests()
         self._lock = lock
         self._on_failure = on_failure
         # Logs an error that passes (a full disk) once for all logs here.
@@ -218,6 +220,7 @@ class LogDirectory:
                 clean_shutdown=self.was_clean_shutdown,
                 on_failure=self.failed,
                 trouble=self._trouble,
+                flush_requests=self.flush_requests,
             )
         except (OSError, CorruptCheckpoint) as error:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{path}: {error}") from error

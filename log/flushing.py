@@ -56,21 +56,44 @@ class Flush:
         self.abandon()
         log.recovery_point = max(log.recovery_point, min(self.offset, log.log_end_offset))
         log.last_flush_ms = self._began_ms
-        if log.on_flushed is not None:
-            log.on_flushed()
+        _ended(log)
 
     def fail(self, error: OSError) -> KafkaError:
         """The client's error when `run` raised: nothing counts as flushed."""
         self.abandon()
-        reason = self._log.offline_reason
-        if reason is not None:  # deleted or moved meanwhile: its directory has another name
-            return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{self._log.name}: {reason}")
-        return self._log.storage_error(error)
+        log, reason = self._log, self._log.offline_reason
+        log.failed_flush_count += 1
+        if reason is None:
+            said = log.storage_error(error)
+        else:  # deleted or moved meanwhile: its directory has another name
+            said = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{log.name}: {reason}")
+        _ended(log)
+        return said
 
     def abandon(self) -> None:
         """Let go of the files; nothing counts as flushed."""
         for held in self._slices:
             held.close()
+
+
+def _ended(log: LogState) -> None:
+    if log.flush_requests.ended is not None:
+        log.flush_requests.ended(log)
+
+
+def flush_if_due(log: LogState) -> None:
+    """Flush what flush.messages asks for, or have it flushed later: as `FlushRequests` says.
+
+    Raises KafkaError(KAFKA_STORAGE_ERROR): it was flushed here, in vain.
+    """
+    if log.log_end_offset - log.recovery_point < log.config.flush_messages:
+        return
+    later = log.flush_requests.later
+    if later is None:
+        flush(log)
+    else:
+        log.flush_wanted_to = log.log_end_offset
+        later(log)
 
 
 def flush(log: LogState) -> None:
@@ -85,10 +108,9 @@ def flush(log: LogState) -> None:
 
 
 def is_flush_due(log: LogState, now_ms: int) -> bool:
-    """True if flush.ms has passed with something unflushed."""
-    return (
-        log.recovery_point < log.log_end_offset
-        and now_ms - log.last_flush_ms >= log.config.flush_ms
+    """True if flush.ms has passed with something unflushed, or an earlier flush failed."""
+    return log.recovery_point < log.log_end_offset and (
+        now_ms - log.last_flush_ms >= log.config.flush_ms or log.awaits_flush
     )
 
 
@@ -109,7 +131,10 @@ def begin_flush(log: LogState, up_to: int | None) -> Flush | None:
     try:
         return Flush(log, offset)
     except OSError as error:
-        raise log.storage_error(error) from error
+        log.failed_flush_count += 1
+        said = log.storage_error(error)
+        _ended(log)
+        raise said from error
 
 
 def settle(log: LogState) -> None:

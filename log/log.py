@@ -138,7 +138,7 @@ class Log(LogState):
                 self.update_first_unstable()
         end_offset = self.log_end_offset
         if end_offset - self.recovery_point >= config.flush_messages:
-            self.flush()
+            flushing.flush_if_due(self)
         return AppendInfo(
             base_offset,
             end_offset - 1,
@@ -168,8 +168,7 @@ class Log(LogState):
         self.check_online()
         base_offset = self.log_end_offset
         self._commit(batch, base_offset, leader_epoch, self.now_ms())
-        if self.log_end_offset - self.recovery_point >= config.flush_messages:
-            self.flush()
+        flushing.flush_if_due(self)
         return base_offset
 
     def _complete(self, transaction: CompletedTransaction | None) -> None:
@@ -222,6 +221,7 @@ class Log(LogState):
                 as_accepted(batch), batch.base_offset, batch.partition_leader_epoch, now_ms
             )
             self._complete(self.producer_state.replay(batch))
+        flushing.flush_if_due(self)
         return self.log_end_offset
 
     def _commit(

@@ -17,6 +17,7 @@ from typing import Final
 
 from kafkalite.log.config import LogConfig
 from kafkalite.log.files import parse_partition_directory, without_future
+from kafkalite.log.flush_requests import FlushRequests
 from kafkalite.log.open_files import OpenFiles
 from kafkalite.log.recovery import LoadedLog
 from kafkalite.log.said_once import SaidOnce
@@ -44,6 +45,7 @@ class LogState:
         now_ms: Callable[[], int],
         on_failure: Callable[[OSError], None] | None,
         trouble: SaidOnce | None = None,
+        flush_requests: FlushRequests | None = None,
     ) -> None:
         self.directory = directory
         self.name = without_future(directory.name)
@@ -72,9 +74,11 @@ class LogState:
         self.last_flush_ms = now_ms()
         # Segments that left the log and are still on the disk: (when to unlink, segment).
         self.deleted_segments: list[tuple[int, LogSegment]] = []
-        # Called when the recovery point has moved: with kafkalite.visible.after.flush, more may be
-        # read.
-        self.on_flushed: Callable[[], None] | None = None
+        self.flush_requests = flush_requests or FlushRequests()
+        # An append asked for a flush up to here (flush.messages).
+        self.flush_wanted_to = 0
+        # Flushes that failed: what they should have covered may not be on the disk.
+        self.failed_flush_count = 0
         # The round of compaction or the move that reads the segments; set to None, it stops.
         self.cleaning: object | None = None
         # The next segment begins this much earlier than segment.ms says.
@@ -96,9 +100,19 @@ class LogState:
         return min(self._first_unstable_offset, self.high_watermark)
 
     @property
+    def awaits_flush(self) -> bool:
+        """True if an append has asked for a flush that is not done."""
+        return self.recovery_point < min(self.flush_wanted_to, self.log_end_offset)
+
+    @property
     def visible_end_offset(self) -> int:
-        """A replica's end for the high watermark: the log's end, or the end of the flushed part."""
-        return self.recovery_point if self.config.visible_after_flush else self.log_end_offset
+        """A replica's end for the high watermark: the log's end, or the end of the flushed part.
+
+        As in Kafka, a record whose append flushes is seen after the flush.
+        """
+        if self.config.visible_after_flush or self.awaits_flush:
+            return self.recovery_point
+        return self.log_end_offset
 
     def advance_high_watermark(self, offset: int) -> None:
         """Move the high watermark up to `offset`, at most to the log's end; never back."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from kafkalite.log.config import LogConfig
+from kafkalite.log.flush_requests import FlushRequests
 from kafkalite.log.leader_epochs import LeaderEpochs
 from kafkalite.log.log import Log
 from kafkalite.log.open_files import OpenFiles
@@ -28,6 +29,7 @@ def open_log(
     clean_shutdown: bool = False,
     on_failure: Callable[[OSError], None] | None = None,
     trouble: SaidOnce | None = None,
+    flush_requests: FlushRequests | None = None,
 ) -> Log:
     """Open a log, new or old, and recover it if need be.
 
@@ -38,6 +40,7 @@ def open_log(
         clean_shutdown: True if the last broker closed the log: nothing is scanned then.
         on_failure: called when the disk breaks.
         trouble: logs errors that pass, such as a full disk; shared by the logs of a directory.
+        flush_requests: takes the flushes that appends ask for; without one, appends flush.
 
     Raises:
         OSError: the directory cannot be read or written.
@@ -62,6 +65,7 @@ def open_log(
         now_ms=now_ms,
         on_failure=on_failure,
         trouble=trouble,
+        flush_requests=flush_requests,
     )
 
 

@@ -8,6 +8,8 @@ Advertised from 0 (see the table in `__init__`), served from 3, where the v2 rec
 - acks=all is answered once the high watermark has passed, which is at once, unless
   `kafkalite.visible.after.flush` holds it back: then the answer waits for the flush, up to
   `timeout_ms` (REQUEST_TIMED_OUT: appended, and perhaps flushed later), as Kafka's DelayedProduce.
+- What `flush.messages` has flushed is answered after the flush, whatever the acks
+  (UnifiedLog.append).
 - acks=0 has no answer; an error then closes the connection, which is the only sign there is.
 - Errors are per partition, and a partition that fails does not touch the others.
 """
@@ -15,7 +17,8 @@ Advertised from 0 (see the table in `__init__`), served from 3, where the v2 rec
 from __future__ import annotations
 
 from collections.abc import Coroutine, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from math import inf
+from typing import TYPE_CHECKING, Any, Final
 
 from kafkalite.coordinators.produce_transactions import (
     NotInTransaction,
@@ -145,8 +148,7 @@ def _append(
             else:
                 last_offset = info.last_offset
                 if last_offset >= partition.log.high_watermark:
-                    epoch = partition.leader_epoch
-                    pending.append(PendingAppend(partition, epoch, last_offset, rows, len(rows)))
+                    pending.append(PendingAppend(partition, last_offset, rows, len(rows)))
                 rows.append(
                     (
                         index,
@@ -159,6 +161,8 @@ def _append(
                         _NO_LEADER,
                     )
                 )
+    if pending and any(each.log.awaits_flush for each in pending):
+        return _await_flushes(services, context, request, pending, responses, leaders)
     if pending and acks == ALL_IN_SYNC:
         return _await_acks(services, context, timeout_ms, pending, responses, leaders)
     return _respond(services, context, acks, responses, leaders)
@@ -222,14 +226,34 @@ def _respond(
     return responses, 0, endpoints
 
 
-class PendingAppend(NamedTuple):
-    """An append above the high watermark, and the place of its response."""
+class PendingAppend:
+    """An append above the high watermark, just made, and the place of its response."""
 
-    partition: Partition
-    leader_epoch: int
-    last_offset: int
-    rows: list[PartitionProduceResponseRow]
-    position: int
+    def __init__(
+        self,
+        partition: Partition,
+        last_offset: int,
+        rows: list[PartitionProduceResponseRow],
+        position: int,
+    ) -> None:
+        self.partition = partition
+        self.log = partition.log
+        self.leader_epoch = partition.leader_epoch
+        self.last_offset = last_offset
+        self.rows = rows
+        self.position = position
+        self._failed_flush_count = self.log.failed_flush_count
+
+    def flush_state(self) -> ErrorCode | None:
+        """NONE once no flush is waited for, an error if it failed; None as long as it is."""
+        log = self.log
+        if log.failed_flush_count != self._failed_flush_count:
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        if self.last_offset < log.recovery_point or not log.awaits_flush:
+            return ErrorCode.NONE
+        if self.partition.is_deleted:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return None if log.offline_reason is None else ErrorCode.KAFKA_STORAGE_ERROR
 
     def state(self, node_id: int) -> ErrorCode | None:
         """NONE once it is seen, an error if it never will be by this node; None as long as it
@@ -247,6 +271,36 @@ class PendingAppend(NamedTuple):
         if not partition.has_enough_in_sync:
             return ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
         return ErrorCode.NONE
+
+
+async def _await_flushes(
+    services: Services,
+    context: RequestContext,
+    request: ProduceRequestRow,
+    pending: list[PendingAppend],
+    responses: list[TopicProduceResponseRow],
+    leaders: set[int],
+) -> ProduceResponseRow | None:
+    """Wait until all appends are flushed, however long that takes; then as if it had been at
+    once."""
+    _, acks, timeout_ms, _ = request
+    await context.connection.move_to_task()
+    await wait_until(
+        lambda: all(each.flush_state() is not None for each in pending),
+        [each.partition.watchers for each in pending],
+        inf,
+    )
+    flushed: list[PendingAppend] = []
+    for each in pending:
+        state = each.flush_state()
+        if state is None or state is ErrorCode.NONE:
+            flushed.append(each)
+        else:
+            index = each.rows[each.position][0]
+            each.rows[each.position] = _error_row(index, KafkaError(state), None)
+    if flushed and acks == ALL_IN_SYNC:
+        return await _await_acks(services, context, timeout_ms, flushed, responses, leaders)
+    return _respond(services, context, acks, responses, leaders)
 
 
 async def _await_acks(

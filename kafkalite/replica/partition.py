@@ -70,19 +70,13 @@ class Partition:
         self._known_epoch = leader_epoch
         self._epoch_start_offset = self._find_epoch_start()
         self._advance_high_watermark()
-        self._watch_flushes()
 
     def __repr__(self) -> str:
         return f"<Partition {self.topic}-{self.index}>"
 
-    def _watch_flushes(self) -> None:
-        if self.log.config.visible_after_flush:
-            self.log.on_flushed = self._flushed
-
     def log_moved(self, log: Log) -> None:
         """The log lies in another data directory now; it is the same in all else."""
         self.log = log
-        self._watch_flushes()
         self._advance_high_watermark()
         self.watchers.check_and_complete()
 
@@ -124,8 +118,8 @@ class Partition:
         # The minimum over the in-sync replicas: they all share this one log.
         self.log.advance_high_watermark(self.log.visible_end_offset)
 
-    def _flushed(self) -> None:
-        """More is on the disk, and may be seen (kafkalite.visible.after.flush)."""
+    def flush_ended(self) -> None:
+        """More is on the disk, and may be seen; or a flush failed, and those that wait are told."""
         self._advance_high_watermark()
         self.watchers.check_and_complete()
 

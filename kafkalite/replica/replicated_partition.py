@@ -41,7 +41,6 @@ class ReplicatedPartition(Partition):
     def hold(self, replica: Replica) -> None:
         """There is a replica here from now on."""
         self.log, self.replica = replica.log, replica
-        self._watch_flushes()
 
     def log_moved(self, log: Log) -> None:
         """The log lies in another data directory now: the replica goes on with it there."""

@@ -171,7 +171,7 @@ def test_a_rolled_segment_is_unflushed_until_a_flush(disk: Disk) -> None:
 def test_flush_messages_flushes_with_the_append(disk: Disk) -> None:
     moved: list[int] = []
     log = disk.log(config=LogConfig(flush_messages=3))
-    log.on_flushed = lambda: moved.append(log.recovery_point)
+    log.flush_requests.ended = lambda log: moved.append(log.recovery_point)
     for _ in range(7):
         disk.append(log, b"x")
     assert moved == [3, 6]
