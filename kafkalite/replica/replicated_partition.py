@@ -108,6 +108,12 @@ class ReplicatedPartition(Partition):
             return super().has_enough_in_sync
         return len(leading.in_sync.maximal) >= leading.needed_count
 
+    def flush_ended(self) -> None:
+        """The same as in one process; the fetcher that waits goes on, too."""
+        super().flush_ended()
+        if self.replica is not None:
+            self.replica.flushes.check_and_complete()
+
     def _advance_high_watermark(self) -> None:
         if self.replica is not None:
             self.replica.appended()

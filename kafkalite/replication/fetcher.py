@@ -18,6 +18,7 @@ from kafkalite.replication import following
 from kafkalite.replication.fetch_session import FetchSession, Key
 from kafkalite.replication.following import Question
 from kafkalite.replication.replica import Replica, ReplicationConfig
+from kafkalite.requests.purgatory import wait_until
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.fetch import (
     FetchPartition,
@@ -35,6 +36,8 @@ logger = logging.getLogger(__name__)
 
 _LATEST: Final = -1
 _EARLIEST: Final = -2
+# A flush that nothing told of is looked for after this time.
+_LOOK_AGAIN_SECONDS: Final = 1.0
 
 
 class Fetcher:
@@ -174,7 +177,16 @@ class Fetcher:
                 elif data.records:
                     # Appends of many partitions must not hold the loop.
                     await trio.lowlevel.checkpoint()
+        for question in questions.values():
+            await self._flushed(question.replica)
         return True
+
+    async def _flushed(self, replica: Replica) -> None:
+        """Wait for the flush that the append asked for: the next Fetch says that it is done."""
+        log = replica.log
+        while log.awaits_flush and log.offline_reason is None and replica.key in self.replicas:
+            deadline = trio.current_time() + _LOOK_AGAIN_SECONDS
+            await wait_until(lambda: not log.awaits_flush, [replica.flushes], deadline)
 
     async def _find_range(self, address: Address, question: Question) -> None:
         replica = question.replica

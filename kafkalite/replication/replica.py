@@ -11,6 +11,7 @@ from kafkalite.log.log import Log
 from kafkalite.replication.fetch_state import FetchState
 from kafkalite.replication.leading import Brokers, Leading
 from kafkalite.replication.roles import ACTIONS, Action, PartitionView, Role, role_of
+from kafkalite.requests.purgatory import Watchers
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,8 @@ class Replica:
         self.leading: Leading | None = None
         self.fetch_state = FetchState(surroundings.config.fetch_backoff_seconds)
         self.on_change = on_change
+        # Told of the end of every flush.
+        self.flushes = Watchers()
         self._surroundings = surroundings
 
     def __repr__(self) -> str:

@@ -59,6 +59,26 @@ async def test_partitions_are_copied_and_committed(tmp_path: Path, autojump_cloc
             assert marks == [1, 2, 1]
 
 
+async def test_the_leader_hears_of_what_is_flushed(tmp_path: Path, autojump_clock: object) -> None:
+    """flush.messages of the follower: its flush takes ten seconds."""
+    async with two_nodes(tmp_path) as nodes:
+        nodes.change()
+        replica = nodes.follower.replica()
+        log = replica.log
+        log.config = replace(log.config, flush_messages=1)
+        log.flush_requests.later = lambda log: None
+        nodes.leader.write(b"v")
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(run, fetcher(nodes), 60)
+            await trio.sleep(10)
+            assert (values(log), nodes.leader.replica().log.high_watermark) == ([b"v"], 0)
+            log.flush()
+            replica.flushes.check_and_complete()
+            await trio.sleep(0.5)
+            assert nodes.leader.replica().log.high_watermark == 1
+            nursery.cancel_scope.cancel()
+
+
 async def test_it_ends_when_nothing_is_left(tmp_path: Path, autojump_clock: object) -> None:
     async with two_nodes(tmp_path) as nodes:
         nodes.change()
