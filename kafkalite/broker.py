@@ -36,6 +36,7 @@ from kafkalite.replica.partition_logs import PartitionLogs
 from kafkalite.replica.replica_moves import ReplicaMoves
 from kafkalite.replica.topics import Topics
 from kafkalite.security.security import Security, scram_records
+from kafkalite.server.change_gate import change_gate
 from kafkalite.server.connections import Connections
 from kafkalite.server.dispatch import Dispatcher
 from kafkalite.server.flush_gate import flush_gate
@@ -237,6 +238,7 @@ class Broker:
         return Gates(
             authorize=authorize,
             fault=self._fault,
+            change=change_gate,
             flush=flush_gate(self.background.flusher),
             count=None if self.metrics is None else self.metrics.requests.count,
             throttle=throttle,
@@ -323,6 +325,7 @@ class Broker:
         while True:
             pause_ms = self.config.integer("delegation.token.expiry.check.interval.ms")
             await trio.sleep(pause_ms / 1000)
+            services.cluster.settle()
             services.cluster.write(services.security.tokens.expired(self.clock.now_ms()))
 
     def stop(self) -> None:

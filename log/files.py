@@ -104,7 +104,12 @@ def without_future(name: str) -> str:
 
 
 class Files:
-    """The operating system's file operations, as they are. All raise OSError."""
+    """The operating system's file operations, as they are. All raise OSError.
+
+    `waits_for_disk` tells whether `sync` and its like take their time.
+    """
+
+    waits_for_disk = True
 
     def open(self, path: Path, flags: int) -> int:
         return os.open(path, flags | os.O_CLOEXEC, 0o644)
@@ -219,6 +224,8 @@ class UnsyncedFiles(Files):
 
     For data that is thrown away in the end.
     """
+
+    waits_for_disk = False
 
     def sync(self, descriptor: int) -> None:
         """Do nothing: the operating system has the data, which is enough here."""

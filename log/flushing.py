@@ -41,6 +41,11 @@ class Flush:
         # Names are made and changed only when a segment begins or the log does.
         self._must_sync_directory = log.recovery_point <= log.segments.active.base_offset
 
+    @property
+    def waits_for_disk(self) -> bool:
+        """True if `run` takes its time."""
+        return self._files.waits_for_disk
+
     def run(self) -> None:
         """Call fsync on everything. Touches nothing of the log: may run in a thread."""
         for held in self._slices:

@@ -39,5 +39,5 @@ def handle(
             EntryData(error_code=code, error_message=message, entity=entry.entity)
         )
     if not request.validate_only:
-        services.cluster.write(records)
+        services.cluster.begin_write(records)
     return response

@@ -35,7 +35,7 @@ def handle(
         lambda resource: _replace(services, context.node_id, resource),
     )
     if not request.validate_only:
-        services.cluster.write(records)
+        services.cluster.begin_write(records)
     return AlterConfigsResponse(
         responses=[
             AlterConfigsResourceResponse(

@@ -55,7 +55,7 @@ def handle(
         else:
             records.append(outcome)
         results.append(result)
-    services.cluster.write(records)
+    services.cluster.begin_write(records)
     return AlterUserScramCredentialsResponse(results=results)
 
 

@@ -56,7 +56,7 @@ def handle(
         if acl not in known:
             known.add(acl)
             records.append(acl.to_record(uuid4()))
-    services.cluster.write(records)
+    services.cluster.begin_write(records)
     return CreateAclsResponse(results=results)
 
 

@@ -48,7 +48,7 @@ def handle(
             response.issue_timestamp_ms = response.expiry_timestamp_ms = NO_TIME
             response.max_timestamp_ms = NO_TIME
         return response
-    services.cluster.write([record])
+    services.cluster.begin_write([record])
     response.issue_timestamp_ms = record.issue_timestamp
     response.expiry_timestamp_ms = record.expiration_timestamp
     response.max_timestamp_ms = record.max_timestamp

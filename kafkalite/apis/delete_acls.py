@@ -53,7 +53,7 @@ def handle(
                 matching_acls=[_described(acl) for acl in found.values()],
             )
         )
-    services.cluster.write([RemoveAccessControlEntryRecord(id=key) for key in gone])
+    services.cluster.begin_write([RemoveAccessControlEntryRecord(id=key) for key in gone])
     return DeleteAclsResponse(filter_results=results)
 
 

@@ -50,7 +50,7 @@ def handle(
                 result.partition_result.append(
                     PartitionResult(partition_id=index, error_code=code, error_message=message)
                 )
-    services.cluster.write(records)
+    services.cluster.begin_write(records)
     return response
 
 

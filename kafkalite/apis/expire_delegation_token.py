@@ -35,6 +35,6 @@ def handle(
         )
     except KafkaError as error:
         return ExpireDelegationTokenResponse(error_code=error.code)
-    services.cluster.write([record])
+    services.cluster.begin_write([record])
     expiry_ms = record.expiration_timestamp if isinstance(record, DelegationTokenRecord) else now_ms
     return ExpireDelegationTokenResponse(error_code=ErrorCode.NONE, expiry_timestamp_ms=expiry_ms)

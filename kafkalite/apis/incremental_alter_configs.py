@@ -39,7 +39,7 @@ def handle(
         lambda resource: _alter(services, context.node_id, resource, request.validate_only),
     )
     if not request.validate_only:
-        services.cluster.write(records)
+        services.cluster.begin_write(records)
     return IncrementalAlterConfigsResponse(
         responses=[
             AlterConfigsResourceResponse(

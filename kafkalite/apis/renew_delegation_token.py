@@ -32,7 +32,7 @@ def handle(
         )
     except KafkaError as error:
         return RenewDelegationTokenResponse(error_code=error.code)
-    services.cluster.write([record])
+    services.cluster.begin_write([record])
     return RenewDelegationTokenResponse(
         error_code=ErrorCode.NONE, expiry_timestamp_ms=record.expiration_timestamp
     )

@@ -46,7 +46,7 @@ def handle(
             f"error: {error.message}",
         )
     if not request.validate_only:
-        services.cluster.write(records)
+        services.cluster.begin_write(records)
     return UpdateFeaturesResponse(
         error_code=ErrorCode.NONE,
         error_message=None,

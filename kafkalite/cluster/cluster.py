@@ -206,6 +206,26 @@ class Cluster:
         yield
         self.write(records)
 
+    def begin_write(self, records: Sequence[object]) -> None:
+        """Begin to change the metadata; the change gate takes it further. Raises KafkaError."""
+        self.write(records)
+
+    @property
+    def is_changing(self) -> bool:
+        """True if a change is on its way: it is in the log, and not in the image."""
+        return False
+
+    def settling(self) -> Steps[None]:
+        """Take the changes that are on their way to their end, whatever becomes of them."""
+        yield
+
+    def settle(self) -> None:
+        """The same, now: to be called before a decision about a change, unless in a handler."""
+
+    def finishing(self) -> Steps[None]:
+        """Take the change that is on its way to its end. Raises KafkaError: it failed."""
+        yield
+
     def catch_up_with(self, alive: frozenset[int]) -> None:
         """Let new partitions follow the nodes that came or fell since `alive` lived."""
 

@@ -41,6 +41,7 @@ from kafkalite.wire.record_batch import (
 from kafkalite.wire.record_format import write_record
 
 if TYPE_CHECKING:
+    from kafkalite.log.flushing import Flush
     from kafkalite.log.log import Log
     from kafkalite.log.open_files import FileSlice
 
@@ -183,6 +184,10 @@ class MetadataLog:
     def flush(self) -> None:
         """Everything onto the disk. Raises KafkaError(KAFKA_STORAGE_ERROR)."""
         self._log.flush()
+
+    def begin_flush(self) -> Flush | None:
+        """The same in three steps; None if all is on the disk. Raises as `flush`."""
+        return self._log.begin_flush()
 
     def _append(self, batch: bytes) -> int:
         info = self._log.append(

@@ -29,6 +29,7 @@ from kafkalite.cluster.leadership import (
     with_leader,
 )
 from kafkalite.cluster.metadata_log import MetadataLog
+from kafkalite.cluster.metadata_writer import MetadataWriter
 from kafkalite.cluster.reassignment import catch_up
 from kafkalite.config import BrokerConfig
 from kafkalite.requests.slices import Steps, at_once, release
@@ -78,6 +79,7 @@ class SoleController(Cluster):
             config, cluster_id=cluster_id, directory_ids=directory_ids, place_log=place_log
         )
         self._log = log
+        self._writer = MetadataWriter(log, self._take_in)
         # Many changes before any client hears of them: flushed together.
         self._is_starting = False
         self._producer_ids: dict[int, Iterator[int]] = {}
@@ -105,16 +107,44 @@ class SoleController(Cluster):
         if not records:
             return
         batch = yield from self._log.encoded(records)
-        offset = self._log.append(batch)
-        if not self._is_starting:
-            # No client hears of a change before it is on the disk, as in Kafka.
-            self._log.flush()
-        self.apply(records if changes is None else changes, offset)
+        yield from self.settling()
+        self._append(batch, records if changes is None else changes)
+        yield from self.finishing()
+
+    def begin_write(self, records: Sequence[object]) -> None:
+        """Append a change; it is taken in when it is on the disk (see `finishing`)."""
+        if records:
+            batch = at_once(self._log.encoded(records))
+            self.settle()
+            self._append(batch, records)
+
+    def _append(self, batch: bytes, changes: Sequence[object]) -> None:
+        # No client hears of a change before it is on the disk, as in Kafka.
+        self._writer.append(batch, changes, must_flush=not self._is_starting)
+
+    def _take_in(self, changes: Sequence[object], offset: int) -> None:
+        self.apply(changes, offset)
         if any(
-            isinstance(each, ConfigRecord) and each.name == UNCLEAN_ELECTION
-            for each in changes or records
+            isinstance(each, ConfigRecord) and each.name == UNCLEAN_ELECTION for each in changes
         ):
             self.elect_leaders()
+
+    @property
+    def is_changing(self) -> bool:
+        """True if a change is on its way: it is in the log, and not in the image."""
+        return self._writer.on_its_way is not None
+
+    def settling(self) -> Steps[None]:
+        """Take the changes that are on their way to their end, whatever becomes of them."""
+        return self._writer.settling()
+
+    def settle(self) -> None:
+        """The same, now: to be called before a decision about a change, unless in a handler."""
+        self._writer.settle()
+
+    def finishing(self) -> Steps[None]:
+        """Take the change that is on its way to its end. Raises KafkaError: it failed."""
+        return self._writer.finishing()
 
     # Nodes
 
@@ -144,6 +174,7 @@ class SoleController(Cluster):
 
     def register(self, node_id: int, endpoints: Mapping[str, Endpoint]) -> None:
         """A node comes up: it joins the in-sync replicas of all it holds, and may lead."""
+        self.settle()
         record = RegisterBrokerRecord(
             broker_id=node_id,
             incarnation_id=uuid4(),
@@ -172,6 +203,7 @@ class SoleController(Cluster):
 
     def fence(self, node_id: int) -> None:
         """A node is gone: others lead what it led, if they can."""
+        self.settle()
         alive = self.alive - {node_id}
 
         def change(
@@ -191,6 +223,7 @@ class SoleController(Cluster):
 
     def unfence(self, node_id: int) -> None:
         """A registered node is back."""
+        self.settle()
         alive = self.alive | {node_id}
 
         def change(
@@ -203,6 +236,7 @@ class SoleController(Cluster):
 
     def elect_leaders(self) -> None:
         """Give partitions without a leader one, where that is possible by now."""
+        self.settle()
         alive = self.alive
 
         def change(
@@ -215,12 +249,16 @@ class SoleController(Cluster):
         self.write(self._leader_changes(change))
 
     def move_leader(self, topic_id: UUID, index: int, node_id: int) -> None:
-        """Have a node that is in sync lead a partition, in a new leader epoch."""
+        """Have a node that is in sync lead a partition, in a new leader epoch.
+
+        The caller has called `settle` before it chose them.
+        """
         record = PartitionChangeRecord(partition_id=index, topic_id=topic_id, leader=node_id)
         self.write([record])
 
     def balance_leaders(self) -> None:
         """Let preferred replicas lead what others lead, where they can (auto.leader.rebalance)."""
+        self.settle()
         alive = self.alive
 
         def change(
@@ -234,6 +272,7 @@ class SoleController(Cluster):
 
     def catch_up(self) -> None:
         """Let reassignments go on as far as the living nodes carry them."""
+        self.settle()
         alive = self.alive
 
         def change(
@@ -331,6 +370,7 @@ class SoleController(Cluster):
     def unregister(self, node_id: int) -> None:
         """Forget a node that is gone (KIP-704's kafka-cluster unregister). It must be
         registered."""
+        self.settle()
         if not self.image.brokers[node_id].fenced:
             self.fence(node_id)
         epoch = self.image.brokers[node_id].broker_epoch
@@ -341,6 +381,7 @@ class SoleController(Cluster):
         allocated = next(self._producer_ids.get(node_id, iter(())), None)
         if allocated is not None:
             return allocated
+        self.settle()
         first = self.image.next_producer_id
         self.write(
             [

@@ -124,7 +124,10 @@ async def _flushed(log: LogState) -> bool:
 async def carry_out(flush: Flush) -> bool:
     """Run a flush in a thread, and complete it; False if the disk fails, which is said."""
     try:
-        await in_disk_thread(flush.run)
+        if flush.waits_for_disk:
+            await in_disk_thread(flush.run)
+        else:
+            flush.run()
     except OSError as error:
         flush.fail(error)
         return False

@@ -7,9 +7,10 @@ So a change needs no task. When the request that began it is gone, the next one 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import Any, Final, Generic, TypeVar
 
-from kafkalite.requests.slices import Steps
+from kafkalite.requests.slices import Once, Steps
 
 T = TypeVar("T")
 
@@ -24,17 +25,24 @@ class Change(Generic[T]):
         self.is_done = False
         # True if some task takes it further.
         self.is_wanted = True
+        # The disk is waited for before the next step.
+        self._wait: Once | None = None
 
-    def advance(self) -> None:
-        """Take one step."""
+    def advance(self) -> Callable[[], None] | None:
+        """Take one step, or none while the disk is waited for; returns how to wait for it."""
+        if self._wait is not None and not self._wait.is_done:
+            return self._wait
+        self._wait = None
         try:
-            next(self._steps)
+            wait = next(self._steps)
+            self._wait = None if wait is None else Once(wait)
         except StopIteration as done:
             self._outcome = done.value
             self.is_done = True
         except Exception as failure:  # noqa: BLE001 - raised where the change was asked for
             self._failure = failure
             self.is_done = True
+        return self._wait
 
     def outcome(self) -> T:
         """Return what the steps returned, or raise what they raised."""
@@ -55,20 +63,19 @@ class InTurn:
         self._waiting.append(change)
         try:
             while not change.is_done:
-                self._advance()
-                yield
+                yield self._advance()
         finally:
             change.is_wanted = False
         return change.outcome()
 
-    def _advance(self) -> None:
+    def _advance(self) -> Callable[[], None] | None:
         oldest = self._waiting[0]
-        oldest.advance()
+        wait = oldest.advance()
         if oldest.is_done:
             self._waiting.popleft()
+        return wait
 
     def finish(self) -> Steps[None]:
         """Take the oldest changes to their end, as far as those that asked for them are gone."""
         while self._waiting and not self._waiting[0].is_wanted:
-            self._advance()
-            yield
+            yield self._advance()

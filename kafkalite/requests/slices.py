@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Generator, Iterable
+from threading import Lock
 from time import monotonic
 from typing import Any, Final, TypeVar, cast
 
 import trio
 
 from kafkalite.requests.context import RequestContext
+from kafkalite.requests.disk_threads import in_disk_thread
 
 A = TypeVar("A")
 T = TypeVar("T")
 
-Steps = Generator[None, None, T]
-"""Work that yields after each of its steps, of a millisecond at most, and returns its result."""
+Steps = Generator[Callable[[], None] | None, None, T]
+"""Work that yields after each of its steps, of a millisecond at most, and returns its result.
+
+A function that it yields waits for a disk: it is to be called, in a thread, before the next step.
+"""
 
 # Work gives way to others after so much time.
 SLICE_SECONDS: Final = 0.003
@@ -24,13 +29,15 @@ _NEVER: Final = 1_000_000
 
 
 def at_once(steps: Steps[T]) -> T:
-    """The result of work that is known to be short."""
+    """The result of work that is known to be short; it waits for the disk here."""
     while True:
         try:
-            next(steps)
+            wait = next(steps)
         except StopIteration as done:
             value: T = done.value
             return value
+        if wait is not None:
+            wait()
 
 
 async def in_slices(steps: Steps[T], context: RequestContext) -> T:
@@ -46,16 +53,41 @@ async def in_slices_of_task(steps: Steps[T]) -> T:
         until = monotonic() + SLICE_SECONDS
         while True:
             try:
-                next(steps)
+                wait = next(steps)
             except StopIteration as done:
                 value: T = done.value
                 if gave_way:
                     await trio.lowlevel.checkpoint()
                 return value
-            if monotonic() > until:
+            if wait is not None:
+                await in_disk_thread(wait)
+                until = monotonic() + SLICE_SECONDS
+            elif monotonic() > until:
                 gave_way = True
                 await trio.lowlevel.checkpoint()
                 until = monotonic() + SLICE_SECONDS
+
+
+class Once:
+    """Work for several to wait for: the first that calls it does it, the others wait for that.
+
+    `error` is what it failed with.
+    """
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        self.is_done = False
+        self.error: OSError | None = None
+        self._work = work
+        self._lock = Lock()
+
+    def __call__(self) -> None:
+        with self._lock:
+            if not self.is_done:
+                try:
+                    self._work()
+                except OSError as error:
+                    self.error = error
+                self.is_done = True
 
 
 def mapped(work: Callable[[A], T], items: Iterable[A]) -> Steps[list[T]]:

@@ -3,6 +3,7 @@
     authenticate    refuses a connection that has not said who it is
     authorize       refuses what the principal may not do
     fault           what a test wants to go wrong, and what it wants to see
+    change          changes of the metadata: one decides after the other
     flush           holds the answer back until what it rests on is on the disk
     (handle)
     count           metrics: requests, errors, durations
@@ -45,6 +46,7 @@ class Gates:
     authenticate: Gate | None = None
     authorize: Gate | None = None
     fault: Gate | None = None
+    change: Gate | None = None
     flush: Gate | None = None
     count: Gate | None = None
     throttle: Gate | None = None
@@ -55,7 +57,7 @@ class Gates:
         `count` and `throttle` are outside: a request that another gate refuses is counted, too.
         """
         for gate in (
-            *(self.flush, self.fault, self.authorize),
+            *(self.flush, self.change, self.fault, self.authorize),
             *(self.authenticate, self.count, self.throttle),
         ):
             if gate is not None:

@@ -138,6 +138,7 @@ async def move_leader(cluster: ControlledCluster, request: MoveLeader) -> TopicV
     Without `to` it is the next in the order of the replicas; where no other is in sync, the
     leader stays.
     """
+    cluster.broker.controller.settle()
     topic = topic_of(cluster.broker, request.topic)
     partitions = topic.partitions
     if request.partition is not None:

@@ -35,6 +35,25 @@ def test_the_second_waits_for_the_first_of_another_request() -> None:
     assert at_once(first) == "a"
 
 
+def test_all_wait_for_the_disk_that_one_change_waits_for() -> None:
+    notes = Notes()
+
+    def waiting() -> Steps[None]:
+        yield lambda: notes.done.append("disk")
+        notes.done.append("after")
+
+    first, second = notes.changes.do(waiting()), notes.changes.do(notes.steps("b"))
+    waits = [next(first), next(second), next(second)]
+    assert notes.done == []
+    for wait in waits:
+        assert wait is not None
+        wait()
+    assert notes.done == ["disk"]
+    assert at_once(second) == "b"
+    at_once(first)
+    assert notes.done == ["disk", "after", "b0", "b1", "b2"]
+
+
 def test_a_change_whose_request_is_gone_is_finished() -> None:
     notes = Notes()
     first = notes.changes.do(notes.steps("a"))

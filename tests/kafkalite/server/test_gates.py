@@ -39,11 +39,11 @@ def noting(name: str, notes: list[str]) -> Gate:
 
 def test_the_order_of_gates() -> None:
     notes: list[str] = []
-    names = ("authenticate", "authorize", "fault", "flush", "count", "throttle")
+    names = ("authenticate", "authorize", "fault", "change", "flush", "count", "throttle")
     gates = Gates(**{name: noting(name, notes) for name in names})
     handle = gates.around(HEARTBEAT, lambda services, context, request: "response")
     assert handle(None, None, None) == "response"
-    inwards = ["throttle", "count", "authenticate", "authorize", "fault", "flush"]
+    inwards = ["throttle", "count", "authenticate", "authorize", "fault", "change", "flush"]
     assert notes == [f"{name} HEARTBEAT" for name in inwards] + [
         f"{name} done" for name in reversed(inwards)
     ]

@@ -1,0 +1,76 @@
+"""The gate around requests that change the metadata: one decides after the other.
+
+A handler decides by the metadata as they are, and begins a change (`Cluster.begin_write`). The
+change is seen, and the request answered, when it is on the disk; the next decision waits for that.
+If the disk fails meanwhile the connection is closed, as the answer is made already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from types import CoroutineType
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from kafkalite.requests.context import CloseConnection
+from kafkalite.requests.slices import in_slices
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.errors import KafkaError
+
+if TYPE_CHECKING:
+    from kafkalite.apis import Api, Handler
+    from kafkalite.requests.context import RequestContext
+    from kafkalite.services import Services
+
+_CHANGING: Final = frozenset(
+    {
+        ApiKey.ALTER_CLIENT_QUOTAS,
+        ApiKey.ALTER_CONFIGS,
+        ApiKey.ALTER_PARTITION_REASSIGNMENTS,
+        ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
+        ApiKey.CREATE_ACLS,
+        ApiKey.CREATE_DELEGATION_TOKEN,
+        ApiKey.DELETE_ACLS,
+        ApiKey.ELECT_LEADERS,
+        ApiKey.EXPIRE_DELEGATION_TOKEN,
+        ApiKey.INCREMENTAL_ALTER_CONFIGS,
+        ApiKey.RENEW_DELEGATION_TOKEN,
+        ApiKey.UNREGISTER_BROKER,
+        ApiKey.UPDATE_FEATURES,
+    }
+)
+
+
+def change_gate(api: Api, handle: Handler) -> Handler:
+    """The gate of every broker."""
+    if api.key not in _CHANGING:
+        return handle
+
+    def guarded(services: Services, context: RequestContext, request: Any) -> Any:
+        cluster = services.cluster
+        if cluster.is_changing:
+            return _when_settled(handle, services, context, request)
+        response = handle(services, context, request)
+        if type(response) is CoroutineType or cluster.is_changing:
+            return _when_changed(services, context, response)
+        return response
+
+    return guarded
+
+
+async def _when_settled(
+    handle: Handler, services: Services, context: RequestContext, request: Any
+) -> Any:
+    while services.cluster.is_changing:
+        await in_slices(services.cluster.settling(), context)
+    return await _when_changed(services, context, handle(services, context, request))
+
+
+async def _when_changed(services: Services, context: RequestContext, response: Any) -> Any:
+    if type(response) is CoroutineType:
+        response = await cast("Coroutine[Any, Any, Any]", response)
+    if services.cluster.is_changing:
+        try:
+            await in_slices(services.cluster.finishing(), context)
+        except KafkaError as error:
+            raise CloseConnection(f"the change is not on the disk: {error}") from error
+    return response
