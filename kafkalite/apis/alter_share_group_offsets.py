@@ -5,7 +5,8 @@ Only of a group without members.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any
 
 from kafkalite.cluster.features import SHARE_VERSION
 from kafkalite.wire.error_messages import default_message
@@ -22,8 +23,12 @@ if TYPE_CHECKING:
 
 def handle(
     services: Services, context: RequestContext, request: AlterShareGroupOffsetsRequest
-) -> AlterShareGroupOffsetsResponse:
+) -> AlterShareGroupOffsetsResponse | Coroutine[Any, Any, AlterShareGroupOffsetsResponse]:
     if not services.cluster.features.get(SHARE_VERSION, 0):
         code = ErrorCode.UNSUPPORTED_VERSION
         return AlterShareGroupOffsetsResponse(error_code=code, error_message=default_message(code))
-    return services.group_coordinator.share.offsets.alter(context, request)
+    return services.share.when_ready(
+        context,
+        [topic.topic_name for topic in request.topics],
+        lambda: services.group_coordinator.share.offsets.alter(context, request),
+    )

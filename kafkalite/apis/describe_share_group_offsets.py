@@ -6,7 +6,8 @@ No topics at all stands for all of a group's. v1 adds the lag (KIP-1226).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any
 
 from kafkalite.cluster.features import SHARE_VERSION
 from kafkalite.wire.errors import ErrorCode
@@ -23,6 +24,14 @@ if TYPE_CHECKING:
 
 
 def handle(
+    services: Services, context: RequestContext, request: DescribeShareGroupOffsetsRequest
+) -> DescribeShareGroupOffsetsResponse | Coroutine[Any, Any, DescribeShareGroupOffsetsResponse]:
+    # All of a group's: it has states, or none is asked for.
+    names = (topic.topic_name for group in request.groups for topic in group.topics or ())
+    return services.share.when_ready(context, names, lambda: _respond(services, context, request))
+
+
+def _respond(
     services: Services, context: RequestContext, request: DescribeShareGroupOffsetsRequest
 ) -> DescribeShareGroupOffsetsResponse:
     return DescribeShareGroupOffsetsResponse(

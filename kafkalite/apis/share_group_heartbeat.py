@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any
 
 from kafkalite.cluster.features import SHARE_VERSION
 from kafkalite.wire.errors import ErrorCode
@@ -18,7 +19,11 @@ if TYPE_CHECKING:
 
 def handle(
     services: Services, context: RequestContext, request: ShareGroupHeartbeatRequest
-) -> ShareGroupHeartbeatResponse:
+) -> ShareGroupHeartbeatResponse | Coroutine[Any, Any, ShareGroupHeartbeatResponse]:
     if not services.cluster.features.get(SHARE_VERSION, 0):
         return ShareGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
-    return services.group_coordinator.share.heartbeat(context, request)
+    return services.share.when_ready(
+        context,
+        request.subscribed_topic_names or (),
+        lambda: services.group_coordinator.share.heartbeat(context, request),
+    )

@@ -78,6 +78,8 @@ class MetadataLog:
         self._config = config
         self._bytes_since_snapshot = 0
         self._last_snapshot_ms = now_ms()
+        # What the snapshot that was begun last will stand for: bytes, and its time.
+        self._begun = (0, self._last_snapshot_ms)
         self._last_record_ms = -1
         self.leader_epoch = 0
         try:
@@ -212,12 +214,11 @@ class MetadataLog:
         """Write what `records` add up to, which is the log before `end_offset`.
 
         What is returned does the writing and empties `records`, as to free many takes time. It
-        may run in a thread, and raises OSError.
+        may run in a thread, and raises OSError: the snapshot is still due then.
         `complete_snapshot` is to follow.
         """
         snapshot = SnapshotId(end_offset, self.leader_epoch)
-        self._bytes_since_snapshot = 0
-        self._last_snapshot_ms = self._now_ms()
+        self._begun = self._bytes_since_snapshot, self._now_ms()
         log, last_ms = self._log, self._last_record_ms
 
         def write() -> int:
@@ -235,6 +236,8 @@ class MetadataLog:
         KafkaError, OSError.
         """
         log = self._log
+        size, self._last_snapshot_ms = self._begun
+        self._bytes_since_snapshot -= size
         self.snapshots = snapshots_in(log.directory, log.files)
         while len(self.snapshots) > 1 and self._is_too_much():
             oldest, following = self.snapshots[:2]

@@ -7,14 +7,15 @@ network.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from uuid import UUID
 
 import trio
 
 from kafkalite.cluster.image import GROUP_RESOURCE
+from kafkalite.cluster.internal_topics import SHARE_STATE_TOPIC
 from kafkalite.supervision import every, supervised
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored.remove_topic_record import RemoveTopicRecord
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from kafkalite.replica.share.share_partition import SharePartitionKey, StateUpdate
     from kafkalite.replica.share.share_partitions import SharePartitions
     from kafkalite.replica.topics import Topics
+    from kafkalite.requests.context import RequestContext
+
+T = TypeVar("T")
 
 LATEST: Final = -1
 EARLIEST: Final = -2
@@ -127,6 +131,22 @@ class ShareServices:
             self.coordinator.topics_deleted(gone)
             if self._partitions is not None:
                 self._partitions.topics_deleted(gone)
+
+    def when_ready(
+        self, context: RequestContext, names: Iterable[str], respond: Callable[[], T]
+    ) -> T | Coroutine[Any, Any, T]:
+        """`respond()`, which may be the first to need the topic of the states: it is made before.
+
+        That is needed only if one of the topics named exists.
+        """
+        is_made = self._topics.get(SHARE_STATE_TOPIC) is not None
+        if is_made or all(self._topics.get(name) is None for name in names):
+            return respond()
+        return self._respond_when_made(context, respond)
+
+    async def _respond_when_made(self, context: RequestContext, respond: Callable[[], T]) -> T:
+        await self._topics.ready_internal(SHARE_STATE_TOPIC, context)
+        return respond()
 
     # For leaders of share partitions
 

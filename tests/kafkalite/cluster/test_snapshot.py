@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -9,9 +11,11 @@ import trio
 from trio.testing import MockClock
 
 from kafkalite.cluster.image import TOPIC_RESOURCE
+from kafkalite.log.files import Files
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.errors import KafkaError
 from tests.kafkalite.clusters import create
+from tests.kafkalite.held_disk import HeldDisk
 from tests.kafkalite.snapshots import Opened, fill
 
 
@@ -129,6 +133,54 @@ def test_when_a_snapshot_is_due(tmp_path: Path) -> None:
     create(opened.cluster, "new")
     assert opened.metadata_log.is_snapshot_due
     opened.close()
+
+
+def test_a_snapshot_that_failed_is_still_due(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = Opened(tmp_path, metadata_log_max_record_bytes_between_snapshots=5000).start()
+    count = 0
+    while not opened.metadata_log.is_snapshot_due:
+        create(opened.cluster, f"topic-{count}")
+        count += 1
+    disk = HeldDisk(monkeypatch)
+    disk.error = errno.ENOSPC
+    with pytest.raises(OSError, match="No space"):
+        opened.snapshot()
+    assert opened.metadata_log.is_snapshot_due
+    disk.error = 0
+    opened.snapshot()
+    assert not opened.metadata_log.is_snapshot_due
+    opened.close()
+
+
+async def test_a_failed_snapshot_is_tried_again(
+    autojump_clock: MockClock,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """It is there once the disk has room again."""
+    config = {"metadata.log.max.record.bytes.between.snapshots": 3000}
+    directory = tmp_path / "__cluster_metadata-0"
+    whole, failures = Files.open, 0
+
+    def full(files: Files, path: Path, flags: int) -> int:
+        nonlocal failures
+        if path.suffix == ".part" and failures < 3:
+            failures += 1
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return whole(files, path, flags)
+
+    monkeypatch.setattr(Files, "open", full)
+    async with test_broker(config, data_dir=tmp_path) as b:
+        for number in range(20):
+            b.create_topic(f"topic-{number}")
+        with trio.fail_after(3600):
+            while not list(directory.glob("*.checkpoint")):  # noqa: ASYNC110 - nobody signals that
+                await trio.sleep(0.5)
+    assert failures == 3
+    assert len([each for each in caplog.messages if "snapshot of the metadata" in each]) == 1
 
 
 async def test_a_running_broker_makes_them(autojump_clock: MockClock, tmp_path: Path) -> None:

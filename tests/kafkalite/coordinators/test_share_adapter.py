@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -13,7 +15,26 @@ import trio.testing
 from kafkalite.coordinators.share_adapter import EARLIEST, LATEST, find_offset
 from kafkalite.replica.share.share_partition import StateUpdate
 from kafkalite.replica.share.state_batch import StateBatch
+from kafkalite.testing import broker as test_broker
 from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.messages.alter_share_group_offsets import (
+    AlterShareGroupOffsetsRequest,
+    AlterShareGroupOffsetsRequestPartition,
+    AlterShareGroupOffsetsRequestTopic,
+)
+from kafkalite.wire.messages.api_versions import ApiVersionsRequest
+from kafkalite.wire.messages.delete_share_group_offsets import (
+    DeleteShareGroupOffsetsRequest,
+    DeleteShareGroupOffsetsRequestTopic,
+)
+from kafkalite.wire.messages.describe_share_group_offsets import (
+    DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsRequestGroup,
+    DescribeShareGroupOffsetsRequestTopic,
+)
+from kafkalite.wire.messages.find_coordinator import FindCoordinatorRequest
+from kafkalite.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
+from tests.kafkalite.held_disk import HeldDisk
 from tests.kafkalite.one_share_group import GROUP, NOW_MS, OneShareGroup, one_share_group
 
 
@@ -34,6 +55,49 @@ def test_the_first_need_makes_the_topic(group: OneShareGroup) -> None:
     assert topics.get("__share_group_state") is None
     group.initialize()
     assert topics.get("__share_group_state") is not None
+
+
+REQUESTS = (
+    ShareGroupHeartbeatRequest(GROUP, "m", 0, subscribed_topic_names=["t"]),
+    AlterShareGroupOffsetsRequest(
+        GROUP,
+        [
+            AlterShareGroupOffsetsRequestTopic(
+                "t", [AlterShareGroupOffsetsRequestPartition(partition_index=0, start_offset=0)]
+            )
+        ],
+    ),
+    DescribeShareGroupOffsetsRequest(
+        [
+            DescribeShareGroupOffsetsRequestGroup(
+                GROUP, [DescribeShareGroupOffsetsRequestTopic("t", [0])]
+            )
+        ]
+    ),
+    DeleteShareGroupOffsetsRequest(GROUP, [DeleteShareGroupOffsetsRequestTopic("t")]),
+)
+
+
+@pytest.mark.parametrize("request_", REQUESTS, ids=lambda request: type(request).__name__)
+async def test_the_first_need_holds_up_nobody(
+    tmp_path: Path, connect: Any, monkeypatch: pytest.MonkeyPatch, request_: object
+) -> None:
+    """The topic's metadata wait for the disk, and others are served meanwhile."""
+    disk = HeldDisk(monkeypatch)
+    async with test_broker({"log.dirs": str(tmp_path / "a")}) as broker:
+        broker.create_topic("t", 1)
+        client, other = await connect(broker), await connect(broker)
+        find = FindCoordinatorRequest(key_type=0, coordinator_keys=[GROUP])
+        await client.ask(find)
+        disk.hold()
+        await client.send(request_)
+        with trio.fail_after(20):
+            while not disk.count:  # noqa: ASYNC110 - a thread is waited for
+                await trio.sleep(0.01)
+        assert (await other.ask(ApiVersionsRequest(), 0)).error_code == ErrorCode.NONE
+        disk.let_go()
+        await client.answer()
+        assert broker._running.services.topics.get("__share_group_state") is not None
 
 
 def test_a_state_s_life(group: OneShareGroup) -> None:
