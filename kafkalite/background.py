@@ -17,6 +17,7 @@ import trio
 
 from kafkalite.log.cleaner import Cleaner, Throttle
 from kafkalite.replica.flusher import Flusher, carry_out
+from kafkalite.requests.disk_threads import in_disk_thread
 from kafkalite.requests.slices import SLICE_SECONDS, in_slices_of_task
 from kafkalite.supervision import every, supervised
 
@@ -162,7 +163,7 @@ class Background:
         if self._cluster.is_snapshot_due:
             write = await in_slices_of_task(self._cluster.begin_snapshot())
             await trio.to_thread.run_sync(write)
-            self._cluster.complete_snapshot()
+            await in_slices_of_task(self._cluster.complete_snapshot())
 
     async def _clean(self) -> None:
         """Compact the logs that need it, one after the other."""
@@ -185,7 +186,7 @@ class Background:
                 except StopIteration as done:
                     return bool(done.value)
                 if step.work is not None:
-                    await trio.to_thread.run_sync(step.work)
+                    await in_disk_thread(step.work)
                 wait = throttle.wait_s(step.size_bytes, trio.current_time())
                 if wait or time.perf_counter() - began > SLICE_SECONDS:
                     await trio.sleep(wait)
@@ -195,12 +196,12 @@ class Background:
 async def in_slices(work: Iterator[object]) -> None:
     """Do all the work, and let others in between its pieces.
 
-    A piece that is to be called may take long: it is called in a thread.
+    A piece that can be called waits for the disk: it is called in a thread.
     """
     began = time.perf_counter()
     for piece in work:
         if callable(piece):
-            await trio.to_thread.run_sync(piece)
+            await in_disk_thread(piece)
             began = time.perf_counter()
         elif time.perf_counter() - began > SLICE_SECONDS:
             await trio.lowlevel.checkpoint()

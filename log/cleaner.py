@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Generator, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from kafkalite.log.checkpoints import (
@@ -25,6 +26,7 @@ from kafkalite.log.checkpoints import (
 from kafkalite.log.compaction import CleaningAborted, Compaction, Step, run_steps
 from kafkalite.log.config import FOREVER
 from kafkalite.log.directory import LogDirectory
+from kafkalite.log.disk_wait import DiskWait
 from kafkalite.log.files import CLEANER_CHECKPOINT
 from kafkalite.log.log import Log
 from kafkalite.log.segment import LogSegment
@@ -157,7 +159,7 @@ class Cleaner:
                 cleanable.first_uncleanable_offset,
                 self._max_keys,
             ).run()
-            self._checkpoint(log, key, end_offset)
+            yield from self._checkpoint(log, key, end_offset)
             return True
         except CleaningAborted:
             _logger.info("%s: truncated or deleted while it was cleaned", log.name)
@@ -168,14 +170,17 @@ class Cleaner:
             return is_left_alone or log.offline_reason is not None
         return False
 
-    def _checkpoint(self, log: Log, key: TopicPartition, end_offset: int) -> None:
+    def _checkpoint(self, log: Log, key: TopicPartition, end_offset: int) -> Iterator[Step]:
         for directory in self._directories:
             if directory.logs.get(key) is log:
                 clean_up_to = self._clean_up_to[directory.path]
                 clean_up_to[key] = end_offset
                 for stale in clean_up_to.keys() - directory.logs.keys():
                     del clean_up_to[stale]
-                write_offsets(directory.files, directory.path / CLEANER_CHECKPOINT, clean_up_to)
+                path = directory.path / CLEANER_CHECKPOINT
+                wait = DiskWait(partial(write_offsets, directory.files, path, dict(clean_up_to)))
+                yield Step(0, wait)
+                wait.finish()
 
 
 def cleanable_part(log: Log, clean_up_to: int | None) -> Cleanable:

@@ -220,7 +220,12 @@ class Compaction:
         except BaseException:
             cleaned.unlink()
             raise
-        replace_segments(log, cleaned, group)
+        try:
+            for wait in replace_segments(log, cleaned, group, self._check):
+                yield Step(0, wait)
+        except CleaningAborted:  # before anything was replaced
+            cleaned.unlink()
+            raise
 
     def _sync(self, cleaned: LogSegment) -> Iterator[Step]:
         paths = [index.path for index in cleaned.indexes if index.count]

@@ -10,8 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
+from heapq import heappop, heappush
 from pathlib import Path
 
+from kafkalite.log.disk_wait import DiskWait
 from kafkalite.log.files import Files, deleted_directory, without_future
 from kafkalite.log.log import Log
 from kafkalite.log.said_once import SaidOnce
@@ -39,7 +42,7 @@ class DeletedLogs:
         self._trouble = trouble
         # Logs whose directories still have their names.
         self._named: dict[Path, Log] = {}
-        # (when to remove, path)
+        # A heap: (when to remove, path)
         self._renamed: list[tuple[int, Path]] = []
 
     def add(self, log: Log) -> None:
@@ -50,7 +53,7 @@ class DeletedLogs:
 
     def add_directory(self, path: Path) -> None:
         """Remove a directory, renamed already, with the next `remove`."""
-        self._renamed.append((0, path))
+        heappush(self._renamed, (0, path))
 
     def discard(self, path: Path) -> None:
         """Rename a directory that belongs to no log, to be removed. Raises OSError."""
@@ -77,25 +80,26 @@ class DeletedLogs:
         before = log.directory
         path = log.delete()
         del self._named[before]
-        self._renamed.append((self._now_ms() + log.config.file_delete_delay_ms, path))
+        heappush(self._renamed, (self._now_ms() + log.config.file_delete_delay_ms, path))
 
     def remove(self) -> Iterator[object]:
-        """Remove the directories whose delay has passed, one a step.
+        """Remove the directories whose delay has passed; a step that can be called removes one.
 
-        A directory that cannot be removed is tried again the next time.
+        A thread may call it. A directory that cannot be removed is tried again the next time.
         """
         yield from self.move_away()
         now_ms = self._now_ms()
-        due = [each for each in self._renamed if each[0] <= now_ms]
-        self._renamed = [each for each in self._renamed if each[0] > now_ms]
-        for deadline_ms, path in due:
-            try:
-                remove_tree(self._files, path)
-            except OSError as error:
-                if not self._has_failed():
-                    self._trouble.failed(error)
-                    self._renamed.append((deadline_ms, path))
-            yield path
+        failed: list[tuple[int, Path]] = []
+        while self._renamed and self._renamed[0][0] <= now_ms:
+            deadline_ms, path = heappop(self._renamed)
+            removal = DiskWait(partial(remove_tree, self._files, path))
+            yield removal
+            removal()
+            if removal.error is not None and not self._has_failed():
+                self._trouble.failed(removal.error)
+                failed.append((deadline_ms, path))
+        for each in failed:
+            heappush(self._renamed, each)
 
 
 def remove_tree(files: Files, path: Path) -> None:

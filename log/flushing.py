@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kafkalite.log.disk_wait import without_threads
 from kafkalite.log.log_state import LogState
 from kafkalite.log.open_files import FileSlice
-from kafkalite.log.retention import unlink_deleted
+from kafkalite.log.retention import unlinking_deleted
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
 
@@ -166,7 +167,7 @@ def close(log: LogState, *, sync: bool) -> None:
             if sync:
                 flush(log)
             _write_state(log)
-            unlink_deleted(log, now_ms=None)
+            without_threads(unlinking_deleted(log, now_ms=None))
     except OSError as error:
         raise log.storage_error(error) from error
     finally:

@@ -14,6 +14,7 @@ from struct import Struct
 from kafkalite.log import flushing, reading, retention, rolling, truncation
 from kafkalite.log.acceptance import AcceptedBatch, accept, as_accepted
 from kafkalite.log.append_info import AppendInfo, as_duplicate
+from kafkalite.log.disk_wait import Waits, without_threads
 from kafkalite.log.files import deleted_directory
 from kafkalite.log.flushing import Flush
 from kafkalite.log.log_state import LogState
@@ -273,16 +274,20 @@ class Log(LogState):
 
     def retain(self) -> int:
         """Delete the segments that retention does not keep; returns how many."""
+        return without_threads(self.retaining())
+
+    def retaining(self) -> Waits[int]:
+        """The same as `retain`; it yields its waits for the disk."""
         self.check_online()
         try:
-            return retention.retain(self, self.now_ms())
+            return (yield from retention.retaining(self, self.now_ms()))
         except OSError as error:
             raise self.storage_error(error) from error
 
-    def unlink_deleted(self) -> None:
+    def unlinking_deleted(self) -> Waits[None]:
         """Remove the deleted segments whose file.delete.delay.ms has passed. Raises OSError."""
         if self.deleted_segments:
-            retention.unlink_deleted(self, self.now_ms())
+            yield from retention.unlinking_deleted(self, self.now_ms())
 
     def truncate_to(self, offset: int) -> None:
         """Remove every batch that ends at or behind `offset`, as a follower does (KIP-101)."""

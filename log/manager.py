@@ -18,6 +18,7 @@ from types import MappingProxyType
 from kafkalite.log.checkpoints import TopicPartition
 from kafkalite.log.config import LogConfig
 from kafkalite.log.directory import LogDirectory, StoredPartition
+from kafkalite.log.disk_wait import Waits
 from kafkalite.log.flushing import Flush, has_unflushed_roll, is_flush_due
 from kafkalite.log.future_log import LogMove
 from kafkalite.log.log import Log
@@ -288,26 +289,30 @@ class LogManager:
 
     # -- work in the background, in slices
 
-    def _of_each(self, work: Callable[[Log], object]) -> Iterator[Log]:
-        """Work on each log, one a step. An error takes the log or its directory offline."""
+    def _of_each(self, work: Callable[[Log], Waits[object]]) -> Iterator[object]:
+        """Work on each log, one a step. An error takes the log or its directory offline.
+
+        A step that can be called waits for the disk, in any thread.
+        """
         for log in self.logs:
             if log.offline_reason is None:
                 try:
-                    work(log)
+                    yield from work(log)
                 except OSError as error:
-                    log.storage_error(error)
+                    if log.offline_reason is None:
+                        log.storage_error(error)
                 except KafkaError:  # logged where it was raised
                     pass
                 yield log
 
     def retention(self) -> Iterator[object]:
         """Retention of every log (log.retention.check.interval.ms)."""
-        yield from self._of_each(Log.retain)
+        yield from self._of_each(Log.retaining)
         yield from self._remove_deleted()
 
     def unlink_deleted(self) -> Iterator[object]:
         """Remove segments and logs whose file.delete.delay.ms has passed."""
-        yield from self._of_each(Log.unlink_deleted)
+        yield from self._of_each(Log.unlinking_deleted)
         yield from self._remove_deleted()
 
     def move_deleted(self) -> Iterator[object]:
@@ -323,9 +328,10 @@ class LogManager:
         self, expiration_ms: int = PRODUCER_ID_EXPIRATION_MS
     ) -> Iterator[object]:
         """Forget silent producers (producer.id.expiration.check.interval.ms)."""
-        return self._of_each(
-            lambda log: log.producer_state.remove_expired(log.now_ms(), expiration_ms)
-        )
+        for log in self.logs:
+            if log.offline_reason is None:
+                log.producer_state.remove_expired(log.now_ms(), expiration_ms)
+                yield log
 
     def flushes_due(self, now_ms: int) -> Iterator[Flush | None]:
         """A flush, begun, for each log whose flush.ms has passed; None for each other."""

@@ -9,7 +9,9 @@ UnifiedLog.deleteOldSegments, UnifiedLog.maybeIncrementLogStartOffset.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 
+from kafkalite.log.disk_wait import DiskWait, Waits, without_threads
 from kafkalite.log.files import DELETED_SUFFIX
 from kafkalite.log.log_state import LogState
 from kafkalite.log.rolling import roll
@@ -38,21 +40,35 @@ def delete_records_before(log: LogState, offset: int) -> int:
 
 
 def retain(log: LogState, now_ms: int) -> int:
+    """The same as `retaining`, in one go."""
+    return without_threads(retaining(log, now_ms))
+
+
+def retaining(log: LogState, now_ms: int) -> Waits[int]:
     """Delete the segments that are too old, too many, or before the log start offset.
 
     Returns the number of segments. Raises OSError: a segment that could not be renamed stays in the
     log.
     """
-    unlink_deleted(log, now_ms)
+    yield from unlinking_deleted(log, now_ms)
     if log.cleaning is not None:  # its segments are being read; the next time, then
         return 0
+    log.cleaning = round_ = object()
     config = log.config
-    count = _delete_oldest(log, now_ms, _before_start(log))
-    if config.delete:
-        if config.retention_bytes >= 0:
-            count += _delete_oldest(log, now_ms, _over_size(log))
-        if config.retention_ms >= 0:
-            count += _delete_oldest(log, now_ms, _too_old(log, now_ms))
+    count = 0
+    try:
+        for is_asked, must_go in (
+            (True, _before_start),
+            (config.delete and config.retention_bytes >= 0, _over_size),
+            (config.delete and config.retention_ms >= 0, _too_old),
+        ):
+            if is_asked:
+                count += yield from _delete_oldest(log, now_ms, must_go(log, now_ms), round_)
+            if log.cleaning is not round_ or log.offline_reason is not None:
+                return count
+    finally:
+        if log.cleaning is round_:
+            log.cleaning = None
     log.leader_epochs.write()
     return count
 
@@ -61,11 +77,11 @@ def retain(log: LogState, now_ms: int) -> int:
 Predicate = Callable[[LogSegment, int], bool]
 
 
-def _before_start(log: LogState) -> Predicate:
+def _before_start(log: LogState, now_ms: int) -> Predicate:
     return lambda segment, next_offset: next_offset <= log.log_start_offset
 
 
-def _over_size(log: LogState) -> Predicate:
+def _over_size(log: LogState, now_ms: int) -> Predicate:
     excess = log.size_bytes - log.config.retention_bytes
 
     def too_many(segment: LogSegment, next_offset: int) -> bool:
@@ -85,7 +101,9 @@ def _too_old(log: LogState, now_ms: int) -> Predicate:
     return too_old
 
 
-def _delete_oldest(log: LogState, now_ms: int, must_go: Predicate) -> int:
+def _delete_oldest(log: LogState, now_ms: int, must_go: Predicate, round_: object) -> Waits[int]:
+    """Delete the oldest segments that must go, unless the log is truncated, moved or deleted
+    while the disk is waited for."""
     going: list[LogSegment] = []
     for segment in log.segments:
         following = log.segments.after(segment)
@@ -100,15 +118,28 @@ def _delete_oldest(log: LogState, now_ms: int, must_go: Predicate) -> int:
         roll(log)
         # The new segment's name must be on the disk before the old ones' are gone: it alone tells
         # where the log goes on.
-        log.files.sync_directory(log.directory)
+        yield from _synced(log, partial(log.files.sync_directory, log.directory))
+        if log.cleaning is not round_ or log.offline_reason is not None:
+            return 0
     following = log.segments.after(going[-1])
     assert following is not None
     if log.recovery_point < following.base_offset:
         # Producers must stay known when their records are gone.
-        log.snapshots.sync(following.base_offset)
+        yield from _synced(log, partial(log.snapshots.sync, following.base_offset))
+        if log.cleaning is not round_ or log.offline_reason is not None:
+            return 0
     delete_records_before(log, following.base_offset)
     delete_segments(log, going, now_ms)
     return len(going)
+
+
+def _synced(log: LogState, sync: Callable[[], None]) -> Waits[None]:
+    """Wait for the disk. Raises OSError, unless the log went offline meanwhile."""
+    wait = DiskWait(sync)
+    yield wait
+    wait()
+    if log.offline_reason is None:
+        wait.finish()
 
 
 def delete_segments(
@@ -127,7 +158,7 @@ def delete_segments(
             log.snapshots.remove_at(segment.base_offset)
 
 
-def unlink_deleted(log: LogState, now_ms: int | None) -> None:
+def unlinking_deleted(log: LogState, now_ms: int | None) -> Waits[None]:
     """Unlink the deleted segments whose delay has passed; all of them when `now_ms` is None.
 
     Raises:
@@ -135,13 +166,16 @@ def unlink_deleted(log: LogState, now_ms: int | None) -> None:
     """
     waiting = log.deleted_segments
     log.deleted_segments = []
-    while waiting:
-        deadline_ms, segment = waiting.pop()
-        if now_ms is not None and now_ms < deadline_ms:
-            log.deleted_segments.append((deadline_ms, segment))
-            continue
-        try:
-            segment.unlink()
-        except OSError:
-            log.deleted_segments += [*waiting, (deadline_ms, segment)]
-            raise
+    try:
+        while waiting:
+            deadline_ms, segment = waiting[-1]
+            if now_ms is None or now_ms >= deadline_ms:
+                segment.close()
+                wait = DiskWait(segment.remove_files)
+                yield wait
+                wait.finish()
+            else:
+                log.deleted_segments.append((deadline_ms, segment))
+            waiting.pop()
+    finally:
+        log.deleted_segments += waiting

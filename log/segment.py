@@ -296,6 +296,10 @@ class LogSegment(ReadableSegment):
     def unlink(self) -> None:
         """Delete the files; slices being sent keep their bytes. Raises OSError."""
         self.close()
+        self.remove_files()
+
+    def remove_files(self) -> None:
+        """The same once it is closed; a thread may do it. Raises OSError."""
         for index in self.indexes:
             self._files.unlink(index.path)
         self._files.unlink(self.file.path)

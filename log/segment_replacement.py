@@ -9,7 +9,10 @@ Cleaner.groupSegmentsBySize, LocalLog.replaceSegments.
 from __future__ import annotations
 
 import errno
+from collections.abc import Callable
+from functools import partial
 
+from kafkalite.log.disk_wait import DiskWait, Waits
 from kafkalite.log.files import SWAP_SUFFIX
 from kafkalite.log.log_state import LogState
 from kafkalite.log.retention import delete_segments
@@ -45,17 +48,28 @@ def group_by_size(
     return groups
 
 
-def replace_segments(log: LogState, cleaned: LogSegment, old: list[LogSegment]) -> None:
-    """Put `cleaned` in the place of `old`, which begins at the same offset. Raises OSError."""
+def replace_segments(
+    log: LogState, cleaned: LogSegment, old: list[LogSegment], check: Callable[[], None]
+) -> Waits[None]:
+    """Put `cleaned` in the place of `old`, which begins at the same offset. Raises OSError.
+
+    `check` raises if the log has changed while the disk was waited for: nothing is replaced then.
+    """
     if cleaned.base_offset != old[0].base_offset:
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"{log.name}: offsets must not change")
     cleaned.rename(log.directory, SWAP_SUFFIX)
-    log.files.sync_directory(log.directory)
+    wait = DiskWait(partial(log.files.sync_directory, log.directory))
+    yield wait
+    wait.finish()
+    check()
     try:
         delete_segments(log, old, log.now_ms(), keep_snapshot_at=cleaned.base_offset)
         log.segments.add(cleaned)
         cleaned.rename(log.directory, "")
-        log.files.sync_directory(log.directory)
+        wait = DiskWait(partial(log.files.sync_directory, log.directory))
+        yield wait
+        if log.offline_reason is None:
+            wait.finish()
     except OSError as error:
         # Half of the files have their names. Only opening the log anew puts that right.
         raise OSError(errno.EIO, f"segments half replaced: {error}") from error

@@ -257,7 +257,7 @@ class Cluster:
         """Make a function that writes a snapshot of the image. Only where one is due."""
         raise NotImplementedError
 
-    def complete_snapshot(self) -> None:
+    def complete_snapshot(self) -> Steps[None]:
         """The snapshot is written."""
         raise NotImplementedError
 

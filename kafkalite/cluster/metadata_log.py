@@ -13,6 +13,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from kafkalite.cluster.record_codec import decode_record, encode_record
@@ -24,6 +25,7 @@ from kafkalite.cluster.snapshot import (
     snapshots_in,
     write_snapshot,
 )
+from kafkalite.log.disk_wait import DiskWait
 from kafkalite.log.log import AppendOrigin
 from kafkalite.requests.slices import Steps
 from kafkalite.wire.control_records import CONTROL_KEY, ControlRecordType
@@ -229,7 +231,7 @@ class MetadataLog:
 
         return write
 
-    def complete_snapshot(self) -> None:
+    def complete_snapshot(self) -> Steps[None]:
         """Count the new snapshot in; let go of what retention does not ask to keep.
 
         As in Kafka the newest snapshot stays, and the log from the one before it on. Raises
@@ -243,8 +245,10 @@ class MetadataLog:
             oldest, following = self.snapshots[:2]
             log.advance_high_watermark(log.log_end_offset)
             log.delete_records_before(min(following.end_offset, log.log_end_offset))
-            log.retain()
-            log.files.unlink(oldest.path(log.directory))
+            yield from log.retaining()
+            wait = DiskWait(partial(log.files.unlink, oldest.path(log.directory)))
+            yield wait
+            wait.finish()
             logger.info("metadata before offset %d is deleted", following.end_offset)
             del self.snapshots[0]
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from kafkalite.requests.slices import Once, Steps, at_once
+from kafkalite.log.disk_wait import DiskWait
+from kafkalite.requests.slices import Steps, at_once
 
 if TYPE_CHECKING:
     from kafkalite.cluster.metadata_log import MetadataLog
@@ -24,7 +25,7 @@ class MetadataChange:
         self.records = records
         self.offset = offset
         self.flush = flush
-        self.sync = Once(flush.run)
+        self.sync = DiskWait(flush.run)
         self.is_over = False
         self.failure: KafkaError | None = None
 
@@ -49,7 +50,6 @@ class MetadataWriter:
             return
         change = self.on_its_way = MetadataChange(records, offset, flush)
         if not flush.waits_for_disk:
-            change.sync()
             self._finish(change)
 
     def settling(self) -> Steps[None]:
@@ -75,6 +75,7 @@ class MetadataWriter:
     def _finish(self, change: MetadataChange) -> None:
         if change.is_over:  # another was faster
             return
+        change.sync()
         change.is_over = True
         self.on_its_way = None
         if change.sync.error is not None:

@@ -341,9 +341,9 @@ class SoleController(Cluster):
                 return self._log.begin_snapshot(records, offset + 1)
         return self._log.begin_snapshot(list(records_of(self.image)), self.image.offset + 1)
 
-    def complete_snapshot(self) -> None:
+    def complete_snapshot(self) -> Steps[None]:
         """The snapshot is written: older metadata may go. Raises KafkaError, OSError."""
-        self._log.complete_snapshot()
+        return self._log.complete_snapshot()
 
     # Common to all changes
 

@@ -185,6 +185,7 @@ class Topics:
                 yield
         held = [[*topic.partitions, *topic.states] for topic in going]
         going.clear()
+        topic = None  # it holds all of them, too
         yield from release(held)
 
     def growing(

@@ -10,7 +10,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Final, Generic, TypeVar
 
-from kafkalite.requests.slices import Once, Steps
+from kafkalite.log.disk_wait import DiskWait
+from kafkalite.requests.slices import Steps
 
 T = TypeVar("T")
 
@@ -26,7 +27,7 @@ class Change(Generic[T]):
         # True if some task takes it further.
         self.is_wanted = True
         # The disk is waited for before the next step.
-        self._wait: Once | None = None
+        self._wait: DiskWait | None = None
 
     def advance(self) -> Callable[[], None] | None:
         """Take one step, or none while the disk is waited for; returns how to wait for it."""
@@ -35,7 +36,7 @@ class Change(Generic[T]):
         self._wait = None
         try:
             wait = next(self._steps)
-            self._wait = None if wait is None else Once(wait)
+            self._wait = None if wait is None else DiskWait(wait)
         except StopIteration as done:
             self._outcome = done.value
             self.is_done = True

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Generator, Iterable
-from threading import Lock
 from time import monotonic
 from typing import Any, Final, TypeVar, cast
 
@@ -64,30 +63,11 @@ async def in_slices_of_task(steps: Steps[T]) -> T:
                 until = monotonic() + SLICE_SECONDS
             elif monotonic() > until:
                 gave_way = True
+                # The collector counts what is made, less what is freed: where others free much,
+                # young objects pile up, and it goes through all of them at once.
+                gc.collect(1)
                 await trio.lowlevel.checkpoint()
                 until = monotonic() + SLICE_SECONDS
-
-
-class Once:
-    """Work for several to wait for: the first that calls it does it, the others wait for that.
-
-    `error` is what it failed with.
-    """
-
-    def __init__(self, work: Callable[[], None]) -> None:
-        self.is_done = False
-        self.error: OSError | None = None
-        self._work = work
-        self._lock = Lock()
-
-    def __call__(self) -> None:
-        with self._lock:
-            if not self.is_done:
-                try:
-                    self._work()
-                except OSError as error:
-                    self.error = error
-                self.is_done = True
 
 
 def mapped(work: Callable[[A], T], items: Iterable[A]) -> Steps[list[T]]:

@@ -50,7 +50,7 @@ class Opened:
 
     def snapshot(self) -> SnapshotId:
         at_once(self.cluster.begin_snapshot())()
-        self.cluster.complete_snapshot()
+        at_once(self.cluster.complete_snapshot())
         return self.metadata_log.snapshots[-1]
 
     def close(self) -> None:

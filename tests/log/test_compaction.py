@@ -237,3 +237,25 @@ def test_it_stops_when_the_log_is_cut_from_under_it(disk: Any, what: str) -> Non
         for _ in run:
             pass
     assert not list(log.directory.glob("*.cleaned"))
+
+
+def test_a_log_truncated_before_the_swap_keeps_its_segments(disk: Any, values: Any) -> None:
+    """The disk is waited for when the new segment is named `.swap`: nothing is replaced yet."""
+    log = disk.log(config=COMPACT)
+    for i in range(24):
+        put(disk, log, (b"k", b"%d" % i))
+    before = values(log)
+    part = cleanable_part(log, None)
+    steps = Compaction(
+        log, part.first_dirty_offset, part.first_uncleanable_offset, max_keys=100
+    ).run()
+    for step in steps:
+        if any(name.endswith(".log.swap") for name in disk.names()):
+            break
+        if step.work is not None:
+            step.work()
+    log.truncate_to(23)
+    with pytest.raises(CleaningAborted):
+        next(steps)
+    assert values(log) == before[:23]
+    assert not [name for name in disk.names() if name.endswith((".swap", ".cleaned", ".deleted"))]

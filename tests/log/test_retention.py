@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from kafkalite.log.config import LogConfig
+from kafkalite.log.disk_wait import without_threads
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
 DAY_MS = 86_400_000
@@ -54,7 +55,7 @@ def test_data_of_1970_stays_until_retention_looks(disk: Any, values: Any) -> Non
     disk.append(log, b"new")  # rolls: further apart than segment.ms
     disk.append(log, b"old again", timestamp=6)
     log.flush()
-    log.unlink_deleted()
+    without_threads(log.unlinking_deleted())
     log.close()
     log = disk.log(config=fields, clean_shutdown=True)
     log.advance_high_watermark(3)
@@ -116,10 +117,10 @@ def test_files_go_after_the_delay(disk: Any) -> None:
     log.retain()
     assert any(name.endswith(".deleted") for name in disk.names())
     disk.now_ms += 999
-    log.unlink_deleted()
+    without_threads(log.unlinking_deleted())
     assert any(name.endswith(".deleted") for name in disk.names())
     disk.now_ms += 1
-    log.unlink_deleted()
+    without_threads(log.unlinking_deleted())
     assert not any(name.endswith(".deleted") for name in disk.names())
     assert disk.names() == [
         f"{20:020d}.log",
@@ -148,3 +149,49 @@ def test_deleted_records_go_from_compacted_topics_too(disk: Any) -> None:
     log.delete_records_before(20)
     assert log.retain() > 3
     assert log.segments.base_offsets == [20]
+
+
+def test_while_the_disk_is_waited_for_the_log_goes_on(disk: Any, values: Any) -> None:
+    log = filled(disk, retention_ms=DAY_MS)
+    disk.now_ms += DAY_MS + 1
+    waits = log.retaining()
+    next(waits)
+    assert (log.log_start_offset, len(values(log))) == (0, 20)
+    disk.append(log, b"next")
+    assert log.retain() == 0  # another round is under way
+    for _ in waits:
+        pass
+    assert values(log) == [b"next"]
+    assert log.cleaning is None
+
+
+@pytest.mark.parametrize("change", ["truncated", "deleted", "moved"])
+def test_a_log_that_changes_meanwhile_is_left_alone(disk: Any, change: str) -> None:
+    failures: list[OSError] = []
+    log = disk.log(config=config(retention_ms=DAY_MS), on_failure=failures.append)
+    for i in range(20):
+        disk.append(log, b"%03d" % i)
+    disk.now_ms += DAY_MS + 1
+    waits = log.retaining()
+    next(waits)
+    if change == "truncated":
+        log.truncate_to(10)
+    elif change == "deleted":
+        log.delete()
+    else:
+        log.cleaning = move = object()
+    for _ in waits:
+        pass
+    assert (log.log_start_offset, failures) == (0, [])
+    if change == "moved":
+        assert log.cleaning is move
+
+
+def test_files_are_unlinked_by_a_thread(disk: Any) -> None:
+    log = filled(disk, retention_ms=DAY_MS)
+    disk.now_ms += DAY_MS + 1
+    count = log.retain()
+    disk.now_ms += log.config.file_delete_delay_ms
+    waits = list(log.unlinking_deleted())
+    assert (len(waits), log.deleted_segments) == (count, [])
+    assert not [name for name in disk.names() if name.endswith(".deleted")]

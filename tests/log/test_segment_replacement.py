@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from kafkalite.log.disk_wait import without_threads
 from kafkalite.log.log import Log
 from kafkalite.log.open_files import OpenFiles
 from kafkalite.log.segment import LogSegment
@@ -26,6 +27,10 @@ def test_segments_are_grouped_by_size(disk: Any) -> None:
     assert group_by_size(segments, 1, 10**6, 30) == [[segment] for segment in segments]
     assert group_by_size(segments, total, 8, 30) != [segments]
     assert group_by_size(segments, total, 10**6, 2**31 + 1) == [segments[:-1], segments[-1:]]
+
+
+def replace(log: Log, cleaned: LogSegment, old: list[LogSegment]) -> None:
+    without_threads(replace_segments(log, cleaned, old, lambda: None))
 
 
 def cleaned_of(log: Log, *batches: bytes) -> LogSegment:
@@ -51,7 +56,7 @@ def test_the_new_segment_has_the_old_ones_name_and_they_go_later(disk: Any, valu
     held = log.read(0, 100, upper_bound=24).records
     before = held.read()
     kept = build_batch([Record(key=b"k", value=b"kept")], base_offset=first_left - 1)
-    replace_segments(log, cleaned_of(log, kept), old)
+    replace(log, cleaned_of(log, kept), old)
     assert log.segments.base_offsets == [0, *bases[3:]]
     assert values(log)[0] == b"kept"
     assert held.read() == before
@@ -63,7 +68,7 @@ def test_the_new_segment_has_the_old_ones_name_and_they_go_later(disk: Any, valu
     assert f"{first_left:020d}.snapshot" in snapshots
     assert f"{bases[1]:020d}.snapshot" not in snapshots
     disk.now_ms += log.config.file_delete_delay_ms
-    log.unlink_deleted()
+    without_threads(log.unlinking_deleted())
     assert not [name for name in disk.names() if name.endswith(".deleted")]
 
 
@@ -74,7 +79,7 @@ def test_a_replacement_keeps_its_offset(disk: Any) -> None:
     before = disk.names()
     cleaned = cleaned_of(log)
     with pytest.raises(KafkaError, match="offsets must not change"):
-        replace_segments(log, cleaned, list(log.segments)[1:3])
+        replace(log, cleaned, list(log.segments)[1:3])
     cleaned.unlink()
     assert disk.names() == before
 
@@ -93,5 +98,5 @@ def test_a_replacement_that_fails_half_way_takes_the_log_offline_for_good(disk: 
 
     files.fail_at, files.fault = files.count + 6, full
     with pytest.raises(OSError, match="segments half replaced") as caught:
-        replace_segments(log, cleaned, list(log.segments)[:3])
+        replace(log, cleaned, list(log.segments)[:3])
     assert caught.value.errno == errno.EIO

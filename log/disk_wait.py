@@ -1,0 +1,51 @@
+"""A wait for the disk that a thread takes over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from threading import Lock
+from typing import TypeVar
+
+T = TypeVar("T")
+
+Waits = Generator["DiskWait", None, T]
+"""Work that yields its waits, for a thread, and returns its result. A wait that was not called
+before the work goes on is waited for there."""
+
+
+class DiskWait:
+    """Work for several to wait for: the first that calls it does it, the others wait for that.
+
+    `error` is the OSError that it raised: calling it raises none.
+    """
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        self.is_done = False
+        self.error: OSError | None = None
+        self._work = work
+        self._lock = Lock()
+
+    def __call__(self) -> None:
+        with self._lock:
+            if not self.is_done:
+                try:
+                    self._work()
+                except OSError as error:
+                    self.error = error
+                self.is_done = True
+
+    def finish(self) -> None:
+        """Do the work unless it is done. Raises OSError if it did."""
+        self()
+        if self.error is not None:
+            raise self.error
+
+
+def without_threads(waits: Waits[T]) -> T:
+    """The result of work that waits for the disk where it stands."""
+    while True:
+        try:
+            next(waits)
+        except StopIteration as done:
+            result: T = done.value
+            return result
