@@ -35,6 +35,7 @@ from kafkalite.replica.replica_moves import ReplicaMoves
 from kafkalite.replica.replicated_topics import ReplicatedTopics
 from kafkalite.replication.replica import ReplicationConfig
 from kafkalite.replication.replicas import Replicas
+from kafkalite.requests.slices import Steps, release
 from kafkalite.server.forwarded import forwarded
 from kafkalite.server.listener import StartError, open_listeners
 from kafkalite.server.loop import Loop
@@ -63,6 +64,7 @@ class QuorumBroker(Broker):
     ) -> None:
         super().__init__(config, clock=clock, loop=loop)
         self._served = trio.Event()
+        self._are_topics_open = False
         # The reason why it is not let in, or cannot serve.
         self._refusals: list[str] = []
 
@@ -128,11 +130,14 @@ class QuorumBroker(Broker):
                     "id of the controllers' cluster, does it"
                 )
 
-    def _publish(self, committed: Committed) -> None:
-        if committed.is_snapshot:
-            self.cluster.replace(committed.records, committed.offset)
-        else:
-            self.cluster.apply(committed.records, committed.offset)
+    def _publish(self, committed: Committed) -> Steps[None]:
+        """Take in what is committed."""
+        changes = yield from self.cluster.changes_of(
+            committed.records, is_snapshot=committed.is_snapshot
+        )
+        taker = self.topics if self._are_topics_open else self.cluster
+        yield from taker.taking_in(changes, committed.offset)
+        yield from release([committed.records, changes])
 
     async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Join, serve, and leave when `stop` is called. Has started when it is unfenced.
@@ -228,6 +233,7 @@ class QuorumBroker(Broker):
             tell_directory=self.membership.assignments.tell,
         )
         tell_directory = self.membership.assignments.tell
+        self._are_topics_open = True
         moves = ReplicaMoves(config, cluster, self.topics, logs, tell_directory)
         forward = forwarded(self.membership.forwarding.forward)
         self._put_together(self._stack, cluster, self.topics, logs, moves, forward)

@@ -27,9 +27,10 @@ from kafkalite.wire.messages.stored.topic_record import TopicRecord
 from kafkalite.wire.messages.stored.unregister_broker_record import UnregisterBrokerRecord
 
 
-def difference(before: MetadataImage, after: MetadataImage) -> list[object]:
+def difference(before: MetadataImage, after: MetadataImage) -> Iterator[object]:
     """The records, first of what has gone, then of what is new or other."""
-    return [*_gone(before, after), *_new(before, after)]
+    yield from _gone(before, after)
+    yield from _new(before, after)
 
 
 def _gone(before: MetadataImage, after: MetadataImage) -> Iterator[object]:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
+from uuid import UUID
 
-from kafkalite.cluster.image import NewPartitions, partition_state
+from kafkalite.cluster.image import MetadataImage, NewPartitions, partition_state
 from kafkalite.requests.slices import Steps
+from kafkalite.wire.messages.stored.config_record import ConfigRecord
 from kafkalite.wire.messages.stored.partition_record import PartitionRecord
+from kafkalite.wire.messages.stored.topic_record import TopicRecord
 
 _AT_ONCE: Final = 64
+# A change of a partition whose replica is here takes up to 0.1 ms.
+_TAKEN_IN_AT_ONCE: Final = 16
 
 
 def gathered(records: Iterable[object]) -> Steps[list[object]]:
@@ -27,3 +32,50 @@ def gathered(records: Iterable[object]) -> Steps[list[object]]:
             changes.append(last)
         last.states.append(partition_state(record))
     return changes
+
+
+def gathered_decided(image: MetadataImage, records: Iterable[object]) -> Steps[list[object]]:
+    """The same for what others decided, before the image has it.
+
+    Only the first new partitions of a topic that follow each other are gathered. All else stays:
+    new states of known partitions, above all.
+    """
+    changes: list[object] = []
+    ends: dict[UUID, int] = {}
+    for count, record in enumerate(records):
+        if count % _AT_ONCE == 0:
+            yield
+        if isinstance(record, PartitionRecord):
+            last = changes[-1] if changes else None
+            topic_id, index = record.topic_id, record.partition_id
+            if isinstance(last, NewPartitions) and last.topic_id == topic_id:
+                if index == ends[topic_id]:
+                    last.states.append(partition_state(record))
+                    ends[topic_id] += 1
+                    continue
+            elif topic_id not in ends and index == _known_count(image, topic_id):
+                changes.append(NewPartitions(topic_id, [partition_state(record)]))
+                ends[topic_id] = index + 1
+                continue
+        changes.append(record)
+    return changes
+
+
+def _known_count(image: MetadataImage, topic_id: UUID) -> int:
+    topic = image.topics_by_id.get(topic_id)
+    return 0 if topic is None else len(topic.partitions)
+
+
+def pieces(changes: Iterable[object]) -> Iterator[list[object]]:
+    """Some changes at a time; a new topic comes whole, with its configs and partitions."""
+    piece: list[object] = []
+    is_in_topic = False
+    for change in changes:
+        is_in_topic = is_in_topic and isinstance(change, (ConfigRecord, NewPartitions))
+        if len(piece) >= _TAKEN_IN_AT_ONCE and not is_in_topic:
+            yield piece
+            piece = []
+        piece.append(change)
+        is_in_topic = is_in_topic or isinstance(change, TopicRecord)
+    if piece:
+        yield piece

@@ -1,19 +1,25 @@
 """The cluster of a broker under controllers of their own: it sees what they decided.
 
-A snapshot replaces the image at once. What subscribers are told then is the difference, as records,
-so that one way of taking in changes does for both. Source: MetadataDelta, finishSnapshot.
+Of a snapshot the difference is taken in, as records, so that one way of taking in changes does for
+both. Many changes are taken in some at a time, a new topic always whole. Source: MetadataDelta,
+finishSnapshot.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar
+from typing import ClassVar, Final
 from uuid import UUID
 
 from kafkalite.cluster.cluster import Cluster
 from kafkalite.cluster.image import MetadataImage
 from kafkalite.cluster.image_difference import difference
+from kafkalite.cluster.new_partitions import gathered_decided, pieces
 from kafkalite.config import BrokerConfig
+from kafkalite.requests.slices import Steps
+
+# Records looked at in one step.
+_AT_ONCE: Final = 64
 
 
 class ObservedCluster(Cluster):
@@ -46,13 +52,31 @@ class ObservedCluster(Cluster):
         """One of this broker's block. Raises KafkaError(COORDINATOR_LOAD_IN_PROGRESS)."""
         return self._new_producer_id()
 
-    def replace(self, records: Sequence[object], offset: int) -> None:
-        """Take in a snapshot: everything that there is, `offset` the last record it stands for."""
+    def changes_of(self, records: Sequence[object], *, is_snapshot: bool) -> Steps[list[object]]:
+        """The changes that committed records add up to, for `taking_in`.
+
+        A snapshot is everything that there is.
+        """
+        if not is_snapshot:
+            return (yield from gathered_decided(self.image, records))
         image = MetadataImage()
-        for record in records:
+        for count, record in enumerate(records):
+            if count % _AT_ONCE == 0:
+                yield
             image.apply(record)
-        self.apply(difference(self.image, image), offset)
-        self.topic_cache.clear()
+        differing: list[object] = []
+        for record in difference(self.image, image):
+            differing.append(record)
+            if len(differing) % _AT_ONCE == 0:
+                yield
+        return (yield from gathered_decided(self.image, differing))
+
+    def taking_in(self, changes: Sequence[object], offset: int) -> Steps[None]:
+        """Take in changes, some at a time; `offset` is the last record that they stand for."""
+        for piece in pieces(changes):
+            self.apply(piece, self.image.offset)
+            yield
+        self.apply((), offset)
 
     def registered_epoch(self, broker_id: int) -> int | None:
         """The broker epoch of a living one; None if it is fenced, shutting down or unknown."""

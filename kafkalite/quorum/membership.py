@@ -20,10 +20,10 @@ from kafkalite.quorum.assignments import Assignments
 from kafkalite.quorum.channel import ControllerChannel
 from kafkalite.quorum.forwarding import Forwarding
 from kafkalite.quorum.lifecycle import Lifecycle
-from kafkalite.quorum.observer import Committed, Observer
+from kafkalite.quorum.observer import Observer
 from kafkalite.quorum.producer_ids import ProducerIds
 from kafkalite.quorum.registration import Registration
-from kafkalite.quorum.tail import MetadataTail
+from kafkalite.quorum.tail import MetadataTail, Publish
 from kafkalite.quorum.topic_requests import TopicRequests
 from kafkalite.supervision import supervised
 
@@ -49,7 +49,7 @@ class Membership:
         *,
         cluster_id: str,
         directory_id: UUID,
-        publish: Callable[[Committed], None],
+        publish: Publish,
         metadata_offset: Callable[[], int],
         offline_directories: Callable[[], Sequence[UUID]],
         cordoned_directories: Callable[[], Sequence[UUID]],

@@ -47,6 +47,8 @@ NO_LEADER: Final = -1
 # KafkaRaftClient.MAX_FETCH_WAIT_MS, and controller.quorum.fetch.max.bytes.
 _MAX_WAIT_MS: Final = 500
 _MAX_BYTES: Final = 1 << 20
+# Records read between two pieces.
+_READ_AT_ONCE: Final = 64
 
 
 class Step(Enum):
@@ -241,25 +243,33 @@ class Observer:
 
     # -- what is committed
 
-    def committed(self) -> Iterator[Committed]:
+    def committed(self) -> Iterator[Committed | None]:
         """Hand out what will stay and was not handed out yet, a batch at a time.
+
+        None comes between the pieces of a batch that takes long to read.
 
         A part of a transaction is not handed out. Raises ProtocolViolation for a record that is
         not known, which a controller writes only where the cluster's features say that it may.
         """
         wanted = self.wanted_snapshot
         if wanted is not None:
-            yield self._taken_snapshot(wanted)
+            yield from self._taken_snapshot(wanted)
         while self._batches and self._batches[0].last_offset < self.high_watermark:
             batch = self._batches.popleft()
             self._committed_end = batch.next_offset
             self._committed_epoch = batch.partition_leader_epoch
-            records = self._transactions.take(_records_in([batch]))
+            records: list[object] = []
+            for some in _records_in([batch]):
+                records += self._transactions.take(some)
+                yield None
             if not self._transactions.is_open:
                 yield Committed(records, batch.last_offset)
 
-    def _taken_snapshot(self, wanted: SnapshotId) -> Committed:
-        records = list(_records_in(iterate_batches(bytes(self._snapshot))))
+    def _taken_snapshot(self, wanted: SnapshotId) -> Iterator[Committed | None]:
+        records: list[object] = []
+        for some in _records_in(iterate_batches(bytes(self._snapshot))):
+            records += some
+            yield None
         self.wanted_snapshot = None
         self._snapshot = bytearray()
         self._batches.clear()
@@ -267,11 +277,18 @@ class Observer:
         self.end_offset = self._committed_end = wanted.end_offset
         self._last_epoch = self._committed_epoch = wanted.epoch
         self.high_watermark = max(self.high_watermark, wanted.end_offset)
-        return Committed(records, wanted.end_offset - 1, is_snapshot=True)
+        yield Committed(records, wanted.end_offset - 1, is_snapshot=True)
 
 
-def _records_in(batches: Iterable[RecordBatch]) -> Iterator[object]:
+def _records_in(batches: Iterable[RecordBatch]) -> Iterator[list[object]]:
+    """The records, some at a time."""
+    some: list[object] = []
     for batch in batches:
         if not batch.is_control:
             for record in iterate_records(batch):
-                yield decode_metadata_record(record.value or b"")
+                some.append(decode_metadata_record(record.value or b""))
+                if len(some) == _READ_AT_ONCE:
+                    yield some
+                    some = []
+    if some:
+        yield some

@@ -11,6 +11,7 @@ import trio
 
 from kafkalite.peers.link import Address, Connect, Link, PeerGone, connect_tcp
 from kafkalite.quorum.observer import Committed, Observer, Refused, Step
+from kafkalite.requests.slices import Steps, in_slices_of_task
 from kafkalite.wire.errors import KafkaError, ProtocolViolation
 
 logger = logging.getLogger(__name__)
@@ -21,18 +22,20 @@ _BACKOFF_SECONDS: Final = 0.05
 _REQUEST_TIMEOUT_SECONDS: Final = 2.0
 _SNAPSHOT_TIMEOUT_SECONDS: Final = 30.0
 
+Publish = Callable[[Committed], Steps[None]]
+
 
 class MetadataTail:
     """Fetches metadata for ever, and publishes what is committed.
 
-    `publish` is called with a batch at a time, between which other tasks get their turn.
+    `publish` takes in a batch, in steps, between which other tasks get their turn.
     """
 
     def __init__(
         self,
         observer: Observer,
         bootstrap: Sequence[Address],
-        publish: Callable[[Committed], None],
+        publish: Publish,
         connect: Connect = connect_tcp,
     ) -> None:
         self.caught_up = trio.Event()
@@ -86,12 +89,16 @@ class MetadataTail:
         return observer.fetched(answer)
 
     async def _hand_out(self) -> None:
-        for committed in self._observer.committed():
-            self._publish(committed)
-            await trio.lowlevel.checkpoint()
+        await in_slices_of_task(self._published())
         if self._observer.has_caught_up:
             self._complaints.clear()
             self.caught_up.set()
+
+    def _published(self) -> Steps[None]:
+        for committed in self._observer.committed():
+            if committed is not None:
+                yield from self._publish(committed)
+            yield
 
     def _complain(self, text: str) -> None:
         """One line for each new trouble, not one for each attempt at each controller."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from uuid import UUID
 
-from kafkalite.cluster.image import PartitionState
+from kafkalite.cluster.image import PartitionState, TopicState
 from kafkalite.cluster.internal_topics import INTERNAL_TOPICS
 from kafkalite.cluster.observed_cluster import ObservedCluster
 from kafkalite.cluster.topic_creation import CreatedTopic, NewTopic, internal_topic
@@ -27,7 +27,7 @@ from kafkalite.replica.topics import Topic, Topics
 from kafkalite.replication.replica import Replica
 from kafkalite.replication.replicas import Replicas
 from kafkalite.replication.roles import Action
-from kafkalite.requests.slices import Steps
+from kafkalite.requests.slices import Steps, at_once
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
 logger = logging.getLogger(__name__)
@@ -48,10 +48,13 @@ class ReplicatedTopics(Topics):
     ) -> None:
         """`ask_for` a topic at the controllers; `tell_directory` where a replica lies."""
         self._node_id = node_id
+        self._observed = cluster
         self._replicas = replicas
         self._partition_logs = logs
         self._ask_for = ask_for
         self._tell_directory = tell_directory
+        # By name: gone, and not closed yet.
+        self._removed: dict[str, Topic] = {}
         config = cluster.config.log_config({}, node_id)
         self._elsewhere = offline_log(
             Path("elsewhere"), config, "no replica here", now_ms=lambda: 0, open_files=OpenFiles()
@@ -157,13 +160,34 @@ class ReplicatedTopics(Topics):
         self._logs.delete(partition.topic, partition.index, log)
 
     def _remove(self, topic_id: UUID) -> None:
+        """The topic is gone; its partitions are closed later."""
         topic = self._by_id.pop(topic_id)
         del self._by_name[topic.name]
-        for partition in topic.partitions:
+        self._removed[topic.name] = topic
+
+    def _take_in(self, state: TopicState) -> None:
+        at_once(self._closing(self._removed.pop(state.name, None)))
+        super()._take_in(state)
+
+    def taking_in(self, changes: Sequence[object], offset: int) -> Steps[None]:
+        """Take in what the controllers decided (see ObservedCluster.taking_in).
+
+        The logs of new partitions are opened before anything is seen of them, those of topics that
+        are gone are closed after that.
+        """
+        yield from self.opening_ahead(changes)
+        yield from self._observed.taking_in(changes, offset)
+        while self._removed:
+            _, topic = self._removed.popitem()
+            yield from self._closing(topic)
+
+    def _closing(self, topic: Topic | None) -> Steps[None]:
+        for partition in () if topic is None else topic.partitions:
             assert isinstance(partition, ReplicatedPartition)
             partition.deleted()
             if partition.replica is not None:
                 self._close(partition, partition.replica)
+            yield
 
     def _configure(self, topic: Topic | None) -> None:
         if topic is None:

@@ -221,7 +221,7 @@ class Topics:
         """Open logs, then show them by the records that were planned when `alive` lived."""
         changes = yield from gathered(records)
         try:
-            yield from self._open_ahead(changes)
+            yield from self.opening_ahead(changes)
             yield from self._cluster.writing(records, changes)
         except KafkaError:
             for partitions in self._opened.values():
@@ -238,8 +238,8 @@ class Topics:
         yield from release([records])
         self._cluster.catch_up_with(alive)
 
-    def _open_ahead(self, changes: Sequence[object]) -> Steps[None]:
-        """Open the partitions that are to come."""
+    def opening_ahead(self, changes: Sequence[object]) -> Steps[None]:
+        """Open the partitions that are to come, unless an older topic still has the name."""
         self._was_configured = False
         topics: dict[UUID, Topic] = {}
         configs: dict[str, dict[str, str]] = {}
@@ -247,11 +247,13 @@ class Topics:
             if isinstance(change, ConfigRecord):
                 configs.setdefault(change.resource_name, {})[change.name] = change.value or ""
         for change in changes:
-            if isinstance(change, TopicRecord):
+            if isinstance(change, TopicRecord) and change.name not in self._by_name:
                 new = TopicState(change.name, change.topic_id)
                 topics[change.topic_id] = without_partitions(new, configs.get(change.name, {}))
             elif isinstance(change, NewPartitions):
-                topic = topics.get(change.topic_id) or self._by_id[change.topic_id]
+                topic = topics.get(change.topic_id) or self._by_id.get(change.topic_id)
+                if topic is None:
+                    continue
                 opened = self._opened[change.topic_id] = []
                 config_on = log_configs(self._cluster.config, topic)
                 for index, each in enumerate(change.states, len(topic.partitions)):

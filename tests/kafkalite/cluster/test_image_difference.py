@@ -64,7 +64,7 @@ def test_the_difference_leads_from_one_to_the_other() -> None:
     for _ in range(300):
         # A topic never has fewer partitions than it had.
         before, after = random_image(random), random_image(random, random.randint(2, 3))
-        for record in difference(before, after):
+        for record in list(difference(before, after)):
             before.apply(record)
         assert comparable(before) == comparable(after)
         assert before.topics_by_unified_name == after.topics_by_unified_name

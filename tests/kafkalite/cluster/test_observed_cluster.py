@@ -12,6 +12,7 @@ from kafkalite.cluster.image import MetadataImage
 from kafkalite.cluster.image_records import records_of
 from kafkalite.cluster.observed_cluster import ObservedCluster
 from kafkalite.config import BrokerConfig
+from kafkalite.requests.slices import at_once
 from kafkalite.wire.messages.stored.broker_registration_change_record import (
     BrokerRegistrationChangeRecord,
 )
@@ -44,6 +45,11 @@ class Observed:
 
     def has(self, *records: object) -> None:
         self.cluster.apply(list(records), len(self.told))
+
+    def is_now(self, records: Sequence[object], offset: int) -> None:
+        """A snapshot comes."""
+        changes = at_once(self.cluster.changes_of(records, is_snapshot=True))
+        at_once(self.cluster.taking_in(changes, offset))
 
 
 def registered(broker_id: int, epoch: int) -> RegisterBrokerRecord:
@@ -86,7 +92,7 @@ def test_of_a_snapshot_the_difference_is_told(observed: Observed) -> None:
     kept, gone, new = (TopicRecord(name=name, topic_id=UUID(int=n)) for n, name in enumerate("kgn"))
     observed.has(kept, gone)
     observed.told.clear()
-    observed.cluster.replace([kept, new], 10)
+    observed.is_now([kept, new], 10)
     assert set(observed.cluster.image.topics) == {"k", "n"}
     assert RemoveTopicRecord(topic_id=gone.topic_id) in observed.told
     assert new in observed.told
@@ -106,6 +112,6 @@ def test_after_a_snapshot_there_is_what_it_says(observed: Observed, seed: int) -
             image.apply(registered(node_id, random.randint(0, 2)))
         snapshots.append(list(records_of(image)))
     for offset, records in enumerate(snapshots):
-        observed.cluster.replace(records, offset)
+        observed.is_now(records, offset)
     found = sorted(map(repr, records_of(observed.cluster.image)))
     assert found == sorted(map(repr, snapshots[-1]))

@@ -15,6 +15,7 @@ from kafkalite.quorum.lifecycle import LifeState
 from kafkalite.quorum.membership import Membership, MembershipConfig
 from kafkalite.quorum.observer import Committed
 from kafkalite.quorum.registration import Registration
+from kafkalite.requests.slices import Steps
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.alter_partition import (
     AlterPartitionRequest,
@@ -44,12 +45,16 @@ class World:
             MembershipConfig([Address("", port)], heartbeat_seconds=0.5, registration_seconds=20),
             cluster_id="cluster",
             directory_id=DIRECTORY,
-            publish=self.published.append,
+            publish=self._publish,
             metadata_offset=lambda: self.published[-1].offset,
             offline_directories=list,
             cordoned_directories=list,
             connect=self.network.connect_from(1),
         )
+
+    def _publish(self, committed: Committed) -> Steps[None]:
+        self.published.append(committed)
+        yield
 
 
 @asynccontextmanager

@@ -14,6 +14,7 @@ import trio
 from kafkalite.peers.link import Address
 from kafkalite.quorum.observer import Committed, Observer
 from kafkalite.quorum.tail import MetadataTail
+from kafkalite.requests.slices import Steps
 from kafkalite.wire.codec import decode_request, encode_response
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.message_codec import join
@@ -38,9 +39,13 @@ class Followed:
         self.published: list[Committed] = []
         nowhere, there = Address("", 1), Address("", PORT)
         self.tail = MetadataTail(
-            self.observer, [nowhere, there], self.published.append, network.connect_from(1)
+            self.observer, [nowhere, there], self._publish, network.connect_from(1)
         )
         self.refusal = ErrorCode.NONE
+
+    def _publish(self, committed: Committed) -> Steps[None]:
+        self.published.append(committed)
+        yield
 
     @property
     def levels(self) -> list[int]:

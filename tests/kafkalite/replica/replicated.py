@@ -14,6 +14,7 @@ from kafkalite.replica.partition_logs import PartitionLogs
 from kafkalite.replica.replicated_partition import ReplicatedPartition
 from kafkalite.replica.replicated_topics import ReplicatedTopics
 from kafkalite.replication.replicas import Replicas
+from kafkalite.requests.slices import at_once
 from kafkalite.wire.messages.stored.broker_registration_change_record import (
     BrokerRegistrationChangeRecord,
 )
@@ -56,6 +57,7 @@ class Replicated:
             ask_controller=ask,
         )
         self._offset = 0
+        self._taker: ObservedCluster | ReplicatedTopics = self.cluster
         for node_id in (ME, OTHER, THIRD):
             epoch = 10 + node_id
             self.commit(RegisterBrokerRecord(broker_id=node_id, broker_epoch=epoch, fenced=True))
@@ -70,6 +72,7 @@ class Replicated:
             ask_for=self._ask_for,
             tell_directory=lambda *told: self.told.append(told),
         )
+        self._taker = self.topics
 
     def _ask_for(self, new: NewTopic) -> None:
         self.asked.append(new.name)
@@ -77,7 +80,8 @@ class Replicated:
     def commit(self, *records: object) -> None:
         """The decisions of the controllers."""
         self._offset += 1
-        self.cluster.apply(list(records), self._offset)
+        changes = at_once(self.cluster.changes_of(records, is_snapshot=False))
+        at_once(self._taker.taking_in(changes, self._offset))
 
     def create(
         self, leader: int, *replicas: int, name: str = "t", topic_id: UUID = TOPIC_ID

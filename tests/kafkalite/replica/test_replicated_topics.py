@@ -9,9 +9,12 @@ from uuid import UUID
 import pytest
 
 from kafkalite.cluster.topic_creation import NewTopic
+from kafkalite.requests.slices import at_once
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored.config_record import ConfigRecord
+from kafkalite.wire.messages.stored.partition_record import PartitionRecord
 from kafkalite.wire.messages.stored.remove_topic_record import RemoveTopicRecord
+from kafkalite.wire.messages.stored.topic_record import TopicRecord
 from tests.kafkalite.replica.replicated import (
     ME,
     OTHER,
@@ -125,3 +128,56 @@ async def test_a_topic_that_may_not_be_coordinated_here_is_said_once(
     said = [message for message in caplog.messages if "does not coordinate" in message]
     assert len(said) == 1
     assert said[0].startswith("__consumer_offsets-0 is led here and has 2 replicas")
+
+
+def many_partitions(topic_id: UUID, *, name: str = "many") -> list[object]:
+    """A topic of 200 partitions, of which this broker has a replica each."""
+    return [
+        TopicRecord(name=name, topic_id=topic_id),
+        *(
+            PartitionRecord(
+                partition_id=index,
+                topic_id=topic_id,
+                replicas=[ME, OTHER],
+                isr=[ME, OTHER],
+                leader=ME,
+                leader_epoch=0,
+                partition_epoch=0,
+                directories=[UUID(int=0)] * 2,
+            )
+            for index in range(200)
+        ),
+    ]
+
+
+async def test_a_large_topic_is_opened_in_steps_and_seen_whole(world: Replicated) -> None:
+    changes = at_once(world.cluster.changes_of(many_partitions(TOPIC_ID), is_snapshot=False))
+    seen: list[tuple[int, int]] = []
+    for _ in world.topics.taking_in(changes, 100):
+        topic = world.topics.get("many")
+        seen.append((len(logs(world)), 0 if topic is None else len(topic.partitions)))
+    assert len(seen) > 200
+    assert {count for _, count in seen} == {0, 200}
+    assert all(opened == 200 for opened, count in seen if count)
+    assert len(world.topics.here()) == 200
+    assert all(each.replica is not None and each.replica.leading for each in world.topics.here())
+
+
+async def test_a_large_topic_that_is_gone_is_closed_in_steps(world: Replicated) -> None:
+    world.commit(*many_partitions(TOPIC_ID))
+    open_counts = [
+        len(logs(world))
+        for _ in world.topics.taking_in([RemoveTopicRecord(topic_id=TOPIC_ID)], 101)
+    ]
+    assert len(open_counts) > 200
+    assert (open_counts[0], logs(world), list(world.replicas)) == (200, [], [])
+
+
+async def test_a_topic_that_takes_the_name_of_one_that_goes(world: Replicated) -> None:
+    """In one change: the older one's logs make way."""
+    world.commit(*many_partitions(TOPIC_ID))
+    other_id = UUID(int=8)
+    world.commit(RemoveTopicRecord(topic_id=TOPIC_ID), *many_partitions(other_id))
+    assert len(logs(world)) == 200
+    assert [each.topic_id for each in world.topics.here()] == [other_id] * 200
+    assert all(each.log.offline_reason is None for each in world.topics.here())

@@ -25,6 +25,7 @@ from kafkalite.quorum.registration import Registration
 from kafkalite.quorum.tail import MetadataTail
 from kafkalite.replication.replica import Replica, ReplicationConfig
 from kafkalite.replication.replicas import Replicas
+from kafkalite.requests.slices import Steps
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored.partition_record import PartitionRecord
 from kafkalite.wire.record_batch import Record, build_batch
@@ -197,7 +198,7 @@ class VirtualBroker:
     def keep_high_watermarks(self) -> None:
         self.high_watermarks = {index: log.high_watermark for index, log in self.logs.items()}
 
-    def publish(self, committed: Committed) -> None:
+    def publish(self, committed: Committed) -> Steps[None]:
         self.watch.published(self, committed)
         self.applied = committed.offset
         for record in committed.records:
@@ -205,6 +206,7 @@ class VirtualBroker:
                 self.records[record.partition_id] = record
                 if self.has_begun:
                     self.change(record)
+        yield
 
     def begin(self) -> None:
         """Take roles by the metadata as they are now: what they were long ago must not be played
