@@ -75,6 +75,11 @@ class GroupConfig:
     def offsets_retention_ms(self) -> int:
         return self.offsets_retention_minutes * 60_000
 
+    def max_size(self, group_type: str) -> int:
+        """The most members of a consumer, share or streams group."""
+        largest: int = getattr(self, f"group_{group_type}_max_size")
+        return largest
+
 
 class GroupOverrides:
     """The configs of single groups (dynamic group configs, KIP-848).
@@ -87,85 +92,24 @@ class GroupOverrides:
         self._config = config
         self._configs_of = configs_of
 
-    def session_timeout_ms(self, group_id: str) -> int:
-        return self._within(
-            group_id,
-            "consumer.session.timeout.ms",
-            self._config.group_consumer_session_timeout_ms,
-            self._config.group_consumer_min_session_timeout_ms,
-            self._config.group_consumer_max_session_timeout_ms,
-        )
+    def session_timeout_ms(self, group_type: str, group_id: str) -> int:
+        return self._of_type(group_type, "session.timeout.ms", group_id)
 
-    def heartbeat_interval_ms(self, group_id: str) -> int:
-        return self._within(
-            group_id,
-            "consumer.heartbeat.interval.ms",
-            self._config.group_consumer_heartbeat_interval_ms,
-            self._config.group_consumer_min_heartbeat_interval_ms,
-            self._config.group_consumer_max_heartbeat_interval_ms,
-        )
+    def heartbeat_interval_ms(self, group_type: str, group_id: str) -> int:
+        return self._of_type(group_type, "heartbeat.interval.ms", group_id)
 
-    def assignment_interval_ms(self, group_id: str) -> int:
-        return self._within(
-            group_id,
-            "consumer.assignment.interval.ms",
-            self._config.group_consumer_assignment_interval_ms,
-            self._config.group_consumer_min_assignment_interval_ms,
-            self._config.group_consumer_max_assignment_interval_ms,
-        )
+    def assignment_interval_ms(self, group_type: str, group_id: str) -> int:
+        return self._of_type(group_type, "assignment.interval.ms", group_id)
 
-    def share_session_timeout_ms(self, group_id: str) -> int:
+    def _of_type(self, group_type: str, name: str, group_id: str) -> int:
+        """`group.<type>.<name>`, between its `min` and its `max`."""
+        field = name.replace(".", "_")
         return self._within(
             group_id,
-            "share.session.timeout.ms",
-            self._config.group_share_session_timeout_ms,
-            self._config.group_share_min_session_timeout_ms,
-            self._config.group_share_max_session_timeout_ms,
-        )
-
-    def share_heartbeat_interval_ms(self, group_id: str) -> int:
-        return self._within(
-            group_id,
-            "share.heartbeat.interval.ms",
-            self._config.group_share_heartbeat_interval_ms,
-            self._config.group_share_min_heartbeat_interval_ms,
-            self._config.group_share_max_heartbeat_interval_ms,
-        )
-
-    def share_assignment_interval_ms(self, group_id: str) -> int:
-        return self._within(
-            group_id,
-            "share.assignment.interval.ms",
-            self._config.group_share_assignment_interval_ms,
-            self._config.group_share_min_assignment_interval_ms,
-            self._config.group_share_max_assignment_interval_ms,
-        )
-
-    def streams_session_timeout_ms(self, group_id: str) -> int:
-        return self._within(
-            group_id,
-            "streams.session.timeout.ms",
-            self._config.group_streams_session_timeout_ms,
-            self._config.group_streams_min_session_timeout_ms,
-            self._config.group_streams_max_session_timeout_ms,
-        )
-
-    def streams_heartbeat_interval_ms(self, group_id: str) -> int:
-        return self._within(
-            group_id,
-            "streams.heartbeat.interval.ms",
-            self._config.group_streams_heartbeat_interval_ms,
-            self._config.group_streams_min_heartbeat_interval_ms,
-            self._config.group_streams_max_heartbeat_interval_ms,
-        )
-
-    def streams_assignment_interval_ms(self, group_id: str) -> int:
-        return self._within(
-            group_id,
-            "streams.assignment.interval.ms",
-            self._config.group_streams_assignment_interval_ms,
-            self._config.group_streams_min_assignment_interval_ms,
-            self._config.group_streams_max_assignment_interval_ms,
+            f"{group_type}.{name}",
+            getattr(self._config, f"group_{group_type}_{field}"),
+            getattr(self._config, f"group_{group_type}_min_{field}"),
+            getattr(self._config, f"group_{group_type}_max_{field}"),
         )
 
     def streams_num_standby_replicas(self, group_id: str) -> int:
