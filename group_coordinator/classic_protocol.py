@@ -33,6 +33,10 @@ from kafkalite.wire.messages.sync_group import SyncGroupRequest, SyncGroupRespon
 KNOWN_MEMBER_ID_SINCE = 4  # JoinGroup: KIP-394
 SKIP_ASSIGNMENT_SINCE = 9  # JoinGroup: KIP-814
 
+# The time that a new member may wait in a JoinGroup before it counts as gone. Its connection is
+# muted meanwhile, so that its going cannot be seen. A constant in Kafka, too.
+NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
+
 
 class ClassicProtocol:
     """The rules, for all groups of a coordinator."""
@@ -181,7 +185,7 @@ class ClassicProtocol:
             group.new_member_added = True
         group.add(member)
         self.watch(group, member)
-        self._sessions.set(member.session, self._config.classic_new_member_join_timeout_ms / 1000)
+        self._sessions.set(member.session, NEW_MEMBER_JOIN_TIMEOUT_MS / 1000)
         self.rebalances.member_joined(group)
 
     def _replace_static(

@@ -5,7 +5,7 @@ this from its configuration (Kafka's GroupCoordinatorConfig), the tests by hand.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 _NO_LIMIT = 2_147_483_647
 
@@ -15,8 +15,7 @@ class GroupConfig:
     """The group coordinator's configuration. Defaults are Apache Kafka 4.3's, except that nothing
     waits for companions that may come: a test's first consumer should not wait for seconds.
 
-    `group_consumer_assignment_interval_ms` may be set at any time and counts from then on. Kafka
-    has no other of these among its dynamic configs (GroupCoordinatorConfig)."""
+    The assignment intervals may be set at any time and count from then on."""
 
     group_min_session_timeout_ms: int = 6_000
     group_max_session_timeout_ms: int = 1_800_000
@@ -66,10 +65,6 @@ class GroupConfig:
     group_streams_num_standby_replicas: int = 0
     group_streams_max_standby_replicas: int = 2
     group_streams_initial_rebalance_delay_ms: int = 3_000
-
-    classic_new_member_join_timeout_ms: int = field(default=300_000)
-    """The time that a new member may wait in a JoinGroup before it counts as gone. A constant in
-    Kafka: its connection is muted meanwhile, so that its going cannot be seen."""
 
     @property
     def offsets_retention_ms(self) -> int:

@@ -131,7 +131,7 @@ class ModernGroup(ABC, Generic[M, T]):
 
     # State from the records
 
-    def apply(self, key: object, value: Any, now_ms: int = 0) -> None:
+    def apply(self, key: Any, value: Any, now_ms: int = 0) -> None:
         """Take in a record of this group, at a time on the wall clock."""
         records = self.records
         if isinstance(key, records.group):

@@ -99,7 +99,7 @@ class ShareGroup(ModernGroup[ShareMember, Target]):
 
     # State from the records
 
-    def apply(self, key: object, value: Any, now_ms: int = 0) -> None:
+    def apply(self, key: Any, value: Any, now_ms: int = 0) -> None:
         self.is_settled = False
         super().apply(key, value, now_ms)
 
