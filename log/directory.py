@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,6 +28,7 @@ from kafkalite.log.config import LogConfig
 from kafkalite.log.deleted_logs import DeletedLogs
 from kafkalite.log.directory_checkpoints import DirectoryCheckpoints
 from kafkalite.log.directory_lock import DirectoryLock
+from kafkalite.log.disk_wait import DiskWait
 from kafkalite.log.files import (
     DELETED_DIRECTORY_SUFFIX,
     PARTITION_METADATA,
@@ -39,6 +39,7 @@ from kafkalite.log.files import (
 )
 from kafkalite.log.flush_requests import FlushRequests
 from kafkalite.log.log import Log
+from kafkalite.log.log_state import PASSING_ERRORS
 from kafkalite.log.meta_properties import MetaProperties, ensure_meta_properties
 from kafkalite.log.open_files import OpenFiles
 from kafkalite.log.opening import open_log
@@ -312,15 +313,23 @@ class LogDirectory:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{self.path}: {error}") from error
 
     def checkpoint_steps(self) -> Iterator[object]:
-        """The same in steps. A step that can be called writes a file, and logs its errors."""
-        for write in self._checkpoints.steps(self.all_logs):
-            yield None if write is None else partial(self._tried, write)
+        """The same in steps. A step that can be called writes a file.
 
-    def _tried(self, write: Callable[[], None]) -> None:
-        try:
-            write()
-        except OSError as error:
-            self._trouble.failed(error)
+        An error takes the directory offline, unless it may pass: then it is logged.
+        """
+        for write in self._checkpoints.steps(self.all_logs):
+            if write is None:
+                yield None
+                continue
+            wait = DiskWait(write)
+            yield wait
+            wait()
+            if wait.error is not None:
+                if wait.error.errno in PASSING_ERRORS:
+                    self._trouble.failed(wait.error)
+                else:
+                    self.failed(wait.error)
+                return
 
     def close(self) -> None:
         """Close every log, mark the shutdown as clean, and unlock.

@@ -1,6 +1,8 @@
 """`python -m conformance.soak --seconds 120`: fails if anything held the loop for over 20 ms.
 
-Only the work of the broker's own thread counts, no wait for a disk, and no other process.
+The work of the loop's own thread counts, by its CPU time, and its waits for a disk (fsync), by the
+clock: the longer of the two. A turn that took long because other threads or processes had the core
+is not the loop's fault, and does not count.
 """
 
 from __future__ import annotations
@@ -38,16 +40,16 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="kafkalite-soak-") as directory:
         failed, findings = soak(Path(directory), seconds)
     longest = sorted(findings, reverse=True)
-    print(f"{len(findings)} turns of more than 20 ms by the clock; the most work in one:")
-    for worked_ms, name in longest[:SHOWN]:
-        print(f"{worked_ms:8.1f} ms  {name}")
+    print(f"{len(findings)} turns of more than 20 ms by the clock; work or waits in the longest:")
+    for held_ms, name in longest[:SHOWN]:
+        print(f"{held_ms:8.1f} ms  {name}")
     too_long = [each for each in longest if each[0] > MOST_MS]
-    print(f"{len(too_long)} with more than {MOST_MS:.0f} ms of work; clients that failed: {failed}")
+    print(f"{len(too_long)} held the loop for over {MOST_MS:.0f} ms; clients that failed: {failed}")
     return 1 if too_long or failed else 0
 
 
 def soak(directory: Path, seconds: float) -> tuple[list[str], list[tuple[float, str]]]:
-    """Run the broker and all clients. The clients that failed, and (ms of work, name) of turns."""
+    """Run the broker and all clients. The clients that failed, and (ms, name) of turns."""
     ready, findings = directory / "ready.json", directory / "findings"
     python = (sys.executable, "-m")
     arguments = ["--port", "0", "--data-dir", str(directory / "data"), "--ready-file", str(ready)]
@@ -70,7 +72,7 @@ def soak(directory: Path, seconds: float) -> tuple[list[str], list[tuple[float, 
         broker.terminate()
         broker.wait()
     lines = [json.loads(line) for line in findings.read_text().splitlines()]
-    return failed, [(line["worked_ms"], line["name"]) for line in lines]
+    return failed, [(line["held_ms"], line["name"]) for line in lines]
 
 
 def _bootstrap(broker: subprocess.Popen[bytes], ready: Path) -> str:

@@ -1,4 +1,8 @@
-"""The command `kafkalite` with its watchdog's findings in a file, one JSON object a line."""
+"""The command `kafkalite` with its watchdog's findings in a file, one JSON object a line.
+
+A turn's finding has the time for which the loop's thread worked in it, and the time for which it
+waited for a disk: in fsync and its like, which belong in other threads.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +10,45 @@ import gc
 import json
 import logging
 import sys
+import threading
+from collections import deque
 from pathlib import Path
-from time import thread_time
-from typing import Final
+from time import perf_counter, thread_time
+from typing import Any, Final
 
 from kafkalite.__main__ import main
+from kafkalite.log.files import Files
 from kafkalite.server import watchdog
 
 NAMED_SECONDS: Final = 0.005
+# Operations that wait for a disk.
+BLOCKING: Final = ("sync", "sync_directory", "sync_everything")
+# Waits of one turn that are kept.
+MOST_WAITS: Final = 1000
+
+
+class DiskWaits:
+    """The waits of the loop's thread for a disk: (when it was over, seconds)."""
+
+    def __init__(self) -> None:
+        self._waits: deque[tuple[float, float]] = deque(maxlen=MOST_WAITS)
+        for operation in BLOCKING:
+            setattr(Files, operation, self._timed(getattr(Files, operation)))
+
+    def _timed(self, whole: Any) -> Any:
+        def timed(files: Files, *arguments: Any) -> None:
+            began = perf_counter()
+            try:
+                whole(files, *arguments)
+            finally:
+                if threading.current_thread() is threading.main_thread():
+                    now = perf_counter()
+                    self._waits.append((now, now - began))
+
+        return timed
+
+    def seconds_since(self, began: float) -> float:
+        return sum(seconds for over, seconds in self._waits if over >= began)
 
 
 class Findings(logging.Filter):
@@ -22,6 +57,7 @@ class Findings(logging.Filter):
     def __init__(self, path: Path) -> None:
         super().__init__()
         self._file = path.open("w", buffering=1)
+        self._disk_waits = DiskWaits()
         self._began = self._collected = 0.0
         gc.callbacks.append(self._collecting)
 
@@ -37,7 +73,11 @@ class Findings(logging.Filter):
         if self._collected > NAMED_SECONDS:
             name += f" (a collection of garbage in the last seconds took {self._collected:.3f} s)"
         self._collected = 0.0
-        finding = {"worked_ms": fields["worked_seconds"] * 1000, "name": name}
+        waited = self._disk_waits.seconds_since(perf_counter() - fields["held_seconds"])
+        if waited > NAMED_SECONDS:
+            name += f" (it waited for a disk for {waited:.3f} s)"
+        held = max(fields["worked_seconds"], waited)
+        finding = {"held_ms": held * 1000, "name": name}
         self._file.write(json.dumps(finding) + "\n")
         return False
 

@@ -10,7 +10,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from kafkalite.requests.context import RequestContext
-from kafkalite.requests.slices import Steps, in_slices
+from kafkalite.requests.slices import WaitingSteps, in_slices
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.create_partitions import (
     CreatePartitionsRequest,
@@ -45,7 +45,7 @@ async def handle(
 
 def _grow(
     services: Services, topic: CreatePartitionsTopic, *, validate_only: bool
-) -> Steps[CreatePartitionsTopicResult]:
+) -> WaitingSteps[CreatePartitionsTopicResult]:
     assignments = (
         None if topic.assignments is None else [item.broker_ids for item in topic.assignments]
     )

@@ -25,7 +25,7 @@ from kafkalite.cluster.internal_topics import INTERNAL_TOPICS
 from kafkalite.cluster.topic_creation import NewTopic, validate_topic_name
 from kafkalite.replica.topics import Topic
 from kafkalite.requests.context import RequestContext
-from kafkalite.requests.slices import Steps, at_once, in_slices, release_set
+from kafkalite.requests.slices import Steps, WaitingSteps, at_once, in_slices, release_set
 from kafkalite.security.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.fields import NO_UUID
@@ -99,7 +99,9 @@ def _is_long(services: Services, request: MetadataRequestRow) -> bool:
     return count >= _MANY
 
 
-async def _in_slices(steps: Steps[MetadataResponseRow], context: RequestContext) -> LargeResponse:
+async def _in_slices(
+    steps: WaitingSteps[MetadataResponseRow], context: RequestContext
+) -> LargeResponse:
     row = await in_slices(steps, context)
     return LargeResponse(row, [row[4]])
 
@@ -117,7 +119,7 @@ def _is_lasting(row: MetadataResponseRow) -> bool:
 
 def _response(
     services: Services, context: RequestContext, request: MetadataRequestRow
-) -> Steps[MetadataResponseRow]:
+) -> WaitingSteps[MetadataResponseRow]:
     version = context.api_version
     asked, creates, with_cluster_operations, with_topic_operations = request
     by_id, is_nameless = yield from _look_at(asked or ())
@@ -195,12 +197,12 @@ def _describe_by_name(
     asked: Sequence[MetadataRequestTopicRow],
     *,
     creates: bool,
-) -> Steps[list[MetadataResponseTopicRow]]:
+) -> WaitingSteps[list[MetadataResponseTopicRow]]:
     """Each topic once."""
     found: list[MetadataResponseTopicRow] = []
     seen: set[str] = set()
     for _, name in asked:
-        yield
+        yield None
         if name is None or name in seen:
             continue
         seen.add(name)
@@ -213,7 +215,9 @@ def _describe_by_name(
     return found
 
 
-def _missing(services: Services, name: str, *, create: bool) -> Steps[MetadataResponseTopicRow]:
+def _missing(
+    services: Services, name: str, *, create: bool
+) -> WaitingSteps[MetadataResponseTopicRow]:
     """A topic that does not exist, and what the response says of it while it is being created."""
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     try:

@@ -20,7 +20,7 @@ from kafkalite.cluster.image import (
     NewPartitions,
 )
 from kafkalite.config import BrokerConfig
-from kafkalite.requests.slices import Steps
+from kafkalite.requests.slices import Steps, WaitingSteps
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored.broker_registration_change_record import (
     BrokerRegistrationChangeRecord,
@@ -201,9 +201,9 @@ class Cluster:
 
     def writing(
         self, records: Sequence[object], changes: Sequence[object] | None = None
-    ) -> Steps[None]:
+    ) -> WaitingSteps[None]:
         """The same as `write`, in steps."""
-        yield
+        yield None
         self.write(records)
 
     def begin_write(self, records: Sequence[object]) -> None:
@@ -215,16 +215,16 @@ class Cluster:
         """True if a change is on its way: it is in the log, and not in the image."""
         return False
 
-    def settling(self) -> Steps[None]:
+    def settling(self) -> WaitingSteps[None]:
         """Take the changes that are on their way to their end, whatever becomes of them."""
-        yield
+        yield None
 
     def settle(self) -> None:
         """The same, now: to be called before a decision about a change, unless in a handler."""
 
-    def finishing(self) -> Steps[None]:
+    def finishing(self) -> WaitingSteps[None]:
         """Take the change that is on its way to its end. Raises KafkaError: it failed."""
-        yield
+        yield None
 
     def catch_up_with(self, alive: frozenset[int]) -> None:
         """Let new partitions follow the nodes that came or fell since `alive` lived."""
@@ -257,7 +257,7 @@ class Cluster:
         """Make a function that writes a snapshot of the image. Only where one is due."""
         raise NotImplementedError
 
-    def complete_snapshot(self) -> Steps[None]:
+    def complete_snapshot(self) -> WaitingSteps[None]:
         """The snapshot is written."""
         raise NotImplementedError
 

@@ -27,7 +27,7 @@ from kafkalite.cluster.snapshot import (
 )
 from kafkalite.log.disk_wait import DiskWait
 from kafkalite.log.log import AppendOrigin
-from kafkalite.requests.slices import Steps
+from kafkalite.requests.slices import Steps, WaitingSteps
 from kafkalite.wire.control_records import CONTROL_KEY, ControlRecordType
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.message_codec import build_body, join
@@ -80,7 +80,7 @@ class MetadataLog:
         self._config = config
         self._bytes_since_snapshot = 0
         self._last_snapshot_ms = now_ms()
-        # What the snapshot that was begun last will stand for: bytes, and its time.
+        # The bytes that the snapshot begun last will stand for, and its time.
         self._begun = (0, self._last_snapshot_ms)
         self._last_record_ms = -1
         self.leader_epoch = 0
@@ -231,7 +231,7 @@ class MetadataLog:
 
         return write
 
-    def complete_snapshot(self) -> Steps[None]:
+    def complete_snapshot(self) -> WaitingSteps[None]:
         """Count the new snapshot in; let go of what retention does not ask to keep.
 
         As in Kafka the newest snapshot stays, and the log from the one before it on. Raises

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from kafkalite.log.disk_wait import DiskWait
-from kafkalite.requests.slices import Steps, at_once
+from kafkalite.requests.slices import WaitingSteps, at_once
 
 if TYPE_CHECKING:
     from kafkalite.cluster.metadata_log import MetadataLog
@@ -52,7 +52,7 @@ class MetadataWriter:
         if not flush.waits_for_disk:
             self._finish(change)
 
-    def settling(self) -> Steps[None]:
+    def settling(self) -> WaitingSteps[None]:
         """Take the changes that are on their way to their end, whatever becomes of them."""
         while self.on_its_way is not None:
             change = self.on_its_way
@@ -63,7 +63,7 @@ class MetadataWriter:
         """The same, now: waits for the disk if there is one."""
         at_once(self.settling())
 
-    def finishing(self) -> Steps[None]:
+    def finishing(self) -> WaitingSteps[None]:
         """Take the change that is on its way to its end. Raises KafkaError: it failed."""
         change = self.on_its_way
         while change is not None and not change.is_over:

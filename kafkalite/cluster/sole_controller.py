@@ -32,7 +32,7 @@ from kafkalite.cluster.metadata_log import MetadataLog
 from kafkalite.cluster.metadata_writer import MetadataWriter
 from kafkalite.cluster.reassignment import catch_up
 from kafkalite.config import BrokerConfig
-from kafkalite.requests.slices import Steps, at_once, release
+from kafkalite.requests.slices import Steps, WaitingSteps, at_once, release
 from kafkalite.wire.messages.stored.begin_transaction_record import BeginTransactionRecord
 from kafkalite.wire.messages.stored.broker_registration_change_record import (
     BrokerRegistrationChangeRecord,
@@ -99,7 +99,7 @@ class SoleController(Cluster):
 
     def writing(
         self, records: Sequence[object], changes: Sequence[object] | None = None
-    ) -> Steps[None]:
+    ) -> WaitingSteps[None]:
         """The same as `write`, in steps; everything changes with the last of them.
 
         `changes` are what the records add up to, where the image can take that in faster.
@@ -134,7 +134,7 @@ class SoleController(Cluster):
         """True if a change is on its way: it is in the log, and not in the image."""
         return self._writer.on_its_way is not None
 
-    def settling(self) -> Steps[None]:
+    def settling(self) -> WaitingSteps[None]:
         """Take the changes that are on their way to their end, whatever becomes of them."""
         return self._writer.settling()
 
@@ -142,7 +142,7 @@ class SoleController(Cluster):
         """The same, now: to be called before a decision about a change, unless in a handler."""
         self._writer.settle()
 
-    def finishing(self) -> Steps[None]:
+    def finishing(self) -> WaitingSteps[None]:
         """Take the change that is on its way to its end. Raises KafkaError: it failed."""
         return self._writer.finishing()
 
@@ -341,7 +341,7 @@ class SoleController(Cluster):
                 return self._log.begin_snapshot(records, offset + 1)
         return self._log.begin_snapshot(list(records_of(self.image)), self.image.offset + 1)
 
-    def complete_snapshot(self) -> Steps[None]:
+    def complete_snapshot(self) -> WaitingSteps[None]:
         """The snapshot is written: older metadata may go. Raises KafkaError, OSError."""
         return self._log.complete_snapshot()
 

@@ -37,7 +37,7 @@ class Flusher:
         self._running: set[LogState] = set()
         self._asked = trio.Event()
         self._watchers = Watchers()
-        # How often an append asked for a flush.
+        # Counts the appends that asked for a flush.
         self.asked_count = 0
         for directory in logs.directories:
             directory.flush_requests.ended = self._ended

@@ -27,7 +27,7 @@ from kafkalite.replica.topics import Topic, Topics
 from kafkalite.replication.replica import Replica
 from kafkalite.replication.replicas import Replicas
 from kafkalite.replication.roles import Action
-from kafkalite.requests.slices import Steps, at_once
+from kafkalite.requests.slices import Steps, WaitingSteps, at_once
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
 logger = logging.getLogger(__name__)
@@ -65,14 +65,14 @@ class ReplicatedTopics(Topics):
 
     def creating_all(
         self, new_topics: Sequence[NewTopic], *, validate_only: bool = False
-    ) -> Steps[list[CreatedTopic | KafkaError]]:
+    ) -> WaitingSteps[list[CreatedTopic | KafkaError]]:
         """Ask the controllers for topics. Each comes to UNKNOWN_TOPIC_OR_PARTITION: not yet."""
         for new in new_topics:
             self._ask_for(new)
-        yield
+        yield None
         return [KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) for _ in new_topics]
 
-    def creating_internal(self, name: str) -> Steps[Topic]:
+    def creating_internal(self, name: str) -> WaitingSteps[Topic]:
         """An internal topic, asked for at its first need.
 
         Raises KafkaError(COORDINATOR_NOT_AVAILABLE): not yet.
@@ -81,7 +81,7 @@ class ReplicatedTopics(Topics):
         if topic is None:
             self._ask_for(internal_topic(self._cluster.config, name))
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        yield
+        yield None
         return topic
 
     # -- what follows from a change

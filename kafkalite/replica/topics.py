@@ -29,7 +29,7 @@ from kafkalite.replica.topic import (
     without_partitions,
 )
 from kafkalite.requests.in_turn import InTurn
-from kafkalite.requests.slices import Steps, at_once, in_slices, release
+from kafkalite.requests.slices import Steps, WaitingSteps, at_once, in_slices, release
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored.config_record import ConfigRecord
 from kafkalite.wire.messages.stored.partition_change_record import PartitionChangeRecord
@@ -97,7 +97,7 @@ class Topics:
         """Create one topic, now. Raises KafkaError."""
         at_once(self.creating(new))
 
-    def creating(self, new: NewTopic) -> Steps[None]:
+    def creating(self, new: NewTopic) -> WaitingSteps[None]:
         """Create one topic. Raises KafkaError."""
         (result,) = yield from self.creating_all([new])
         if isinstance(result, KafkaError):
@@ -105,13 +105,13 @@ class Topics:
 
     def creating_all(
         self, new_topics: Sequence[NewTopic], *, validate_only: bool = False
-    ) -> Steps[list[CreatedTopic | KafkaError]]:
+    ) -> WaitingSteps[list[CreatedTopic | KafkaError]]:
         """Create topics: for each what came of it, or why not."""
         return self.changes.do(self._create_all(new_topics, validate_only=validate_only))
 
     def _create_all(
         self, new_topics: Sequence[NewTopic], *, validate_only: bool
-    ) -> Steps[list[CreatedTopic | KafkaError]]:
+    ) -> WaitingSteps[list[CreatedTopic | KafkaError]]:
         alive = self._cluster.alive
         topic_count = 0
         records: list[object] = []
@@ -142,7 +142,7 @@ class Topics:
         """The same as `creating_internal`, now."""
         return at_once(self.creating_internal(name))
 
-    def creating_internal(self, name: str) -> Steps[Topic]:
+    def creating_internal(self, name: str) -> WaitingSteps[Topic]:
         """An internal topic, created at its first need with the configs that Kafka gives it.
 
         Raises KafkaError, for instance when its replication factor is above the number of nodes.
@@ -168,12 +168,18 @@ class Topics:
         """The same as `deleting`, now."""
         at_once(self.deleting(topic_ids))
 
-    def deleting(self, topic_ids: Iterable[UUID]) -> Steps[None]:
+    def deleting(self, topic_ids: Iterable[UUID]) -> WaitingSteps[None]:
         """Delete topics; those that do not exist any more are passed over."""
         return self.changes.do(self._delete(topic_ids))
 
-    def _delete(self, topic_ids: Iterable[UUID]) -> Steps[None]:
+    def _delete(self, topic_ids: Iterable[UUID]) -> WaitingSteps[None]:
         going = [topic for topic in map(self._by_id.get, topic_ids) if topic is not None]
+        yield from self._delete_all(going)
+        held = [[*topic.partitions, *topic.states] for topic in going]
+        going.clear()
+        yield from release(held)
+
+    def _delete_all(self, going: Sequence[Topic]) -> WaitingSteps[None]:
         for start in range(0, len(going), _TOPICS_AT_ONCE):
             some = going[start : start + _TOPICS_AT_ONCE]
             yield from self._cluster.writing(
@@ -182,11 +188,7 @@ class Topics:
         for topic in going:
             for partition in topic.partitions:
                 self._delete_partition(partition)
-                yield
-        held = [[*topic.partitions, *topic.states] for topic in going]
-        going.clear()
-        topic = None  # it holds all of them, too
-        yield from release(held)
+                yield None
 
     def growing(
         self,
@@ -195,7 +197,7 @@ class Topics:
         assignments: Sequence[Sequence[int]] | None = None,
         *,
         validate_only: bool = False,
-    ) -> Steps[None]:
+    ) -> WaitingSteps[None]:
         """Grow a topic to `total_count` partitions. Raises KafkaError."""
         return self.changes.do(
             self._grow(name, total_count, assignments, validate_only=validate_only)
@@ -208,7 +210,7 @@ class Topics:
         assignments: Sequence[Sequence[int]] | None,
         *,
         validate_only: bool,
-    ) -> Steps[None]:
+    ) -> WaitingSteps[None]:
         alive = self._cluster.alive
         try:
             records = yield from self._creation.growth_records(name, total_count, assignments)
@@ -217,7 +219,7 @@ class Topics:
         finally:
             self._logs.all_placed()
 
-    def _add(self, records: list[object], alive: frozenset[int]) -> Steps[None]:
+    def _add(self, records: list[object], alive: frozenset[int]) -> WaitingSteps[None]:
         """Open logs, then show them by the records that were planned when `alive` lived."""
         changes = yield from gathered(records)
         try:
@@ -227,7 +229,7 @@ class Topics:
             for partitions in self._opened.values():
                 for partition in partitions:
                     self._logs.delete(partition.topic, partition.index, partition.log)
-                    yield
+                    yield None
             raise
         finally:
             self._opened.clear()

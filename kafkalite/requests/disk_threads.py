@@ -22,7 +22,7 @@ T = TypeVar("T")
 _limiter: Final = trio.lowlevel.RunVar[trio.CapacityLimiter]("disk threads")
 
 
-async def in_disk_thread(work: Callable[[], None]) -> None:
+async def in_disk_thread(work: Callable[[], object]) -> None:
     """Have `work` done in a thread, and wait for it, whatever happens. Raises what it raises."""
     try:
         limiter = _limiter.get()

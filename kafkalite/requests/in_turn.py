@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final, Generic, TypeVar
 
 from kafkalite.log.disk_wait import DiskWait
-from kafkalite.requests.slices import Steps
+from kafkalite.requests.slices import WaitingSteps
 
 T = TypeVar("T")
 
@@ -19,7 +19,7 @@ T = TypeVar("T")
 class Change(Generic[T]):
     """A change that is waiting or under way. `outcome` is there once `is_done`."""
 
-    def __init__(self, steps: Steps[T]) -> None:
+    def __init__(self, steps: WaitingSteps[T]) -> None:
         self._steps = steps
         self._outcome: T
         self._failure: Exception | None = None
@@ -58,7 +58,7 @@ class InTurn:
     def __init__(self) -> None:
         self._waiting: Final[deque[Change[Any]]] = deque()
 
-    def do(self, steps: Steps[T]) -> Steps[T]:
+    def do(self, steps: WaitingSteps[T]) -> WaitingSteps[T]:
         """A change after all that were asked for before. Raises what its steps raise."""
         change = Change(steps)
         self._waiting.append(change)
@@ -76,7 +76,7 @@ class InTurn:
             self._waiting.popleft()
         return wait
 
-    def finish(self) -> Steps[None]:
+    def finish(self) -> WaitingSteps[None]:
         """Take the oldest changes to their end, as far as those that asked for them are gone."""
         while self._waiting and not self._waiting[0].is_wanted:
             yield self._advance()

@@ -15,11 +15,12 @@ from kafkalite.requests.disk_threads import in_disk_thread
 A = TypeVar("A")
 T = TypeVar("T")
 
-Steps = Generator[Callable[[], None] | None, None, T]
-"""Work that yields after each of its steps, of a millisecond at most, and returns its result.
+Steps = Generator[None, None, T]
+"""Work that yields after each of its steps, of a millisecond at most, and returns its result."""
 
-A function that it yields waits for a disk: it is to be called, in a thread, before the next step.
-"""
+WaitingSteps = Generator[Callable[[], None] | None, None, T]
+"""The same. A function that it yields waits for the disk: a thread calls it before the next
+step."""
 
 # Work gives way to others after so much time.
 SLICE_SECONDS: Final = 0.003
@@ -27,7 +28,7 @@ _RELEASED_AT_ONCE: Final = 512
 _NEVER: Final = 1_000_000
 
 
-def at_once(steps: Steps[T]) -> T:
+def at_once(steps: WaitingSteps[T]) -> T:
     """The result of work that is known to be short; it waits for the disk here."""
     while True:
         try:
@@ -39,13 +40,13 @@ def at_once(steps: Steps[T]) -> T:
             wait()
 
 
-async def in_slices(steps: Steps[T], context: RequestContext) -> T:
+async def in_slices(steps: WaitingSteps[T], context: RequestContext) -> T:
     """The result of a request's work that may be long."""
     await context.connection.move_to_task()
     return await in_slices_of_task(steps)
 
 
-async def in_slices_of_task(steps: Steps[T]) -> T:
+async def in_slices_of_task(steps: WaitingSteps[T]) -> T:
     """The result of work that may be long. After long work, others have their turn once more."""
     with _without_full_collections:
         gave_way = False

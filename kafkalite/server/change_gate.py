@@ -41,7 +41,7 @@ _CHANGING: Final = frozenset(
 
 
 def change_gate(api: Api, handle: Handler) -> Handler:
-    """The gate of every broker."""
+    """Let the handlers of changes decide one after the other."""
     if api.key not in _CHANGING:
         return handle
 

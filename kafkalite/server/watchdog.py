@@ -62,7 +62,7 @@ class Watchdog(trio.abc.Instrument):
             seconds * 1000,
             worked * 1000,
             name,
-            extra={"worked_seconds": worked, "held_by": name},
+            extra={"held_seconds": seconds, "worked_seconds": worked, "held_by": name},
         )
 
     def before_task_step(self, task: Task) -> None:

@@ -73,7 +73,7 @@ def changed(topic_id: UUID, index: int) -> PartitionChangeRecord:
     return PartitionChangeRecord(partition_id=index, topic_id=topic_id, leader=9)
 
 
-# Of decisions, in an order of their own: known partitions again, growth, growth interrupted.
+# Decisions in orders of their own: known partitions again, growth, growth interrupted.
 DECIDED = [
     [partition(SECOND, 0), partition(SECOND, 1), changed(SECOND, 1), partition(SECOND, 2)],
     [partition(FIRST, 2), partition(FIRST, 3), partition(FIRST, 1)],

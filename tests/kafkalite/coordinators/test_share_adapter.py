@@ -79,7 +79,7 @@ REQUESTS = (
 
 
 @pytest.mark.parametrize("request_", REQUESTS, ids=lambda request: type(request).__name__)
-async def test_the_first_need_holds_up_nobody(
+async def test_others_are_served_during_the_first_need(
     tmp_path: Path, connect: Any, monkeypatch: pytest.MonkeyPatch, request_: object
 ) -> None:
     """The topic's metadata wait for the disk, and others are served meanwhile."""

@@ -1,4 +1,4 @@
-"""What flush.messages flushes is answered and seen after the flush, and holds up nobody else."""
+"""An append that flush.messages flushes is answered and seen after it, and others go on."""
 
 from __future__ import annotations
 

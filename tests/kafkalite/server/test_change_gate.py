@@ -1,4 +1,4 @@
-"""Changes of the metadata wait for the disk, and for each other, and hold up nobody else."""
+"""Changes of the metadata wait for the disk, and for each other; all else goes on."""
 
 from __future__ import annotations
 
