@@ -90,11 +90,6 @@ class Cleaner:
             _logger.warning("%s", error)
             return {}
 
-    def next_cleanable(self) -> Cleanable | None:
-        """The log that is due and has the largest dirty part, if any is."""
-        due = [each for each in self._all_cleanable() if each is not None and each.is_due]
-        return max(due, key=lambda cleanable: cleanable.ratio, default=None)
-
     def _all_cleanable(self) -> Iterator[Cleanable | None]:
         """The dirty part of each log, a log a step; None for a log that may not be cleaned."""
         for directory in self._directories:

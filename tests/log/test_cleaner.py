@@ -11,6 +11,8 @@ from kafkalite.log.directory import LogDirectory
 from kafkalite.log.log import Log
 from tests.log.compacted import COMPACT, end, put
 from tests.log.conftest import Disk
+from tests.log.directories import opened
+from tests.log.many_logs import MANY, MOST_SECONDS, empty, fill, longest_step_seconds
 
 
 def test_an_open_transaction_stops_the_cleaner(disk: Any) -> None:
@@ -161,3 +163,13 @@ def test_throttle() -> None:
     assert throttle.wait_s(50, now=0.5) == pytest.approx(0.5)
     assert throttle.wait_s(0, now=5.0) == 0.0
     assert throttle.wait_s(100, now=5.0) == pytest.approx(1.0)
+
+
+def test_to_choose_among_ten_thousand_logs_takes_small_steps(tmp_path: Path) -> None:
+    with opened(tmp_path) as directory:
+        fill(directory, LogConfig(cleanup_policy=("compact",)))
+        cleaner = Cleaner([directory])
+        count, longest = longest_step_seconds(cleaner.clean())
+        assert count >= MANY
+        assert longest < MOST_SECONDS
+        empty(directory)

@@ -11,6 +11,7 @@ from kafkalite.log.directory_checkpoints import DirectoryCheckpoints
 from kafkalite.log.files import FILES, HIGH_WATERMARK_CHECKPOINT, Files
 from kafkalite.log.opening import open_log
 from tests.log.directories import append, opened
+from tests.log.many_logs import MANY, MOST_SECONDS, empty, fill, longest_step_seconds
 
 
 def test_checkpoints_are_kafkas(tmp_path: Path) -> None:
@@ -126,3 +127,13 @@ class Slow(Files):
     def sync(self, descriptor: int) -> None:
         time.sleep(0.02)
         super().sync(descriptor)
+
+
+def test_the_checkpoints_of_ten_thousand_logs_take_small_steps(tmp_path: Path) -> None:
+    with opened(tmp_path) as directory:
+        fill(directory, LogConfig())
+        for _ in range(2):  # all is new; nothing is
+            count, longest = longest_step_seconds(directory.checkpoint_steps())
+            assert count >= MANY
+            assert longest < MOST_SECONDS
+        empty(directory)

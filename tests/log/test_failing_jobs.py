@@ -19,6 +19,7 @@ from kafkalite.log.cleaner import Cleaner
 from kafkalite.log.compaction import run_steps
 from kafkalite.log.config import LogConfig
 from kafkalite.log.files import Files
+from kafkalite.log.flushing import Flush
 from kafkalite.log.future_log import LogMove
 from kafkalite.log.log import Log
 from kafkalite.log.manager import LogManager
@@ -112,15 +113,19 @@ def take(steps: Iterator[object]) -> None:
             step()
 
 
+def run_flush(flush_: Flush | None) -> None:
+    if flush_ is not None:
+        try:
+            flush_.run()
+        except OSError as error:
+            flush_.fail(error)
+        else:
+            flush_.complete()
+
+
 def flush(world: World) -> None:
-    for flush_ in (*world.manager.flushes_due(NOW_MS), *world.manager.rolled()):
-        if flush_ is not None:
-            try:
-                flush_.run()
-            except OSError as error:
-                flush_.fail(error)
-            else:
-                flush_.complete()
+    for each in (*world.manager.flushes_due(NOW_MS), *world.manager.rolled()):
+        run_flush(each)
 
 
 def delete(world: World) -> None:
@@ -131,11 +136,8 @@ def delete(world: World) -> None:
 
 
 def clean(world: World) -> None:
-    while world.cleaner.next_cleanable() is not None:
+    for _ in CONFIGS:
         run_steps(world.cleaner.clean())
-        if world.files.failing:
-            run_steps(world.cleaner.clean())
-            return
 
 
 def move(world: World) -> None:
@@ -153,12 +155,9 @@ def move(world: World) -> None:
         try:
             while not each.is_caught_up:
                 each.step()
-            flush_ = each.begin_flush()
-            if flush_ is not None:
-                flush_.run()
-                flush_.complete()
+            run_flush(each.begin_flush())
             world.manager.finish_move(each, lambda directory: None)
-        except (KafkaError, OSError):
+        except KafkaError:
             world.manager.cancel_move(*each.key)
 
 
