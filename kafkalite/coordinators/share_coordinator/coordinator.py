@@ -125,12 +125,7 @@ class ShareCoordinator:
         """
         _check_index(key)
         shard = self._shard_of(key)
-        kept = shard.kept.get(key)
-        if kept is None:
-            raise KafkaError(
-                ErrorCode.INVALID_REQUEST,
-                "Read operation on uninitialized share partition not allowed.",
-            )
+        kept = _initialized(shard, key, "Read")
         self._check_leader_epoch(kept, leader_epoch)
         self._check_topic(key)
         state = kept.state
@@ -150,12 +145,7 @@ class ShareCoordinator:
         FENCED_STATE_EPOCH, UNKNOWN_TOPIC_OR_PARTITION, and what writing raises."""
         _check_index(key)
         shard = self._shard_of(key)
-        kept = shard.kept.get(key)
-        if kept is None:
-            raise KafkaError(
-                ErrorCode.INVALID_REQUEST,
-                "Write operation on uninitialized share partition not allowed.",
-            )
+        kept = _initialized(shard, key, "Write")
         self._check_leader_epoch(kept, write.leader_epoch)
         if NO_EPOCH != write.state_epoch < kept.highest_state_epoch:
             raise KafkaError(ErrorCode.FENCED_STATE_EPOCH)
@@ -336,6 +326,16 @@ class ShareCoordinator:
 def _check_index(key: SharePartitionKey) -> None:
     if key.partition < 0:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "The partition id cannot be a negative number.")
+
+
+def _initialized(shard: _Shard, key: SharePartitionKey, operation: str) -> Kept:
+    kept = shard.kept.get(key)
+    if kept is None:
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST,
+            f"{operation} operation on uninitialized share partition not allowed.",
+        )
+    return kept
 
 
 def _is_cold(state: ShareState) -> bool:

@@ -281,12 +281,7 @@ class TransactionCoordinator:
 
     def describe(self, transactional_id: str, node_id: int) -> Transaction:
         """Raises KafkaError: INVALID_REQUEST, NOT_COORDINATOR, TRANSACTIONAL_ID_NOT_FOUND."""
-        if not transactional_id:
-            raise KafkaError(ErrorCode.INVALID_REQUEST)
-        transaction = self._find(transactional_id, node_id)
-        if transaction is None:
-            raise KafkaError(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
-        return transaction
+        return self._existing(transactional_id, node_id, ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
 
     def of_node(self, node_id: int) -> Iterator[Transaction]:
         """All that a node coordinates."""
@@ -339,12 +334,17 @@ class TransactionCoordinator:
             raise KafkaError(ErrorCode.NOT_COORDINATOR)
         return self._transactions.get(transactional_id)
 
-    def _existing(self, transactional_id: str, node_id: int) -> Transaction:
+    def _existing(
+        self,
+        transactional_id: str,
+        node_id: int,
+        if_unknown: ErrorCode = ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+    ) -> Transaction:
         if not transactional_id:
             raise KafkaError(ErrorCode.INVALID_REQUEST)
         transaction = self._find(transactional_id, node_id)
         if transaction is None:
-            raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+            raise KafkaError(if_unknown)
         return transaction
 
     def _check_generation(self, transaction: Transaction) -> None:
