@@ -119,7 +119,8 @@ class ShareCoordinator:
         self._append(key, shard, snapshot_record(key, state))
 
     def read(self, key: SharePartitionKey, leader_epoch: int) -> ShareState:
-        """The state as it was; the leader who asks is the only one who may write from now on.
+        """The state before the request. From then on only writes with this leader epoch, or a later
+        one, are taken.
 
         Raises KafkaError: INVALID_REQUEST, FENCED_LEADER_EPOCH, UNKNOWN_TOPIC_OR_PARTITION.
         """
@@ -339,5 +340,5 @@ def _initialized(shard: _Shard, key: SharePartitionKey, operation: str) -> Kept:
 
 
 def _is_cold(state: ShareState) -> bool:
-    """True if its last snapshot was one that came in time."""
+    """True if its last snapshot was one of `snapshot_cold_partitions`."""
     return state.create_timestamp_ms != state.write_timestamp_ms

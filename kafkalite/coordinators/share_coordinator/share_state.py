@@ -27,7 +27,7 @@ Record = tuple[bytes, bytes | None]
 
 @dataclass(frozen=True, slots=True)
 class ShareState:
-    """The position of a share group in a partition. `start_offset` is -1 until that was decided."""
+    """The position of a share group in a partition. `start_offset` is -1 until it is decided."""
 
     snapshot_epoch: int = 0
     state_epoch: int = 0
@@ -39,7 +39,7 @@ class ShareState:
     write_timestamp_ms: int = 0
 
     def updated(self, update: ShareUpdateValue) -> ShareState:
-        """With what an update says."""
+        """The state after an update."""
         start_offset = self.start_offset if update.start_offset == -1 else update.start_offset
         new = batches_from(update.state_batches)
         return replace(

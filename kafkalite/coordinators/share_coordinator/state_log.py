@@ -10,7 +10,7 @@ from uuid import UUID
 from kafkalite.cluster.internal_topics import SHARE_STATE_TOPIC
 from kafkalite.coordinators.coordinator_log import as_answered, decoded_records_of
 from kafkalite.coordinators.share_coordinator.share_state import Record
-from kafkalite.group_coordinator.java_hash import java_hash
+from kafkalite.group_coordinator.java_hash import partition_of_key
 from kafkalite.replica.share.share_partition import SharePartitionKey
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored import SHARE_GROUP_STATE
@@ -47,7 +47,7 @@ class ShareStateLog:
         topic = self.topic
         if topic is None:
             raise KafkaError(ErrorCode.NOT_COORDINATOR)
-        return java_hash(coordinator_key(key)) % len(topic.partitions)
+        return partition_of_key(coordinator_key(key), len(topic.partitions))
 
     def partition(self, index: int) -> Partition:
         topic = self.topic
@@ -61,7 +61,8 @@ class ShareStateLog:
             raise KafkaError(ErrorCode.NOT_COORDINATOR)
 
     def append(self, index: int, records: Sequence[Record]) -> int:
-        """The first one's offset. Raises KafkaError with the code that is answered."""
+        """Append records. Returns the offset of the first one. Raises KafkaError with the code to
+        answer."""
         try:
             return self.partition(index).append_trusted(records, self._now_ms())
         except KafkaError as error:

@@ -18,7 +18,7 @@ from kafkalite.coordinators.transaction_coordinator.transaction import (
     Transaction,
     TransactionState,
 )
-from kafkalite.group_coordinator.java_hash import java_hash
+from kafkalite.group_coordinator.java_hash import partition_of_key
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored import TRANSACTION_STATE, encode
 from kafkalite.wire.messages.stored.transaction_log import (
@@ -60,7 +60,7 @@ class TransactionLog:
         topic = self._topics.get(TRANSACTIONS_TOPIC)
         if topic is None:
             raise KafkaError(ErrorCode.NOT_COORDINATOR)
-        return topic.partitions[java_hash(transactional_id) % len(topic.partitions)]
+        return topic.partitions[partition_of_key(transactional_id, len(topic.partitions))]
 
     def write(self, transaction: Transaction) -> None:
         """Raises KafkaError with the code the client gets; nothing has changed then."""
