@@ -10,7 +10,7 @@ from conformance.benchmarks.table import MEASURES, Bar, Figure, Measure, Plot
 ROOT = Path(__file__).parent.parent.parent
 DOCUMENT = ROOT / "docs" / "benchmarks.md"
 RESULTS = ROOT / "docs" / "benchmarks.json"
-# What was measured when hot APIs had short ways of their own, on the same machine.
+# Measured on the same machine when hot APIs had short ways of their own.
 BEFORE = ROOT / "docs" / "benchmarks-before.json"
 
 
@@ -43,7 +43,7 @@ def ratio_text(by_broker: dict[str, list[float]]) -> str:
 
 
 def before_text(figure: Figure, by_broker: dict[str, list[float]]) -> str:
-    """What an earlier run measured: the ratio, or where the bar is absolute the figure."""
+    """The median of an earlier run: the ratio, or the figure where the bar is absolute."""
     absolute = figure.bar is not None and figure.bar.is_absolute
     found = spread(by_broker.get(OURS, []) if absolute else ratios(by_broker))
     return "" if found is None else number(found.median, figure.digits if absolute else 2)
