@@ -8,11 +8,10 @@ happens in one event loop.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from itertools import repeat
 from operator import attrgetter, itemgetter
 from struct import Struct
-from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Final
 
 import trio
@@ -87,7 +86,7 @@ class RequestMetrics:
             except CloseConnection:
                 errors[_NO_ANSWER] += 1
                 raise
-            if isinstance(response, CoroutineType):
+            if isinstance(response, Coroutine):
                 return counted_later(services, context, request, response)
             count(services.topics, request, response, errors)
             durations.add(now() - context.received_at)

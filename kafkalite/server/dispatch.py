@@ -8,8 +8,7 @@ which a client finds out what it may ask (KIP-511).
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from types import CoroutineType
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import trio
@@ -119,7 +118,8 @@ class Dispatcher:
         if route.api.waits:
             return self._respond_in_task(route, context, correlation_id, request)
         response = route.handle(self._services, context, request)
-        if type(response) is CoroutineType:
+        # The first test is for rows, which are most: it is much quicker.
+        if type(response) is not tuple and isinstance(response, Coroutine):
             return self._respond_later(route, context, correlation_id, response)
         return [] if response is None else route.codec.build(correlation_id, response)
 
@@ -161,7 +161,7 @@ class Dispatcher:
             raise await trio.to_thread.run_sync(route.codec.explain, bytes(frame)) from None
         context.client_id = client_id or ""
         response: Any = route.handle(self._services, context, request)
-        if type(response) is CoroutineType:
+        if isinstance(response, Coroutine):
             response = await cast("ResponseCoroutine", response)
         if response is None:
             return []

@@ -8,7 +8,6 @@ done here. Source: ForwardingManager, ConfigAdminManager.
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from kafkalite.apis import Api, Handler
@@ -50,7 +49,7 @@ def forwarded(forward: Forward) -> Callable[[Api], Handler]:
         async def handle(services: Services, context: RequestContext, request: Any) -> Any:
             if api.key in _OF_CONFIGS and _is_of_loggers(request):
                 response: Any = api.load()(services, context, request)
-                if isinstance(response, CoroutineType):
+                if isinstance(response, Coroutine):
                     response = await cast("Coroutine[Any, Any, Any]", response)
                 return response
             await context.connection.move_to_task()

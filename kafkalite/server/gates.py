@@ -29,7 +29,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from types import CoroutineType
 from typing import Any, cast
 
 from kafkalite.apis import Api, Handler
@@ -60,7 +59,7 @@ class Gates:
 
 def when_done(response: Any, finish: Callable[[Any], Any]) -> Any:
     """`finish(response)`; if the handler has to wait, a coroutine that does so in the end."""
-    if isinstance(response, CoroutineType):
+    if isinstance(response, Coroutine):
         return _finished(cast("Coroutine[Any, Any, Any]", response), finish)
     return finish(response)
 
