@@ -28,7 +28,7 @@ lint: $(VENV)/.installed-test ## ruff, import-linter, mypy, pyright
 	$(BIN)/mypy
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
-unit: $(VENV)/.installed-test ## the tests of each room, without the long ones: four minutes on two cores
+unit: $(VENV)/.installed-test ## the tests of each room, without the long ones: about a minute on two cores
 	$(BIN)/python -m pytest -q -n auto -m "not slow"
 
 compiled: $(COMPILED_VENV)/.installed-test ## the same package with its hot modules in machine code, in .venv-compiled
@@ -38,9 +38,8 @@ unit-compiled: $(COMPILED_VENV)/.installed-test ## the tests of each room on the
 	KAFKALITE_COMPILED=1 PYTHONSAFEPATH=1 $(COMPILED_BIN)/python -m pytest -q -n auto -m "not slow" \
 	  -o pythonpath= --ignore=tests/kafkalite/spark tests/wire tests/log tests/group_coordinator tests/kafkalite
 
-slow: $(VENV)/.installed-test ## the long ones: crashes at every operation, EXAMPLES=20 of every message
-	$(BIN)/python -m pytest -q -n auto -m slow
-	KAFKALITE_EXAMPLES=$(or $(EXAMPLES),20) $(BIN)/python -m pytest -q -n auto tests/wire/test_round_trips.py tests/wire/test_kafka_python.py
+slow: $(VENV)/.installed-test ## the long ones: processes, crashes at every operation, EXAMPLES=20 of every message
+	KAFKALITE_EXAMPLES=$(or $(EXAMPLES),20) $(BIN)/python -m pytest -q -n auto -m slow
 
 conformance: $(VENV)/.installed-test java-if-any ## real clients against a started kafkalite
 	$(BIN)/python -m pytest -q -n 2 --dist loadgroup --no-loadscope-reorder conformance

@@ -76,6 +76,7 @@ async def ask(b: test_broker, body: bytes) -> bytes:
     return bytes(received)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "least_bytes"),
     [
