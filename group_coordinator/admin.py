@@ -1,5 +1,7 @@
 """Descriptions of groups for administrators."""
 
+from __future__ import annotations
+
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from uuid import UUID
 
