@@ -217,6 +217,7 @@ BY_API: dict[ApiKey, dict[str, Values]] = {
         "name": of("CONTROLLER", "Controller", "other"),
         "host": of("localhost", ""),
         "port": of(9093, 0, 65_535),
+        "ack_when_committed": of(True, False),
     },
     ApiKey.REMOVE_RAFT_VOTER: {
         "cluster_id": of(None, None, "another", ""),
