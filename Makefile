@@ -11,7 +11,7 @@ COMPILED_VENV := .venv-compiled
 COMPILED_BIN := $(COMPILED_VENV)/bin
 SOURCES := $(shell find kafkalite wire log group_coordinator -name '*.py')
 
-.PHONY: run test lint unit compiled unit-compiled slow conformance pipelines prove crash cluster cluster-crash simulate differential soak fuzz report bench demo docs wheel clean help
+.PHONY: run test lint unit compiled unit-compiled slow conformance pipelines prove crash cluster cluster-crash simulate differential soak fuzz report bench demo docs wheel wheels clean help
 
 help: ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -37,6 +37,10 @@ compiled: $(COMPILED_VENV)/.installed-test ## the same package with its hot modu
 unit-compiled: $(COMPILED_VENV)/.installed-test ## the tests of each room on the compiled build
 	KAFKALITE_COMPILED=1 PYTHONSAFEPATH=1 $(COMPILED_BIN)/python -m pytest -q -n auto -m "not slow" \
 	  -o pythonpath= --ignore=tests/kafkalite/spark tests/wire tests/log tests/group_coordinator tests/kafkalite
+
+wheels: $(VENV)/.installed-test ## compiled wheels of every Python and platform into dist/, by Docker or Podman
+	$(BIN)/python -m pip install -q 'cibuildwheel>=3,<4'
+	$(BIN)/python -m cibuildwheel --platform linux --output-dir dist
 
 slow: $(VENV)/.installed-test ## the long ones: processes, crashes at every operation, EXAMPLES=20 of every message
 	KAFKALITE_EXAMPLES=$(or $(EXAMPLES),20) $(BIN)/python -m pytest -q -n auto -m slow
@@ -132,6 +136,6 @@ $(SPARK_VENV)/.installed-test: pyproject.toml
 # Tests find their own helpers in this folder, but kafkalite where it is installed.
 $(COMPILED_VENV)/.installed-test: pyproject.toml setup.py $(SOURCES)
 	@$(PYTHON) -m venv $(COMPILED_VENV) || { rm -rf $(COMPILED_VENV); exit 1; }
-	KAFKALITE_COMPILED=1 $(COMPILED_BIN)/python -m pip install -q '.[test]'
+	KAFKALITE_COMPILED=1 $(COMPILED_BIN)/python -m pip install -q '.[test,lint]'
 	@echo "$(CURDIR)" > $$($(COMPILED_BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/tests-of-kafkalite.pth
 	@touch $@

@@ -15,7 +15,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from kafkalite import __version__, build_kind
+from kafkalite import __version__, version_and_build
 
 if TYPE_CHECKING:
     from kafkalite.broker import Broker
@@ -102,8 +102,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
         action="store_true",
         help="list every config, its value and what is made of it, and exit",
     )
-    version = f"kafkalite {__version__} ({build_kind()})"
-    parser.add_argument("--version", action="version", version=version)
+    parser.add_argument("--version", action="version", version=f"kafkalite {version_and_build()}")
     return parser.parse_args(arguments)
 
 

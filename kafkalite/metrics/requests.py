@@ -8,7 +8,7 @@ happens in one event loop.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Iterable
 from itertools import repeat
 from operator import attrgetter, itemgetter
 from struct import Struct
@@ -19,6 +19,7 @@ import trio
 from kafkalite.apis import Api, Handler
 from kafkalite.metrics.readings import Distribution, Readings
 from kafkalite.requests.context import CloseConnection, RequestContext
+from kafkalite.requests.suspension import has_to_wait
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.api_messages import response_class
 from kafkalite.wire.errors import ErrorCode
@@ -86,7 +87,7 @@ class RequestMetrics:
             except CloseConnection:
                 errors[_NO_ANSWER] += 1
                 raise
-            if isinstance(response, Coroutine):
+            if has_to_wait(response):
                 return counted_later(services, context, request, response)
             count(services.topics, request, response, errors)
             durations.add(now() - context.received_at)
