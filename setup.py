@@ -62,7 +62,7 @@ def extensions() -> list[Extension]:
         options = ["--config-file=", "--ignore-missing-imports", f"--cache-dir={CACHE}"]
         return mypycify(
             [*options, *paths],
-            opt_level=os.environ.get("MYPYC_OPT_LEVEL", "3"),
+            opt_level="3",
             debug_level="0",
             target_dir=str(ROOT / "build" / "mypyc"),
             group_name="kafkalite",

@@ -299,6 +299,7 @@ class Connection:
         if closed is None:
             return
         self._spawn = None
+        del self.context
         self._waits.close()
         if self._interest is not Interest.NOTHING:
             self._loop.watch(self._transport.fileno(), self, Interest.NOTHING)
