@@ -15,7 +15,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from kafkalite import __version__
+from kafkalite import __version__, version_and_build
 from kafkalite.config.flags import add_settings
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
         action="store_true",
         help="list every config, its value and what is made of it, and exit",
     )
-    parser.add_argument("--version", action="version", version=f"kafkalite {__version__}")
+    parser.add_argument("--version", action="version", version=f"kafkalite {version_and_build()}")
     return parser.parse_args(arguments)
 
 

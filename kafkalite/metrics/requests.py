@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from struct import Struct
-from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Final
 
 import trio
@@ -19,6 +18,7 @@ from kafkalite.apis import Api, Handler
 from kafkalite.metrics.error_counts import Errors, counter_of_messages, counter_of_rows
 from kafkalite.metrics.readings import Distribution, Readings
 from kafkalite.requests.context import CloseConnection, RequestContext
+from kafkalite.requests.suspension import has_to_wait
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.rows import row_of
@@ -65,7 +65,7 @@ class RequestMetrics:
             except CloseConnection:
                 errors[_NO_ANSWER] += 1
                 raise
-            if isinstance(response, CoroutineType):
+            if has_to_wait(response):
                 return counted_later(services, context, request, response)
             count(services.topics, request, response, errors)
             durations.add(now() - context.received_at)
