@@ -4,8 +4,10 @@ What a shard holds is what its records say, so that loading it is applying them 
 whatever changes it is written first.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kafkalite.group_coordinator import state_log
 from kafkalite.group_coordinator.classic_group import ClassicGroup
@@ -20,10 +22,9 @@ if TYPE_CHECKING:
     from kafkalite.group_coordinator.share_group import ShareGroup
     from kafkalite.group_coordinator.streams_group import StreamsGroup
 
-    AnyModernGroup = ConsumerGroup | ShareGroup | StreamsGroup
-    Group = ClassicGroup | AnyModernGroup
-else:
-    AnyModernGroup = Group = object  # the last two are imported when one is met
+# The last two are imported when one is met.
+AnyModernGroup: TypeAlias = "ConsumerGroup | ShareGroup | StreamsGroup"
+Group: TypeAlias = "ClassicGroup | ConsumerGroup | ShareGroup | StreamsGroup"
 
 
 class Shard:
