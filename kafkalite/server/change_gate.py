@@ -8,11 +8,11 @@ If the disk fails meanwhile the connection is closed, as the answer is made alre
 from __future__ import annotations
 
 from collections.abc import Coroutine
-from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from kafkalite.requests.context import CloseConnection
 from kafkalite.requests.slices import in_slices
+from kafkalite.requests.suspension import has_to_wait
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import KafkaError
 
@@ -50,7 +50,7 @@ def change_gate(api: Api, handle: Handler) -> Handler:
         if cluster.is_changing:
             return _when_settled(handle, services, context, request)
         response = handle(services, context, request)
-        if type(response) is CoroutineType or cluster.is_changing:
+        if has_to_wait(response) or cluster.is_changing:
             return _when_changed(services, context, response)
         return response
 
@@ -66,7 +66,7 @@ async def _when_settled(
 
 
 async def _when_changed(services: Services, context: RequestContext, response: Any) -> Any:
-    if type(response) is CoroutineType:
+    if has_to_wait(response):
         response = await cast("Coroutine[Any, Any, Any]", response)
     if services.cluster.is_changing:
         try:

@@ -9,10 +9,10 @@ client asks again, and finds the log offline.
 from __future__ import annotations
 
 from collections.abc import Coroutine
-from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from kafkalite.requests.context import CloseConnection
+from kafkalite.requests.suspension import has_to_wait
 from kafkalite.wire.api_keys import ApiKey
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def flush_gate(flusher: Flusher) -> Gate:
         def guarded(services: Services, context: RequestContext, request: Any) -> Any:
             asked_before = flusher.asked_count
             response = handle(services, context, request)
-            if type(response) is CoroutineType or flusher.asked_count != asked_before:
+            if has_to_wait(response) or flusher.asked_count != asked_before:
                 return _when_flushed(flusher, context, response, asked_before)
             return response
 
@@ -48,7 +48,7 @@ def flush_gate(flusher: Flusher) -> Gate:
 async def _when_flushed(
     flusher: Flusher, context: RequestContext, response: Any, asked_before: int
 ) -> Any:
-    if type(response) is CoroutineType:
+    if has_to_wait(response):
         response = await cast("Coroutine[Any, Any, Any]", response)
     if flusher.asked_count != asked_before:
         logs = list(flusher.unsettled)
