@@ -113,6 +113,14 @@ def take(steps: Iterator[object]) -> None:
             step()
 
 
+def unlink(world: World) -> None:
+    """The segments that retention has renamed."""
+    was_on, world.files.is_on = world.files.is_on, False
+    take(world.manager.retention())
+    world.files.is_on = was_on
+    take(world.manager.unlink_deleted())
+
+
 def run_flush(flush_: Flush | None) -> None:
     if flush_ is not None:
         try:
@@ -163,6 +171,7 @@ def move(world: World) -> None:
 
 JOBS: dict[str, Callable[[World], None]] = {
     "retention": lambda world: take(world.manager.retention()),
+    "unlinking": unlink,
     "checkpoint": lambda world: take(world.manager.checkpoint()),
     "producers": lambda world: take(world.manager.remove_expired_producers(0)),
     "flush": flush,
