@@ -15,7 +15,8 @@ Advertised from 0 (see the table in `__init__`), served from 3, where the v2 rec
 from __future__ import annotations
 
 from collections.abc import Coroutine, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
 from kafkalite.coordinators.produce_transactions import (
     NotInTransaction,
@@ -24,9 +25,18 @@ from kafkalite.coordinators.produce_transactions import (
 )
 from kafkalite.log.errors import InvalidRecordsError
 from kafkalite.replica.partition import ALL_IN_SYNC, Partition
-from kafkalite.replica.produced_batches import Batches, check_shape, is_transactional, look_at
+from kafkalite.replica.pending_append import PendingAppend
+from kafkalite.replica.produced_batches import (
+    WHOLE,
+    Batches,
+    check_shape,
+    is_transactional,
+    look_at,
+    look_at_all,
+)
 from kafkalite.requests.context import CloseConnection, RequestContext
 from kafkalite.requests.purgatory import wait_until
+from kafkalite.requests.slices import Steps, at_once, cut, in_slices, is_long
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.produce import (
     NodeEndpointRow,
@@ -39,13 +49,13 @@ from kafkalite.wire.messages.produce import (
 )
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from kafkalite.services import Services
 
 _VALID_ACKS: Final = (-1, 0, 1)
 _FIRST_LEADER_HINT_VERSION: Final = 10
 _FIRST_TOPIC_ID_VERSION: Final = 13
-
-
 _UNKNOWN: Final = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 _UNKNOWN_ID: Final = ErrorCode.UNKNOWN_TOPIC_ID
 _NO_OFFSET: Final = -1
@@ -77,9 +87,8 @@ def handle(
     services: Services, context: RequestContext, request: ProduceRequestRow
 ) -> ProduceResponseRow | Coroutine[Any, Any, ProduceResponseRow | None] | None:
     transactional_id = request[0]
-    if transactional_id is not None and services.transaction_coordinator.is_ending(
-        transactional_id
-    ):
+    coordinator = services.transaction_coordinator
+    if transactional_id is not None and coordinator.is_ending(transactional_id):
         return _append_after(services, context, request, transactional_id)
     return _append(services, context, request)
 
@@ -98,23 +107,93 @@ async def _append_after(
 def _append(
     services: Services, context: RequestContext, request: ProduceRequestRow
 ) -> ProduceResponseRow | Coroutine[Any, Any, ProduceResponseRow | None] | None:
-    transactional_id, acks, timeout_ms, topics = request
+    topics = request[3]
+    if is_long(context, topics):
+        return _append_in_slices(services, context, request)
     batches = look_at(topics, context.api_version)
-    refusal = None
-    if batches.unreadable is not None or batches.producers:
-        refusal = _refusal(services, context, request, batches)
-    if refusal is not None:
-        return _respond(services, context, acks, _refused(topics, refusal), set())
-    leaders: set[int] = set()  # those who lead what was asked of the wrong node
-    pending: list[PendingAppend] = []
-    responses: list[TopicProduceResponseRow] = []
-    uses_topic_ids = context.api_version >= _FIRST_TOPIC_ID_VERSION
+    if batches is not WHOLE:
+        return at_once(_append_slowly(services, context, request))
+    appending = _Appending(services, context, request, batches)
     for name, topic_id, partitions in topics:
-        if not partitions:
-            continue  # as Kafka: the response does not name the topic
-        topic = services.topics.by_id(topic_id) if uses_topic_ids else services.topics.get(name)
+        if partitions:  # as Kafka: the response names no other topic
+            appending.append(name, topic_id, partitions, appending.rows_of(name, topic_id))
+    return appending.respond()
+
+
+async def _append_in_slices(
+    services: Services, context: RequestContext, request: ProduceRequestRow
+) -> ProduceResponseRow | None:
+    """Append to very many partitions. Others may write to them in between, as in Kafka."""
+    response = await in_slices(_append_slowly(services, context, request), context)
+    return await response if isinstance(response, Coroutine) else response
+
+
+def _append_slowly(
+    services: Services, context: RequestContext, request: ProduceRequestRow
+) -> Steps[ProduceResponseRow | Coroutine[Any, Any, ProduceResponseRow | None] | None]:
+    topics = request[3]
+    batches = yield from look_at_all(topics, context.api_version)
+    refusal = yield from _refusal(services, context, request, batches)
+    if refusal is not None:
+        responses = yield from _refused(topics, refusal)
+        return _respond(services, context, request[1], responses, set())
+    appending = _Appending(services, context, request, batches)
+    for name, topic_id, partitions in topics:
+        rows = appending.rows_of(name, topic_id) if partitions else []
+        for some in cut(partitions):
+            appending.append(name, topic_id, some, rows)
+            yield
+    return appending.respond()
+
+
+class _Appending:
+    """The appends of one request, and what its response will say of them."""
+
+    __slots__ = (
+        "_acks",
+        "_batches",
+        "_context",
+        "_leaders",
+        "_pending",
+        "_responses",
+        "_services",
+        "_timeout_ms",
+        "_transactional_id",
+    )
+
+    def __init__(
+        self,
+        services: Services,
+        context: RequestContext,
+        request: ProduceRequestRow,
+        batches: Batches,
+    ) -> None:
+        self._services = services
+        self._context = context
+        self._transactional_id, self._acks, self._timeout_ms, _ = request
+        self._batches = batches
+        self._leaders: set[int] = set()  # those who lead what was asked of the wrong node
+        self._pending: list[PendingAppend] = []
+        self._responses: list[TopicProduceResponseRow] = []
+
+    def rows_of(self, name: str, topic_id: UUID) -> list[PartitionProduceResponseRow]:
+        """The rows of a further topic in the response."""
         rows: list[PartitionProduceResponseRow] = []
-        responses.append((name, topic_id, rows))
+        self._responses.append((name, topic_id, rows))
+        return rows
+
+    def append(
+        self,
+        name: str,
+        topic_id: UUID,
+        partitions: Sequence[PartitionProduceDataRow],
+        rows: list[PartitionProduceResponseRow],
+    ) -> None:
+        """Append to partitions of a topic. A row each says what came of it."""
+        services, context, acks = self._services, self._context, self._acks
+        batches = self._batches
+        uses_topic_ids = context.api_version >= _FIRST_TOPIC_ID_VERSION
+        topic = services.topics.by_id(topic_id) if uses_topic_ids else services.topics.get(name)
         for index, records in partitions:
             partition: Partition | None = None
             try:
@@ -131,7 +210,7 @@ def _append(
                         services.transaction_coordinator,
                         services.config,
                         context,
-                        transactional_id,
+                        self._transactional_id,
                         partition,
                         records,
                     )
@@ -141,12 +220,14 @@ def _append(
                     raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION)
                 info = partition.append(records, required_acks=acks, verification_guard=guard)
             except KafkaError as error:
-                rows.append(_failed(context, index, error, partition, leaders))
+                rows.append(_failed(context, index, error, partition, self._leaders))
             else:
                 last_offset = info.last_offset
                 if last_offset >= partition.log.high_watermark:
                     epoch = partition.leader_epoch
-                    pending.append(PendingAppend(partition, epoch, last_offset, rows, len(rows)))
+                    self._pending.append(
+                        PendingAppend(partition, epoch, last_offset, rows, len(rows))
+                    )
                 rows.append(
                     (
                         index,
@@ -159,23 +240,32 @@ def _append(
                         _NO_LEADER,
                     )
                 )
-    if pending and acks == ALL_IN_SYNC:
-        return _await_acks(services, context, timeout_ms, pending, responses, leaders)
-    return _respond(services, context, acks, responses, leaders)
+
+    def respond(
+        self,
+    ) -> ProduceResponseRow | Coroutine[Any, Any, ProduceResponseRow | None] | None:
+        """The response; a coroutine of it where what was appended is to be waited for."""
+        services, context, said = self._services, self._context, (self._responses, self._leaders)
+        if self._pending and self._acks == ALL_IN_SYNC:
+            return _await_acks(services, context, self._timeout_ms, self._pending, *said)
+        return _respond(services, context, self._acks, *said)
 
 
 def _refusal(
     services: Services, context: RequestContext, request: ProduceRequestRow, batches: Batches
-) -> KafkaError | None:
+) -> Steps[KafkaError | None]:
     """The error for all partitions, before one is looked at (KafkaApis.handleProduceRequest)."""
     transactional_id, _, _, topics = request
     if batches.unreadable is not None:
         return KafkaError(ErrorCode.CORRUPT_MESSAGE, batches.unreadable)
+    if not batches.producers:
+        return None
     if transactional_id is None:
         return KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     if len(batches.producers) < 2:
         return None
-    known = look_at(_only_known(services, context, topics), context.api_version)
+    of_known = partial(_only_known, services, context)
+    known = yield from look_at_all(topics, context.api_version, of_known)
     if len(known.producers) < 2:
         return None
     return KafkaError(
@@ -185,27 +275,28 @@ def _refusal(
 
 
 def _only_known(
-    services: Services, context: RequestContext, topics: list[TopicProduceDataRow]
-) -> list[TopicProduceDataRow]:
-    """The partitions that exist."""
-    known: list[TopicProduceDataRow] = []
-    for name, topic_id, partitions in topics:
-        uses_topic_ids = context.api_version >= _FIRST_TOPIC_ID_VERSION
-        topic = services.topics.by_id(topic_id) if uses_topic_ids else services.topics.get(name)
-        count = 0 if topic is None else len(topic.partitions)
-        items: list[PartitionProduceDataRow] = [item for item in partitions if 0 <= item[0] < count]
-        known.append((name, topic_id, items))
-    return known
+    services: Services, context: RequestContext, topic: TopicProduceDataRow
+) -> TopicProduceDataRow:
+    """The partitions of a topic that exist."""
+    name, topic_id, partitions = topic
+    uses_topic_ids = context.api_version >= _FIRST_TOPIC_ID_VERSION
+    found = services.topics.by_id(topic_id) if uses_topic_ids else services.topics.get(name)
+    count = 0 if found is None else len(found.partitions)
+    return name, topic_id, [item for item in partitions if 0 <= item[0] < count]
 
 
 def _refused(
     topics: list[TopicProduceDataRow], refusal: KafkaError
-) -> list[TopicProduceResponseRow]:
-    return [
-        (name, topic_id, [_error_row(index, refusal, refusal.message) for index, _ in partitions])
-        for name, topic_id, partitions in topics
-        if partitions
-    ]
+) -> Steps[list[TopicProduceResponseRow]]:
+    responses: list[TopicProduceResponseRow] = []
+    for name, topic_id, partitions in topics:
+        rows: list[PartitionProduceResponseRow] = []
+        if partitions:
+            responses.append((name, topic_id, rows))
+        for some in cut(partitions):
+            rows += [_error_row(index, refusal, refusal.message) for index, _ in some]
+            yield
+    return responses
 
 
 def _respond(
@@ -220,33 +311,6 @@ def _respond(
         return None
     endpoints = _endpoints(services, context, leaders) if leaders else ()
     return responses, 0, endpoints
-
-
-class PendingAppend(NamedTuple):
-    """An append above the high watermark, and the place of its response."""
-
-    partition: Partition
-    leader_epoch: int
-    last_offset: int
-    rows: list[PartitionProduceResponseRow]
-    position: int
-
-    def state(self, node_id: int) -> ErrorCode | None:
-        """NONE once it is seen, an error if it never will be by this node; None as long as it
-        waits."""
-        partition = self.partition
-        if partition.is_deleted:
-            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        if partition.log.offline_reason is not None:
-            return ErrorCode.KAFKA_STORAGE_ERROR
-        # Leader once more is another leader: the records may have gone meanwhile.
-        if partition.leader_id != node_id or partition.leader_epoch != self.leader_epoch:
-            return ErrorCode.NOT_LEADER_OR_FOLLOWER
-        if partition.high_watermark <= self.last_offset:
-            return None
-        if not partition.has_enough_in_sync:
-            return ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
-        return ErrorCode.NONE
 
 
 async def _await_acks(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from time import monotonic
 from typing import Any, Final, TypeVar, cast
 
@@ -19,8 +19,26 @@ Steps = Generator[None, None, T]
 
 # Work gives way to others after so much time.
 SLICE_SECONDS: Final = 0.003
+# A request with more elements than this is handled in slices: one takes up to 30 microseconds.
+AT_ONCE: Final = 256
+_IN_ONE_STEP: Final = 32
+# The elements of smaller frames are not counted: there cannot be many.
+_COUNTED_FROM_BYTES: Final = 4096
 _RELEASED_AT_ONCE: Final = 512
 _NEVER: Final = 1_000_000
+
+
+def is_long(context: RequestContext, topics: Sequence[tuple[Any, ...]]) -> bool:
+    """True if a request is to be handled in slices. `topics` are rows that end with a list."""
+    if context.request_bytes < _COUNTED_FROM_BYTES:
+        return False
+    return len(topics) > AT_ONCE or sum(len(topic[-1]) for topic in topics) > AT_ONCE
+
+
+def cut(items: Sequence[A]) -> Iterator[Sequence[A]]:
+    """The items in parts, each for one step: at least one, which may be empty."""
+    for start in range(0, len(items) or 1, _IN_ONE_STEP):
+        yield items[start : start + _IN_ONE_STEP]
 
 
 def at_once(steps: Steps[T]) -> T:
@@ -41,7 +59,7 @@ async def in_slices(steps: Steps[T], context: RequestContext) -> T:
 
 async def in_slices_of_task(steps: Steps[T]) -> T:
     """The result of work that may be long. After long work, others have their turn once more."""
-    with _without_full_collections:
+    with without_full_collections:
         gave_way = False
         until = monotonic() + SLICE_SECONDS
         while True:
@@ -63,6 +81,15 @@ def mapped(work: Callable[[A], T], items: Iterable[A]) -> Steps[list[T]]:
     results: list[T] = []
     for item in items:
         results.append(work(item))
+        yield
+    return results
+
+
+def mapped_in_steps(work: Callable[[A], Steps[T]], items: Iterable[A]) -> Steps[list[T]]:
+    """`work` done with each item, which may take several steps."""
+    results: list[T] = []
+    for item in items:
+        results.append((yield from work(item)))
         yield
     return results
 
@@ -115,4 +142,4 @@ class _WithoutFullCollections:
             gc.set_threshold(*self._thresholds)
 
 
-_without_full_collections: Final = _WithoutFullCollections()
+without_full_collections: Final = _WithoutFullCollections()

@@ -100,8 +100,8 @@ def answer(
         )
         for target in context.targets
     ]
-    session_id, told = context.finish(answers)
-    return session_id, [target.index for target, _ in told]
+    told = context.tell(answers)
+    return context.finish(), [target.index for target, _ in told]
 
 
 def opened(cache: FetchSessionCache, wanted: dict[int, int]) -> int:
@@ -203,7 +203,7 @@ def test_an_answer_overtaken_by_another_is_refused(cache: FetchSessionCache) -> 
     parked = cache.begin(fetch(session_id, 1), IDS)
     answer(cache.begin(fetch(session_id, 2), IDS))
     with pytest.raises(KafkaError) as caught:
-        parked.finish([])
+        parked.finish()
     assert caught.value.code == ErrorCode.INVALID_FETCH_SESSION_EPOCH
 
 
