@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from heapq import merge
+from itertools import islice
 from time import monotonic
 from typing import Any, Final, TypeVar, cast
 
@@ -25,6 +27,7 @@ _IN_ONE_STEP: Final = 32
 # The elements of smaller frames are not counted: there cannot be many.
 _COUNTED_FROM_BYTES: Final = 4096
 _RELEASED_AT_ONCE: Final = 512
+_SORTED_AT_ONCE: Final = 4096
 _NEVER: Final = 1_000_000
 
 
@@ -39,6 +42,13 @@ def cut(items: Sequence[A]) -> Iterator[Sequence[A]]:
     """The items in parts, each for one step: at least one, which may be empty."""
     for start in range(0, len(items) or 1, _IN_ONE_STEP):
         yield items[start : start + _IN_ONE_STEP]
+
+
+def batches(items: Iterable[A]) -> Iterator[list[A]]:
+    """The items in parts of AT_ONCE, each to be decided and written in one step."""
+    remaining = iter(items)
+    while some := list(islice(remaining, AT_ONCE)):
+        yield some
 
 
 def at_once(steps: Steps[T]) -> T:
@@ -92,6 +102,15 @@ def mapped_in_steps(work: Callable[[A], Steps[T]], items: Iterable[A]) -> Steps[
         results.append((yield from work(item)))
         yield
     return results
+
+
+def in_order(names: Sequence[str]) -> Steps[list[str]]:
+    """`sorted` in steps."""
+    runs: list[list[str]] = []
+    for start in range(0, len(names), _SORTED_AT_ONCE):
+        runs.append(sorted(names[start : start + _SORTED_AT_ONCE]))
+        yield
+    return (yield from mapped(str, merge(*runs)))
 
 
 def release(values: Iterable[Any], *, inner: bool = False) -> Steps[None]:
