@@ -4,8 +4,9 @@ Commits come often: what they do is per partition one table entry and one record
 a request are one batch. Source of the rules: Kafka's OffsetMetadataManager.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Generator, Sequence
+from functools import partial
+from typing import Any, Protocol
 from uuid import UUID
 
 from kafkalite.group_coordinator import state_log
@@ -15,7 +16,6 @@ from kafkalite.group_coordinator.config import GroupConfig
 from kafkalite.group_coordinator.offset_commit import (
     Commit,
     Committer,
-    PartitionCommit,
     PartitionOutcome,
 )
 from kafkalite.group_coordinator.offset_table import (
@@ -42,6 +42,17 @@ from kafkalite.wire.messages.offset_fetch import (
     OffsetFetchResponseTopicsRow,
 )
 
+ShardOf = Callable[[], Shard]
+MayCommit = Callable[[UUID, int], ErrorCode]
+CommittedTopic = tuple[Any, ...]
+"""A topic of a request, as a row: its name first, its partitions last."""
+
+Outcomes = Generator[None, None, list[Any]]
+"""The topics of a response, as rows: as in the request, with the outcomes of their partitions."""
+
+# More partitions than this are checked one part after the other.
+CHECKED_AT_ONCE = 128
+
 GROUP_ID_NOT_FOUND_SINCE = 9  # OffsetCommit: which error says that there is no such group
 
 
@@ -64,78 +75,102 @@ class OffsetRequests:
 
     def commit(
         self,
-        shard: Shard,
+        shard_of: ShardOf,
         committer: Committer,
-        topics: Sequence[tuple[str, Sequence[PartitionCommit]]],
+        topics: Sequence[CommittedTopic],
         api_version: int,
         retention_ms: int,
-    ) -> list[list[PartitionOutcome]]:
-        """An OffsetCommit: what became of each partition, by topic as in `topics`."""
+    ) -> Outcomes:
+        """An OffsetCommit: what became of each partition.
+
+        Yields between many partitions; what stands then must stand still when all are written.
+        """
         commit = Commit(self._config, self._topics, self._now_ms(), retention_ms)
-        return self._commit(
-            shard,
-            committer,
-            topics,
-            api_version,
-            commit,
-            ErrorCode.GROUP_ID_NOT_FOUND
-            if api_version >= GROUP_ID_NOT_FOUND_SINCE
-            else ErrorCode.ILLEGAL_GENERATION,
-            None,
-        )
+        unknown_group = ErrorCode.GROUP_ID_NOT_FOUND
+        if api_version < GROUP_ID_NOT_FOUND_SINCE:
+            unknown_group = ErrorCode.ILLEGAL_GENERATION
+        check = partial(self._check, committer, api_version, unknown_group, is_transactional=False)
+        return self._commit(shard_of, committer.group_id, topics, commit, check, None)
 
     def txn_commit(
         self,
-        shard: Shard,
+        shard_of: ShardOf,
         committer: Committer,
-        topics: Sequence[tuple[str, Sequence[PartitionCommit]]],
+        topics: Sequence[CommittedTopic],
         api_version: int,
         producer: tuple[int, int],
-    ) -> list[list[PartitionOutcome]]:
+    ) -> Outcomes:
         """A TxnOffsetCommit, likewise; `producer` is a producer's id and epoch."""
         commit = Commit(self._config, self._topics, self._now_ms())
         unknown_group = ErrorCode.ILLEGAL_GENERATION
-        return self._commit(shard, committer, topics, api_version, commit, unknown_group, producer)
+        check = partial(self._check, committer, api_version, unknown_group, is_transactional=True)
+        return self._commit(shard_of, committer.group_id, topics, commit, check, producer)
 
     def _commit(
         self,
-        shard: Shard,
-        committer: Committer,
-        topics: Sequence[tuple[str, Sequence[PartitionCommit]]],
-        api_version: int,
+        shard_of: ShardOf,
+        group_id: str,
+        topics: Sequence[CommittedTopic],
         commit: Commit,
-        unknown_group: ErrorCode,
+        check: Callable[[Shard], MayCommit | None],
         producer: tuple[int, int] | None,
-    ) -> list[list[PartitionOutcome]]:
-        group_id, member_id, instance_id, generation = committer
-        may_commit = None
-        if is_any_there := self._is_any_there(topics):
-            group = shard.groups.get(group_id)
-            if group is None and generation >= 0:
-                raise KafkaError(unknown_group)
-            if group is not None:
-                may_commit = group.validate_offset_commit(
-                    member_id,
-                    instance_id,
-                    generation,
-                    is_transactional=producer is not None,
-                    api_version=api_version,
-                )
-            if producer is None and isinstance(group, ClassicGroup):
-                self._classic.heard_of(group, member_id)
-        outcomes = [
-            commit.check(group_id, name, partitions, may_commit) for name, partitions in topics
-        ]
+    ) -> Outcomes:
+        shard = shard_of()
+        is_any_there = self._is_any_there(topics)
+        may_commit = check(shard) if is_any_there else None
+        outcomes: list[Any] = []
+        count = 0
+        for topic in topics:
+            name, partitions = topic[0], topic[-1]
+            rows: list[PartitionOutcome] = []
+            outcomes.append((*topic[:-1], rows))
+            for start in range(0, len(partitions), CHECKED_AT_ONCE):
+                some = partitions[start : start + CHECKED_AT_ONCE]
+                rows += commit.check(group_id, name, some, may_commit)
+                count += len(some)
+                if count > CHECKED_AT_ONCE:
+                    yield
         if is_any_there:
+            if count > CHECKED_AT_ONCE:
+                shard = shard_of()
+                check(shard)
             self._write(shard, group_id, commit, *(producer or (NO_PRODUCER_ID, NO_EPOCH)))
         return outcomes
 
-    def _is_any_there(self, topics: Sequence[tuple[str, Sequence[PartitionCommit]]]) -> bool:
+    def _check(
+        self,
+        committer: Committer,
+        api_version: int,
+        unknown_group: ErrorCode,
+        shard: Shard,
+        *,
+        is_transactional: bool,
+    ) -> MayCommit | None:
+        """Check that a member may commit; tells of each partition whether it may. Raises
+        KafkaError."""
+        group_id, member_id, instance_id, generation = committer
+        group = shard.groups.get(group_id)
+        if group is None:
+            if generation >= 0:
+                raise KafkaError(unknown_group)
+            return None
+        may_commit = group.validate_offset_commit(
+            member_id,
+            instance_id,
+            generation,
+            is_transactional=is_transactional,
+            api_version=api_version,
+        )
+        if not is_transactional and isinstance(group, ClassicGroup):
+            self._classic.heard_of(group, member_id)
+        return may_commit
+
+    def _is_any_there(self, topics: Sequence[CommittedTopic]) -> bool:
         """True if any partition exists: for none of them, Kafka does not ask the coordinator at
         all."""
-        for name, partitions in topics:
-            count = self._topics.partition_count(name)
-            for partition, _, _, _ in partitions:
+        for topic in topics:
+            count = self._topics.partition_count(topic[0])
+            for partition, _, _, _ in topic[-1] if count else ():
                 if 0 <= partition < count:
                     return True
         return False

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
@@ -49,7 +49,8 @@ def _alter_each(
     services: Services, request: AlterUserScramCredentialsRequest
 ) -> Steps[list[AlterUserScramCredentialsResult]]:
     outcomes: dict[str, _Wish | KafkaError] = {}
-    for wish in chain(request.deletions, request.upsertions):
+    wishes: Iterator[_Wish] = chain(request.deletions, request.upsertions)
+    for wish in wishes:
         _decide(services, outcomes, wish)
         yield
     results: list[AlterUserScramCredentialsResult] = []

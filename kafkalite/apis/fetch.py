@@ -22,7 +22,12 @@ from uuid import UUID
 
 from kafkalite.log.page_cache import NotCached, cached_only
 from kafkalite.replica.fetch_reader import FetchReader, close_records, failed_partition
-from kafkalite.replica.fetch_sessions import FetchContext, FetchTarget, PartitionResponses
+from kafkalite.replica.fetch_sessions import (
+    FetchContext,
+    FetchTarget,
+    PartitionResponse,
+    PartitionResponses,
+)
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.disk_threads import read_off_loop
 from kafkalite.requests.purgatory import WakeReason
@@ -32,6 +37,7 @@ from kafkalite.requests.slices import (
     in_slices,
     is_long,
     mapped,
+    release,
     without_full_collections,
 )
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -58,7 +64,7 @@ _NO_TOPIC: Final[tuple[None, None, list[PartitionDataRow]]] = (None, None, [])
 
 def handle(
     services: Services, context: RequestContext, request: FetchRequestRow
-) -> FetchResponseRow | Coroutine[Any, Any, FetchResponseRow | LargeResponse]:
+) -> FetchResponseRow | Coroutine[Any, Any, FetchResponseRow] | Coroutine[Any, Any, LargeResponse]:
     if is_long(context, request[9]) or is_long(context, request[10]):
         return _begin_in_slices(services, context, request)
     try:
@@ -81,18 +87,18 @@ def handle(
 
 async def _begin_in_slices(
     services: Services, context: RequestContext, request: FetchRequestRow
-) -> FetchResponseRow | LargeResponse:
+) -> LargeResponse:
     sessions = services.fetch_sessions[context.node_id]
     try:
         fetch = await in_slices(sessions.beginning(request, context.api_version), context)
     except KafkaError as error:
-        return _refused(request, error)
+        return LargeResponse(_refused(request, error))
     return await _fetch_in_slices(services, context, request, fetch)
 
 
 async def _fetch_in_slices(
     services: Services, context: RequestContext, request: FetchRequestRow, fetch: FetchContext
-) -> FetchResponseRow | LargeResponse:
+) -> LargeResponse:
     """Fetch very many partitions: others have their turns between parts of them."""
     await context.connection.move_to_task()
     reader = _reader(services, context, request, fetch)
@@ -105,7 +111,7 @@ async def _fetch_in_slices(
     topics: list[_TopicRows] = []
     leaders: set[int] = set()
 
-    def tell(some: PartitionResponses) -> None:
+    def tell(some: Sequence[PartitionResponse]) -> None:
         _tell(services, context, fetch, reader, some, topics, leaders)
 
     try:
@@ -114,9 +120,10 @@ async def _fetch_in_slices(
     except BaseException as error:
         close_records(responses)
         if isinstance(error, KafkaError):
-            return _refused(request, error)
+            return LargeResponse(_refused(request, error))
         raise
-    return LargeResponse(row, [rows for _, _, rows in topics])
+    await in_slices(release([responses, fetch.targets]), context)
+    return LargeResponse(row)
 
 
 async def _read_in_slices(
@@ -222,7 +229,7 @@ def _tell(
     context: RequestContext,
     fetch: FetchContext,
     reader: FetchReader,
-    responses: PartitionResponses,
+    responses: Sequence[PartitionResponse],
     topics: list[_TopicRows],
     leaders: set[int],
 ) -> None:

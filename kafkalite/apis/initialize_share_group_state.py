@@ -32,7 +32,7 @@ async def handle(
         services.share,
         context.node_id,
         request.group_id,
-        [(topic.topic_id, topic.partitions) for topic in request.topics],
+        request.topics,
         "initialize share group state",
         lambda key, asked: coordinator.initialize(key, asked.state_epoch, asked.start_offset),
     )

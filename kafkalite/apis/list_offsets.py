@@ -103,7 +103,7 @@ async def _handle_off_loop(
     with without_full_collections:
         found = await _look_up_all(services, context, request)
         topics = await in_slices(_taken(found), context)
-    return LargeResponse((0, topics), [rows for _, rows in topics])
+    return LargeResponse((0, topics))
 
 
 async def _look_up_all(

@@ -101,7 +101,7 @@ def _is_long(services: Services, request: MetadataRequestRow) -> bool:
 
 async def _in_slices(steps: Steps[MetadataResponseRow], context: RequestContext) -> LargeResponse:
     row = await in_slices(steps, context)
-    return LargeResponse(row, [row[4]])
+    return LargeResponse(row)
 
 
 def _is_lasting(row: MetadataResponseRow) -> bool:

@@ -33,7 +33,7 @@ async def handle(
         services.share,
         context.node_id,
         request.group_id,
-        [(topic.topic_id, topic.partitions) for topic in request.topics],
+        request.topics,
         "read share group state",
         lambda key, asked: coordinator.read(key, asked.leader_epoch),
     )

@@ -33,7 +33,7 @@ async def handle(
         services.share,
         context.node_id,
         request.group_id,
-        [(topic.topic_id, topic.partitions) for topic in request.topics],
+        request.topics,
         "read share group state summary",
         lambda key, asked: coordinator.summary(key) or ShareState(),
     )

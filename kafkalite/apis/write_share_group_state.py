@@ -35,7 +35,7 @@ async def handle(
         services.share,
         context.node_id,
         request.group_id,
-        [(topic.topic_id, topic.partitions) for topic in request.topics],
+        request.topics,
         "write share group state",
         lambda key, asked: coordinator.write(key, _write(asked)),
     )

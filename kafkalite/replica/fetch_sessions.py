@@ -76,7 +76,8 @@ class FetchTarget:
         self.told_log_start_offset = row[4]
 
 
-PartitionResponses = list[tuple[FetchTarget, "PartitionDataRow"]]
+PartitionResponse = tuple[FetchTarget, "PartitionDataRow"]
+PartitionResponses = list[PartitionResponse]
 
 
 @dataclass(slots=True)
@@ -110,7 +111,7 @@ class FetchContext:
     def __init__(self, targets: Sequence[FetchTarget]) -> None:
         self.targets = targets
 
-    def tell(self, responses: PartitionResponses) -> PartitionResponses:
+    def tell(self, responses: Sequence[PartitionResponse]) -> Sequence[PartitionResponse]:
         """Those of some partitions' responses that the client has to be told.
 
         Raises KafkaError (INVALID_FETCH_SESSION_EPOCH) when the session went on without us.
@@ -133,7 +134,7 @@ class OpeningFetch(FetchContext):
         self._uses_topic_ids = uses_topic_ids
         self._told: dict[TargetKey, FetchTarget] = {}
 
-    def tell(self, responses: PartitionResponses) -> PartitionResponses:
+    def tell(self, responses: Sequence[PartitionResponse]) -> Sequence[PartitionResponse]:
         for target, row in responses:
             target.remember(row)
             self._told[_key(target, self._uses_topic_ids)] = target
@@ -152,7 +153,7 @@ class IncrementalFetch(FetchContext):
         self.session = session
         self.expected_epoch = session.epoch
 
-    def tell(self, responses: PartitionResponses) -> PartitionResponses:
+    def tell(self, responses: Sequence[PartitionResponse]) -> Sequence[PartitionResponse]:
         session = self.session
         self._check_epoch()
         told: PartitionResponses = []

@@ -7,14 +7,15 @@ log's to judge.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from struct import Struct
 from typing import Final, NamedTuple
+from uuid import UUID
 
 from kafkalite.requests.slices import Steps, cut
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.fields import InMemory
-from kafkalite.wire.messages.produce import TopicProduceDataRow
+from kafkalite.wire.messages.produce import PartitionProduceDataRow, TopicProduceDataRow
 from kafkalite.wire.record_batch import (
     CONTROL_FLAG,
     HEADER_BYTES,
@@ -59,7 +60,9 @@ WHOLE: Final = Batches(None, are_whole=True, producers=frozenset())
 
 
 def look_at(
-    topics: Sequence[TopicProduceDataRow], api_version: int, before: Batches = WHOLE
+    topics: Iterable[tuple[str, UUID, Sequence[PartitionProduceDataRow]]],
+    api_version: int,
+    before: Batches = WHOLE,
 ) -> Batches:
     """The shape of the batches in `topics`, with that of those `before` them."""
     size: int

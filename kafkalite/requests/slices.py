@@ -12,6 +12,7 @@ from typing import Any, Final, TypeVar, cast
 import trio
 
 from kafkalite.requests.context import RequestContext
+from kafkalite.wire.schema import FIELDS, fields_of
 
 A = TypeVar("A")
 T = TypeVar("T")
@@ -27,6 +28,8 @@ _IN_ONE_STEP: Final = 32
 # The elements of smaller frames are not counted: there cannot be many.
 _COUNTED_FROM_BYTES: Final = 4096
 _RELEASED_AT_ONCE: Final = 512
+# Levels of lists in lists that may be long: transactions, topics, partitions.
+_LEVELS: Final = 2
 _SORTED_AT_ONCE: Final = 4096
 _NEVER: Final = 1_000_000
 
@@ -113,22 +116,43 @@ def in_order(names: Sequence[str]) -> Steps[list[str]]:
     return (yield from mapped(str, merge(*runs)))
 
 
-def release(values: Iterable[Any], *, inner: bool = False) -> Steps[None]:
-    """Empty lists little by little, as to free a million objects takes time, too.
-
-    `inner`: the lists in tuples in those lists, as well.
-    """
+def release(values: Iterable[Any]) -> Steps[None]:
+    """Empty lists little by little, as to free a million objects takes time, too."""
     for value in values:
-        if not isinstance(value, list):
-            continue
-        items = cast("list[object]", value)
-        while items:
-            some = items[-_RELEASED_AT_ONCE:]
-            del items[-_RELEASED_AT_ONCE:]
+        if isinstance(value, list):
+            items = cast("list[object]", value)
+            while items:
+                del items[-_RELEASED_AT_ONCE:]
+                yield
+
+
+def let_go(*values: Any) -> Steps[None]:
+    """Forget messages and rows that the caller does not keep, little by little.
+
+    Lists in them that others refer to stay as they are.
+    """
+    held: list[list[object]] = []
+    for value in values:
+        yield from _hold_lists(value, held, _LEVELS)
+    del value, values
+    yield from release(held)
+
+
+def _hold_lists(value: Any, held: list[list[object]], levels: int) -> Steps[None]:
+    """Copy the lists in a message or row, so that their items live on without it."""
+    items: Iterable[Any] = ()
+    if isinstance(value, tuple):
+        items = cast("tuple[object, ...]", value)
+    elif hasattr(value, FIELDS):
+        items = (getattr(value, field.name) for field in fields_of(type(value)))
+    for each in items:
+        if isinstance(each, list):
+            copy = list(cast("list[object]", each))
+            held.append(copy)
             yield
-            for each in some if inner else ():
-                if isinstance(each, tuple):
-                    yield from release(cast("tuple[object, ...]", each), inner=True)
+            if levels and len(copy) <= _RELEASED_AT_ONCE:
+                for item in copy:
+                    yield from _hold_lists(item, held, levels - 1)
 
 
 def release_set(values: set[Any]) -> Steps[None]:

@@ -90,7 +90,7 @@ def _setter(api: Api) -> Callable[[Any, int], Any]:
         def say_in_row(response: Any, wait_ms: int) -> Any:
             row = row_of(response)
             row = (*row[:at], wait_ms, *row[at + 1 :])
-            return LargeResponse(row, response.lists) if type(response) is LargeResponse else row
+            return LargeResponse(row) if type(response) is LargeResponse else row
 
         return say_in_row
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 from kafkalite.group_coordinator.coordinator import GroupCoordinator
+from kafkalite.wire.api_codec import drained
 from kafkalite.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
@@ -48,13 +49,13 @@ class CoordinatorInMessages:
     async def offset_commit(
         self, context: object, request: OffsetCommitRequest
     ) -> OffsetCommitResponse:
-        topics = self._coordinator.offset_router.commit(context, rows_of(request))
+        topics = drained(self._coordinator.offset_router.commit(context, rows_of(request)))
         return message_of_row(OffsetCommitResponse, (0, topics))
 
     async def txn_offset_commit(
         self, context: object, request: TxnOffsetCommitRequest
     ) -> TxnOffsetCommitResponse:
-        row = self._coordinator.offset_router.txn_commit(context, rows_of(request))
+        row = drained(self._coordinator.offset_router.txn_commit(context, rows_of(request)))
         return message_of_row(TxnOffsetCommitResponse, row)
 
     async def offset_fetch(

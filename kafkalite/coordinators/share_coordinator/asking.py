@@ -30,6 +30,13 @@ T = TypeVar("T")
 P = TypeVar("P", bound=AskedPartition)
 
 
+class AskedTopic(Protocol[P]):
+    """A topic of a request."""
+
+    topic_id: UUID
+    partitions: list[P]
+
+
 @dataclass(frozen=True, slots=True)
 class Answer(Generic[T]):
     """The outcome for a partition: a result, or a code and words for why there is none."""
@@ -44,7 +51,7 @@ def ask_each(
     share: ShareServices,
     node_id: int,
     group_id: str,
-    topics: Sequence[tuple[UUID, Sequence[P]]],
+    topics: Sequence[AskedTopic[P]],
     verb: str,
     work: Callable[[SharePartitionKey, P], T],
 ) -> Steps[list[tuple[UUID, list[Answer[T]]]]]:
@@ -52,13 +59,12 @@ def ask_each(
 
     Nothing at all for a request without a group, or with a topic without partitions.
     """
-    if not group_id or not all(partitions for _, partitions in topics):
+    if not group_id or not all(topic.partitions for topic in topics):
         return []
 
-    def ask(topic: tuple[UUID, Sequence[P]]) -> Steps[tuple[UUID, list[Answer[T]]]]:
-        topic_id, partitions = topic
-        asking = partial(_ask, share, node_id, group_id, topic_id, verb=verb, work=work)
-        return topic_id, (yield from mapped(asking, partitions))
+    def ask(topic: AskedTopic[P]) -> Steps[tuple[UUID, list[Answer[T]]]]:
+        asking = partial(_ask, share, node_id, group_id, topic.topic_id, verb=verb, work=work)
+        return topic.topic_id, (yield from mapped(asking, topic.partitions))
 
     return (yield from mapped_in_steps(ask, topics))
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import sys
+import weakref
 from typing import Any
 
 import pytest
@@ -14,9 +16,11 @@ from kafkalite.requests.slices import (
     at_once,
     in_slices,
     in_slices_of_task,
+    let_go,
     release,
     release_set,
 )
+from kafkalite.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.kafkalite.server.one_dispatcher import one_dispatcher
 
 
@@ -125,14 +129,36 @@ def test_lists_are_emptied_little_by_little() -> None:
     assert left == [689, 177, 1, 0]
 
 
-def test_lists_within_lists() -> None:
-    inner = list(range(600))
-    rows = [("name", inner), ("other", None)]
-    assert len(list(release((rows,), inner=True))) == 3
-    assert (rows, inner) == ([], [])
+class Thing:
+    """Something whose end is seen."""
+
+
+def test_a_row_is_forgotten_little_by_little() -> None:
+    things = [Thing() for _ in range(1200)]
+    alive = [weakref.ref(each) for each in things]
+    row = ("topic", [("name", things)])
+    steps = let_go(row)
+    del things, row
+    left: list[int] = []
+    for _ in steps:
+        left.append(sum(each() is not None for each in alive))
+    assert left[-1] == 0
+    assert len([count for count in left if 0 < count < 1200]) > 0
+
+
+def test_lists_that_others_keep_stay_as_they_are() -> None:
     kept = [1]
-    list(release(([("name", kept)],)))
+    list(let_go(("topic", [("name", kept)])))
     assert kept == [1]
+
+
+def test_messages_are_forgotten_little_by_little() -> None:
+    names = [MetadataRequestTopic(name=str(number)) for number in range(1200)]
+    alive = sys.getrefcount(names[0])
+    steps = let_go(MetadataRequest(list(names)))
+    assert len(list(steps)) >= 1200 // 512
+    after = sys.getrefcount(names[0])
+    assert after == alive
 
 
 def test_sets_are_emptied_little_by_little() -> None:
