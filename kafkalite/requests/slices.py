@@ -24,7 +24,8 @@ Steps = Generator[None, None, T]
 SLICE_SECONDS: Final = 0.003
 # A request with more elements than this is handled in slices: one takes up to 30 microseconds.
 AT_ONCE: Final = 256
-_IN_ONE_STEP: Final = 32
+# The first append to a partition makes files: a millisecond each.
+_IN_ONE_STEP: Final = 8
 # The elements of smaller frames are not counted: there cannot be many.
 _COUNTED_FROM_BYTES: Final = 4096
 _RELEASED_AT_ONCE: Final = 512

@@ -147,8 +147,8 @@ class Dispatcher:
         if type(response) is LargeResponse:
             steps = route.codec.build_in_slices(correlation_id, response.row)
             chunks = await in_slices(steps, context)
-            steps, response = let_go(response.row), None
-            await in_slices(steps, context)
+            letting_go, response = let_go(response.row), None
+            await in_slices(letting_go, context)
             return chunks
         return [] if response is None else route.codec.build(correlation_id, response)
 
