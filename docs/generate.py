@@ -19,7 +19,7 @@ from kafkalite.__main__ import main as kafkalite
 from kafkalite.apis import APIS
 from kafkalite.config import BROKER_CONFIGS, GROUP_CONFIGS, TOPIC_CONFIGS, ConfigDef
 from kafkalite.config.sources import built_in
-from kafkalite.group_coordinator import classic_group, consumer_member
+from kafkalite.group_coordinator import classic_group, modern_member
 from kafkalite.metrics.table import METRICS
 from kafkalite.spark.audit.findings import KINDS
 from kafkalite.wire.api_keys import ApiKey
@@ -115,7 +115,7 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
     },
     "group_coordinator/README.md": {
         "classic groups": lambda: diagram(classic_group.TRANSITIONS),
-        "consumer members": lambda: diagram(consumer_member.TRANSITIONS),
+        "modern members": lambda: diagram(modern_member.TRANSITIONS),
     },
     "docs/pipelines.md": {"audit findings": findings},
     "docs/metrics.md": {"metrics": metrics},

@@ -1,15 +1,17 @@
 """Descriptions of groups for administrators."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Protocol, TypeVar
 from uuid import UUID
 
 from kafkalite.group_coordinator.classic_group import ClassicGroup
 from kafkalite.group_coordinator.classic_group import ClassicGroupState as State
 from kafkalite.group_coordinator.consumer_group import ConsumerGroup
 from kafkalite.group_coordinator.consumer_member import merged
+from kafkalite.group_coordinator.heartbeat_checks import group_not_found
 from kafkalite.group_coordinator.shard import Group
 from kafkalite.group_coordinator.topics_view import TopicsView
-from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages import consumer_group_describe as consumer
 from kafkalite.wire.messages.describe_groups import DescribedGroup, DescribedGroupMember
 from kafkalite.wire.messages.list_groups import ListedGroup
@@ -18,13 +20,29 @@ CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1  # ConsumerGroupDescribe's member types
 GROUP_ID_NOT_FOUND_SINCE = 6  # DescribeGroups; before, an unknown group is a dead one
 
 
+D_co = TypeVar("D_co", covariant=True)
+P_co = TypeVar("P_co", covariant=True)
+
+
+class MakesRefusal(Protocol[D_co]):
+    """A class of messages: a group, or why it is not described."""
+
+    def __call__(self, *, group_id: str, error_code: int, error_message: str | None) -> D_co: ...
+
+
+class MakesPartitions(Protocol[P_co]):
+    """A class of messages: partitions of a topic."""
+
+    def __call__(self, *, topic_id: UUID, topic_name: str, partitions: list[int]) -> P_co: ...
+
+
 def describe(group_id: str, group: Group | None, api_version: int) -> DescribedGroup:
     """A group for DescribeGroups."""
     if not isinstance(group, ClassicGroup):
         described = DescribedGroup(group_id=group_id, group_state=State.DEAD.value)
         if api_version >= GROUP_ID_NOT_FOUND_SINCE:
             described.error_code = ErrorCode.GROUP_ID_NOT_FOUND
-            described.error_message = _not_there(group_id, group, "classic")
+            described.error_message = group_not_found("classic", group_id, group).message
         return described
     stable = group.state is State.STABLE
     protocol_name = group.protocol_name if stable else None
@@ -47,24 +65,27 @@ def describe(group_id: str, group: Group | None, api_version: int) -> DescribedG
     )
 
 
-def _not_there(group_id: str, group: Group | None, kind: str) -> str:
-    if group is None:
-        return f"Group {group_id} not found."
-    return f"Group {group_id} is not a {kind} group."
+def each_described(
+    group_ids: Iterable[str], describe: Callable[[str], D_co], refused: MakesRefusal[D_co]
+) -> list[D_co]:
+    """Groups as `describe` says. One for which it raises KafkaError is refused with that."""
+    described: list[D_co] = []
+    for group_id in group_ids:
+        try:
+            described.append(describe(group_id))
+        except KafkaError as error:
+            described.append(
+                refused(group_id=group_id, error_code=error.code, error_message=error.message)
+            )
+    return described
 
 
 def describe_consumer(
-    group_id: str, group: Group | None, topics: TopicsView, default_assignor: str
+    group: ConsumerGroup, topics: TopicsView, default_assignor: str
 ) -> consumer.DescribedGroup:
     """A group for ConsumerGroupDescribe."""
-    if not isinstance(group, ConsumerGroup):
-        return consumer.DescribedGroup(
-            group_id=group_id,
-            error_code=ErrorCode.GROUP_ID_NOT_FOUND,
-            error_message=_not_there(group_id, group, "consumer"),
-        )
     return consumer.DescribedGroup(
-        group_id=group_id,
+        group_id=group.group_id,
         group_state=group.state.value,
         group_epoch=group.epoch,
         assignment_epoch=group.assignment_epoch,
@@ -91,16 +112,20 @@ def describe_consumer(
 def _assignment(
     assigned: Mapping[UUID, Collection[int]], topics: TopicsView
 ) -> consumer.Assignment:
-    names = {topic_id: topics.topic_name(topic_id) for topic_id in assigned}
     return consumer.Assignment(
-        topic_partitions=[
-            consumer.TopicPartitions(
-                topic_id=topic_id, topic_name=name, partitions=sorted(assigned[topic_id])
-            )
-            for topic_id, name in names.items()
-            if name is not None
-        ]
+        topic_partitions=listed_with_names(consumer.TopicPartitions, assigned, topics)
     )
+
+
+def listed_with_names(
+    made: MakesPartitions[P_co], assigned: Mapping[UUID, Iterable[int]], topics: TopicsView
+) -> list[P_co]:
+    """Partitions of the topics that still exist, as a list of messages."""
+    return [
+        made(topic_id=topic_id, topic_name=name, partitions=sorted(partitions))
+        for topic_id, partitions in assigned.items()
+        if (name := topics.topic_name(topic_id)) is not None
+    ]
 
 
 def listed(

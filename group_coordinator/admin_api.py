@@ -39,14 +39,11 @@ class GroupAdministration:
         self._delete_share_state = delete_share_state
 
     def describe_groups(self, context: Context, group_ids: Sequence[str]) -> list[DescribedGroup]:
-        described: list[DescribedGroup] = []
-        for group_id in group_ids:
-            try:
-                group = self._shards.seen(group_id, context.node_id)
-                described.append(admin.describe(group_id, group, context.api_version))
-            except KafkaError as refused:
-                described.append(DescribedGroup(group_id=group_id, error_code=refused.code))
-        return described
+        def describe(group_id: str) -> DescribedGroup:
+            group = self._shards.seen(group_id, context.node_id)
+            return admin.describe(group_id, group, context.api_version)
+
+        return admin.each_described(group_ids, describe, DescribedGroup)
 
     def list_groups(
         self, context: Context, states: Sequence[str], types: Sequence[str]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Generic, Protocol, TypeVar
 
 from kafkalite.group_coordinator import state_log
@@ -14,29 +14,36 @@ Change = tuple[object, object | None]
 class ChangedGroup(Protocol):
     """A group that is what its records say."""
 
-    def apply(self, key: object, value: object | None) -> None: ...
+    group_id: str
+
+    def apply(self, key: object, value: object | None, now_ms: int = 0) -> None: ...
 
 
 G = TypeVar("G", bound=ChangedGroup)
 
 
 class Changes(Generic[G]):
-    """`group` has all changes already. `records` has them encoded, after those it began with."""
+    """`group` has all changes already. `records` has them encoded, after those it began with.
 
-    __slots__ = ("group", "records")
+    `now_ms` is the time of the request on the wall clock.
+    """
 
-    def __init__(self, group: G, *records: state_log.StateRecord) -> None:
+    __slots__ = ("_now_ms", "group", "records")
+
+    def __init__(self, group: G, *records: state_log.StateRecord, now_ms: int = 0) -> None:
         self.group = group
         self.records = list(records)
+        self._now_ms = now_ms
 
     def add(self, change: Change) -> None:
-        self.apply(change)
+        self.group.apply(*change, self._now_ms)
         self.records.append(state_log.encoded(*change))
 
     def extend(self, changes: Iterable[Change]) -> None:
         for change in changes:
             self.add(change)
 
-    def apply(self, change: Change) -> None:
-        """Let the group take in a record."""
-        self.group.apply(*change)
+    def save(self, save: Callable[[str, Sequence[state_log.StateRecord]], None]) -> None:
+        """Write the records, if there are any. Raises KafkaError as `save`."""
+        if self.records:
+            save(self.group.group_id, self.records)

@@ -1,8 +1,12 @@
-"""The answers to members that are in the current generation."""
+"""The answers to classic members: those of the current generation, and those that leave."""
+
+from collections.abc import Callable, Iterable
 
 from kafkalite.group_coordinator.classic_group import ClassicGroup
 from kafkalite.group_coordinator.classic_member import ClassicMember
+from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
+from kafkalite.wire.messages.leave_group import MemberIdentity, MemberResponse
 from kafkalite.wire.messages.sync_group import SyncGroupResponse
 
 
@@ -34,3 +38,24 @@ def synced(group: ClassicGroup, member: ClassicMember) -> SyncGroupResponse:
         protocol_name=group.protocol_name,
         assignment=member.assignment,
     )
+
+
+def leave_each(
+    leaving: Iterable[MemberIdentity], leave: Callable[[MemberIdentity], object]
+) -> list[MemberResponse]:
+    """Let members go, each by `leave`, whose KafkaError is the member's error."""
+    responses: list[MemberResponse] = []
+    for identity in leaving:
+        error_code = ErrorCode.NONE
+        try:
+            leave(identity)
+        except KafkaError as refused:
+            error_code = refused.code
+        responses.append(
+            MemberResponse(
+                member_id=identity.member_id,
+                group_instance_id=identity.group_instance_id,
+                error_code=error_code,
+            )
+        )
+    return responses

@@ -12,9 +12,9 @@ from kafkalite.group_coordinator.callers import Context, check_group_id
 from kafkalite.group_coordinator.classic_group import ClassicGroup
 from kafkalite.group_coordinator.classic_in_consumer import ClassicInConsumer
 from kafkalite.group_coordinator.classic_protocol import ClassicProtocol
-from kafkalite.group_coordinator.config import GroupConfig
 from kafkalite.group_coordinator.consumer_group import ConsumerGroup
 from kafkalite.group_coordinator.pending_response import Parked
+from kafkalite.group_coordinator.services import GroupServices
 from kafkalite.group_coordinator.shards import Shards
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.heartbeat import HeartbeatRequestRow, HeartbeatResponseRow
@@ -33,12 +33,12 @@ class ClassicGroupRequests:
     def __init__(
         self,
         shards: Shards,
-        config: GroupConfig,
+        services: GroupServices,
         protocol: ClassicProtocol,
         in_consumer_group: ClassicInConsumer,
     ) -> None:
         self._shards = shards
-        self._config = config
+        self._config = services.config
         self._protocol = protocol
         self._in_consumer_group = in_consumer_group
 

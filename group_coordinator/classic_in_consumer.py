@@ -11,30 +11,24 @@ from dataclasses import replace
 
 from kafkalite.group_coordinator.callers import Caller, shown_host
 from kafkalite.group_coordinator.changes import Changes
+from kafkalite.group_coordinator.classic_answers import leave_each
 from kafkalite.group_coordinator.classic_protocol import KNOWN_MEMBER_ID_SINCE, differs
-from kafkalite.group_coordinator.config import GroupConfig
 from kafkalite.group_coordinator.consumer_group import ConsumerGroup
-from kafkalite.group_coordinator.consumer_member import (
-    ConsumerMember,
-    ConsumerMemberState,
-    Owned,
-)
+from kafkalite.group_coordinator.consumer_member import ConsumerMember, Owned
 from kafkalite.group_coordinator.consumer_protocol import ConsumerProtocol, random_id
 from kafkalite.group_coordinator.heartbeat_checks import unknown_member
-from kafkalite.group_coordinator.protocol_change import ProtocolChange
-from kafkalite.group_coordinator.subscriptions import encoded_assignment, subscription_from
-from kafkalite.group_coordinator.timers import Timers
-from kafkalite.group_coordinator.topics_view import TopicsView
+from kafkalite.group_coordinator.modern_member import MemberState
+from kafkalite.group_coordinator.protocol_change import ProtocolChange, classic_metadata
+from kafkalite.group_coordinator.services import GroupServices
+from kafkalite.group_coordinator.subscriptions import (
+    by_name,
+    encoded_assignment,
+    subscription_from,
+)
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
 from kafkalite.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from kafkalite.wire.messages.leave_group import MemberIdentity, MemberResponse
-from kafkalite.wire.messages.stored.consumer_group_member_metadata import (
-    ClassicMemberMetadata,
-)
-from kafkalite.wire.messages.stored.consumer_group_member_metadata import (
-    ClassicProtocol as StoredProtocol,
-)
 from kafkalite.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 
@@ -42,16 +36,11 @@ class ClassicInConsumer:
     """The rules. `change` makes a group a classic one."""
 
     def __init__(
-        self,
-        config: GroupConfig,
-        timers: Timers,
-        topics: TopicsView,
-        consumer: ConsumerProtocol,
-        change: ProtocolChange,
+        self, services: GroupServices, consumer: ConsumerProtocol, change: ProtocolChange
     ) -> None:
-        self._config = config
-        self._timers = timers
-        self._topics = topics
+        self._config = services.config
+        self._sessions = services.sessions
+        self._topics = services.topics
         self._consumer = consumer
         self._change = change
 
@@ -64,7 +53,8 @@ class ClassicInConsumer:
         names = [protocol.name for protocol in request.protocols]
         if self._config.group_consumer_migration_policy == "disabled":
             raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-        self._consumer.check_room(group, member_id)
+        if member_id not in group.members:
+            self._consumer.check_room(group)
         if not group.supports_classic(request.protocol_type, names):
             raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         subscription = subscription_from(
@@ -78,7 +68,7 @@ class ClassicInConsumer:
             and caller.api_version >= KNOWN_MEMBER_ID_SINCE
         ):
             return JoinGroupResponse(member_id=member_id, error_code=ErrorCode.MEMBER_ID_REQUIRED)
-        changes = Changes(group)
+        changes = self._consumer.changes(group)
         replaced = group.static_member(instance_id)
         downgrades = (
             replaced is not None
@@ -108,7 +98,7 @@ class ClassicInConsumer:
         timers.join.cancel()
         timers.revoke.cancel()
         self._consumer.put_off(group, member_id)
-        self._timers.set(timers.sync, member.rebalance_timeout_ms / 1000)
+        self._sessions.set(timers.sync, member.rebalance_timeout_ms / 1000)
         return response
 
     def _member_for(
@@ -116,12 +106,12 @@ class ClassicInConsumer:
     ) -> ConsumerMember:
         group, instance_id = changes.group, request.group_instance_id
         if instance_id is None:
-            return group.members.get(member_id) or ConsumerMember(member_id=member_id)
+            return group.members.get(member_id) or group.new_member(member_id)
         if request.member_id:
-            return self._consumer.known_static(group, member_id, instance_id)
+            return self._consumer.known_member(group, member_id, instance_id)
         static = group.static_member(instance_id)
         if static is None:
-            return ConsumerMember(member_id=member_id)
+            return group.new_member(member_id)
         return self._consumer.replace_static(changes, static, member_id)
 
     def _owned(self, subscription: ConsumerProtocolSubscription) -> Owned:
@@ -143,21 +133,16 @@ class ClassicInConsumer:
             request.protocol_name, first.name
         ):
             raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-        unrevoked = member.state is ConsumerMemberState.UNREVOKED_PARTITIONS
+        unrevoked = member.state is MemberState.UNREVOKED
         if group.epoch > member.member_epoch and not unrevoked:
             self._expect_join(group, member)
             raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
         self._consumer.timers_of(group, member.member_id).sync.cancel()
         self._consumer.put_off(group, member.member_id)
-        by_name: dict[str, list[int]] = {}
-        for topic_id, partitions in member.assigned.items():
-            name = self._topics.topic_name(topic_id)
-            if name is not None:
-                by_name[name] = sorted(partitions)
         return SyncGroupResponse(
             protocol_type=request.protocol_type,
             protocol_name=request.protocol_name,
-            assignment=encoded_assignment(by_name, first.metadata),
+            assignment=encoded_assignment(by_name(member.assigned, self._topics), first.metadata),
         )
 
     def heartbeat(
@@ -170,16 +155,13 @@ class ClassicInConsumer:
             raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
         self._consumer.put_off(group, member_id)
         if group.is_metadata_stale:
-            changes = Changes(group)
+            changes = self._consumer.changes(group)
             self._consumer.targets.refresh(changes, raise_epoch=False)
             self._consumer.commit(changes)
         if (
             member.member_epoch < group.epoch
-            or member.state is ConsumerMemberState.UNREVOKED_PARTITIONS
-            or (
-                member.state is ConsumerMemberState.UNRELEASED_PARTITIONS
-                and not group.is_waiting(member)
-            )
+            or member.state is MemberState.UNREVOKED
+            or (member.state is MemberState.UNRELEASED and not group.is_waiting(member))
         ):
             self._expect_join(group, member)
             return ErrorCode.REBALANCE_IN_PROGRESS
@@ -190,21 +172,12 @@ class ClassicInConsumer:
     ) -> list[MemberResponse]:
         """Let members go, of whichever protocol: an administrator need not know."""
         gone: dict[str, ConsumerMember] = {}
-        responses: list[MemberResponse] = []
-        for identity in leaving:
-            error_code = ErrorCode.NONE
-            try:
-                member = self._leaving(group, identity)
-                gone[member.member_id] = member
-            except KafkaError as refused:
-                error_code = refused.code
-            responses.append(
-                MemberResponse(
-                    member_id=identity.member_id,
-                    group_instance_id=identity.group_instance_id,
-                    error_code=error_code,
-                )
-            )
+
+        def leave(identity: MemberIdentity) -> None:
+            member = self._leaving(group, identity)
+            gone[member.member_id] = member
+
+        responses = leave_each(leaving, leave)
         if gone:
             self._consumer.remove(group, list(gone.values()))
         return responses
@@ -214,23 +187,13 @@ class ClassicInConsumer:
         if instance_id is not None and not member_id:
             static = group.static_member(instance_id)
             member_id = "" if static is None else static.member_id
-        return self._any_member(group, member_id, instance_id)
-
-    def _any_member(
-        self, group: ConsumerGroup, member_id: str, instance_id: str | None
-    ) -> ConsumerMember:
-        if instance_id is not None:
-            return self._consumer.known_static(group, member_id, instance_id)
-        member = group.members.get(member_id)
-        if member is None:
-            raise unknown_member(group.group_id, member_id)
-        return member
+        return self._consumer.known_member(group, member_id, instance_id)
 
     def _member(
         self, group: ConsumerGroup, member_id: str, instance_id: str | None
     ) -> ConsumerMember:
         """The member, which must speak the classic protocol."""
-        member = self._any_member(group, member_id, instance_id)
+        member = self._consumer.known_member(group, member_id, instance_id)
         if member.classic is None:
             raise unknown_member(group.group_id, member_id)
         return member
@@ -238,7 +201,7 @@ class ClassicInConsumer:
     def _expect_join(self, group: ConsumerGroup, member: ConsumerMember) -> None:
         timer = self._consumer.timers_of(group, member.member_id).join
         if not timer.is_set:
-            self._timers.set(timer, member.rebalance_timeout_ms / 1000)
+            self._sessions.set(timer, member.rebalance_timeout_ms / 1000)
 
 
 def _updated(
@@ -256,11 +219,5 @@ def _updated(
         subscribed_topic_names=frozenset(subscription.topics),
         client_id=caller.client_id,
         client_host=shown_host(caller),
-        classic=ClassicMemberMetadata(
-            session_timeout_ms=request.session_timeout_ms,
-            supported_protocols=[
-                StoredProtocol(name=protocol.name, metadata=bytes(protocol.metadata))
-                for protocol in request.protocols
-            ],
-        ),
+        classic=classic_metadata(request.session_timeout_ms, request.protocols),
     )

@@ -12,16 +12,16 @@ callback with the member, and whatever completes the phase calls it. Nothing awa
 Source of the rules: Kafka's GroupMetadataManager (classicGroup...), KIP-62, 345, 394, 559, 814.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from kafkalite.group_coordinator import state_log
 from kafkalite.group_coordinator.callers import Caller, shown_host
-from kafkalite.group_coordinator.classic_answers import joined, synced
+from kafkalite.group_coordinator.classic_answers import joined, leave_each, synced
 from kafkalite.group_coordinator.classic_group import ClassicGroup, Event, State
 from kafkalite.group_coordinator.classic_member import AnswerJoin, AnswerSync, ClassicMember
 from kafkalite.group_coordinator.classic_rebalance import ClassicRebalances
-from kafkalite.group_coordinator.config import GroupConfig
-from kafkalite.group_coordinator.timers import Timer, Timers
+from kafkalite.group_coordinator.services import GroupServices
+from kafkalite.group_coordinator.timers import Timer
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.join_group import (
     JoinGroupRequest,
@@ -33,26 +33,20 @@ from kafkalite.wire.messages.sync_group import SyncGroupRequest, SyncGroupRespon
 KNOWN_MEMBER_ID_SINCE = 4  # JoinGroup: KIP-394
 SKIP_ASSIGNMENT_SINCE = 9  # JoinGroup: KIP-814
 
+# The time that a new member may wait in a JoinGroup before it counts as gone. Its connection is
+# muted meanwhile, so that its going cannot be seen. A constant in Kafka, too.
+NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
+
 
 class ClassicProtocol:
-    """The rules, for all groups of a coordinator.
+    """The rules, for all groups of a coordinator."""
 
-    `save(group_id, records)` makes records durable, or raises KafkaError with the code to answer.
-    """
-
-    def __init__(
-        self,
-        config: GroupConfig,
-        timers: Timers,
-        phases: Timers,
-        now_ms: Callable[[], int],
-        save: Callable[[str, Sequence[state_log.StateRecord]], None],
-    ) -> None:
-        self._config = config
-        self._timers = timers
-        self._now_ms = now_ms
-        self._save = save
-        self.rebalances = ClassicRebalances(config, timers, phases, now_ms, save)
+    def __init__(self, services: GroupServices) -> None:
+        self._config = services.config
+        self._sessions = services.sessions
+        self._now_ms = services.now_ms
+        self._save = services.save
+        self.rebalances = ClassicRebalances(services)
 
     def new_group(
         self, group_id: str, tombstones: Sequence[state_log.StateRecord] = ()
@@ -132,7 +126,7 @@ class ClassicProtocol:
                 group.remove(member_id)
                 self.rebalances.member_silent(group)
 
-        self._timers.set(Timer(forget), session_timeout_ms / 1000)
+        self._sessions.set(Timer(forget), session_timeout_ms / 1000)
 
     def _join_known(
         self, group: ClassicGroup, caller: Caller, request: JoinGroupRequest, answer: AnswerJoin
@@ -191,7 +185,7 @@ class ClassicProtocol:
             group.new_member_added = True
         group.add(member)
         self.watch(group, member)
-        self._timers.set(member.session, self._config.classic_new_member_join_timeout_ms / 1000)
+        self._sessions.set(member.session, NEW_MEMBER_JOIN_TIMEOUT_MS / 1000)
         self.rebalances.member_joined(group)
 
     def _replace_static(
@@ -211,7 +205,7 @@ class ClassicProtocol:
         before.session_timeout_ms = member.session_timeout_ms
         group.replace_static(member, new_member_id)
         group.update(member, self._member_from(caller, request, new_member_id, answer))
-        member.put_off(self._timers)
+        member.put_off(self._sessions)
         if group.state is State.STABLE and group.select_protocol() == group.protocol_name:
             # Its assignment stands: no other member notices.
             try:
@@ -272,7 +266,7 @@ class ClassicProtocol:
         member = group.validate_member(member_id, instance_id)
         if generation_id != group.generation_id:
             raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
-        self._timers.set(member.session, member.session_timeout_ms / 1000)
+        self._sessions.set(member.session, member.session_timeout_ms / 1000)
         if group.state is State.PREPARING_REBALANCE:
             return ErrorCode.REBALANCE_IN_PROGRESS
         return ErrorCode.NONE
@@ -281,20 +275,9 @@ class ClassicProtocol:
         """Let members go, by id, or by instance id alone as an administrator does (KIP-345)."""
         if group.state is State.DEAD:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        responses: list[MemberResponse] = []
-        for identity in leaving:
-            error_code = ErrorCode.NONE
-            try:
-                self._leave_one(group, identity.member_id, identity.group_instance_id)
-            except KafkaError as refused:
-                error_code = refused.code
-            responses.append(
-                MemberResponse(
-                    member_id=identity.member_id,
-                    group_instance_id=identity.group_instance_id,
-                    error_code=error_code,
-                )
-            )
+        responses = leave_each(
+            leaving, lambda each: self._leave_one(group, each.member_id, each.group_instance_id)
+        )
         if any(response.error_code == ErrorCode.NONE for response in responses):
             self.rebalances.member_left(group)
         return responses
@@ -320,7 +303,7 @@ class ClassicProtocol:
                 self.expel(group, member)
 
         member.session = Timer(expire)
-        member.put_off(self._timers)
+        member.put_off(self._sessions)
 
     def expel(self, group: ClassicGroup, member: ClassicMember) -> None:
         """Let a member go that nothing is heard of."""
@@ -331,7 +314,7 @@ class ClassicProtocol:
         """A commit is a sign of life as good as a heartbeat."""
         member = group.members.get(member_id)
         if member is not None and group.state is not State.COMPLETING_REBALANCE:
-            member.put_off(self._timers)
+            member.put_off(self._sessions)
 
     def unload(self, group: ClassicGroup, error_code: ErrorCode) -> None:
         """The group is deleted, or no longer coordinated here: tell the members that wait, and

@@ -12,37 +12,25 @@ Source of the rules: Kafka's GroupMetadataManager (classicGroup...), KIP-62, KIP
 """
 
 import contextlib
-from collections.abc import Callable, Sequence
 
 from kafkalite.group_coordinator import state_log
 from kafkalite.group_coordinator.classic_answers import joined, synced
 from kafkalite.group_coordinator.classic_group import ClassicGroup, Event, State
-from kafkalite.group_coordinator.config import GroupConfig
-from kafkalite.group_coordinator.timers import Timer, Timers
+from kafkalite.group_coordinator.services import GroupServices
+from kafkalite.group_coordinator.timers import Timer
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.sync_group import SyncGroupResponse
 
 
 class ClassicRebalances:
-    """The rebalances of all groups of a coordinator.
+    """The rebalances of all groups of a coordinator."""
 
-    `save(group_id, records)` makes records durable, or raises KafkaError with the code to answer.
-    """
-
-    def __init__(
-        self,
-        config: GroupConfig,
-        sessions: Timers,
-        phases: Timers,
-        now_ms: Callable[[], int],
-        save: Callable[[str, Sequence[state_log.StateRecord]], None],
-    ) -> None:
-        self._config = config
-        self._sessions = sessions
-        # Rebalances, which living members wait for: they take real time whatever the clock says.
-        self._phases = phases
-        self._now_ms = now_ms
-        self._save = save
+    def __init__(self, services: GroupServices) -> None:
+        self._config = services.config
+        self._sessions = services.sessions
+        self._phases = services.phases
+        self._now_ms = services.now_ms
+        self._save = services.save
 
     def watch(self, group: ClassicGroup) -> None:
         """Give a group its timer."""

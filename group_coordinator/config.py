@@ -5,7 +5,7 @@ this from its configuration (Kafka's GroupCoordinatorConfig), the tests by hand.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 _NO_LIMIT = 2_147_483_647
 
@@ -15,8 +15,7 @@ class GroupConfig:
     """The group coordinator's configuration. Defaults are Apache Kafka 4.3's, except that nothing
     waits for companions that may come: a test's first consumer should not wait for seconds.
 
-    `group_consumer_assignment_interval_ms` may be set at any time and counts from then on. Kafka
-    has no other of these among its dynamic configs (GroupCoordinatorConfig)."""
+    The assignment intervals may be set at any time and count from then on."""
 
     group_min_session_timeout_ms: int = 6_000
     group_max_session_timeout_ms: int = 1_800_000
@@ -67,13 +66,14 @@ class GroupConfig:
     group_streams_max_standby_replicas: int = 2
     group_streams_initial_rebalance_delay_ms: int = 3_000
 
-    classic_new_member_join_timeout_ms: int = field(default=300_000)
-    """The time that a new member may wait in a JoinGroup before it counts as gone. A constant in
-    Kafka: its connection is muted meanwhile, so that its going cannot be seen."""
-
     @property
     def offsets_retention_ms(self) -> int:
         return self.offsets_retention_minutes * 60_000
+
+    def max_size(self, group_type: str) -> int:
+        """The most members of a consumer, share or streams group."""
+        largest: int = getattr(self, f"group_{group_type}_max_size")
+        return largest
 
 
 class GroupOverrides:
@@ -87,85 +87,24 @@ class GroupOverrides:
         self._config = config
         self._configs_of = configs_of
 
-    def session_timeout_ms(self, group_id: str) -> int:
-        return self._within(
-            group_id,
-            "consumer.session.timeout.ms",
-            self._config.group_consumer_session_timeout_ms,
-            self._config.group_consumer_min_session_timeout_ms,
-            self._config.group_consumer_max_session_timeout_ms,
-        )
+    def session_timeout_ms(self, group_type: str, group_id: str) -> int:
+        return self._of_type(group_type, "session.timeout.ms", group_id)
 
-    def heartbeat_interval_ms(self, group_id: str) -> int:
-        return self._within(
-            group_id,
-            "consumer.heartbeat.interval.ms",
-            self._config.group_consumer_heartbeat_interval_ms,
-            self._config.group_consumer_min_heartbeat_interval_ms,
-            self._config.group_consumer_max_heartbeat_interval_ms,
-        )
+    def heartbeat_interval_ms(self, group_type: str, group_id: str) -> int:
+        return self._of_type(group_type, "heartbeat.interval.ms", group_id)
 
-    def assignment_interval_ms(self, group_id: str) -> int:
-        return self._within(
-            group_id,
-            "consumer.assignment.interval.ms",
-            self._config.group_consumer_assignment_interval_ms,
-            self._config.group_consumer_min_assignment_interval_ms,
-            self._config.group_consumer_max_assignment_interval_ms,
-        )
+    def assignment_interval_ms(self, group_type: str, group_id: str) -> int:
+        return self._of_type(group_type, "assignment.interval.ms", group_id)
 
-    def share_session_timeout_ms(self, group_id: str) -> int:
+    def _of_type(self, group_type: str, name: str, group_id: str) -> int:
+        """`group.<type>.<name>`, between its `min` and its `max`."""
+        field = name.replace(".", "_")
         return self._within(
             group_id,
-            "share.session.timeout.ms",
-            self._config.group_share_session_timeout_ms,
-            self._config.group_share_min_session_timeout_ms,
-            self._config.group_share_max_session_timeout_ms,
-        )
-
-    def share_heartbeat_interval_ms(self, group_id: str) -> int:
-        return self._within(
-            group_id,
-            "share.heartbeat.interval.ms",
-            self._config.group_share_heartbeat_interval_ms,
-            self._config.group_share_min_heartbeat_interval_ms,
-            self._config.group_share_max_heartbeat_interval_ms,
-        )
-
-    def share_assignment_interval_ms(self, group_id: str) -> int:
-        return self._within(
-            group_id,
-            "share.assignment.interval.ms",
-            self._config.group_share_assignment_interval_ms,
-            self._config.group_share_min_assignment_interval_ms,
-            self._config.group_share_max_assignment_interval_ms,
-        )
-
-    def streams_session_timeout_ms(self, group_id: str) -> int:
-        return self._within(
-            group_id,
-            "streams.session.timeout.ms",
-            self._config.group_streams_session_timeout_ms,
-            self._config.group_streams_min_session_timeout_ms,
-            self._config.group_streams_max_session_timeout_ms,
-        )
-
-    def streams_heartbeat_interval_ms(self, group_id: str) -> int:
-        return self._within(
-            group_id,
-            "streams.heartbeat.interval.ms",
-            self._config.group_streams_heartbeat_interval_ms,
-            self._config.group_streams_min_heartbeat_interval_ms,
-            self._config.group_streams_max_heartbeat_interval_ms,
-        )
-
-    def streams_assignment_interval_ms(self, group_id: str) -> int:
-        return self._within(
-            group_id,
-            "streams.assignment.interval.ms",
-            self._config.group_streams_assignment_interval_ms,
-            self._config.group_streams_min_assignment_interval_ms,
-            self._config.group_streams_max_assignment_interval_ms,
+            f"{group_type}.{name}",
+            getattr(self._config, f"group_{group_type}_{field}"),
+            getattr(self._config, f"group_{group_type}_min_{field}"),
+            getattr(self._config, f"group_{group_type}_max_{field}"),
         )
 
     def streams_num_standby_replicas(self, group_id: str) -> int:

@@ -9,19 +9,19 @@ from collections.abc import Sequence
 
 from kafkalite.group_coordinator import admin
 from kafkalite.group_coordinator.callers import Context, check_group_id
-from kafkalite.group_coordinator.changes import Changes
 from kafkalite.group_coordinator.classic_group import ClassicGroup
-from kafkalite.group_coordinator.config import GroupConfig
-from kafkalite.group_coordinator.consumer_checks import check_request, group_not_found
+from kafkalite.group_coordinator.consumer_checks import check_request
 from kafkalite.group_coordinator.consumer_group import ConsumerGroup
-from kafkalite.group_coordinator.consumer_member import JOIN_EPOCH
 from kafkalite.group_coordinator.consumer_protocol import ConsumerProtocol
+from kafkalite.group_coordinator.heartbeat_checks import group_not_found
+from kafkalite.group_coordinator.modern_group import existing
+from kafkalite.group_coordinator.modern_member import JOIN_EPOCH
 from kafkalite.group_coordinator.protocol_change import ProtocolChange
+from kafkalite.group_coordinator.services import GroupServices
 from kafkalite.group_coordinator.shard import Group, Shard
 from kafkalite.group_coordinator.shards import Shards
-from kafkalite.group_coordinator.topics_view import TopicsView
 from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.messages import consumer_group_describe
+from kafkalite.wire.messages.consumer_group_describe import DescribedGroup
 from kafkalite.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
@@ -34,14 +34,13 @@ class ConsumerGroupRequests:
     def __init__(
         self,
         shards: Shards,
-        config: GroupConfig,
-        topics: TopicsView,
+        services: GroupServices,
         protocol: ConsumerProtocol,
         change: ProtocolChange,
     ) -> None:
         self._shards = shards
-        self._config = config
-        self._topics = topics
+        self._config = services.config
+        self._topics = services.topics
         self._protocol = protocol
         self._change = change
 
@@ -55,9 +54,7 @@ class ConsumerGroupRequests:
             group = shard.groups.get(request.group_id)
             if request.member_epoch >= JOIN_EPOCH:
                 return self._heartbeat(shard, group, context, request)
-            if not isinstance(group, ConsumerGroup):
-                raise group_not_found(request.group_id, group)
-            return self._protocol.leave(group, request)
+            return self._protocol.leave(existing(ConsumerGroup, request.group_id, group), request)
         except KafkaError as refused:
             return ConsumerGroupHeartbeatResponse(
                 error_code=refused.code, error_message=refused.message
@@ -71,11 +68,11 @@ class ConsumerGroupRequests:
         request: ConsumerGroupHeartbeatRequest,
     ) -> ConsumerGroupHeartbeatResponse:
         if isinstance(group, ConsumerGroup):
-            return self._protocol.heartbeat(Changes(group), context, request)
+            return self._protocol.heartbeat(self._protocol.changes(group), context, request)
         if request.member_epoch != JOIN_EPOCH or not isinstance(group, ClassicGroup | None):
-            raise group_not_found(request.group_id, group, "Consumer group")
+            raise group_not_found("consumer", request.group_id, group, "Consumer group")
         changes = (
-            Changes(ConsumerGroup(request.group_id))
+            self._protocol.changes(ConsumerGroup(request.group_id))
             if group is None
             else self._change.upgraded(group)
         )
@@ -86,24 +83,16 @@ class ConsumerGroupRequests:
             self._protocol.watch(changes.group)
         return response
 
-    def describe(
-        self, context: Context, group_ids: Sequence[str]
-    ) -> list[consumer_group_describe.DescribedGroup]:
-        described: list[consumer_group_describe.DescribedGroup] = []
-        for group_id in group_ids:
-            try:
-                self._check_enabled()
-                check_group_id(group_id)
-                group = self._shards.seen(group_id, context.node_id)
-                default = self._config.group_consumer_assignors[0]
-                described.append(admin.describe_consumer(group_id, group, self._topics, default))
-            except KafkaError as refused:
-                described.append(
-                    consumer_group_describe.DescribedGroup(
-                        group_id=group_id, error_code=refused.code
-                    )
-                )
-        return described
+    def describe(self, context: Context, group_ids: Sequence[str]) -> list[DescribedGroup]:
+        def describe(group_id: str) -> DescribedGroup:
+            self._check_enabled()
+            check_group_id(group_id)
+            group = self._shards.seen(group_id, context.node_id)
+            default = self._config.group_consumer_assignors[0]
+            known = existing(ConsumerGroup, group_id, group)
+            return admin.describe_consumer(known, self._topics, default)
+
+        return admin.each_described(group_ids, describe, DescribedGroup)
 
     def _check_enabled(self) -> None:
         if "consumer" not in self._config.rebalance_protocols:

@@ -3,15 +3,12 @@
 from collections.abc import Sequence
 from typing import Final
 
-from kafkalite.group_coordinator.consumer_member import (
+from kafkalite.group_coordinator.heartbeat_checks import invalid, refuse_blank
+from kafkalite.group_coordinator.modern_member import (
     JOIN_EPOCH,
     LEAVE_EPOCH,
     STATIC_LEAVE_EPOCH,
-    ConsumerMember,
-    Owned,
-    is_subset,
 )
-from kafkalite.group_coordinator.heartbeat_checks import fenced, invalid, refuse_blank
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 
@@ -51,21 +48,3 @@ def check_request(
             f"ServerAssignor {request.server_assignor} is not supported. "
             f"Supported assignors: {', '.join(assignors)}.",
         )
-
-
-def check_epoch(member: ConsumerMember, epoch: int, owned: Owned | None) -> None:
-    """A member may be one epoch behind if the answer with the new one was lost."""
-    if epoch == JOIN_EPOCH or epoch == member.member_epoch:
-        return
-    is_behind = member.previous_member_epoch == epoch < member.member_epoch
-    if is_behind and is_subset(owned, member.assigned):
-        return
-    raise fenced("consumer", epoch, member.member_epoch)
-
-
-def group_not_found(group_id: str, group: object | None, what: str = "Group") -> KafkaError:
-    """There is none of that name, or it is of another protocol."""
-    wrong = f"Group {group_id} is not a consumer group."
-    return KafkaError(
-        ErrorCode.GROUP_ID_NOT_FOUND, wrong if group else f"{what} {group_id} not found."
-    )

@@ -1,134 +1,51 @@
-"""A group of the consumer protocol (KIP-848): its members, what they are to have, and what they
-have.
+"""A group of the consumer protocol (KIP-848): who has which partition, and who subscribes to what.
 
-Three epochs tell how far the group is. The *group epoch* grows with every change of members,
-subscriptions or topics. The *assignment epoch* is the group epoch that the target was computed for.
-Each member's epoch is the one it has reconciled itself to. So the state is not kept but follows:
-
-    Empty         no members
-    Assigning     the target is older than the group epoch
-    Reconciling   some member has not got to the target yet
-    Stable        all have
-
-What a group is, is what its records in `__consumer_offsets` say: they are applied here when they
-are read back and likewise when they are written, so that the two cannot differ.
+Its epochs, states and records are those of modern_group.py.
 """
 
+from __future__ import annotations
+
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
-from enum import Enum
-from typing import Literal
+from typing import Any, Literal
 from uuid import UUID
 
-from kafkalite.group_coordinator import consumer_records, state_log
+from kafkalite.group_coordinator import consumer_records
 from kafkalite.group_coordinator.assignors import Target
-from kafkalite.group_coordinator.consumer_member import (
-    LEAVE_EPOCH,
-    Assigned,
-    ConsumerMember,
-    ConsumerMemberState,
-)
-from kafkalite.group_coordinator.offset_checks import (
-    MayCommit,
-    check_commit_epoch,
-    check_fetch,
-    committing_member,
-)
-from kafkalite.group_coordinator.timers import Timer
-from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.group_coordinator.changes import Change
+from kafkalite.group_coordinator.consumer_member import ConsumerMember, partitions_in
+from kafkalite.group_coordinator.modern_group import ModernGroup
+from kafkalite.group_coordinator.modern_member import MemberState
 from kafkalite.wire.messages.stored.consumer_group_current_member_assignment import (
-    ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupCurrentMemberAssignmentValue,
 )
 from kafkalite.wire.messages.stored.consumer_group_member_metadata import (
-    ConsumerGroupMemberMetadataKey,
     ConsumerGroupMemberMetadataValue,
-)
-from kafkalite.wire.messages.stored.consumer_group_metadata import (
-    ConsumerGroupMetadataKey,
-    ConsumerGroupMetadataValue,
 )
 from kafkalite.wire.messages.stored.consumer_group_regular_expression import (
     ConsumerGroupRegularExpressionKey,
-    ConsumerGroupRegularExpressionValue,
 )
 from kafkalite.wire.messages.stored.consumer_group_target_assignment_member import (
-    ConsumerGroupTargetAssignmentMemberKey,
     ConsumerGroupTargetAssignmentMemberValue,
 )
-from kafkalite.wire.messages.stored.consumer_group_target_assignment_metadata import (
-    ConsumerGroupTargetAssignmentMetadataKey,
-    ConsumerGroupTargetAssignmentMetadataValue,
-)
-
-FIRST_EPOCH = 1  # 0 is that of a member that joins; nothing has been assigned in this one
-
-_STATES = {state.value: state for state in ConsumerMemberState}
 
 
-class ConsumerGroupState(Enum):
-    """The values are the names that ListGroups and ConsumerGroupDescribe answer with."""
-
-    EMPTY = "Empty"
-    ASSIGNING = "Assigning"
-    RECONCILING = "Reconciling"
-    STABLE = "Stable"
-
-
-class MemberTimers:
-    """The deadlines of a member: to be heard of, to give up partitions, and (in the classic
-    protocol) to join again and to sync."""
-
-    __slots__ = ("join", "revoke", "session", "sync")
-
-    def __init__(self, expire: Callable[[], None]) -> None:
-        self.session = Timer(expire)
-        self.revoke = Timer(expire)
-        self.join = Timer(expire)
-        self.sync = Timer(expire)
-
-    def cancel(self) -> None:
-        for timer in (self.session, self.revoke, self.join, self.sync):
-            timer.cancel()
-
-
-class ConsumerGroup:
+class ConsumerGroup(ModernGroup[ConsumerMember, Target]):
     """One group. `timers` and `is_metadata_stale` are not in the log."""
 
     group_type: Literal["consumer"] = "consumer"
     protocol_type = "consumer"
+    records = consumer_records.RECORDS
 
     def __init__(self, group_id: str) -> None:
-        self.group_id = group_id
-        self.epoch = FIRST_EPOCH
-        self.metadata_hash = 0
-        self.assignment_epoch = FIRST_EPOCH
-        self.assigned_at_ms = 0
-        self.members: dict[str, ConsumerMember] = {}
+        super().__init__(group_id)
+        self.is_metadata_stale = False
         self.member_id_by_instance: dict[str, str] = {}
-        self.targets: dict[str, Target] = {}
         self.expressions: dict[str, frozenset[str]] = {}
         """Regular expressions, and the topics they match."""
-        self.timers: dict[str, MemberTimers] = {}
-        self.is_metadata_stale = False
-        """Topics have come, grown or gone since the hash was computed."""
         self._owners: dict[tuple[UUID, int], str] = {}
         self._subscribed_topics: frozenset[str] | None = None
-
-    @property
-    def state(self) -> ConsumerGroupState:
-        if not self.members:
-            return ConsumerGroupState.EMPTY
-        if self.epoch > self.assignment_epoch:
-            return ConsumerGroupState.ASSIGNING
-        if all(m.is_reconciled_to(self.assignment_epoch) for m in self.members.values()):
-            return ConsumerGroupState.STABLE
-        return ConsumerGroupState.RECONCILING
-
-    @property
-    def is_empty(self) -> bool:
-        return not self.members
 
     def depends_on(self, topics: Collection[str]) -> bool:
         """True if what becomes of these topics matters to it: expressions may match any."""
@@ -136,46 +53,14 @@ class ConsumerGroup:
 
     # State from the records
 
-    def apply(self, key: object, value: object | None) -> None:
-        """Take in a record of this group."""
-        match key, value:
-            case ConsumerGroupMetadataKey(), ConsumerGroupMetadataValue():
-                self.epoch, self.metadata_hash = value.epoch, value.metadata_hash
-            case ConsumerGroupMemberMetadataKey(), ConsumerGroupMemberMetadataValue():
-                self._apply_member(key.member_id, value)
-            case ConsumerGroupMemberMetadataKey(), None:
-                self._remove_member(key.member_id)
-            case (
-                ConsumerGroupTargetAssignmentMetadataKey(),
-                ConsumerGroupTargetAssignmentMetadataValue(),
-            ):
-                self.assignment_epoch = value.assignment_epoch
-                self.assigned_at_ms = value.assignment_timestamp
-            case (
-                ConsumerGroupTargetAssignmentMemberKey(),
-                ConsumerGroupTargetAssignmentMemberValue(),
-            ):
-                self.targets[key.member_id] = {
-                    topic.topic_id: frozenset(topic.partitions) for topic in value.topic_partitions
-                }
-            case ConsumerGroupTargetAssignmentMemberKey(), None:
-                self.targets.pop(key.member_id, None)
-            case ConsumerGroupCurrentMemberAssignmentKey(), _:
-                assert value is None or isinstance(value, ConsumerGroupCurrentMemberAssignmentValue)
-                self._apply_assignment(key.member_id, value)
-            case ConsumerGroupRegularExpressionKey(), ConsumerGroupRegularExpressionValue():
-                self.expressions[key.regular_expression] = frozenset(value.topics)
-                self._subscribed_topics = None
-            case ConsumerGroupRegularExpressionKey(), None:
-                self.expressions.pop(key.regular_expression, None)
-                self._subscribed_topics = None
-            case _:
-                pass  # tombstones of what the group as a whole is
+    def new_member(self, member_id: str) -> ConsumerMember:
+        return ConsumerMember(member_id=member_id)
 
-    def _apply_member(self, member_id: str, value: ConsumerGroupMemberMetadataValue) -> None:
-        old = self.members.get(member_id) or ConsumerMember(member_id=member_id)
-        member = replace(
-            old,
+    def _with_metadata(
+        self, member: ConsumerMember, value: ConsumerGroupMemberMetadataValue
+    ) -> ConsumerMember:
+        return replace(
+            member,
             instance_id=value.instance_id,
             rack_id=value.rack_id,
             client_id=value.client_id,
@@ -186,58 +71,53 @@ class ConsumerGroup:
             server_assignor=value.server_assignor,
             classic=value.classic_member_metadata,
         )
-        self.members[member_id] = member
+
+    def _target_from(self, value: ConsumerGroupTargetAssignmentMemberValue) -> Target:
+        return {topic.topic_id: frozenset(topic.partitions) for topic in value.topic_partitions}
+
+    def _with_assignment(
+        self, member: ConsumerMember, value: ConsumerGroupCurrentMemberAssignmentValue
+    ) -> ConsumerMember:
+        epoch = value.member_epoch
+        assigned_from = consumer_records.assigned_from
+        return replace(
+            member,
+            member_epoch=epoch,
+            previous_member_epoch=value.previous_member_epoch,
+            state=MemberState(value.state),
+            assigned=assigned_from(value.assigned_partitions, epoch),
+            pending_revocation=assigned_from(value.partitions_pending_revocation, epoch),
+        )
+
+    def _without_assignment(self, member: ConsumerMember) -> ConsumerMember:
+        return replace(super()._without_assignment(member), assigned={}, pending_revocation={})
+
+    def _apply_further(self, key: object, value: Any, now_ms: int) -> None:
+        if isinstance(key, ConsumerGroupRegularExpressionKey):
+            self._subscribed_topics = None
+            if value is None:
+                self.expressions.pop(key.regular_expression, None)
+            else:
+                self.expressions[key.regular_expression] = frozenset(value.topics)
+
+    def _take(self, member: ConsumerMember) -> None:
+        for partition in partitions_in(member.assigned, member.pending_revocation):
+            self._owners[partition] = member.member_id
         if member.instance_id is not None:
-            self.member_id_by_instance[member.instance_id] = member_id
+            self.member_id_by_instance[member.instance_id] = member.member_id
         self._subscribed_topics = None
-
-    def _remove_member(self, member_id: str) -> None:
-        member = self.members.pop(member_id, None)
-        if member is None:
-            return
-        self._release(member)
-        self.targets.pop(member_id, None)
-        if self.member_id_by_instance.get(member.instance_id or "") == member_id:
-            del self.member_id_by_instance[member.instance_id or ""]
-        self._subscribed_topics = None
-        timers = self.timers.pop(member_id, None)
-        if timers is not None:
-            timers.cancel()
-
-    def _apply_assignment(
-        self, member_id: str, value: ConsumerGroupCurrentMemberAssignmentValue | None
-    ) -> None:
-        old = self.members.get(member_id) or ConsumerMember(member_id=member_id)
-        self._release(old)
-        if value is None:
-            member = replace(
-                old,
-                member_epoch=LEAVE_EPOCH,
-                previous_member_epoch=LEAVE_EPOCH,
-                state=ConsumerMemberState.STABLE,
-                assigned={},
-                pending_revocation={},
-            )
-        else:
-            epoch = value.member_epoch
-            assigned_from = consumer_records.assigned_from
-            member = replace(
-                old,
-                member_epoch=epoch,
-                previous_member_epoch=value.previous_member_epoch,
-                state=_STATES.get(value.state, ConsumerMemberState.UNKNOWN),
-                assigned=assigned_from(value.assigned_partitions, epoch),
-                pending_revocation=assigned_from(value.partitions_pending_revocation, epoch),
-            )
-            for partition in _partitions(member.assigned, member.pending_revocation):
-                self._owners[partition] = member_id
-        if member_id in self.members or value is not None:
-            self.members[member_id] = member
 
     def _release(self, member: ConsumerMember) -> None:
-        for partition in _partitions(member.assigned, member.pending_revocation):
+        for partition in partitions_in(member.assigned, member.pending_revocation):
             if self._owners.get(partition) == member.member_id:
                 del self._owners[partition]
+        instance_id = member.instance_id
+        if (
+            instance_id is not None
+            and self.member_id_by_instance.get(instance_id) == member.member_id
+        ):
+            del self.member_id_by_instance[instance_id]
+        self._subscribed_topics = None
 
     # State that follows from it
 
@@ -298,73 +178,13 @@ class ConsumerGroup:
         )
         return any(supporters[name] == self.classic_member_count for name in names)
 
-    # Offsets
+    # Offsets and administration
 
-    def validate_offset_commit(
-        self,
-        member_id: str,
-        group_instance_id: str | None,
-        member_epoch: int,
-        *,
-        is_transactional: bool,
-        api_version: int,
-    ) -> MayCommit | None:
-        """KafkaError unless this caller may commit; what it may commit for, if not everything."""
-        member = committing_member(
-            self.members,
-            member_id,
-            group_instance_id,
-            member_epoch,
-            is_transactional=is_transactional,
-        )
-        if member is None:
-            return None
-        stale = check_commit_epoch(
-            member,
-            member_epoch,
-            is_classic=member.classic is not None,
-            is_transactional=is_transactional,
-            api_version=api_version,
-        )
-        if stale is None:
-            return None
+    def assigned_since(self, member: ConsumerMember, topic_id: UUID, partition: int) -> int | None:
+        return member.assignment_epoch(topic_id, partition)
 
-        def may_commit(topic_id: UUID, partition: int) -> ErrorCode:
-            since = member.assignment_epoch(topic_id, partition)
-            return stale if since is None or member_epoch < since else ErrorCode.NONE
-
-        return may_commit
-
-    def validate_offset_fetch(self, member_id: str | None, member_epoch: int) -> None:
-        """KafkaError unless an administrator asks, or a member that is up to date."""
-        stale = check_fetch(self.members, member_id, member_epoch)
-        if stale is not None:
-            raise KafkaError(
-                ErrorCode.STALE_MEMBER_EPOCH
-                if stale.classic is None
-                else ErrorCode.ILLEGAL_GENERATION
-            )
-
-    def validate_offset_delete(self) -> None:
-        """Never refused: what members subscribe to is known."""
-
-    def validate_delete(self) -> None:
-        if self.members:
-            raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
-
-    def offsets_expire_from(self, committed_at_ms: int) -> int | None:
-        return committed_at_ms
-
-    def tombstones(self) -> list[state_log.StateRecord]:
-        """The records that end the group in the log."""
-        changes = consumer_records.no_group(self.group_id, self.members, self.expressions)
-        return [state_log.encoded(*change) for change in changes]
-
-
-def _partitions(*assigned: Assigned) -> Iterable[tuple[UUID, int]]:
-    return (
-        (topic_id, partition)
-        for topics in assigned
-        for topic_id, partitions in topics.items()
-        for partition in partitions
-    )
+    def _further_tombstones(self) -> Iterable[Change]:
+        return [
+            consumer_records.no_regular_expression(self.group_id, expression)
+            for expression in self.expressions
+        ]

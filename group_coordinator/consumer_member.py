@@ -1,31 +1,19 @@
-"""A member of a group of the consumer protocol (KIP-848), and how it gets from one assignment to
-another.
+"""A member of a consumer group (KIP-848), and how it gets from one assignment to another.
 
-The coordinator decides who gets what (the target); a member follows at its own pace. It must give
-up what it is to lose before anybody else gets it, and it learns of what it is to get when that is
-free:
-
-    STABLE                 has all it is to have, in the epoch of the target
-    UNREVOKED_PARTITIONS   has been asked to give partitions up, and has not confirmed
-    UNRELEASED_PARTITIONS  waits for partitions that others have not given up yet
-
-Its epoch moves on to the target's when it has nothing left to give up. Everything here is pure.
+Everything here is pure. The states are those of modern_member.py.
 Source: KIP-848 (and KIP-1251 for the assignment epochs), Kafka's CurrentAssignmentBuilder.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import Enum, IntEnum
 from typing import Protocol
 from uuid import UUID
 
 from kafkalite.group_coordinator.assignors import Target
+from kafkalite.group_coordinator.modern_member import TRANSITIONS, ModernMember
+from kafkalite.group_coordinator.modern_member import MemberEvent as Event
+from kafkalite.group_coordinator.modern_member import MemberState as State
 from kafkalite.wire.messages.stored.consumer_group_member_metadata import ClassicMemberMetadata
-
-JOIN_EPOCH = 0
-LEAVE_EPOCH = -1
-STATIC_LEAVE_EPOCH = -2
-"""The epoch of a static member that leaves and means to come back."""
 
 Assigned = Mapping[UUID, Mapping[int, int]]
 """By topic and partition, the member epoch in which the partition was given."""
@@ -34,60 +22,20 @@ Owned = Mapping[UUID, frozenset[int]]
 """The partitions a member says it has."""
 
 
-class ConsumerMemberState(IntEnum):
-    """Kafka's numbers, as they are in the log."""
-
-    STABLE = 1
-    UNREVOKED_PARTITIONS = 2
-    UNRELEASED_PARTITIONS = 3
-    UNKNOWN = 127
-
-
-class ConsumerMemberEvent(Enum):
-    """Events of a member on the way to its target. The values label the diagram's arrows."""
-
-    MUST_REVOKE = "has partitions to give up"
-    MUST_WAIT = "others have what it is to get"
-    SETTLED = "has all it is to have"
-
-
-State, Event = ConsumerMemberState, ConsumerMemberEvent
-
-_FROM_ANYWHERE = {
-    Event.MUST_REVOKE: State.UNREVOKED_PARTITIONS,
-    Event.MUST_WAIT: State.UNRELEASED_PARTITIONS,
-    Event.SETTLED: State.STABLE,
-}
-
-TRANSITIONS: dict[ConsumerMemberState, dict[ConsumerMemberEvent, ConsumerMemberState]] = (
-    dict.fromkeys(State, _FROM_ANYWHERE)
-)
-"""A new target may come at any time, so that every state can follow every other."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConsumerMember:
-    """A value: what changes a member makes another. `classic` is there while it speaks the classic
-    protocol in a group of the new one."""
+class ConsumerMember(ModernMember):
+    """`classic` is there while it speaks the classic protocol in a group of the new one."""
 
-    member_id: str
-    instance_id: str | None = None
-    rack_id: str | None = None
-    client_id: str = ""
-    client_host: str = ""
-    rebalance_timeout_ms: int = -1
     subscribed_topic_names: frozenset[str] = frozenset()
     subscribed_topic_regex: str = ""
     server_assignor: str | None = None
     classic: ClassicMemberMetadata | None = None
-    member_epoch: int = JOIN_EPOCH
-    previous_member_epoch: int = -1
-    state: ConsumerMemberState = State.STABLE
     assigned: Assigned = field(default_factory=dict[UUID, Mapping[int, int]])
     pending_revocation: Assigned = field(default_factory=dict[UUID, Mapping[int, int]])
 
-    def is_reconciled_to(self, assignment_epoch: int) -> bool:
-        return self.state is State.STABLE and self.member_epoch == assignment_epoch
+    @property
+    def speaks_classic(self) -> bool:
+        return self.classic is not None
 
     def has(self, topic_id: UUID, partition: int) -> bool:
         return partition in self.assigned.get(topic_id, {})
@@ -119,8 +67,16 @@ def owned_from(listed: Sequence[ListedPartitions] | None) -> Owned | None:
 def is_subset(owned: Owned | None, assigned: Assigned) -> bool:
     """True if a member says that it has only what it was given; saying nothing is not that."""
     return owned is not None and all(
-        partition in assigned.get(topic_id, {})
-        for topic_id, partitions in owned.items()
+        partition in assigned.get(topic_id, {}) for topic_id, partition in partitions_in(owned)
+    )
+
+
+def partitions_in(*assigned: Assigned | Owned) -> Iterator[tuple[UUID, int]]:
+    """Each partition in all of these, as topic and index."""
+    return (
+        (topic_id, partition)
+        for topics in assigned
+        for topic_id, partitions in topics.items()
         for partition in partitions
     )
 
@@ -147,11 +103,11 @@ def reconcile(member: ConsumerMember, around: Surroundings) -> ConsumerMember:
             if member.member_epoch != around.target_epoch:
                 return _next(member, member.member_epoch, around)
             return _unsubscribed(member, around)
-        case State.UNREVOKED_PARTITIONS:
+        case State.UNREVOKED:
             if _still_owns(around.owned, member.pending_revocation):
                 return _unsubscribed(member, around)
             return _next(member, member.member_epoch, around)
-        case State.UNRELEASED_PARTITIONS:
+        case State.UNRELEASED:
             return _next(member, member.member_epoch, around)
         case State.UNKNOWN:
             # Written by a newer coordinator: start over from what it has.
@@ -219,12 +175,8 @@ def _unsubscribed(member: ConsumerMember, around: Surroundings) -> ConsumerMembe
 
 def _still_owns(owned: Owned | None, assigned: Assigned) -> bool:
     """True if a member has any of these; one that does not say must be taken to have them."""
-    if owned is None:
-        return True
-    return any(
-        partition in assigned.get(topic_id, {})
-        for topic_id, partitions in owned.items()
-        for partition in partitions
+    return owned is None or any(
+        partition in assigned.get(topic_id, {}) for topic_id, partition in partitions_in(owned)
     )
 
 

@@ -16,25 +16,23 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from kafkalite.group_coordinator import consumer_records, state_log
+from kafkalite.group_coordinator import consumer_records
 from kafkalite.group_coordinator.callers import Caller, shown_host
 from kafkalite.group_coordinator.changes import Changes
-from kafkalite.group_coordinator.config import GroupConfig, GroupOverrides
-from kafkalite.group_coordinator.consumer_checks import check_epoch
-from kafkalite.group_coordinator.consumer_group import ConsumerGroup, MemberTimers
+from kafkalite.group_coordinator.consumer_group import ConsumerGroup
 from kafkalite.group_coordinator.consumer_member import (
-    JOIN_EPOCH,
-    STATIC_LEAVE_EPOCH,
     ConsumerMember,
-    ConsumerMemberState,
     Owned,
+    is_subset,
     owned_from,
 )
 from kafkalite.group_coordinator.consumer_targets import ConsumerTargets
-from kafkalite.group_coordinator.heartbeat_checks import group_full, unknown_member
+from kafkalite.group_coordinator.heartbeat_checks import check_epoch
+from kafkalite.group_coordinator.modern_member import JOIN_EPOCH, STATIC_LEAVE_EPOCH
+from kafkalite.group_coordinator.modern_protocol import ModernProtocol
+from kafkalite.group_coordinator.modern_records import listed
+from kafkalite.group_coordinator.services import GroupServices
 from kafkalite.group_coordinator.subscriptions import compile_expression
-from kafkalite.group_coordinator.timers import Timers
-from kafkalite.group_coordinator.topics_view import TopicsView
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.consumer_group_heartbeat import (
     Assignment,
@@ -44,28 +42,16 @@ from kafkalite.wire.messages.consumer_group_heartbeat import (
 )
 
 
-class ConsumerProtocol:
+class ConsumerProtocol(ModernProtocol[ConsumerGroup, ConsumerMember]):
     """The rules, for all groups of a coordinator.
 
-    `save(group_id, records)` makes records durable. `members_gone(group, member_ids)` is asked
-    first when members are to be removed: it returns True if it has dealt with that by making the
-    group a classic one.
+    `members_gone(group, member_ids)` is asked first when members are to be removed: it returns
+    True if it has dealt with that by making the group a classic one.
     """
 
-    def __init__(
-        self,
-        config: GroupConfig,
-        overrides: GroupOverrides,
-        timers: Timers,
-        topics: TopicsView,
-        now_ms: Callable[[], int],
-        save: Callable[[str, Sequence[state_log.StateRecord]], None],
-    ) -> None:
-        self._config = config
-        self._overrides = overrides
-        self._timers = timers
-        self._save = save
-        self.targets = ConsumerTargets(config, overrides, topics, now_ms)
+    def __init__(self, services: GroupServices) -> None:
+        super().__init__(ConsumerGroup, services)
+        self.targets = ConsumerTargets(services)
         self.members_gone: Callable[[ConsumerGroup, Sequence[ConsumerMember]], bool] = (
             lambda group, members: False
         )
@@ -91,7 +77,8 @@ class ConsumerProtocol:
         # A bad expression is refused before anything changes.
         compile_expression(request.subscribed_topic_regex or "")
         member_id = request.member_id or random_id()
-        self.check_room(group, member_id)
+        if member_id not in group.members:
+            self.check_room(group)
         owned = owned_from(request.topic_partitions)
         before = self._member_for(changes, request, member_id, owned)
         subscription_changed = self.targets.update_member(
@@ -100,7 +87,7 @@ class ConsumerProtocol:
         member = self.targets.reconcile(changes, member_id, owned, subscription_changed)
         self.commit(changes)
         self.put_off(group, member_id)
-        self._watch_revocation(group, member)
+        self.watch_revocation(group, member)
         response = self._response(group, member)
         is_full = (
             request.rebalance_timeout_ms != -1
@@ -112,10 +99,7 @@ class ConsumerProtocol:
         )
         if request.member_epoch == JOIN_EPOCH or is_full or _differ(before, member):
             response.assignment = Assignment(
-                topic_partitions=[
-                    TopicPartitions(topic_id=topic_id, partitions=sorted(partitions))
-                    for topic_id, partitions in member.assigned.items()
-                ]
+                topic_partitions=listed(TopicPartitions, member.assigned)
             )
         return response
 
@@ -149,14 +133,8 @@ class ConsumerProtocol:
         return ConsumerGroupHeartbeatResponse(
             member_id=member.member_id,
             member_epoch=member.member_epoch,
-            heartbeat_interval_ms=self._overrides.heartbeat_interval_ms(group.group_id),
+            heartbeat_interval_ms=self.heartbeat_interval_ms(group),
         )
-
-    def check_room(self, group: ConsumerGroup, member_id: str) -> None:
-        """KafkaError if there is no place for one more."""
-        largest = self._config.group_consumer_max_size
-        if len(group.members) >= largest and member_id not in group.members:
-            raise group_full("consumer", largest)
 
     def _member_for(
         self,
@@ -170,7 +148,7 @@ class ConsumerProtocol:
         if instance_id is not None and request.member_epoch == JOIN_EPOCH:
             static = group.static_member(instance_id)
             if static is None:
-                return ConsumerMember(member_id=member_id)
+                return group.new_member(member_id)
             if static.member_epoch != STATIC_LEAVE_EPOCH and static.classic is None:
                 raise KafkaError(
                     ErrorCode.UNRELEASED_INSTANCE_ID,
@@ -178,19 +156,20 @@ class ConsumerProtocol:
                     f"group because the instance id is owned by {static.member_id} member.",
                 )
             return self.replace_static(changes, static, member_id)
-        if instance_id is not None:
-            member = self.known_static(group, member_id, instance_id)
-        else:
-            member = group.members.get(member_id) or ConsumerMember(member_id=member_id)
-            if member_id not in group.members and request.member_epoch != JOIN_EPOCH:
-                raise unknown_member(group.group_id, member_id)
-        check_epoch(member, request.member_epoch, owned)
+        if request.member_epoch == JOIN_EPOCH and member_id not in group.members:
+            return group.new_member(member_id)
+        member = self.known_member(group, member_id, instance_id)
+        check_epoch(
+            "consumer", member, request.member_epoch, lambda: is_subset(owned, member.assigned)
+        )
         return member
 
-    def known_static(
-        self, group: ConsumerGroup, member_id: str, instance_id: str
+    def known_member(
+        self, group: ConsumerGroup, member_id: str, instance_id: str | None
     ) -> ConsumerMember:
-        """The static member, or KafkaError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID."""
+        """The member, or KafkaError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID."""
+        if instance_id is None:
+            return group.member(member_id)
         member = group.static_member(instance_id)
         if member is None:
             raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
@@ -211,7 +190,7 @@ class ConsumerProtocol:
         new = replace(
             old, member_id=member_id, member_epoch=JOIN_EPOCH, previous_member_epoch=JOIN_EPOCH
         )
-        changes.extend(consumer_records.no_member(group.group_id, old.member_id))
+        changes.extend(group.records.no_member(group.group_id, old.member_id))
         changes.add(consumer_records.member(group.group_id, new))
         changes.add(consumer_records.target(group.group_id, member_id, target))
         changes.add(consumer_records.current_assignment(group.group_id, new))
@@ -219,9 +198,12 @@ class ConsumerProtocol:
 
     def rebalance(self, group: ConsumerGroup) -> None:
         """Assign anew though nothing has changed: the group begins another epoch."""
-        changes = Changes(group)
-        self.targets.refresh(changes, raise_epoch=True)
+        changes = self.changes(group)
+        self._raise_epoch(changes)
         self.commit(changes)
+
+    def _raise_epoch(self, changes: Changes[ConsumerGroup]) -> None:
+        self.targets.refresh(changes, raise_epoch=True)
 
     # Leaving, silence
 
@@ -229,15 +211,9 @@ class ConsumerProtocol:
         self, group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest
     ) -> ConsumerGroupHeartbeatResponse:
         """A member goes, for good or (static, -2) for a while."""
-        if request.instance_id is not None:
-            member = self.known_static(group, request.member_id, request.instance_id)
-        else:
-            found = group.members.get(request.member_id)
-            if found is None:
-                raise unknown_member(group.group_id, request.member_id)
-            member = found
+        member = self.known_member(group, request.member_id, request.instance_id)
         if request.member_epoch == STATIC_LEAVE_EPOCH:
-            changes = Changes(group)
+            changes = self.changes(group)
             away = replace(member, member_epoch=STATIC_LEAVE_EPOCH, pending_revocation={})
             changes.add(consumer_records.current_assignment(group.group_id, away))
             self.commit(changes)
@@ -248,56 +224,14 @@ class ConsumerProtocol:
         )
 
     def remove(self, group: ConsumerGroup, members: Sequence[ConsumerMember]) -> None:
-        """Members are gone; what they had is free."""
-        if self.members_gone(group, members):
-            return
-        changes = Changes(group)
-        for member in members:
-            changes.extend(consumer_records.no_member(group.group_id, member.member_id))
-        self.targets.refresh(changes, raise_epoch=True)
-        self.commit(changes)
+        if not self.members_gone(group, members):
+            super().remove(group, members)
 
-    def commit(self, changes: Changes[ConsumerGroup]) -> None:
-        if changes.records:
-            self._save(changes.group.group_id, changes.records)
-
-    def timers_of(self, group: ConsumerGroup, member_id: str) -> MemberTimers:
-        """The member's timers, whose expiry removes it."""
-        timers = group.timers.get(member_id)
-        if timers is None:
-
-            def expire() -> None:
-                member = group.members.get(member_id)
-                if member is not None and group.timers.get(member_id) is timers:
-                    self.remove(group, [member])
-
-            timers = group.timers[member_id] = MemberTimers(expire)
-        return timers
-
-    def put_off(self, group: ConsumerGroup, member_id: str) -> None:
-        """The member was heard of: its session begins anew."""
-        classic = group.members[member_id].classic
-        timeout_ms = (
-            self._overrides.session_timeout_ms(group.group_id)
-            if classic is None
-            else classic.session_timeout_ms
-        )
-        self._timers.set(self.timers_of(group, member_id).session, timeout_ms / 1000)
-
-    def _watch_revocation(self, group: ConsumerGroup, member: ConsumerMember) -> None:
-        """A member must give up revoked partitions within its rebalance timeout."""
-        timer = self.timers_of(group, member.member_id).revoke
-        if member.state is not ConsumerMemberState.UNREVOKED_PARTITIONS:
-            timer.cancel()
-        elif not timer.is_set:
-            self._timers.set(timer, member.rebalance_timeout_ms / 1000)
-
-    def watch(self, group: ConsumerGroup) -> None:
-        """The group has been loaded: all sessions begin anew."""
-        for member in group.members.values():
-            self.put_off(group, member.member_id)
-            if member.classic is None:
-                self._watch_revocation(group, member)
+    def _session_timeout_ms(self, group: ConsumerGroup, member: ConsumerMember) -> int:
+        """A member that speaks the classic protocol has named its own."""
+        if member.classic is not None:
+            return member.classic.session_timeout_ms
+        return super()._session_timeout_ms(group, member)
 
 
 def _updated(

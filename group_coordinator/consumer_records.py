@@ -1,11 +1,7 @@
-"""The records a group of the consumer protocol is made of, from values and back.
+"""The records of a consumer group, from values and back. See modern_records.py for those that
+other groups have, too.
 
-    3   ConsumerGroupMetadata          group epoch, hash of the topics' metadata
-    5   ...MemberMetadata              who a member is, and what it subscribes to
-    6   ...TargetAssignmentMetadata    assignment epoch
-    7   ...TargetAssignmentMember      what a member is to have
-    8   ...CurrentMemberAssignment     what a member has, in which epoch
-    16  ...RegularExpression           the topics that a regular expression matched
+    16  ConsumerGroupRegularExpression   the topics that a regular expression matched
 
 Source: Kafka's GroupCoordinatorRecordHelpers.
 """
@@ -16,6 +12,7 @@ from uuid import UUID
 from kafkalite.group_coordinator.assignors import Target
 from kafkalite.group_coordinator.changes import Change
 from kafkalite.group_coordinator.consumer_member import Assigned, ConsumerMember
+from kafkalite.group_coordinator.modern_records import ModernRecords, listed
 from kafkalite.wire.messages.stored.consumer_group_current_member_assignment import (
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupCurrentMemberAssignmentValue,
@@ -43,12 +40,16 @@ from kafkalite.wire.messages.stored.consumer_group_target_assignment_metadata im
     ConsumerGroupTargetAssignmentMetadataValue,
 )
 
-
-def group(group_id: str, epoch: int, metadata_hash: int) -> Change:
-    return (
-        ConsumerGroupMetadataKey(group_id=group_id),
-        ConsumerGroupMetadataValue(epoch=epoch, metadata_hash=metadata_hash),
-    )
+RECORDS = ModernRecords(
+    group_type="consumer",
+    group=ConsumerGroupMetadataKey,
+    group_value=ConsumerGroupMetadataValue,
+    member=ConsumerGroupMemberMetadataKey,
+    target_epoch=ConsumerGroupTargetAssignmentMetadataKey,
+    target_epoch_value=ConsumerGroupTargetAssignmentMetadataValue,
+    target=ConsumerGroupTargetAssignmentMemberKey,
+    current=ConsumerGroupCurrentMemberAssignmentKey,
+)
 
 
 def member(group_id: str, member: ConsumerMember) -> Change:
@@ -66,25 +67,11 @@ def member(group_id: str, member: ConsumerMember) -> Change:
     return ConsumerGroupMemberMetadataKey(group_id=group_id, member_id=member.member_id), value
 
 
-def assignment_epoch(group_id: str, epoch: int, timestamp_ms: int) -> Change:
-    return (
-        ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id),
-        ConsumerGroupTargetAssignmentMetadataValue(
-            assignment_epoch=epoch, assignment_timestamp=timestamp_ms
-        ),
-    )
-
-
 def target(group_id: str, member_id: str, target: Target) -> Change:
-    return (
-        ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id),
-        ConsumerGroupTargetAssignmentMemberValue(
-            topic_partitions=[
-                TopicPartition(topic_id=topic_id, partitions=sorted(partitions))
-                for topic_id, partitions in target.items()
-            ]
-        ),
+    value = ConsumerGroupTargetAssignmentMemberValue(
+        topic_partitions=listed(TopicPartition, target)
     )
+    return ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), value
 
 
 def current_assignment(group_id: str, member: ConsumerMember) -> Change:
@@ -94,8 +81,8 @@ def current_assignment(group_id: str, member: ConsumerMember) -> Change:
             member_epoch=member.member_epoch,
             previous_member_epoch=member.previous_member_epoch,
             state=member.state,
-            assigned_partitions=_listed(member.assigned),
-            partitions_pending_revocation=_listed(member.pending_revocation),
+            assigned_partitions=_with_epochs(member.assigned),
+            partitions_pending_revocation=_with_epochs(member.pending_revocation),
         ),
     )
 
@@ -116,25 +103,7 @@ def no_regular_expression(group_id: str, expression: str) -> Change:
     return key, None
 
 
-def no_member(group_id: str, member_id: str) -> list[Change]:
-    """The records that end a member, the last first."""
-    return [
-        (ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id), None),
-        (ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), None),
-        (ConsumerGroupMemberMetadataKey(group_id=group_id, member_id=member_id), None),
-    ]
-
-
-def no_group(group_id: str, member_ids: Iterable[str], expressions: Iterable[str]) -> list[Change]:
-    """The records that end a group with all that is in it."""
-    changes = [change for member_id in member_ids for change in no_member(group_id, member_id)]
-    changes += [no_regular_expression(group_id, expression) for expression in expressions]
-    changes.append((ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id), None))
-    changes.append((ConsumerGroupMetadataKey(group_id=group_id), None))
-    return changes
-
-
-def _listed(assigned: Assigned) -> list[TopicPartitions]:
+def _with_epochs(assigned: Assigned) -> list[TopicPartitions]:
     return [
         TopicPartitions(
             topic_id=topic_id,

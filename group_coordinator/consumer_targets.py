@@ -9,12 +9,9 @@ Source of the rules: Kafka's GroupMetadataManager, TargetAssignmentBuilder.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from kafkalite.group_coordinator import consumer_records
-from kafkalite.group_coordinator.assignors import ASSIGNORS, Candidate
+from kafkalite.group_coordinator.assignors import ASSIGNORS
 from kafkalite.group_coordinator.changes import Changes
-from kafkalite.group_coordinator.config import GroupConfig, GroupOverrides
 from kafkalite.group_coordinator.consumer_group import ConsumerGroup
 from kafkalite.group_coordinator.consumer_member import (
     ConsumerMember,
@@ -22,33 +19,27 @@ from kafkalite.group_coordinator.consumer_member import (
     Surroundings,
     reconcile,
 )
+from kafkalite.group_coordinator.modern_protocol import new_targets_are_due, set_targets
+from kafkalite.group_coordinator.services import GroupServices
 from kafkalite.group_coordinator.subscriptions import (
+    candidates,
     compile_expression,
     metadata_hash,
     partition_counts,
 )
-from kafkalite.group_coordinator.topics_view import TopicsView
 
 
 class ConsumerTargets:
     """The steps, for all groups of a coordinator. Changes are added and not yet written."""
 
-    def __init__(
-        self,
-        config: GroupConfig,
-        overrides: GroupOverrides,
-        topics: TopicsView,
-        now_ms: Callable[[], int],
-    ) -> None:
-        self._config = config
-        self._overrides = overrides
-        self._topics = topics
-        self._now_ms = now_ms
+    def __init__(self, services: GroupServices) -> None:
+        self._services = services
+        self._topics = services.topics
 
     def update_member(self, changes: Changes[ConsumerGroup], member: ConsumerMember) -> bool:
         """Step 1. Returns whether the member's subscription is another than before."""
         group, group_id = changes.group, changes.group.group_id
-        before = group.members.get(member.member_id) or ConsumerMember(member_id=member.member_id)
+        before = group.members.get(member.member_id) or group.new_member(member.member_id)
         subscription_changed = (
             member.subscribed_topic_names != before.subscribed_topic_names
             or member.subscribed_topic_regex != before.subscribed_topic_regex
@@ -69,7 +60,7 @@ class ConsumerTargets:
             matches = compile_expression(expression)
             topics = frozenset(name for name in self._topics.names() if matches(name))
             if topics != group.expressions.get(expression):
-                now_ms = self._now_ms()
+                now_ms = self._services.now_ms()
                 changes.add(
                     consumer_records.regular_expression(
                         group_id, expression, topics, group.epoch, now_ms
@@ -77,7 +68,7 @@ class ConsumerTargets:
                 )
         hashed = metadata_hash(group.subscribed_topics, self._topics)
         if raise_epoch or hashed != group.metadata_hash:
-            changes.add(consumer_records.group(group_id, group.epoch + 1, hashed))
+            changes.add(group.records.group_epoch(group_id, group.epoch + 1, hashed))
         group.is_metadata_stale = False
 
     def reconcile(
@@ -107,25 +98,11 @@ class ConsumerTargets:
         return group.members[member_id]
 
     def _assign(self, changes: Changes[ConsumerGroup]) -> None:
-        group, group_id = changes.group, changes.group.group_id
-        now_ms = self._now_ms()
-        interval_ms = self._overrides.assignment_interval_ms(group_id)
-        if group.epoch <= group.assignment_epoch:
+        group, services = changes.group, self._services
+        if group.epoch <= group.assignment_epoch or not new_targets_are_due(services, group):
             return
-        if group.assigned_at_ms and now_ms < group.assigned_at_ms + interval_ms:
-            return  # the next heartbeats will: changes that come together are dealt with once
-        counts = partition_counts(group.subscribed_topics, self._topics)
-        candidates = [
-            Candidate(
-                member.member_id,
-                member.instance_id,
-                frozenset(partition_counts(group.topics_of(member), self._topics)),
-                group.targets.get(member.member_id, {}),
-            )
-            for member in group.members.values()
-        ]
-        name = group.preferred_assignor() or self._config.group_consumer_assignors[0]
-        for member_id, target in ASSIGNORS[name](candidates, counts).items():
-            if target != group.targets.get(member_id):
-                changes.add(consumer_records.target(group_id, member_id, target))
-        changes.add(consumer_records.assignment_epoch(group_id, group.epoch, now_ms))
+        name = group.preferred_assignor() or services.config.group_consumer_assignors[0]
+        targets = ASSIGNORS[name](
+            candidates(group, self._topics), partition_counts(group.subscribed_topics, self._topics)
+        )
+        set_targets(services, changes, targets, consumer_records.target)

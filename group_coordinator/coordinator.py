@@ -30,6 +30,7 @@ from kafkalite.group_coordinator.interventions import Interventions
 from kafkalite.group_coordinator.offset_api import OffsetRequests
 from kafkalite.group_coordinator.offset_router import OffsetRouter
 from kafkalite.group_coordinator.protocol_change import ProtocolChange
+from kafkalite.group_coordinator.services import GroupServices
 from kafkalite.group_coordinator.shard import Group, Shard
 from kafkalite.group_coordinator.shards import Shards
 from kafkalite.group_coordinator.state_log import OffsetLog, StateRecord
@@ -63,43 +64,42 @@ class GroupCoordinator:
         share_state: Callable[[], ShareStateKeeper] | None = None,
     ) -> None:
         self.config = config
-        self._overrides = GroupOverrides(config, configs_of)
         self._log = log
-        self._topics = topics
         self._clock = clock
-        self._now_ms = now_ms = clock.now_ms
-        self._timers = Timers(clock.time, self._wake_earlier)
+        self._sessions = Timers(clock.time, self._wake_earlier)
         self._phases = Timers(trio.current_time, self._wake_earlier)
+        self._services = services = GroupServices(
+            config=config,
+            overrides=GroupOverrides(config, configs_of),
+            topics=topics,
+            sessions=self._sessions,
+            phases=self._phases,
+            now_ms=clock.now_ms,
+            save=self.save,
+        )
         clock.subscribe(self._wake_earlier)
         self._nap: trio.CancelScope | None = None
         self._sweep = Timer(self._expire_offsets)
         self._running = False
         self._leaders: dict[int, int | None] = {}
         self.shards = shards = Shards(log)
-        self._classic = classic = ClassicProtocol(
-            config, self._timers, self._phases, now_ms, self.save
-        )
-        self._consumer = consumer = ConsumerProtocol(
-            config, self._overrides, self._timers, topics, now_ms, self.save
-        )
-        change = ProtocolChange(config, classic, topics, self.save, now_ms, self._replace)
+        self._classic = classic = ClassicProtocol(services)
+        self._consumer = consumer = ConsumerProtocol(services)
+        change = ProtocolChange(services, classic, self._replace)
         consumer.members_gone = change.downgrade_without
-        self._offsets = offsets = OffsetRequests(config, log, topics, now_ms, classic)
+        self._offsets = offsets = OffsetRequests(services, log, classic)
         self.offset_router = OffsetRouter(offsets, topics, shards)
         self.classic = ClassicGroupRequests(
-            shards,
-            config,
-            classic,
-            ClassicInConsumer(config, self._timers, topics, consumer, change),
+            shards, services, classic, ClassicInConsumer(services, consumer, change)
         )
-        self.consumer = ConsumerGroupRequests(shards, config, topics, consumer, change)
+        self.consumer = ConsumerGroupRequests(shards, services, consumer, change)
         self._share_state = share_state
         self._share: ShareGroupRequests | None = None
         self._streams: StreamsGroupRequests | None = None
         self.administration = GroupAdministration(
             shards, offsets, self._unload, self._delete_share_state
         )
-        self.interventions = Interventions(shards, self._timers, classic, consumer)
+        self.interventions = Interventions(shards, self._sessions, classic, consumer)
 
     @property
     def share(self) -> ShareGroupRequests:
@@ -110,12 +110,9 @@ class GroupCoordinator:
             from kafkalite.group_coordinator.share_states import ShareStates
 
             assert self._share_state is not None
-            config, topics, now_ms = self.config, self._topics, self._now_ms
-            states = ShareStates(config, topics, self._share_state(), now_ms, self.save)
-            protocol = ShareProtocol(
-                config, self._overrides, self._timers, topics, states, now_ms, self.save
-            )
-            self._share = ShareGroupRequests(self.shards, topics, protocol, states)
+            states = ShareStates(self._services, self._share_state())
+            protocol = ShareProtocol(self._services, states)
+            self._share = ShareGroupRequests(self.shards, self._services, protocol, states)
         return self._share
 
     def _delete_share_state(self, group: ShareGroup) -> None:
@@ -128,27 +125,24 @@ class GroupCoordinator:
             from kafkalite.group_coordinator.streams_api import StreamsGroupRequests
             from kafkalite.group_coordinator.streams_protocol import StreamsProtocol
 
-            protocol = StreamsProtocol(
-                self.config, self._overrides, self._timers, self._topics, self._now_ms, self.save
-            )
-            self._streams = StreamsGroupRequests(self.shards, protocol)
+            self._streams = StreamsGroupRequests(self.shards, StreamsProtocol(self._services))
         return self._streams
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Load the groups, then let time pass: without this task, no timeout ever ends."""
         self._running = True
         self.leaders_changed()
-        self._timers.set(self._sweep, self.config.offsets_retention_check_interval_ms / 1000)
+        self._sessions.set(self._sweep, self.config.offsets_retention_check_interval_ms / 1000)
         task_status.started()
         while True:
-            self._timers.expire_due()
+            self._sessions.expire_due()
             self._phases.expire_due()
             with trio.CancelScope(deadline=self._next_time()) as self._nap:
                 await trio.sleep_forever()
 
     def _next_time(self) -> float:
         """The time to look next, by trio's clock."""
-        return min(self._clock.trio_deadline(self._timers.next_time()), self._phases.next_time())
+        return min(self._clock.trio_deadline(self._sessions.next_time()), self._phases.next_time())
 
     def _wake_earlier(self) -> None:
         if self._nap is not None:
@@ -175,7 +169,7 @@ class GroupCoordinator:
         Members have not been able to reach anybody meanwhile, so their sessions begin anew.
         """
         shard = Shard(partition)
-        shard.load(self._log.replay(partition), self._now_ms())
+        shard.load(self._log.replay(partition), self._clock.now_ms())
         self.shards.loaded[partition] = shard
         for group in shard.groups.values():
             if isinstance(group, ClassicGroup):
@@ -259,7 +253,7 @@ class GroupCoordinator:
                     self.share.states.topics_deleted(group, {topic_id})
 
     def _expire_offsets(self) -> None:
-        self._timers.set(self._sweep, self.config.offsets_retention_check_interval_ms / 1000)
+        self._sessions.set(self._sweep, self.config.offsets_retention_check_interval_ms / 1000)
         for shard in self.shards.loaded.values():
             for group in self._offsets.expire(shard):
                 self._unload(group, ErrorCode.COORDINATOR_NOT_AVAILABLE)

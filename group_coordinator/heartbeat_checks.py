@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from kafkalite.group_coordinator.modern_member import JOIN_EPOCH, ModernMember
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
 
@@ -32,12 +35,38 @@ def group_full(kind: str, largest: int) -> KafkaError:
     )
 
 
-def fenced(kind: str, epoch: int, member_epoch: int, *, besides: str = "") -> KafkaError:
-    """The member's `epoch` is not the coordinator's `member_epoch`, nor one it may still have."""
-    difference = "greater" if epoch > member_epoch else "smaller"
+def group_not_found(
+    kind: str, group_id: str, group: object | None, named: str = "Group"
+) -> KafkaError:
+    """No group has that name, or the group that has it is of another type."""
+    wrong = f"Group {group_id} is not a {kind} group."
     return KafkaError(
+        ErrorCode.GROUP_ID_NOT_FOUND, wrong if group else f"{named} {group_id} not found."
+    )
+
+
+def check_epoch(
+    kind: str,
+    member: ModernMember,
+    epoch: int,
+    has_all_it_names: Callable[[], bool] = lambda: True,
+    *,
+    if_behind: str = "",
+) -> None:
+    """Raise FENCED_MEMBER_EPOCH for an `epoch` that is not the member's, nor the one before.
+
+    A member may be one epoch behind if the answer with the new one was lost. It may then name as
+    its own only what it was given (`has_all_it_names`). `if_behind` goes into the message.
+    """
+    current = member.member_epoch
+    if epoch in (JOIN_EPOCH, current):
+        return
+    if member.previous_member_epoch == epoch < current and has_all_it_names():
+        return
+    difference, besides = ("greater", "") if epoch > current else ("smaller", if_behind)
+    raise KafkaError(
         ErrorCode.FENCED_MEMBER_EPOCH,
         f"The {kind} group member has a {difference} member epoch ({epoch}) than the one known by "
-        f"the group coordinator ({member_epoch}){besides}. The member must abandon all its "
-        "partitions and rejoin.",
+        f"the group coordinator ({current}){besides}. The member must abandon all its partitions "
+        "and rejoin.",
     )

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from kafkalite.group_coordinator.classic_group import ClassicGroup
 from kafkalite.group_coordinator.classic_protocol import ClassicProtocol
-from kafkalite.group_coordinator.consumer_group import ConsumerGroup, MemberTimers
+from kafkalite.group_coordinator.consumer_group import ConsumerGroup
 from kafkalite.group_coordinator.consumer_protocol import ConsumerProtocol
 from kafkalite.group_coordinator.shard import Group, Shard
 from kafkalite.group_coordinator.shards import Shards
@@ -71,11 +71,7 @@ class Interventions:
         if isinstance(group, ClassicGroup):
             return (group.members[member_id].session,)
         timers = group.timers.get(member_id)
-        if timers is None:
-            return ()
-        if isinstance(timers, MemberTimers):
-            return timers.session, timers.revoke, timers.join, timers.sync
-        return (timers.session,)
+        return () if timers is None else timers.all()
 
     def deadlines(self) -> list[Deadline]:
         """The end of each member's time, the earliest first."""

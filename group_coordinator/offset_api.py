@@ -12,7 +12,6 @@ from uuid import UUID
 from kafkalite.group_coordinator import state_log
 from kafkalite.group_coordinator.classic_group import ClassicGroup
 from kafkalite.group_coordinator.classic_protocol import ClassicProtocol
-from kafkalite.group_coordinator.config import GroupConfig
 from kafkalite.group_coordinator.offset_commit import (
     Commit,
     Committer,
@@ -26,8 +25,8 @@ from kafkalite.group_coordinator.offset_table import (
     CommittedOffset,
     OffsetTable,
 )
+from kafkalite.group_coordinator.services import GroupServices
 from kafkalite.group_coordinator.shard import Group, Shard
-from kafkalite.group_coordinator.topics_view import TopicsView
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.offset_delete import (
     OffsetDeleteRequest,
@@ -60,17 +59,12 @@ class OffsetRequests:
     """The requests, on a shard. KafkaError where a request is refused as a whole."""
 
     def __init__(
-        self,
-        config: GroupConfig,
-        log: state_log.OffsetLog,
-        topics: TopicsView,
-        now_ms: Callable[[], int],
-        classic: ClassicProtocol,
+        self, services: GroupServices, log: state_log.OffsetLog, classic: ClassicProtocol
     ) -> None:
-        self._config = config
+        self._config = services.config
         self._log = log
-        self._topics = topics
-        self._now_ms = now_ms
+        self._topics = services.topics
+        self._now_ms = services.now_ms
         self._classic = classic
 
     def commit(

@@ -21,6 +21,8 @@ MayCommit = Callable[[UUID, int], ErrorCode]
 class MemberWithEpoch(Protocol):
     @property
     def member_epoch(self) -> int: ...
+    @property
+    def speaks_classic(self) -> bool: ...
 
 
 M = TypeVar("M", bound=MemberWithEpoch)
@@ -53,7 +55,6 @@ def check_commit_epoch(
     member: MemberWithEpoch,
     member_epoch: int,
     *,
-    is_classic: bool = False,
     is_transactional: bool,
     api_version: int,
 ) -> ErrorCode | None:
@@ -63,6 +64,7 @@ def check_commit_epoch(
     Raises KafkaError: UNSUPPORTED_VERSION for a version that knows no epochs, ILLEGAL_GENERATION or
     STALE_MEMBER_EPOCH for an epoch ahead of the member's.
     """
+    is_classic = member.speaks_classic
     if not is_transactional and not is_classic and api_version < MEMBER_EPOCHS_SINCE:
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
     if member_epoch == member.member_epoch:
@@ -75,14 +77,18 @@ def check_commit_epoch(
     return stale
 
 
-def check_fetch(members: Mapping[str, M], member_id: str | None, member_epoch: int) -> M | None:
-    """The member if its epoch is another, None if it or an administrator may fetch.
+def check_fetch(members: Mapping[str, M], member_id: str | None, member_epoch: int) -> None:
+    """An administrator may fetch, and so may a member that is up to date.
 
-    Raises KafkaError(UNKNOWN_MEMBER_ID).
+    Raises KafkaError: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH, and ILLEGAL_GENERATION for a member
+    that speaks the classic protocol.
     """
     if member_id is None and member_epoch < 0:
-        return None
+        return
     member = members.get(member_id or "")
     if member is None:
         raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
-    return None if member_epoch == member.member_epoch else member
+    if member_epoch != member.member_epoch:
+        raise KafkaError(
+            ErrorCode.ILLEGAL_GENERATION if member.speaks_classic else ErrorCode.STALE_MEMBER_EPOCH
+        )

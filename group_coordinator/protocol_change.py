@@ -7,29 +7,25 @@ the generation becomes the epoch, the assignment the target. `group.consumer.mig
 forbid either direction. Source: KIP-848, Kafka's GroupMetadataManager (convertTo...).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from uuid import UUID
 
 from kafkalite.group_coordinator import consumer_records, state_log
-from kafkalite.group_coordinator.assignors import Target
 from kafkalite.group_coordinator.changes import Changes
 from kafkalite.group_coordinator.classic_group import ClassicGroup, State
 from kafkalite.group_coordinator.classic_member import ClassicMember
 from kafkalite.group_coordinator.classic_protocol import ClassicProtocol
-from kafkalite.group_coordinator.config import GroupConfig
 from kafkalite.group_coordinator.consumer_group import ConsumerGroup
-from kafkalite.group_coordinator.consumer_member import (
-    Assigned,
-    ConsumerMember,
-    ConsumerMemberState,
-)
+from kafkalite.group_coordinator.consumer_member import Assigned, ConsumerMember
+from kafkalite.group_coordinator.heartbeat_checks import group_not_found
+from kafkalite.group_coordinator.services import GroupServices
 from kafkalite.group_coordinator.subscriptions import (
     assignment_from,
+    by_name,
     encoded_assignment,
     subscription_from,
 )
 from kafkalite.group_coordinator.timers import Timer
-from kafkalite.group_coordinator.topics_view import TopicsView
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
 from kafkalite.wire.messages.join_group import JoinGroupRequestProtocol
@@ -46,18 +42,15 @@ class ProtocolChange:
 
     def __init__(
         self,
-        config: GroupConfig,
+        services: GroupServices,
         classic: ClassicProtocol,
-        topics: TopicsView,
-        save: Callable[[str, Sequence[state_log.StateRecord]], None],
-        now_ms: Callable[[], int],
         replace: Callable[[ClassicGroup | ConsumerGroup], None],
     ) -> None:
-        self._config = config
+        self._config = services.config
         self._classic = classic
-        self._topics = topics
-        self._save = save
-        self._now_ms = now_ms
+        self._topics = services.topics
+        self._save = services.save
+        self._now_ms = services.now_ms
         self._replace = replace
 
     # Classic to consumer
@@ -72,9 +65,7 @@ class ProtocolChange:
             and len(group.members) <= self._config.group_consumer_max_size
         )
         if not may and not group.is_empty:
-            raise KafkaError(
-                ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group.group_id} is not a consumer group."
-            )
+            raise group_not_found("consumer", group.group_id, group)
         changes = Changes(ConsumerGroup(group.group_id), *group.tombstones())
         if not group.is_empty:
             members = [self._consumer_member(group, m) for m in group.members.values()]
@@ -87,11 +78,11 @@ class ProtocolChange:
         group_id = changes.group.group_id
         for member in members:
             changes.add(consumer_records.member(group_id, member))
-        changes.add(consumer_records.group(group_id, epoch, 0))
+        changes.add(consumer_records.RECORDS.group_epoch(group_id, epoch, 0))
         for member in members:
             target = {t: frozenset(partitions) for t, partitions in member.assigned.items()}
             changes.add(consumer_records.target(group_id, member.member_id, target))
-        changes.add(consumer_records.assignment_epoch(group_id, epoch, 0))
+        changes.add(consumer_records.RECORDS.assignment_epoch(group_id, epoch, 0))
         for member in members:
             changes.add(consumer_records.current_assignment(group_id, member))
 
@@ -114,16 +105,9 @@ class ProtocolChange:
             client_host=member.client_host,
             rebalance_timeout_ms=member.rebalance_timeout_ms,
             subscribed_topic_names=frozenset(subscription.topics),
-            classic=ClassicMemberMetadata(
-                session_timeout_ms=member.session_timeout_ms,
-                supported_protocols=[
-                    StoredProtocol(name=protocol.name, metadata=bytes(protocol.metadata))
-                    for protocol in member.protocols
-                ],
-            ),
+            classic=classic_metadata(member.session_timeout_ms, member.protocols),
             member_epoch=epoch,
             previous_member_epoch=epoch,
-            state=ConsumerMemberState.STABLE,
             assigned=assigned,
         )
 
@@ -212,16 +196,23 @@ class ProtocolChange:
         classic.protocol_name = classic.select_protocol()
         classic.subscribed_topics = classic.compute_subscribed_topics()
         for classic_member in classic.members.values():
-            target = self._by_name(group.targets.get(classic_member.member_id, {}))
+            target = by_name(group.targets.get(classic_member.member_id, {}), self._topics)
             metadata = classic_member.metadata(classic.protocol_name)
             classic_member.assignment = encoded_assignment(target, metadata)
         return classic
 
-    def _by_name(self, target: Target) -> dict[str, list[int]]:
-        names = {topic_id: self._topics.topic_name(topic_id) for topic_id in target}
-        return {
-            name: sorted(target[topic_id]) for topic_id, name in names.items() if name is not None
-        }
+
+def classic_metadata(
+    session_timeout_ms: int, protocols: Iterable[JoinGroupRequestProtocol]
+) -> ClassicMemberMetadata:
+    """The stored part of a member that is only of the classic protocol."""
+    return ClassicMemberMetadata(
+        session_timeout_ms=session_timeout_ms,
+        supported_protocols=[
+            StoredProtocol(name=protocol.name, metadata=bytes(protocol.metadata))
+            for protocol in protocols
+        ],
+    )
 
 
 def _cannot_upgrade(group: ClassicGroup, reason: str) -> KafkaError:

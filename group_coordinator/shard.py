@@ -13,22 +13,6 @@ from kafkalite.group_coordinator.classic_replay import classic_group_from
 from kafkalite.group_coordinator.consumer_group import ConsumerGroup
 from kafkalite.group_coordinator.offset_table import OffsetTable
 from kafkalite.group_coordinator.state_log import ReplayedMarker, ReplayedRecord
-from kafkalite.wire.messages.stored.consumer_group_current_member_assignment import (
-    ConsumerGroupCurrentMemberAssignmentKey,
-)
-from kafkalite.wire.messages.stored.consumer_group_member_metadata import (
-    ConsumerGroupMemberMetadataKey,
-)
-from kafkalite.wire.messages.stored.consumer_group_metadata import ConsumerGroupMetadataKey
-from kafkalite.wire.messages.stored.consumer_group_regular_expression import (
-    ConsumerGroupRegularExpressionKey,
-)
-from kafkalite.wire.messages.stored.consumer_group_target_assignment_member import (
-    ConsumerGroupTargetAssignmentMemberKey,
-)
-from kafkalite.wire.messages.stored.consumer_group_target_assignment_metadata import (
-    ConsumerGroupTargetAssignmentMetadataKey,
-)
 from kafkalite.wire.messages.stored.group_metadata import GroupMetadataKey, GroupMetadataValue
 from kafkalite.wire.messages.stored.offset_commit import OffsetCommitKey, OffsetCommitValue
 
@@ -36,18 +20,10 @@ if TYPE_CHECKING:
     from kafkalite.group_coordinator.share_group import ShareGroup
     from kafkalite.group_coordinator.streams_group import StreamsGroup
 
-    Group = ClassicGroup | ConsumerGroup | ShareGroup | StreamsGroup
+    AnyModernGroup = ConsumerGroup | ShareGroup | StreamsGroup
+    Group = ClassicGroup | AnyModernGroup
 else:
-    Group = object  # the last two are imported when one is met
-
-CONSUMER_GROUP_KEYS = (
-    ConsumerGroupMetadataKey,
-    ConsumerGroupMemberMetadataKey,
-    ConsumerGroupTargetAssignmentMetadataKey,
-    ConsumerGroupTargetAssignmentMemberKey,
-    ConsumerGroupCurrentMemberAssignmentKey,
-    ConsumerGroupRegularExpressionKey,
-)
+    AnyModernGroup = Group = object  # the last two are imported when one is met
 
 
 class Shard:
@@ -91,14 +67,8 @@ class Shard:
                 self.groups[key.group] = classic_group_from(key.group, value)
             case GroupMetadataKey() as key, None:
                 self._forget(key.group, ClassicGroup)
-            case ConsumerGroupMetadataKey() as key, None:
-                self._forget(key.group_id, ConsumerGroup)
-            case (key, value) if isinstance(key, CONSUMER_GROUP_KEYS):
-                self._apply_to_consumer_group(key.group_id, key, value)
-            case (key, value) if _module_of(key).startswith("share_group_"):
-                self._apply_to_share_group(key, value, now_ms)
-            case (key, value) if _module_of(key).startswith("streams_group_"):
-                self._apply_to_streams_group(key, value)
+            case key, value if (kind := _kind_of(key)) is not None:
+                self._apply_to_modern_group(kind, key, value, now_ms)
             case _:
                 pass  # of a kind unknown to us (a newer Kafka's): it stays in the log
 
@@ -107,42 +77,32 @@ class Shard:
         if isinstance(self.groups.get(group_id), kind):
             del self.groups[group_id]
 
-    def _apply_to_consumer_group(self, group_id: str, key: object, value: object) -> None:
-        group = self.groups.get(group_id)
-        if not isinstance(group, ConsumerGroup):
-            if value is None:
-                return
-            group = self.groups[group_id] = ConsumerGroup(group_id)
-        group.apply(key, value)
-
-    def _apply_to_share_group(self, key: Any, value: object, now_ms: int) -> None:
-        from kafkalite.group_coordinator.share_group import ShareGroup
-        from kafkalite.wire.messages.stored.share_group_metadata import ShareGroupMetadataKey
-
-        if isinstance(key, ShareGroupMetadataKey) and value is None:
-            self._forget(key.group_id, ShareGroup)
+    def _apply_to_modern_group(
+        self, kind: type[AnyModernGroup], key: Any, value: object, now_ms: int
+    ) -> None:
+        if isinstance(key, kind.records.group) and value is None:
+            self._forget(key.group_id, kind)
             return
         group = self.groups.get(key.group_id)
-        if not isinstance(group, ShareGroup):
+        if not isinstance(group, kind):
             if value is None:
                 return
-            group = self.groups[key.group_id] = ShareGroup(key.group_id)
+            group = self.groups[key.group_id] = kind(key.group_id)
         group.apply(key, value, now_ms)
 
-    def _apply_to_streams_group(self, key: Any, value: object) -> None:
-        from kafkalite.group_coordinator.streams_group import StreamsGroup
-        from kafkalite.wire.messages.stored.streams_group_metadata import StreamsGroupMetadataKey
 
-        if isinstance(key, StreamsGroupMetadataKey) and value is None:
-            self._forget(key.group_id, StreamsGroup)
-            return
-        group = self.groups.get(key.group_id)
-        if not isinstance(group, StreamsGroup):
-            if value is None:
-                return
-            group = self.groups[key.group_id] = StreamsGroup(key.group_id)
-        group.apply(key, value)
+def _kind_of(key: object) -> type[AnyModernGroup] | None:
+    """The class of groups that have records with such keys; None if no group has."""
+    match type(key).__module__.rpartition(".")[2].partition("_group_")[0]:
+        case "consumer":
+            return ConsumerGroup
+        case "share":
+            from kafkalite.group_coordinator.share_group import ShareGroup
 
+            return ShareGroup
+        case "streams":
+            from kafkalite.group_coordinator.streams_group import StreamsGroup
 
-def _module_of(key: object) -> str:
-    return type(key).__module__.rpartition(".")[2]
+            return StreamsGroup
+        case _:
+            return None

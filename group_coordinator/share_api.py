@@ -8,15 +8,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from kafkalite.group_coordinator import admin
 from kafkalite.group_coordinator.callers import Context, check_group_id
-from kafkalite.group_coordinator.consumer_member import JOIN_EPOCH, LEAVE_EPOCH
 from kafkalite.group_coordinator.heartbeat_checks import invalid, refuse_blank
+from kafkalite.group_coordinator.modern_group import existing
+from kafkalite.group_coordinator.modern_member import JOIN_EPOCH, LEAVE_EPOCH
+from kafkalite.group_coordinator.services import GroupServices
 from kafkalite.group_coordinator.shards import Shards
-from kafkalite.group_coordinator.share_group import ShareGroup, existing
+from kafkalite.group_coordinator.share_group import ShareGroup
 from kafkalite.group_coordinator.share_offsets import ShareGroupOffsets
 from kafkalite.group_coordinator.share_protocol import ShareProtocol
 from kafkalite.group_coordinator.share_states import ShareStates
-from kafkalite.group_coordinator.topics_view import TopicsView
 from kafkalite.wire.error_messages import message_of
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages import share_group_describe
@@ -33,13 +35,17 @@ class ShareGroupRequests:
     """Share groups, for a coordinator that has the shards of groups."""
 
     def __init__(
-        self, shards: Shards, topics: TopicsView, protocol: ShareProtocol, states: ShareStates
+        self,
+        shards: Shards,
+        services: GroupServices,
+        protocol: ShareProtocol,
+        states: ShareStates,
     ) -> None:
         self._shards = shards
-        self._topics = topics
+        self._topics = services.topics
         self.protocol = protocol
         self.states = states
-        self.offsets = ShareGroupOffsets(shards, topics, states)
+        self.offsets = ShareGroupOffsets(shards, services.topics, states)
 
     # Membership
 
@@ -53,7 +59,8 @@ class ShareGroupRequests:
             shard = self._shards.shard_of(request.group_id, context.node_id)
             group = shard.groups.get(request.group_id)
             if request.member_epoch == LEAVE_EPOCH:
-                return self.protocol.leave(existing(request.group_id, group), request)
+                found = existing(ShareGroup, request.group_id, group)
+                return self.protocol.leave(found, request)
             if group is None and request.member_epoch == JOIN_EPOCH:
                 made = ShareGroup(request.group_id)
 
@@ -63,12 +70,8 @@ class ShareGroupRequests:
                     shard.groups[request.group_id] = made
 
                 return self.protocol.heartbeat(made, context, request, keep)
-            if group is None:
-                raise KafkaError(
-                    ErrorCode.GROUP_ID_NOT_FOUND, f"Share group {request.group_id} not found."
-                )
-            share_group = existing(request.group_id, group)
-            return self.protocol.heartbeat(share_group, context, request)
+            found = existing(ShareGroup, request.group_id, group, "Share group")
+            return self.protocol.heartbeat(found, context, request)
         except KafkaError as refused:
             return ShareGroupHeartbeatResponse(
                 error_code=refused.code, error_message=message_of(refused)
@@ -79,22 +82,12 @@ class ShareGroupRequests:
     def describe(
         self, context: Context, group_ids: Sequence[str]
     ) -> list[share_group_describe.DescribedGroup]:
-        described: list[share_group_describe.DescribedGroup] = []
-        for group_id in group_ids:
-            try:
-                check_group_id(group_id)
-                shard = self._shards.shard_of(group_id, context.node_id)
-                group = existing(group_id, shard.groups.get(group_id))
-                described.append(self._described(group))
-            except KafkaError as refused:
-                described.append(
-                    share_group_describe.DescribedGroup(
-                        group_id=group_id,
-                        error_code=refused.code,
-                        error_message=refused.message,
-                    )
-                )
-        return described
+        def describe(group_id: str) -> share_group_describe.DescribedGroup:
+            check_group_id(group_id)
+            group = self._shards.seen(group_id, context.node_id)
+            return self._described(existing(ShareGroup, group_id, group))
+
+        return admin.each_described(group_ids, describe, share_group_describe.DescribedGroup)
 
     def _described(self, group: ShareGroup) -> share_group_describe.DescribedGroup:
         return share_group_describe.DescribedGroup(
@@ -112,13 +105,9 @@ class ShareGroupRequests:
                     client_host=member.client_host,
                     subscribed_topic_names=sorted(member.subscribed_topic_names),
                     assignment=share_group_describe.Assignment(
-                        topic_partitions=[
-                            share_group_describe.TopicPartitions(
-                                topic_id=topic_id, topic_name=name, partitions=sorted(partitions)
-                            )
-                            for topic_id, partitions in member.assigned.items()
-                            if (name := self._topics.topic_name(topic_id)) is not None
-                        ]
+                        topic_partitions=admin.listed_with_names(
+                            share_group_describe.TopicPartitions, member.assigned, self._topics
+                        )
                     ),
                 )
                 for member in group.members.values()

@@ -10,9 +10,10 @@ from typing import Final
 from uuid import UUID
 
 from kafkalite.group_coordinator.callers import Context, check_group_id
+from kafkalite.group_coordinator.modern_group import existing
 from kafkalite.group_coordinator.shard import Shard
 from kafkalite.group_coordinator.shards import Shards
-from kafkalite.group_coordinator.share_group import ShareGroup, existing
+from kafkalite.group_coordinator.share_group import ShareGroup
 from kafkalite.group_coordinator.share_records import StateTopic
 from kafkalite.group_coordinator.share_states import Offsets, ShareStates
 from kafkalite.group_coordinator.topics_view import TopicsView
@@ -140,7 +141,7 @@ class ShareGroupOffsets:
             if group is None:
                 share_group = ShareGroup(request.group_id)
             else:
-                share_group = existing(request.group_id, group)
+                share_group = existing(ShareGroup, request.group_id, group)
                 share_group.validate_delete()
             return self._alter(shard, share_group, request)
         except KafkaError as refused:
@@ -213,7 +214,7 @@ class ShareGroupOffsets:
         try:
             check_group_id(request.group_id)
             shard = self._shards.shard_of(request.group_id, context.node_id)
-            group = existing(request.group_id, shard.groups.get(request.group_id))
+            group = existing(ShareGroup, request.group_id, shard.groups.get(request.group_id))
             group.validate_delete()
             return DeleteShareGroupOffsetsResponse(
                 responses=self._delete(group, [topic.topic_name for topic in request.topics])

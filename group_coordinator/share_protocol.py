@@ -15,21 +15,30 @@ Source of the rules: Kafka's GroupMetadataManager (shareGroup...).
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
-from kafkalite.group_coordinator import share_records, state_log
-from kafkalite.group_coordinator.assignors import Candidate, Target
+from kafkalite.group_coordinator import share_records
+from kafkalite.group_coordinator.assignors import Target
 from kafkalite.group_coordinator.callers import Caller, shown_host
-from kafkalite.group_coordinator.config import GroupConfig, GroupOverrides
-from kafkalite.group_coordinator.consumer_member import JOIN_EPOCH
-from kafkalite.group_coordinator.heartbeat_checks import fenced, group_full, unknown_member
+from kafkalite.group_coordinator.changes import Changes
+from kafkalite.group_coordinator.heartbeat_checks import check_epoch, unknown_member
+from kafkalite.group_coordinator.modern_member import JOIN_EPOCH
+from kafkalite.group_coordinator.modern_protocol import (
+    ModernProtocol,
+    new_targets_are_due,
+    set_targets,
+)
+from kafkalite.group_coordinator.modern_records import listed
+from kafkalite.group_coordinator.services import GroupServices
 from kafkalite.group_coordinator.share_assignor import assign_simple
-from kafkalite.group_coordinator.share_group import SessionTimer, ShareGroup, ShareMember
-from kafkalite.group_coordinator.share_states import Offsets, ShareChanges, ShareStates
-from kafkalite.group_coordinator.subscriptions import metadata_hash, partition_counts
-from kafkalite.group_coordinator.timers import Timers
-from kafkalite.group_coordinator.topics_view import TopicsView
+from kafkalite.group_coordinator.share_group import ShareGroup, ShareMember
+from kafkalite.group_coordinator.share_states import Offsets, ShareStates
+from kafkalite.group_coordinator.subscriptions import (
+    candidates,
+    metadata_hash,
+    partition_counts,
+)
 from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.messages.share_group_heartbeat import (
     Assignment,
@@ -41,29 +50,13 @@ from kafkalite.wire.messages.share_group_heartbeat import (
 _logger = logging.getLogger(__name__)
 
 
-class ShareProtocol:
-    """The rules, for all share groups of a coordinator.
+class ShareProtocol(ModernProtocol[ShareGroup, ShareMember]):
+    """The rules, for all share groups of a coordinator."""
 
-    `save(group_id, records)` makes records durable.
-    """
-
-    def __init__(
-        self,
-        config: GroupConfig,
-        overrides: GroupOverrides,
-        timers: Timers,
-        topics: TopicsView,
-        states: ShareStates,
-        now_ms: Callable[[], int],
-        save: Callable[[str, Sequence[state_log.StateRecord]], None],
-    ) -> None:
-        self._config = config
-        self._overrides = overrides
-        self._timers = timers
-        self._topics = topics
+    def __init__(self, services: GroupServices, states: ShareStates) -> None:
+        super().__init__(ShareGroup, services)
+        self._topics = services.topics
         self._states = states
-        self._now_ms = now_ms
-        self._save = save
 
     # ShareGroupHeartbeat
 
@@ -82,27 +75,31 @@ class ShareProtocol:
         if before is not None and _changes_nothing(group, before, caller, request):
             self.put_off(group, before.member_id)
             return self._response(group, before)
-        self._check_room(group, request.member_id)
-        if before is None and request.member_epoch != JOIN_EPOCH:
-            raise unknown_member(group.group_id, request.member_id)
-        before = before or ShareMember(member_id=request.member_id)
-        _check_epoch(before, request.member_epoch)
-        changes = self._states.changes(group)
+        if before is None:
+            self.check_room(group)
+            if request.member_epoch != JOIN_EPOCH:
+                raise unknown_member(group.group_id, request.member_id)
+            before = group.new_member(request.member_id)
+        check_epoch(
+            "share",
+            before,
+            request.member_epoch,
+            if_behind=", and it does not match the previous member epoch "
+            f"({before.previous_member_epoch})",
+        )
+        changes = self.changes(group)
         raised = self._update_member(changes, _updated(before, caller, request))
         self._assign(changes)
         member = self._reconcile(changes, request.member_id, raised)
         to_initialize = self._states.note_missing(changes)
-        self._states.commit(changes)
+        self.commit(changes)
         written()
         self.put_off(group, member.member_id)
         response = self._response(group, member)
         is_full = request.subscribed_topic_names is not None
         if request.member_epoch == JOIN_EPOCH or is_full or member.assigned != before.assigned:
             response.assignment = Assignment(
-                topic_partitions=[
-                    TopicPartitions(topic_id=topic_id, partitions=sorted(partitions))
-                    for topic_id, partitions in member.assigned.items()
-                ]
+                topic_partitions=listed(TopicPartitions, member.assigned)
             )
         if to_initialize:
             self._initialize_for_members(group, to_initialize)
@@ -114,7 +111,7 @@ class ShareProtocol:
         return ShareGroupHeartbeatResponse(
             member_id=member.member_id,
             member_epoch=member.member_epoch,
-            heartbeat_interval_ms=self._overrides.share_heartbeat_interval_ms(group.group_id),
+            heartbeat_interval_ms=self.heartbeat_interval_ms(group),
         )
 
     def _initialize_for_members(self, group: ShareGroup, offsets: Offsets) -> None:
@@ -131,12 +128,7 @@ class ShareProtocol:
         except KafkaError as error:
             _logger.warning("%s: what was initialized is not noted: %s", group.group_id, error)
 
-    def _check_room(self, group: ShareGroup, member_id: str) -> None:
-        largest = self._config.group_share_max_size
-        if len(group.members) >= largest and member_id not in group.members:
-            raise group_full("share", largest)
-
-    def _update_member(self, changes: ShareChanges, member: ShareMember) -> bool:
+    def _update_member(self, changes: Changes[ShareGroup], member: ShareMember) -> bool:
         """Step 1. Returns whether the group epoch was raised."""
         group = changes.group
         before = group.members.get(member.member_id)
@@ -152,35 +144,20 @@ class ShareProtocol:
         hashed = metadata_hash(group.subscribed_topics, self._topics)
         raises |= hashed != group.metadata_hash
         if raises:
-            changes.add(share_records.group(group.group_id, group.epoch + 1, hashed))
+            changes.add(group.records.group_epoch(group.group_id, group.epoch + 1, hashed))
         group.is_metadata_stale = False
         return raises
 
-    def _assign(self, changes: ShareChanges) -> None:
+    def _assign(self, changes: Changes[ShareGroup]) -> None:
         """Step 2."""
-        group, group_id = changes.group, changes.group.group_id
-        now_ms = self._now_ms()
-        if group.epoch <= group.assignment_epoch:
+        group, services = changes.group, self._services
+        if group.epoch <= group.assignment_epoch or not new_targets_are_due(services, group):
             return
-        interval_ms = self._overrides.share_assignment_interval_ms(group_id)
-        if group.assigned_at_ms and now_ms < group.assigned_at_ms + interval_ms:
-            return  # the next heartbeats will: changes that come together are dealt with once
         counts = partition_counts(group.subscribed_topics, self._topics)
-        candidates = [
-            Candidate(
-                member.member_id,
-                None,
-                frozenset(partition_counts(member.subscribed_topic_names, self._topics)),
-                group.targets.get(member.member_id, {}),
-            )
-            for member in group.members.values()
-        ]
-        for member_id, target in assign_simple(candidates, counts, group.is_ready).items():
-            if target != group.targets.get(member_id):
-                changes.add(share_records.target(group_id, member_id, target))
-        changes.add(share_records.assignment_epoch(group_id, group.epoch, now_ms))
+        targets = assign_simple(candidates(group, self._topics), counts, group.is_ready)
+        set_targets(services, changes, targets, share_records.target)
 
-    def _reconcile(self, changes: ShareChanges, member_id: str, raised: bool) -> ShareMember:
+    def _reconcile(self, changes: Changes[ShareGroup], member_id: str, raised: bool) -> ShareMember:
         """Step 3. Returns the member as it is then."""
         group = changes.group
         member = group.members[member_id]
@@ -205,56 +182,15 @@ class ShareProtocol:
     def leave(
         self, group: ShareGroup, request: ShareGroupHeartbeatRequest
     ) -> ShareGroupHeartbeatResponse:
-        if request.member_id not in group.members:
-            raise unknown_member(group.group_id, request.member_id)
-        self._remove(group, request.member_id)
+        self.remove(group, [group.member(request.member_id)])
         return ShareGroupHeartbeatResponse(
             member_id=request.member_id, member_epoch=request.member_epoch
         )
 
-    def _remove(self, group: ShareGroup, member_id: str) -> None:
-        changes = self._states.changes(group)
-        changes.extend(share_records.no_member(group.group_id, member_id))
+    def _raise_epoch(self, changes: Changes[ShareGroup]) -> None:
+        group = changes.group
         hashed = metadata_hash(group.subscribed_topics, self._topics)
-        changes.add(share_records.group(group.group_id, group.epoch + 1, hashed))
-        self._states.commit(changes)
-
-    def _expire(self, group: ShareGroup, member_id: str) -> None:
-        if member_id not in group.members:
-            return
-        try:
-            self._remove(group, member_id)
-        except KafkaError:
-            self.put_off(group, member_id)  # it cannot be written now; it is tried again
-
-    def put_off(self, group: ShareGroup, member_id: str) -> None:
-        """The member was heard of: its session begins anew."""
-        if member_id not in group.members:
-            return
-        timers = group.timers.get(member_id)
-        if timers is None:
-            timers = SessionTimer(lambda: self._expire(group, member_id))
-            group.timers[member_id] = timers
-        timeout_ms = self._overrides.share_session_timeout_ms(group.group_id)
-        self._timers.set(timers.session, timeout_ms / 1000)
-
-    def watch(self, group: ShareGroup) -> None:
-        """The group has been loaded: all sessions begin anew."""
-        for member_id in group.members:
-            self.put_off(group, member_id)
-
-
-def _check_epoch(member: ShareMember, epoch: int) -> None:
-    """A member may be one epoch behind if the answer with the new one was lost."""
-    if epoch in (JOIN_EPOCH, member.member_epoch):
-        return
-    if epoch < member.member_epoch:
-        previous = member.previous_member_epoch
-        if epoch == previous:
-            return
-        besides = f", and it does not match the previous member epoch ({previous})"
-        raise fenced("share", epoch, member.member_epoch, besides=besides)
-    raise fenced("share", epoch, member.member_epoch)
+        changes.add(group.records.group_epoch(group.group_id, group.epoch + 1, hashed))
 
 
 def _updated(

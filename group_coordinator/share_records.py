@@ -1,16 +1,20 @@
-"""Records of a share group in `__consumer_offsets`: a key and a value for every change (KIP-932).
+"""The records of a share group, from values and back (KIP-932). See modern_records.py for those
+that other groups have, too.
+
+    15  ShareGroupStatePartitionMetadata   topics whose share state is to begin, has begun, ends
 
 Source: Kafka's GroupCoordinatorRecordHelpers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from kafkalite.group_coordinator.assignors import Target
 from kafkalite.group_coordinator.changes import Change
+from kafkalite.group_coordinator.modern_records import ModernRecords, listed
 from kafkalite.wire.messages.stored.share_group_current_member_assignment import (
     ShareGroupCurrentMemberAssignmentKey,
     ShareGroupCurrentMemberAssignmentValue,
@@ -58,6 +62,18 @@ class StateTopic(NamedTuple):
 StateTopics = Mapping[UUID, StateTopic]
 
 
+RECORDS = ModernRecords(
+    group_type="share",
+    group=ShareGroupMetadataKey,
+    group_value=ShareGroupMetadataValue,
+    member=ShareGroupMemberMetadataKey,
+    target_epoch=ShareGroupTargetAssignmentMetadataKey,
+    target_epoch_value=ShareGroupTargetAssignmentMetadataValue,
+    target=ShareGroupTargetAssignmentMemberKey,
+    current=ShareGroupCurrentMemberAssignmentKey,
+)
+
+
 def member(group_id: str, member: ShareMember) -> Change:
     return (
         ShareGroupMemberMetadataKey(group_id=group_id, member_id=member.member_id),
@@ -70,32 +86,9 @@ def member(group_id: str, member: ShareMember) -> Change:
     )
 
 
-def group(group_id: str, epoch: int, metadata_hash: int) -> Change:
-    return (
-        ShareGroupMetadataKey(group_id=group_id),
-        ShareGroupMetadataValue(epoch=epoch, metadata_hash=metadata_hash),
-    )
-
-
-def assignment_epoch(group_id: str, epoch: int, timestamp_ms: int) -> Change:
-    return (
-        ShareGroupTargetAssignmentMetadataKey(group_id=group_id),
-        ShareGroupTargetAssignmentMetadataValue(
-            assignment_epoch=epoch, assignment_timestamp=timestamp_ms
-        ),
-    )
-
-
 def target(group_id: str, member_id: str, target: Target) -> Change:
-    return (
-        ShareGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id),
-        ShareGroupTargetAssignmentMemberValue(
-            topic_partitions=[
-                TopicPartition(topic_id=topic_id, partitions=sorted(partitions))
-                for topic_id, partitions in target.items()
-            ]
-        ),
-    )
+    value = ShareGroupTargetAssignmentMemberValue(topic_partitions=listed(TopicPartition, target))
+    return ShareGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), value
 
 
 def current_assignment(group_id: str, member: ShareMember) -> Change:
@@ -105,10 +98,7 @@ def current_assignment(group_id: str, member: ShareMember) -> Change:
             member_epoch=member.member_epoch,
             previous_member_epoch=member.previous_member_epoch,
             state=STABLE,
-            assigned_partitions=[
-                TopicPartitions(topic_id=topic_id, partitions=sorted(partitions))
-                for topic_id, partitions in member.assigned.items()
-            ],
+            assigned_partitions=listed(TopicPartitions, member.assigned),
         ),
     )
 
@@ -123,8 +113,8 @@ def state_topics(
     return (
         ShareGroupStatePartitionMetadataKey(group_id=group_id),
         ShareGroupStatePartitionMetadataValue(
-            initializing_topics=_listed(initializing),
-            initialized_topics=_listed(initialized),
+            initializing_topics=_noted(initializing),
+            initialized_topics=_noted(initialized),
             deleting_topics=[
                 TopicInfo(topic_id=topic_id, topic_name=name) for topic_id, name in deleting.items()
             ],
@@ -132,28 +122,10 @@ def state_topics(
     )
 
 
-def _listed(topics: StateTopics) -> list[TopicPartitionsInfo]:
+def _noted(topics: StateTopics) -> list[TopicPartitionsInfo]:
     return [
         TopicPartitionsInfo(
             topic_id=topic_id, topic_name=topic.name, partitions=sorted(topic.partitions)
         )
         for topic_id, topic in topics.items()
     ]
-
-
-def no_member(group_id: str, member_id: str) -> list[Change]:
-    """The records that end a member, the last first."""
-    return [
-        (ShareGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id), None),
-        (ShareGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), None),
-        (ShareGroupMemberMetadataKey(group_id=group_id, member_id=member_id), None),
-    ]
-
-
-def no_group(group_id: str, member_ids: Iterable[str]) -> list[Change]:
-    """The records that end a group with all that is in it."""
-    changes = [change for member_id in member_ids for change in no_member(group_id, member_id)]
-    changes.append((ShareGroupTargetAssignmentMetadataKey(group_id=group_id), None))
-    changes.append((ShareGroupStatePartitionMetadataKey(group_id=group_id), None))
-    changes.append((ShareGroupMetadataKey(group_id=group_id), None))
-    return changes

@@ -9,16 +9,15 @@ Source of the rules: Kafka's GroupMetadataManager, GroupCoordinatorService (KIP-
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Protocol
 from uuid import UUID
 
-from kafkalite.group_coordinator import share_records, state_log
-from kafkalite.group_coordinator.changes import Change, Changes
-from kafkalite.group_coordinator.config import GroupConfig
+from kafkalite.group_coordinator import share_records
+from kafkalite.group_coordinator.changes import Changes
+from kafkalite.group_coordinator.services import GroupServices
 from kafkalite.group_coordinator.share_group import ShareGroup
 from kafkalite.group_coordinator.share_records import StateTopic, StateTopics
-from kafkalite.group_coordinator.topics_view import TopicsView
 from kafkalite.wire.errors import KafkaError
 
 Offsets = Mapping[UUID, Mapping[int, int]]
@@ -43,58 +42,33 @@ class ShareStateKeeper(Protocol):
         ...
 
 
-class ShareChanges(Changes[ShareGroup]):
-    """The changes of one request to a share group, which notes when its topics are initialized."""
-
-    __slots__ = ("_now_ms",)
-
-    def __init__(self, group: ShareGroup, now_ms: int) -> None:
-        super().__init__(group)
-        self._now_ms = now_ms
-
-    def apply(self, change: Change) -> None:
-        self.group.apply(*change, self._now_ms)
-
-
 class ShareStates:
-    """The states of all share groups of a coordinator, over the `keeper` of the states.
+    """The states of all share groups of a coordinator, over the `keeper` of the states."""
 
-    `save(group_id, records)` makes records durable.
-    """
-
-    def __init__(
-        self,
-        config: GroupConfig,
-        topics: TopicsView,
-        keeper: ShareStateKeeper,
-        now_ms: Callable[[], int],
-        save: Callable[[str, Sequence[state_log.StateRecord]], None],
-    ) -> None:
-        self._config = config
-        self._topics = topics
+    def __init__(self, services: GroupServices, keeper: ShareStateKeeper) -> None:
+        self._services = services
+        self._topics = services.topics
         self.keeper = keeper
-        self.now_ms = now_ms
-        self._save = save
+        self.now_ms = services.now_ms
 
-    def changes(self, group: ShareGroup) -> ShareChanges:
+    def changes(self, group: ShareGroup) -> Changes[ShareGroup]:
         """Changes of a request that begins now."""
-        return ShareChanges(group, self.now_ms())
+        return Changes(group, now_ms=self.now_ms())
 
-    def commit(self, changes: ShareChanges) -> None:
+    def commit(self, changes: Changes[ShareGroup]) -> None:
         """Write the changes. Raises KafkaError."""
-        if changes.records:
-            self._save(changes.group.group_id, changes.records)
+        changes.save(self._services.save)
 
     # Initializing
 
-    def note_missing(self, changes: ShareChanges) -> Offsets:
+    def note_missing(self, changes: Changes[ShareGroup]) -> Offsets:
         """Note the subscribed partitions that have no state yet, or none after a while.
 
         Returns what `initialize` is to do, once the note is written.
         """
         group = changes.group
         now_ms = self.now_ms()
-        retry_ms = self._config.group_share_initialize_retry_interval_ms
+        retry_ms = self._services.config.group_share_initialize_retry_interval_ms
         wanted: dict[UUID, StateTopic] = {}
         for name in group.subscribed_topics:
             topic_id = self._topics.topic_id(name)
@@ -114,7 +88,7 @@ class ShareStates:
             for topic_id, topic in wanted.items()
         }
 
-    def note(self, changes: ShareChanges, topics: StateTopics) -> None:
+    def note(self, changes: Changes[ShareGroup], topics: StateTopics) -> None:
         """Note partitions that are to be initialized. Their topics are not being deleted then."""
         group = changes.group
         deleting = {

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from kafkalite.group_coordinator.streams_group import StreamsGroup
 from kafkalite.group_coordinator.streams_member import StreamsMember
-from kafkalite.group_coordinator.streams_tasks import Partitions, PartitionsWithEpochs, Tasks
+from kafkalite.group_coordinator.streams_tasks import Partitions, Tasks, listed
 from kafkalite.group_coordinator.streams_topology import (
     ConfiguredSubtopology,
     InternalTopic,
@@ -21,17 +21,6 @@ from kafkalite.wire.messages.stored.streams_group_topology import StreamsGroupTo
 
 def status_of(status: Status, detail: str) -> heartbeat_messages.Status:
     return heartbeat_messages.Status(status_code=status, status_detail=detail)
-
-
-def listed(partitions: Partitions) -> list[heartbeat_messages.TaskIds]:
-    return [
-        heartbeat_messages.TaskIds(subtopology_id=name, partitions=sorted(partitions[name]))
-        for name in sorted(partitions)
-    ]
-
-
-def listed_active(tasks: PartitionsWithEpochs) -> list[heartbeat_messages.TaskIds]:
-    return listed({name: frozenset(epochs) for name, epochs in tasks.items()})
 
 
 def endpoints_of(
@@ -217,24 +206,18 @@ def _described_member(member: StreamsMember, target: Tasks) -> describe_messages
             for key, value in member.client_tags.items()
         ],
         assignment=_assignment(
-            {name: frozenset(epochs) for name, epochs in member.assigned.active.items()},
-            member.assigned.standby,
-            member.assigned.warmup,
+            member.assigned.active, member.assigned.standby, member.assigned.warmup
         ),
         target_assignment=_assignment(target.active, target.standby, target.warmup),
     )
 
 
 def _assignment(
-    active: Partitions, standby: Partitions, warmup: Partitions
+    active: Mapping[str, Iterable[int]], standby: Partitions, warmup: Partitions
 ) -> describe_messages.Assignment:
+    made = describe_messages.TaskIds
     return describe_messages.Assignment(
-        active_tasks=_tasks(active), standby_tasks=_tasks(standby), warmup_tasks=_tasks(warmup)
+        active_tasks=listed(made, active),
+        standby_tasks=listed(made, standby),
+        warmup_tasks=listed(made, warmup),
     )
-
-
-def _tasks(partitions: Partitions) -> list[describe_messages.TaskIds]:
-    return [
-        describe_messages.TaskIds(subtopology_id=name, partitions=sorted(partitions[name]))
-        for name in sorted(partitions)
-    ]

@@ -6,19 +6,21 @@ Imported when the first of them comes in, or when a streams group is read back.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
+from kafkalite.group_coordinator import admin
 from kafkalite.group_coordinator.callers import Context, check_group_id
 from kafkalite.group_coordinator.changes import Changes
 from kafkalite.group_coordinator.classic_group import ClassicGroup
-from kafkalite.group_coordinator.consumer_member import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
-from kafkalite.group_coordinator.shard import Group
+from kafkalite.group_coordinator.modern_group import existing
+from kafkalite.group_coordinator.modern_member import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
 from kafkalite.group_coordinator.shards import Shards
 from kafkalite.group_coordinator.streams_answers import described
 from kafkalite.group_coordinator.streams_checks import check_request
 from kafkalite.group_coordinator.streams_group import StreamsGroup
 from kafkalite.group_coordinator.streams_protocol import Answered, StreamsProtocol
 from kafkalite.wire.error_messages import message_of
-from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.messages.streams_group_describe import DescribedGroup
 from kafkalite.wire.messages.streams_group_heartbeat import (
     StreamsGroupHeartbeatRequest,
@@ -53,16 +55,16 @@ class StreamsGroupRequests:
         shard = self._shards.shard_of(request.group_id, context.node_id)
         group = shard.groups.get(request.group_id)
         if request.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
-            found = existing(request.group_id, group, f"Group {request.group_id} not found.")
+            found = existing(StreamsGroup, request.group_id, group)
             return Answered(self.protocol.leave(found, request), {})
         is_joining = request.member_epoch == JOIN_EPOCH
         is_new = is_joining and (
             group is None or (isinstance(group, ClassicGroup) and group.is_empty)
         )
         if not is_new:
-            missing = f"Streams group {request.group_id} not found."
-            found = existing(request.group_id, group, missing)
-            return self.protocol.heartbeat(Changes(found), context, request, is_new=False)
+            found = existing(StreamsGroup, request.group_id, group, "Streams group")
+            changes = self.protocol.changes(found)
+            return self.protocol.heartbeat(changes, context, request, is_new=False)
         changes = Changes(
             StreamsGroup(request.group_id), *(() if group is None else group.tombstones())
         )
@@ -72,32 +74,9 @@ class StreamsGroupRequests:
         return answered
 
     def describe(self, context: Context, group_ids: Sequence[str]) -> list[DescribedGroup]:
-        found: list[DescribedGroup] = []
-        for group_id in group_ids:
-            try:
-                check_group_id(group_id)
-                shard = self._shards.shard_of(group_id, context.node_id)
-                group = existing(
-                    group_id, shard.groups.get(group_id), f"Group {group_id} not found."
-                )
-                found.append(described(group))
-            except KafkaError as refused:
-                found.append(
-                    DescribedGroup(
-                        group_id=group_id,
-                        error_code=refused.code,
-                        error_message=refused.message,
-                        topology=None,
-                    )
-                )
-        return found
+        def describe(group_id: str) -> DescribedGroup:
+            check_group_id(group_id)
+            group = self._shards.seen(group_id, context.node_id)
+            return described(existing(StreamsGroup, group_id, group))
 
-
-def existing(group_id: str, group: Group | None, missing: str) -> StreamsGroup:
-    """The streams group, or KafkaError(GROUP_ID_NOT_FOUND)."""
-    if isinstance(group, StreamsGroup):
-        return group
-    raise KafkaError(
-        ErrorCode.GROUP_ID_NOT_FOUND,
-        missing if group is None else f"Group {group_id} is not a streams group.",
-    )
+        return admin.each_described(group_ids, describe, partial(DescribedGroup, topology=None))

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from kafkalite.group_coordinator.consumer_member import JOIN_EPOCH, STATIC_LEAVE_EPOCH
-from kafkalite.group_coordinator.heartbeat_checks import fenced, invalid, refuse_blank
-from kafkalite.group_coordinator.streams_member import StreamsMember
-from kafkalite.group_coordinator.streams_tasks import Partitions, Tasks
+from kafkalite.group_coordinator.heartbeat_checks import invalid, refuse_blank
+from kafkalite.group_coordinator.modern_member import JOIN_EPOCH, STATIC_LEAVE_EPOCH
+from kafkalite.group_coordinator.streams_tasks import Partitions
 from kafkalite.group_coordinator.streams_topology import ConfiguredSubtopology
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.streams_group_heartbeat import (
@@ -83,16 +82,6 @@ def _check_changelogs(topology: Topology) -> None:
                     f"Changelog topic {topic.name} must have an undefined partition count, but it "
                     f"is set to {topic.partitions}.",
                 )
-
-
-def check_epoch(member: StreamsMember, epoch: int, owned: Tasks) -> None:
-    """A member may be one epoch behind if the answer with the new one was lost."""
-    if epoch in (JOIN_EPOCH, member.member_epoch):
-        return
-    is_behind = member.previous_member_epoch == epoch < member.member_epoch
-    if is_behind and member.assigned.contains(owned):
-        return
-    raise fenced("streams", epoch, member.member_epoch)
 
 
 def check_tasks(subtopologies: Mapping[str, ConfiguredSubtopology], *said: Partitions) -> None:

@@ -1,20 +1,18 @@
 """A member of a streams group (KIP-1071), and how it gets from one assignment of tasks to another.
 
-    STABLE            has all it is to have, in the epoch of the target
-    UNREVOKED_TASKS   has been asked to give tasks up, and has not confirmed
-    UNRELEASED_TASKS  waits for tasks that others, or its own process in another role, still have
-
-A task is active in one process at a time, and no process has it twice, as state directories are
-locked.
-Everything here is pure. Source: Kafka's streams CurrentAssignmentBuilder, StreamsGroupMember.
+It may have to wait for its own process, too: a task is active in one process at a time, and no
+process has it twice, as state directories are locked. Everything here is pure. The states are those
+of modern_member.py. Source: Kafka's streams CurrentAssignmentBuilder, StreamsGroupMember.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from enum import Enum, IntEnum
 
+from kafkalite.group_coordinator.modern_member import TRANSITIONS, ModernMember
+from kafkalite.group_coordinator.modern_member import MemberEvent as Event
+from kafkalite.group_coordinator.modern_member import MemberState as State
 from kafkalite.group_coordinator.streams_tasks import (
     AssignedTasks,
     Partitions,
@@ -28,59 +26,16 @@ Endpoint = tuple[str, int]
 """Host and port at which a process answers queries of its state."""
 
 
-class StreamsMemberState(IntEnum):
-    """Kafka's numbers, as they are in the log."""
-
-    STABLE = 1
-    UNREVOKED_TASKS = 2
-    UNRELEASED_TASKS = 3
-    UNKNOWN = 127
-
-
-class StreamsMemberEvent(Enum):
-    """A member's relation to its target; the values label the diagram's arrows."""
-
-    MUST_REVOKE = "has tasks to give up"
-    MUST_WAIT = "others have what it is to get"
-    SETTLED = "has all it is to have"
-
-
-State, Event = StreamsMemberState, StreamsMemberEvent
-
-_FROM_ANYWHERE = {
-    Event.MUST_REVOKE: State.UNREVOKED_TASKS,
-    Event.MUST_WAIT: State.UNRELEASED_TASKS,
-    Event.SETTLED: State.STABLE,
-}
-
-TRANSITIONS: dict[StreamsMemberState, dict[StreamsMemberEvent, StreamsMemberState]] = dict.fromkeys(
-    State, _FROM_ANYWHERE
-)
-"""A new target may come at any time, so that every state can follow every other."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StreamsMember:
-    """A value: what changes a member makes another."""
+class StreamsMember(ModernMember):
+    """An instance of an application, in a process at an endpoint."""
 
-    member_id: str
-    instance_id: str | None = None
-    rack_id: str | None = None
-    client_id: str = ""
-    client_host: str = ""
-    rebalance_timeout_ms: int = -1
     topology_epoch: int = -1
     process_id: str = ""
     user_endpoint: Endpoint | None = None
     client_tags: Mapping[str, str] = field(default_factory=dict[str, str])
-    state: StreamsMemberState = State.STABLE
-    member_epoch: int = 0
-    previous_member_epoch: int = 0
     assigned: AssignedTasks = field(default_factory=AssignedTasks)
     pending_revocation: AssignedTasks = field(default_factory=AssignedTasks)
-
-    def is_reconciled_to(self, epoch: int) -> bool:
-        return self.state is State.STABLE and self.member_epoch == epoch
 
     def assignment_epoch(self, task: TaskId) -> int | None:
         """Since which epoch it has an active task; None if it has not."""
@@ -125,11 +80,11 @@ def reconcile(member: StreamsMember, around: Surroundings) -> StreamsMember:
             if member.member_epoch == around.target_epoch:
                 return member
             return _step(member, around, member.member_epoch)
-        case State.UNREVOKED_TASKS:
+        case State.UNREVOKED:
             if owned is None or member.pending_revocation.shares_any(owned):
                 return member
             return _step(member, around, member.member_epoch + 1)
-        case State.UNRELEASED_TASKS:
+        case State.UNRELEASED:
             return _step(member, around, member.member_epoch)
         case State.UNKNOWN:
             check_state(member, owned)

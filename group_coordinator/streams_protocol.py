@@ -13,38 +13,31 @@ Source of the rules: Kafka's GroupMetadataManager (streamsGroup...).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kafkalite.group_coordinator import state_log, streams_records
+from kafkalite.group_coordinator import streams_records
 from kafkalite.group_coordinator.callers import Caller
 from kafkalite.group_coordinator.changes import Changes
-from kafkalite.group_coordinator.config import GroupConfig, GroupOverrides
-from kafkalite.group_coordinator.consumer_member import JOIN_EPOCH
-from kafkalite.group_coordinator.heartbeat_checks import group_full, unknown_member
-from kafkalite.group_coordinator.streams_answers import (
-    endpoints_of,
-    listed,
-    listed_active,
-    status_of,
-    topology_from,
+from kafkalite.group_coordinator.heartbeat_checks import check_epoch
+from kafkalite.group_coordinator.modern_member import JOIN_EPOCH
+from kafkalite.group_coordinator.modern_protocol import (
+    ModernProtocol,
+    new_targets_are_due,
+    set_targets,
 )
-from kafkalite.group_coordinator.streams_changes import (
-    by_id,
-    owned_by,
-    targets,
-    updated,
-)
-from kafkalite.group_coordinator.streams_checks import check_epoch, check_tasks
-from kafkalite.group_coordinator.streams_group import StreamsGroup, StreamsTimers
+from kafkalite.group_coordinator.services import GroupServices
+from kafkalite.group_coordinator.streams_answers import endpoints_of, status_of, topology_from
+from kafkalite.group_coordinator.streams_changes import by_id, owned_by, targets, updated
+from kafkalite.group_coordinator.streams_checks import check_tasks
+from kafkalite.group_coordinator.streams_group import StreamsGroup
 from kafkalite.group_coordinator.streams_member import (
     StreamsMember,
-    StreamsMemberState,
     Surroundings,
     check_state,
     reconcile,
 )
-from kafkalite.group_coordinator.streams_tasks import Tasks
+from kafkalite.group_coordinator.streams_tasks import Tasks, listed
 from kafkalite.group_coordinator.streams_topology import (
     ConfiguredTopology,
     InternalTopic,
@@ -53,8 +46,6 @@ from kafkalite.group_coordinator.streams_topology import (
     required_topics,
 )
 from kafkalite.group_coordinator.subscriptions import metadata_hash
-from kafkalite.group_coordinator.timers import Timers
-from kafkalite.group_coordinator.topics_view import TopicsView
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages import streams_group_heartbeat as heartbeat_messages
 from kafkalite.wire.messages.stored.streams_group_topology import (
@@ -76,27 +67,13 @@ class Answered:
     to_create: Mapping[str, InternalTopic]
 
 
-class StreamsProtocol:
-    """The rules, for all streams groups of a coordinator.
+class StreamsProtocol(ModernProtocol[StreamsGroup, StreamsMember]):
+    """The rules, for all streams groups of a coordinator."""
 
-    `save(group_id, records)` makes records durable.
-    """
-
-    def __init__(
-        self,
-        config: GroupConfig,
-        overrides: GroupOverrides,
-        timers: Timers,
-        topics: TopicsView,
-        now_ms: Callable[[], int],
-        save: Callable[[str, Sequence[state_log.StateRecord]], None],
-    ) -> None:
-        self._config = config
-        self._overrides = overrides
-        self._timers = timers
-        self._topics = topics
-        self._now_ms = now_ms
-        self._save = save
+    def __init__(self, services: GroupServices) -> None:
+        super().__init__(StreamsGroup, services)
+        self._topics = services.topics
+        self._overrides = services.overrides
 
     # StreamsGroupHeartbeat
 
@@ -139,9 +116,9 @@ class StreamsProtocol:
             self._delay_first_assignment(group)
         self._assign(changes, configured, status)
         member = self._reconcile(changes, request.member_id, owned)
-        self._commit(changes)
+        self.commit(changes)
         self.put_off(group, member.member_id)
-        self._watch_revocation(group, member)
+        self.watch_revocation(group, member)
         if request.shutdown_application:
             group.shutdown_requested_by = group.shutdown_requested_by or member.member_id
         response = self._response(group, before, member, request, is_new=is_new)
@@ -165,15 +142,13 @@ class StreamsProtocol:
         self, group: StreamsGroup, request: StreamsGroupHeartbeatRequest, owned: Tasks
     ) -> StreamsMember:
         """The member that beats; a new one, which is in no group yet, if it joins."""
-        member = group.members.get(request.member_id)
         if request.member_epoch == JOIN_EPOCH:
-            largest = self._config.group_streams_max_size
-            if len(group.members) >= largest:
-                raise group_full("streams", largest)
-            member = member or StreamsMember(member_id=request.member_id)
-        elif member is None:
-            raise unknown_member(group.group_id, request.member_id)
-        check_epoch(member, request.member_epoch, owned)
+            self.check_room(group)
+            return group.members.get(request.member_id) or group.new_member(request.member_id)
+        member = group.member(request.member_id)
+        check_epoch(
+            "streams", member, request.member_epoch, lambda: member.assigned.contains(owned)
+        )
         return member
 
     def _topology(
@@ -225,23 +200,23 @@ class StreamsProtocol:
         before = group.metadata_hash, group.validated_topology_epoch, group.assignment_configs
         if bump or (hashed, validated, configs) != before:
             changes.add(
-                streams_records.group(group_id, group.epoch + 1, hashed, validated, configs)
+                streams_records.group_epoch(group_id, group.epoch + 1, hashed, validated, configs)
             )
 
     def _delay_first_assignment(self, group: StreamsGroup) -> None:
         delay_ms = self._overrides.streams_initial_rebalance_delay_ms(group.group_id)
         if delay_ms > 0 and not group.initial_delay.is_set:
             group.initial_delay.expire = lambda: self._delay_is_over(group)
-            self._timers.set(group.initial_delay, delay_ms / 1000)
+            self._services.sessions.set(group.initial_delay, delay_ms / 1000)
 
     def _delay_is_over(self, group: StreamsGroup) -> None:
         """The first target, for all who have come meanwhile."""
         if group.is_empty or group.configured is None:
             return
-        changes = Changes(group)
+        changes = self.changes(group)
         try:
             self._assign(changes, group.configured, [])
-            self._commit(changes)
+            self.commit(changes)
         except KafkaError:
             pass  # the next heartbeat will
 
@@ -252,23 +227,17 @@ class StreamsProtocol:
         status: list[heartbeat_messages.Status],
     ) -> None:
         """Step 3."""
-        group, group_id = changes.group, changes.group.group_id
-        now_ms = self._now_ms()
+        group = changes.group
         if group.initial_delay.is_set:
             detail = "Assignment delayed due to the configured initial rebalance delay."
             status.append(status_of(Status.ASSIGNMENT_DELAYED, detail))
-            return
-        if group.epoch <= group.assignment_epoch:
-            return
-        interval_ms = self._overrides.streams_assignment_interval_ms(group_id)
-        if group.assigned_at_ms and now_ms < group.assigned_at_ms + interval_ms:
-            detail = "Assignment delayed due to the configured assignment interval."
-            status.append(status_of(Status.ASSIGNMENT_DELAYED, detail))
-            return
-        for member_id, target in targets(group, configured).items():
-            if target != group.targets.get(member_id):
-                changes.add(streams_records.target(group_id, member_id, target))
-        changes.add(streams_records.assignment_epoch(group_id, group.epoch, now_ms))
+        elif group.epoch > group.assignment_epoch:
+            if new_targets_are_due(self._services, group):
+                computed = targets(group, configured)
+                set_targets(self._services, changes, computed, streams_records.target)
+            else:
+                detail = "Assignment delayed due to the configured assignment interval."
+                status.append(status_of(Status.ASSIGNMENT_DELAYED, detail))
 
     def _reconcile(
         self, changes: Changes[StreamsGroup], member_id: str, owned: Tasks | None
@@ -305,16 +274,17 @@ class StreamsProtocol:
         response = StreamsGroupHeartbeatResponse(
             member_id=member.member_id,
             member_epoch=member.member_epoch,
-            heartbeat_interval_ms=self._overrides.streams_heartbeat_interval_ms(group.group_id),
+            heartbeat_interval_ms=self.heartbeat_interval_ms(group),
             active_tasks=None,
             standby_tasks=None,
             warmup_tasks=None,
             partitions_by_user_endpoint=None,
         )
         if request.member_epoch == JOIN_EPOCH or member.assigned != before.assigned:
-            response.active_tasks = listed_active(member.assigned.active)
-            response.standby_tasks = listed(member.assigned.standby)
-            response.warmup_tasks = listed(member.assigned.warmup)
+            made = heartbeat_messages.TaskIds
+            response.active_tasks = listed(made, member.assigned.active)
+            response.standby_tasks = listed(made, member.assigned.standby)
+            response.warmup_tasks = listed(made, member.assigned.warmup)
             if member.user_endpoint is not None:
                 group.endpoint_epoch += 1
         if group.endpoint_epoch != request.endpoint_information_epoch:
@@ -331,9 +301,7 @@ class StreamsProtocol:
         """A member goes. KafkaError(UNKNOWN_MEMBER_ID)."""
         if request.shutdown_application:
             group.shutdown_requested_by = group.shutdown_requested_by or request.member_id
-        if request.member_id not in group.members:
-            raise unknown_member(group.group_id, request.member_id)
-        self._remove(group, request.member_id)
+        self.remove(group, [group.member(request.member_id)])
         return StreamsGroupHeartbeatResponse(
             member_id=request.member_id,
             member_epoch=request.member_epoch,
@@ -344,11 +312,11 @@ class StreamsProtocol:
             partitions_by_user_endpoint=None,
         )
 
-    def _remove(self, group: StreamsGroup, member_id: str) -> None:
-        changes = Changes(group)
-        changes.extend(streams_records.no_member(group.group_id, member_id))
+    def _raise_epoch(self, changes: Changes[StreamsGroup]) -> None:
+        """With the topics as they were: the next heartbeat looks at them."""
+        group = changes.group
         changes.add(
-            streams_records.group(
+            streams_records.group_epoch(
                 group.group_id,
                 group.epoch + 1,
                 group.metadata_hash,
@@ -356,44 +324,7 @@ class StreamsProtocol:
                 group.assignment_configs,
             )
         )
-        self._commit(changes)
-
-    def _expire(self, group: StreamsGroup, member_id: str) -> None:
-        if member_id not in group.members:
-            return
-        try:
-            self._remove(group, member_id)
-        except KafkaError:
-            self.put_off(group, member_id)  # it cannot be written now; it is tried again
-
-    def _timers_of(self, group: StreamsGroup, member_id: str) -> StreamsTimers:
-        timers = group.timers.get(member_id)
-        if timers is None:
-            timers = StreamsTimers(lambda: self._expire(group, member_id))
-            group.timers[member_id] = timers
-        return timers
-
-    def put_off(self, group: StreamsGroup, member_id: str) -> None:
-        """The member was heard of: its session begins anew."""
-        if member_id in group.members:
-            timeout_ms = self._overrides.streams_session_timeout_ms(group.group_id)
-            self._timers.set(self._timers_of(group, member_id).session, timeout_ms / 1000)
-
-    def _watch_revocation(self, group: StreamsGroup, member: StreamsMember) -> None:
-        """A member must give up what it is asked to within its rebalance timeout."""
-        timer = self._timers_of(group, member.member_id).revoke
-        if member.state is not StreamsMemberState.UNREVOKED_TASKS:
-            timer.cancel()
-        elif not timer.is_set:
-            self._timers.set(timer, member.rebalance_timeout_ms / 1000)
 
     def watch(self, group: StreamsGroup) -> None:
-        """The group has been loaded, or is new: all sessions begin anew."""
         group.name_of = self._topics.topic_name
-        for member in group.members.values():
-            self.put_off(group, member.member_id)
-            self._watch_revocation(group, member)
-
-    def _commit(self, changes: Changes[StreamsGroup]) -> None:
-        if changes.records:
-            self._save(changes.group.group_id, changes.records)
+        super().watch(group)

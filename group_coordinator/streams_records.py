@@ -1,4 +1,7 @@
-"""Records of a streams group in `__consumer_offsets`, a key and a value for every change.
+"""The records of a streams group, from values and back (KIP-1071). See modern_records.py for those
+that other groups have, too.
+
+    23  StreamsGroupTopology   the topology of the application
 
 Source: Kafka's StreamsCoordinatorRecordHelpers.
 """
@@ -8,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from kafkalite.group_coordinator.changes import Change
+from kafkalite.group_coordinator.modern_records import ModernRecords
 from kafkalite.group_coordinator.streams_member import StreamsMember
 from kafkalite.group_coordinator.streams_tasks import (
     AssignedTasks,
-    Partitions,
     PartitionsWithEpochs,
     Tasks,
+    listed,
     partitions_of,
 )
 from kafkalite.wire.messages.stored import streams_group_current_member_assignment as current
@@ -46,6 +50,17 @@ from kafkalite.wire.messages.stored.streams_group_topology import (
     StreamsGroupTopologyValue,
 )
 
+RECORDS = ModernRecords(
+    group_type="streams",
+    group=StreamsGroupMetadataKey,
+    group_value=StreamsGroupMetadataValue,
+    member=StreamsGroupMemberMetadataKey,
+    target_epoch=StreamsGroupTargetAssignmentMetadataKey,
+    target_epoch_value=StreamsGroupTargetAssignmentMetadataValue,
+    target=StreamsGroupTargetAssignmentMemberKey,
+    current=StreamsGroupCurrentMemberAssignmentKey,
+)
+
 
 def member(group_id: str, member: StreamsMember) -> Change:
     endpoint = member.user_endpoint
@@ -69,24 +84,23 @@ def member(group_id: str, member: StreamsMember) -> Change:
     )
 
 
-def group(
+def group_epoch(
     group_id: str,
     epoch: int,
     metadata_hash: int,
     validated_topology_epoch: int,
     assignment_configs: Mapping[str, str],
 ) -> Change:
-    return (
-        StreamsGroupMetadataKey(group_id=group_id),
-        StreamsGroupMetadataValue(
-            epoch=epoch,
-            metadata_hash=metadata_hash,
-            validated_topology_epoch=validated_topology_epoch,
-            last_assignment_configs=[
-                LastAssignmentConfig(key=key, value=value)
-                for key, value in sorted(assignment_configs.items())
-            ],
-        ),
+    """The group begins another epoch, with the topology that is sound as the topics are."""
+    return RECORDS.group_epoch(
+        group_id,
+        epoch,
+        metadata_hash,
+        validated_topology_epoch=validated_topology_epoch,
+        last_assignment_configs=[
+            LastAssignmentConfig(key=key, value=value)
+            for key, value in sorted(assignment_configs.items())
+        ],
     )
 
 
@@ -94,28 +108,13 @@ def topology(group_id: str, value: StreamsGroupTopologyValue) -> Change:
     return StreamsGroupTopologyKey(group_id=group_id), value
 
 
-def assignment_epoch(group_id: str, epoch: int, timestamp_ms: int) -> Change:
-    return (
-        StreamsGroupTargetAssignmentMetadataKey(group_id=group_id),
-        StreamsGroupTargetAssignmentMetadataValue(
-            assignment_epoch=epoch, assignment_timestamp=timestamp_ms
-        ),
-    )
-
-
 def target(group_id: str, member_id: str, target: Tasks) -> Change:
-    def listed(partitions: Partitions) -> list[targets.TaskIds]:
-        return [
-            targets.TaskIds(subtopology_id=name, partitions=sorted(partitions[name]))
-            for name in sorted(partitions)
-        ]
-
     return (
         StreamsGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id),
         StreamsGroupTargetAssignmentMemberValue(
-            active_tasks=listed(target.active),
-            standby_tasks=listed(target.standby),
-            warmup_tasks=listed(target.warmup),
+            active_tasks=listed(targets.TaskIds, target.active),
+            standby_tasks=listed(targets.TaskIds, target.standby),
+            warmup_tasks=listed(targets.TaskIds, target.warmup),
         ),
     )
 
@@ -129,20 +128,13 @@ def current_assignment(group_id: str, member: StreamsMember) -> Change:
             previous_member_epoch=member.previous_member_epoch,
             state=member.state,
             active_tasks=_with_epochs(assigned.active),
-            standby_tasks=_listed(assigned.standby),
-            warmup_tasks=_listed(assigned.warmup),
+            standby_tasks=listed(current.TaskIds, assigned.standby),
+            warmup_tasks=listed(current.TaskIds, assigned.warmup),
             active_tasks_pending_revocation=_with_epochs(pending.active),
-            standby_tasks_pending_revocation=_listed(pending.standby),
-            warmup_tasks_pending_revocation=_listed(pending.warmup),
+            standby_tasks_pending_revocation=listed(current.TaskIds, pending.standby),
+            warmup_tasks_pending_revocation=listed(current.TaskIds, pending.warmup),
         ),
     )
-
-
-def _listed(partitions: Partitions) -> list[current.TaskIds]:
-    return [
-        current.TaskIds(subtopology_id=name, partitions=sorted(partitions[name]))
-        for name in sorted(partitions)
-    ]
 
 
 def _with_epochs(tasks: PartitionsWithEpochs) -> list[current.TaskIds]:
@@ -175,7 +167,7 @@ def assigned_from(
     )
 
 
-def _epochs_from(listed: Iterable[current.TaskIds], epoch: int) -> dict[str, dict[int, int]]:
+def _epochs_from(stored: Iterable[current.TaskIds], epoch: int) -> dict[str, dict[int, int]]:
     """The member's epoch counts if none are kept."""
     return {
         tasks.subtopology_id: dict(
@@ -185,24 +177,6 @@ def _epochs_from(listed: Iterable[current.TaskIds], epoch: int) -> dict[str, dic
                 strict=True,
             )
         )
-        for tasks in listed
+        for tasks in stored
         if tasks.partitions
     }
-
-
-def no_member(group_id: str, member_id: str) -> list[Change]:
-    """The records that end a member, the last first."""
-    return [
-        (StreamsGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id), None),
-        (StreamsGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), None),
-        (StreamsGroupMemberMetadataKey(group_id=group_id, member_id=member_id), None),
-    ]
-
-
-def no_group(group_id: str, member_ids: Iterable[str]) -> list[Change]:
-    """The records that end a group with all that is in it."""
-    changes = [change for member_id in member_ids for change in no_member(group_id, member_id)]
-    changes.append((StreamsGroupTargetAssignmentMetadataKey(group_id=group_id), None))
-    changes.append((StreamsGroupTopologyKey(group_id=group_id), None))
-    changes.append((StreamsGroupMetadataKey(group_id=group_id), None))
-    return changes

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
+
+L_co = TypeVar("L_co", covariant=True)
 
 
 class TaskId(NamedTuple):
@@ -104,6 +106,17 @@ def partitions_of(listed: Iterable[ListedTasks] | None) -> dict[str, frozenset[i
         if tasks.partitions:
             found[tasks.subtopology_id] = frozenset(tasks.partitions)
     return found
+
+
+class MakesTasks(Protocol[L_co]):
+    """A class of messages: tasks of one subtopology."""
+
+    def __call__(self, *, subtopology_id: str, partitions: list[int]) -> L_co: ...
+
+
+def listed(made: MakesTasks[L_co], tasks: Mapping[str, Iterable[int]]) -> list[L_co]:
+    """Tasks by subtopology, as a list of messages in order."""
+    return [made(subtopology_id=name, partitions=sorted(tasks[name])) for name in sorted(tasks)]
 
 
 def task_ids(partitions: Mapping[str, Iterable[int]]) -> Iterator[TaskId]:

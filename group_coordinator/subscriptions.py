@@ -10,10 +10,13 @@ import hashlib
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from typing import Protocol, TypeVar
 from uuid import UUID
 
 import re2
 
+from kafkalite.group_coordinator.assignors import Candidate, Target
+from kafkalite.group_coordinator.modern_member import ModernMember
 from kafkalite.group_coordinator.topics_view import TopicsView
 from kafkalite.wire.errors import ErrorCode, KafkaError, ProtocolViolation
 from kafkalite.wire.messages.consumer_protocol_assignment import (
@@ -26,6 +29,8 @@ from kafkalite.wire.messages.stored import decode, encode
 LAST_ASSIGNMENT_VERSION = 3
 
 logger = logging.getLogger(__name__)
+
+M = TypeVar("M", bound=ModernMember)
 
 
 def subscription_from(
@@ -118,6 +123,15 @@ def partition_counts(topics: Iterable[str], view: TopicsView) -> dict[UUID, int]
     return found
 
 
+def by_name(partitions: Mapping[UUID, Iterable[int]], view: TopicsView) -> dict[str, list[int]]:
+    """Partitions by the names of those topics that still exist."""
+    return {
+        name: sorted(of_topic)
+        for topic_id, of_topic in partitions.items()
+        if (name := view.topic_name(topic_id)) is not None
+    }
+
+
 def metadata_hash(topics: Iterable[str], view: TopicsView) -> int:
     """A number that is another when a topic is: by its id, or its number of partitions.
 
@@ -131,3 +145,25 @@ def metadata_hash(topics: Iterable[str], view: TopicsView) -> int:
         if topic_id is not None:
             digest.update(topic_id.bytes + view.partition_count(topic).to_bytes(4, "big"))
     return int.from_bytes(digest.digest(), "big", signed=True)
+
+
+class Subscribed(Protocol[M]):
+    """A group whose members subscribe to topics."""
+
+    members: dict[str, M]
+    targets: dict[str, Target]
+
+    def topics_of(self, member: M) -> frozenset[str]: ...
+
+
+def candidates(group: Subscribed[M], view: TopicsView) -> list[Candidate]:
+    """The members of a group, for an assignor."""
+    return [
+        Candidate(
+            member.member_id,
+            member.instance_id,
+            frozenset(partition_counts(group.topics_of(member), view)),
+            group.targets.get(member.member_id, {}),
+        )
+        for member in group.members.values()
+    ]

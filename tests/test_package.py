@@ -33,6 +33,7 @@ def tree(tmp_path: Path) -> Path:
     return target
 
 
+@pytest.mark.slow
 def test_what_an_earlier_build_left_is_not_packed(tree: Path, tmp_path: Path) -> None:
     stale = tree / "build" / "lib" / "kafkalite" / "wire" / "long_gone.py"
     stale.parent.mkdir(parents=True)

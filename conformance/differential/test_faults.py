@@ -21,6 +21,7 @@ from conformance.differential.replay import Replay
 from conformance.differential.test_generated import STORIES, Enough, options
 from conformance.differential.test_recorded import unheard_of
 from conformance.differential.wait_ready import ONE_NODE, PROPERTIES, make_ready
+from conformance.harness.apache_kafka import ApacheKafka
 from conformance.harness.kafkalite import Kafkalite
 from kafkalite.wire.compression import Compression
 
@@ -36,16 +37,29 @@ SCRIPTS: dict[str, Callable[[Pair, str], None]] = {
 }
 
 
+@pytest.fixture(scope="module")
+def _reference(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheKafka]:
+    """Not the one of other tests, which would find there what this module's stories leave."""
+    broker = ApacheKafka(tmp_path_factory.mktemp("reference"), PROPERTIES | ONE_NODE)
+    side = Side(broker)
+    make_ready(side)
+    side.close()
+    yield broker
+    broker.kill()
+
+
 @pytest.fixture(scope="module", params=FAULTS)
 def _faulty(
-    _pair: Pair, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    _reference: ApacheKafka,
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[tuple[str, Pair]]:
     """Apache Kafka, and a kafkalite that has the fault; nothing of it is counted."""
     name: str = request.param
     program = ("-m", "conformance.differential.planted_faults", name)
     directory = tmp_path_factory.mktemp("faulty")
     broker = Kafkalite(directory, PROPERTIES | ONE_NODE, program=program)
-    pair = Pair(Side(_pair.reference.broker), Side(broker))
+    pair = Pair(Side(_reference), Side(broker))
     make_ready(pair.tested)
     yield name, pair
     for side in pair.sides:
@@ -70,7 +84,7 @@ def test_by_scripts(faulty: tuple[str, Pair], topic: str) -> None:
 def test_by_stories(faulty: tuple[str, Pair]) -> None:
     """Stories that anybody could tell come upon it soon.
 
-    Other differences do not count: Apache Kafka has what other tests gave it, and this broker not.
+    Other differences do not count: Apache Kafka has what the faults before gave it.
     """
     name, pair = faulty
     found: list[Difference] = []

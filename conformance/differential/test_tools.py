@@ -249,8 +249,7 @@ def test_the_cluster(compare: Compare) -> None:
         ("upgrade", "--feature", "transaction.version=2", "--dry-run"),
     ):
         compare(tool, *arguments)
-    # Streams groups are not served, and so their feature is not offered (accepted.py, MASKS).
-    described = compare(tool, "describe", mask=r"Epoch: \d+|Feature: streams\.version[^\n]*\n?")
+    described = compare(tool, "describe", mask=r"Epoch: \d+")
     assert "Feature: metadata.version" in described
     compare("kafka-client-metrics", "--list", in_any_order=True)
 

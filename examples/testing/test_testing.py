@@ -34,6 +34,7 @@ def test_the_same_data_for_many_tests(kafkalite_session: Any, kafkalite_factory:
         assert len(one.records("orders")) == 1000
 
 
+@pytest.mark.slow
 def test_a_member_hangs_and_another_takes_over(k: Any, start_app: Callable[..., Any]) -> None:
     start_app("worker-1")
     k.wait.group("billing", members=1, assigned=True)
@@ -60,6 +61,7 @@ def test_a_producer_that_is_not_idempotent_writes_twice(k: Any) -> None:
     assert len(k.records("orders")) == 2
 
 
+@pytest.mark.slow
 def test_a_commit_that_is_lost_makes_the_work_be_done_again(
     k: Any, start_app: Callable[..., Any]
 ) -> None:
@@ -133,6 +135,7 @@ def test_exactly_this_interleaving(k: Any, app: Any) -> None:
     assert len(k.records("orders")) == 1
 
 
+@pytest.mark.slow
 def test_the_coordinator_is_loading(k: Any, start_app: Callable[..., Any]) -> None:
     fault = k.preset("coordinator_loading", group="billing", times=3)
     start_app()

@@ -248,7 +248,8 @@ def _tell(
         if target.topic != last_name or (
             target.topic_id is not last_id and target.topic_id != last_id
         ):
-            last_name, last_id, rows = target.topic, target.topic_id, []
+            last_name, last_id = target.topic, target.topic_id
+            rows = list[PartitionDataRow]()
             topics.append((last_name, last_id, rows))
         rows.append(_with_leader(services, target, row, leaders) if has_hints else row)
 

@@ -18,10 +18,8 @@ from kafkalite.control.answers import (
 from kafkalite.control.problems import not_found
 from kafkalite.coordinators.transaction_coordinator.transaction import Transaction
 from kafkalite.group_coordinator.classic_group import ClassicGroup, ClassicGroupState
-from kafkalite.group_coordinator.consumer_group import ConsumerGroup
-from kafkalite.group_coordinator.shard import Group
-from kafkalite.group_coordinator.share_group import ShareGroup
-from kafkalite.group_coordinator.streams_group import StreamsGroup
+from kafkalite.group_coordinator.shard import AnyModernGroup, Group
+from kafkalite.group_coordinator.streams_tasks import AssignedTasks
 from kafkalite.replica.partition import Partition
 from kafkalite.replica.topics import Topic
 from kafkalite.wire.message_codec import parse_body
@@ -83,16 +81,12 @@ def group_of(broker: Broker, group_id: str) -> Group:
 def group_view(broker: Broker, group: Group) -> GroupView:
     """A group with its members and offsets as they are now."""
     if isinstance(group, ClassicGroup):
-        kind, generation, members = "classic", group.generation_id, _classic_members(broker, group)
-    elif isinstance(group, ConsumerGroup):
-        kind, generation, members = "consumer", group.epoch, _consumer_members(broker, group)
-    elif isinstance(group, ShareGroup):
-        kind, generation, members = "share", group.epoch, _share_members(broker, group)
+        generation, members = group.generation_id, _classic_members(broker, group)
     else:
-        kind, generation, members = "streams", group.epoch, _streams_members(broker, group)
+        generation, members = group.epoch, _modern_members(broker, group)
     return GroupView(
         id=group.group_id,
-        type=kind,
+        type=group.group_type,
         state=str(group.state.value),
         generation=generation,
         members=members,
@@ -133,10 +127,12 @@ def _classic_assignment(assignment: bytes) -> dict[str, list[int]]:
     return {each.topic: sorted(each.partitions) for each in parsed.assigned_partitions}
 
 
-def _consumer_members(broker: Broker, group: ConsumerGroup) -> list[MemberView]:
+def _modern_members(broker: Broker, group: AnyModernGroup) -> list[MemberView]:
+    """The members, with the active tasks of streams groups by subtopology in place of topic."""
     views: list[MemberView] = []
     for member in group.members.values():
         timers = group.timers.get(member.member_id)
+        assigned = member.assigned
         views.append(
             MemberView(
                 member.member_id,
@@ -144,50 +140,9 @@ def _consumer_members(broker: Broker, group: ConsumerGroup) -> list[MemberView]:
                 member.client_id,
                 member.client_host,
                 member.is_reconciled_to(group.assignment_epoch),
-                {
-                    _topic_name(broker, topic_id): sorted(partitions)
-                    for topic_id, partitions in member.assigned.items()
-                },
-                None if timers is None else _session_left_ms(broker, timers.session.deadline),
-            )
-        )
-    return views
-
-
-def _share_members(broker: Broker, group: ShareGroup) -> list[MemberView]:
-    views: list[MemberView] = []
-    for member in group.members.values():
-        timers = group.timers.get(member.member_id)
-        views.append(
-            MemberView(
-                member.member_id,
-                None,
-                member.client_id,
-                member.client_host,
-                member.member_epoch == group.assignment_epoch,
-                {
-                    _topic_name(broker, topic_id): sorted(partitions)
-                    for topic_id, partitions in member.assigned.items()
-                },
-                None if timers is None else _session_left_ms(broker, timers.session.deadline),
-            )
-        )
-    return views
-
-
-def _streams_members(broker: Broker, group: StreamsGroup) -> list[MemberView]:
-    """The members with their active tasks, by subtopology in place of topic."""
-    views: list[MemberView] = []
-    for member in group.members.values():
-        timers = group.timers.get(member.member_id)
-        views.append(
-            MemberView(
-                member.member_id,
-                member.instance_id,
-                member.client_id,
-                member.client_host,
-                member.is_reconciled_to(group.assignment_epoch),
-                {name: sorted(tasks) for name, tasks in member.assigned.active.items()},
+                {name: sorted(tasks) for name, tasks in assigned.active.items()}
+                if isinstance(assigned, AssignedTasks)
+                else {_topic_name(broker, each): sorted(assigned[each]) for each in assigned},
                 None if timers is None else _session_left_ms(broker, timers.session.deadline),
             )
         )

@@ -8,6 +8,7 @@ of `__consumer_offsets` are others, that topics have come, grown or gone.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import fields
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
     from kafkalite.replica.topics import Topics
 
 
+DYNAMIC = tuple(f"group.{each}.assignment.interval.ms" for each in ("consumer", "share", "streams"))
+"""Kafka has no other of the group configs among its dynamic ones (GroupCoordinatorConfig)."""
+
+
 def open_group_coordinator(
     config: BrokerConfig,
     cluster: Cluster,
@@ -38,12 +43,8 @@ def open_group_coordinator(
     groups = group_config(config)
 
     def dynamic_configs_changed() -> None:
-        interval_ms = config.integer("group.consumer.assignment.interval.ms")
-        groups.group_consumer_assignment_interval_ms = interval_ms
-        interval_ms = config.integer("group.share.assignment.interval.ms")
-        groups.group_share_assignment_interval_ms = interval_ms
-        interval_ms = config.integer("group.streams.assignment.interval.ms")
-        groups.group_streams_assignment_interval_ms = interval_ms
+        for name in DYNAMIC:
+            setattr(groups, name.replace(".", "_"), config.integer(name))
 
     config.subscribe(dynamic_configs_changed)
     coordinator = GroupCoordinator(
@@ -60,71 +61,17 @@ def open_group_coordinator(
 
 
 def group_config(config: BrokerConfig) -> GroupConfig:
-    """The broker's configs about groups."""
-    integer = config.integer
+    """The broker's configs about groups: each field has the name of its config (GroupConfig)."""
+    policy = config.string("group.consumer.migration.policy") or ""
     return GroupConfig(
-        group_min_session_timeout_ms=integer("group.min.session.timeout.ms"),
-        group_max_session_timeout_ms=integer("group.max.session.timeout.ms"),
-        group_initial_rebalance_delay_ms=integer("group.initial.rebalance.delay.ms"),
-        group_max_size=integer("group.max.size"),
-        offset_metadata_max_bytes=integer("offset.metadata.max.bytes"),
-        offsets_retention_minutes=integer("offsets.retention.minutes"),
-        offsets_retention_check_interval_ms=integer("offsets.retention.check.interval.ms"),
         rebalance_protocols=config.items("group.coordinator.rebalance.protocols"),
-        group_consumer_session_timeout_ms=integer("group.consumer.session.timeout.ms"),
-        group_consumer_min_session_timeout_ms=integer("group.consumer.min.session.timeout.ms"),
-        group_consumer_max_session_timeout_ms=integer("group.consumer.max.session.timeout.ms"),
-        group_consumer_heartbeat_interval_ms=integer("group.consumer.heartbeat.interval.ms"),
-        group_consumer_min_heartbeat_interval_ms=integer(
-            "group.consumer.min.heartbeat.interval.ms"
-        ),
-        group_consumer_max_heartbeat_interval_ms=integer(
-            "group.consumer.max.heartbeat.interval.ms"
-        ),
-        group_consumer_max_size=integer("group.consumer.max.size"),
         group_consumer_assignors=config.items("group.consumer.assignors"),
-        group_consumer_migration_policy=(
-            config.string("group.consumer.migration.policy") or ""
-        ).lower(),
-        group_consumer_assignment_interval_ms=integer("group.consumer.assignment.interval.ms"),
-        group_consumer_min_assignment_interval_ms=integer(
-            "group.consumer.min.assignment.interval.ms"
-        ),
-        group_consumer_max_assignment_interval_ms=integer(
-            "group.consumer.max.assignment.interval.ms"
-        ),
-        group_share_session_timeout_ms=integer("group.share.session.timeout.ms"),
-        group_share_min_session_timeout_ms=integer("group.share.min.session.timeout.ms"),
-        group_share_max_session_timeout_ms=integer("group.share.max.session.timeout.ms"),
-        group_share_heartbeat_interval_ms=integer("group.share.heartbeat.interval.ms"),
-        group_share_min_heartbeat_interval_ms=integer("group.share.min.heartbeat.interval.ms"),
-        group_share_max_heartbeat_interval_ms=integer("group.share.max.heartbeat.interval.ms"),
-        group_share_max_size=integer("group.share.max.size"),
-        group_share_assignment_interval_ms=integer("group.share.assignment.interval.ms"),
-        group_share_min_assignment_interval_ms=integer("group.share.min.assignment.interval.ms"),
-        group_share_max_assignment_interval_ms=integer("group.share.max.assignment.interval.ms"),
-        group_share_initialize_retry_interval_ms=integer(
-            "group.share.initialize.retry.interval.ms"
-        ),
-        group_streams_session_timeout_ms=integer("group.streams.session.timeout.ms"),
-        group_streams_min_session_timeout_ms=integer("group.streams.min.session.timeout.ms"),
-        group_streams_max_session_timeout_ms=integer("group.streams.max.session.timeout.ms"),
-        group_streams_heartbeat_interval_ms=integer("group.streams.heartbeat.interval.ms"),
-        group_streams_min_heartbeat_interval_ms=integer("group.streams.min.heartbeat.interval.ms"),
-        group_streams_max_heartbeat_interval_ms=integer("group.streams.max.heartbeat.interval.ms"),
-        group_streams_max_size=integer("group.streams.max.size"),
-        group_streams_assignment_interval_ms=integer("group.streams.assignment.interval.ms"),
-        group_streams_min_assignment_interval_ms=integer(
-            "group.streams.min.assignment.interval.ms"
-        ),
-        group_streams_max_assignment_interval_ms=integer(
-            "group.streams.max.assignment.interval.ms"
-        ),
-        group_streams_num_standby_replicas=integer("group.streams.num.standby.replicas"),
-        group_streams_max_standby_replicas=integer("group.streams.max.standby.replicas"),
-        group_streams_initial_rebalance_delay_ms=integer(
-            "group.streams.initial.rebalance.delay.ms"
-        ),
+        group_consumer_migration_policy=policy.lower(),
+        **{
+            field.name: config.integer(field.name.replace("_", "."))
+            for field in fields(GroupConfig)
+            if isinstance(field.default, int)
+        },
     )
 
 

@@ -133,20 +133,14 @@ def let_go(*values: Any) -> Steps[None]:
     Lists in them that others refer to stay as they are.
     """
     held: list[list[object]] = []
-    for value in values:
-        yield from _hold_lists(value, held, _LEVELS)
-    del value, values
+    yield from _hold_lists(values, held, _LEVELS)
+    del values
     yield from release(held)
 
 
-def _hold_lists(value: Any, held: list[list[object]], levels: int) -> Steps[None]:
+def _hold_lists(value: object, held: list[list[object]], levels: int) -> Steps[None]:
     """Copy the lists in a message or row, so that their items live on without it."""
-    items: Iterable[Any] = ()
-    if isinstance(value, tuple):
-        items = cast("tuple[object, ...]", value)
-    elif hasattr(value, FIELDS):
-        items = (getattr(value, field.name) for field in fields_of(type(value)))
-    for each in items:
+    for each in _parts_of(value):
         if isinstance(each, list):
             copy = list(cast("list[object]", each))
             held.append(copy)
@@ -154,6 +148,16 @@ def _hold_lists(value: Any, held: list[list[object]], levels: int) -> Steps[None
             if levels and len(copy) <= _RELEASED_AT_ONCE:
                 for item in copy:
                     yield from _hold_lists(item, held, levels - 1)
+        elif isinstance(each, tuple) or hasattr(each, FIELDS):
+            yield from _hold_lists(each, held, levels)
+
+
+def _parts_of(value: object) -> Iterable[object]:
+    if isinstance(value, tuple):
+        return cast("tuple[object, ...]", value)
+    if not hasattr(value, FIELDS):
+        return ()
+    return [getattr(value, field.name) for field in fields_of(value.__class__)]
 
 
 def release_set(values: set[Any]) -> Steps[None]:

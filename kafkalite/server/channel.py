@@ -256,11 +256,14 @@ class Channel:
             coroutine.close()
 
     def _is_throttled(self) -> bool:
-        """True if no request is to be answered now. The state is MUTED then."""
+        """True if no request is to be answered now. The state is MUTED then, or it is the end."""
         if not self.muted_until:
             return False
         if self._now() < self.muted_until:
-            self.happened(ChannelEvent.MUTE)
+            if self.is_ending:
+                self.end()
+            else:
+                self.happened(ChannelEvent.MUTE)
             return True
         self.muted_until = 0.0
         return False

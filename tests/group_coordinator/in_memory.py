@@ -4,6 +4,8 @@ import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from kafkalite.group_coordinator import state_log
+from kafkalite.group_coordinator.changes import Change, ChangedGroup
 from kafkalite.group_coordinator.state_log import ReplayedMarker, ReplayedRecord, StateRecord
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
@@ -111,3 +113,10 @@ class ShareStates:
 
     def latest_offset(self, topic_id: uuid.UUID, partition: int) -> int:
         return 100
+
+
+def through_the_log(group: ChangedGroup, *changes: Change, now_ms: int = 0) -> None:
+    """Apply changes as they are read back: encoded, decoded."""
+    for offset, change in enumerate(changes):
+        key, value = state_log.encoded(*change)
+        group.apply(*state_log.decoded(ReplayedRecord(offset, key, value)), now_ms)

@@ -45,6 +45,7 @@ def groups(draw):
     return members, counts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("assign", ASSIGNORS.values(), ids=ASSIGNORS)
 @given(group=groups())
 def test_each_partition_has_exactly_one_owner_who_wants_it(assign, group):
@@ -64,6 +65,7 @@ def test_each_partition_has_exactly_one_owner_who_wants_it(assign, group):
         assert targets[m.member_id].keys() <= m.topics
 
 
+@pytest.mark.slow
 @given(group=groups())
 def test_uniform_is_even_where_all_subscribe_alike(group):
     members, counts = group
@@ -72,6 +74,7 @@ def test_uniform_is_even_where_all_subscribe_alike(group):
     assert max(loads) - min(loads) <= 1
 
 
+@pytest.mark.slow
 @given(group=groups())
 def test_uniform_leaves_nobody_two_behind_who_could_have_more(group):
     members, counts = group
@@ -84,6 +87,7 @@ def test_uniform_leaves_nobody_two_behind_who_could_have_more(group):
                     assert load[m.member_id] - load[other.member_id] <= 1
 
 
+@pytest.mark.slow
 @given(group=groups())
 def test_uniform_does_not_move_what_is_in_its_place(group):
     members, counts = group

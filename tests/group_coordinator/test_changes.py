@@ -14,7 +14,7 @@ def test_the_group_has_a_change_at_once() -> None:
     changes = Changes(StreamsGroup("app"))
     changes.add(streams_records.member("app", MEMBER))
     assert list(changes.group.members) == ["m"]
-    changes.extend(streams_records.no_member("app", "m"))
+    changes.extend(streams_records.RECORDS.no_member("app", "m"))
     assert changes.group.members == {}
 
 
@@ -24,5 +24,5 @@ def test_the_records_follow_those_they_began_with() -> None:
     changes = Changes(StreamsGroup("app"), first)
     changes.add(added)
     assert changes.records == [first, state_log.encoded(*added)]
-    changes.extend(streams_records.no_member("app", "m"))
+    changes.extend(streams_records.RECORDS.no_member("app", "m"))
     assert [value is None for _, value in changes.records] == [True, False, True, True, True]

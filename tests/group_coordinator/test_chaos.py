@@ -265,6 +265,7 @@ async def disturb(world, truth, rng, kinds, players):
             pass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize(
     "kinds",

@@ -11,12 +11,14 @@ from kafkalite.group_coordinator.classic_group import (
     ClassicGroupState,
 )
 from kafkalite.group_coordinator.classic_protocol import ClassicProtocol
-from kafkalite.group_coordinator.config import GroupConfig
+from kafkalite.group_coordinator.config import GroupConfig, GroupOverrides
+from kafkalite.group_coordinator.services import GroupServices
 from kafkalite.group_coordinator.timers import Timers
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from kafkalite.wire.messages.leave_group import MemberIdentity
 from kafkalite.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from tests.group_coordinator.in_memory import MemoryTopics
 
 State, Event = ClassicGroupState, ClassicGroupEvent
 
@@ -70,11 +72,15 @@ class Stage:
         config = GroupConfig(group_initial_rebalance_delay_ms=1_000)
         self.timers = Timers(lambda: self.now)
         self.protocol = ClassicProtocol(
-            config,
-            self.timers,
-            self.timers,
-            lambda: int(self.now * 1000),
-            lambda group_id, records: None,
+            GroupServices(
+                config=config,
+                overrides=GroupOverrides(config, lambda group_id: {}),
+                topics=MemoryTopics(),
+                sessions=self.timers,
+                phases=self.timers,
+                now_ms=lambda: int(self.now * 1000),
+                save=lambda group_id, records: None,
+            )
         )
         self.group = self.protocol.simple_group("group")
         self.leader = self.follower = "nobody"

@@ -17,6 +17,7 @@ from kafkalite.wire.errors import ErrorCode, KafkaError
 @dataclass(frozen=True)
 class Member:
     member_epoch: int = 5
+    speaks_classic: bool = False
 
 
 MEMBERS = {"m": Member()}
@@ -72,9 +73,8 @@ def test_callers_that_are_no_members(
 def test_epochs_of_a_commit(is_classic: bool, is_transactional: bool, code: ErrorCode) -> None:
     def check(epoch: int) -> ErrorCode | None:
         return check_commit_epoch(
-            MEMBERS["m"],
+            Member(speaks_classic=is_classic),
             epoch,
-            is_classic=is_classic,
             is_transactional=is_transactional,
             api_version=9,
         )
@@ -95,9 +95,8 @@ def test_epochs_are_known_since_version_9(
 ) -> None:
     def check() -> None:
         check_commit_epoch(
-            MEMBERS["m"],
+            Member(speaks_classic=is_classic),
             5,
-            is_classic=is_classic,
             is_transactional=is_transactional,
             api_version=8,
         )
@@ -110,11 +109,24 @@ def test_epochs_are_known_since_version_9(
     assert refused.value.code is ErrorCode.UNSUPPORTED_VERSION
 
 
-def test_fetching() -> None:
-    assert check_fetch(MEMBERS, None, -1) is None, "an administrator"
-    assert check_fetch(MEMBERS, "m", 5) is None
-    assert check_fetch(MEMBERS, "m", 4) is MEMBERS["m"]
-    for stranger, epoch in (("x", 5), (None, 0), ("", -1)):
-        with pytest.raises(KafkaError) as refused:
-            check_fetch(MEMBERS, stranger, epoch)
-        assert refused.value.code is ErrorCode.UNKNOWN_MEMBER_ID
+@pytest.mark.parametrize(
+    ("member_id", "epoch", "code"),
+    [
+        (None, -1, ErrorCode.NONE),  # an administrator
+        ("m", 5, ErrorCode.NONE),
+        ("m", 4, ErrorCode.STALE_MEMBER_EPOCH),
+        ("m", 6, ErrorCode.STALE_MEMBER_EPOCH),
+        ("c", 4, ErrorCode.ILLEGAL_GENERATION),
+        ("x", 5, ErrorCode.UNKNOWN_MEMBER_ID),
+        (None, 0, ErrorCode.UNKNOWN_MEMBER_ID),
+        ("", -1, ErrorCode.UNKNOWN_MEMBER_ID),
+    ],
+)
+def test_fetching(member_id: str | None, epoch: int, code: ErrorCode) -> None:
+    members = MEMBERS | {"c": Member(speaks_classic=True)}
+    if code is ErrorCode.NONE:
+        check_fetch(members, member_id, epoch)
+        return
+    with pytest.raises(KafkaError) as refused:
+        check_fetch(members, member_id, epoch)
+    assert refused.value.code is code

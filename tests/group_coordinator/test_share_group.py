@@ -8,8 +8,7 @@ import pytest
 import trio
 
 from kafkalite.group_coordinator import share_records
-from kafkalite.group_coordinator.classic_group import ClassicGroup
-from kafkalite.group_coordinator.share_group import ShareGroup, ShareMember, existing
+from kafkalite.group_coordinator.share_group import ShareGroup, ShareMember
 from kafkalite.group_coordinator.share_records import StateTopic
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from tests.group_coordinator.in_memory import Context
@@ -55,7 +54,7 @@ def test_partitions_with_a_state_and_without_a_member(ready: tuple[int, ...], un
 
 def test_states_of_topics_that_no_member_reads_do_not_matter() -> None:
     group = with_states(0, 2)
-    for change in share_records.no_member("queue", "m"):
+    for change in share_records.RECORDS.no_member("queue", "m"):
         group.apply(*change)
     assert not group.has_unassigned_state()
     assert group.is_empty
@@ -69,17 +68,3 @@ def test_share_groups_commit_no_offsets() -> None:
         assert refused.value.code is ErrorCode.GROUP_ID_NOT_FOUND
     group.validate_offset_fetch("m", 1)
     assert group.offsets_expire_from(0) is None
-
-
-@pytest.mark.parametrize(
-    ("group", "message"),
-    [
-        (None, "Group queue not found."),
-        (ClassicGroup("queue", now_ms=0), "Group queue is not a share group."),
-    ],
-)
-def test_a_group_that_is_no_share_group(group: object, message: str) -> None:
-    with pytest.raises(KafkaError) as refused:
-        existing("queue", group)
-    assert refused.value.code is ErrorCode.GROUP_ID_NOT_FOUND
-    assert refused.value.message == message

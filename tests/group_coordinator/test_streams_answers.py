@@ -1,4 +1,4 @@
-"""Streams groups in messages: sorted tasks, endpoints with the partitions that tasks read."""
+"""Streams groups in messages: endpoints with the partitions that tasks read."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from dataclasses import replace
 from kafkalite.group_coordinator.streams_answers import (
     described,
     endpoints_of,
-    listed,
-    listed_active,
     topology_from,
 )
 from kafkalite.group_coordinator.streams_topology import ConfiguredSubtopology, ConfiguredTopology
@@ -16,21 +14,11 @@ from kafkalite.wire.messages.streams_group_heartbeat import (
     CopartitionGroup,
     KeyValue,
     Subtopology,
-    TaskIds,
     TopicInfo,
     Topology,
 )
 from tests.group_coordinator.in_memory import MemoryTopics
 from tests.group_coordinator.test_streams_records import MEMBER, full
-
-
-def test_tasks_are_sorted() -> None:
-    expected = [
-        TaskIds(subtopology_id="0", partitions=[1, 2]),
-        TaskIds(subtopology_id="1", partitions=[3]),
-    ]
-    assert listed({"1": frozenset({3}), "0": frozenset({2, 1})}) == expected
-    assert listed_active({"1": {3: 1}, "0": {2: 5, 1: 4}}) == expected
 
 
 def test_a_topology_as_it_is_stored() -> None:

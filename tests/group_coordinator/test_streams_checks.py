@@ -7,9 +7,7 @@ from typing import Any
 
 import pytest
 
-from kafkalite.group_coordinator.streams_checks import check_epoch, check_request, check_tasks
-from kafkalite.group_coordinator.streams_member import StreamsMember
-from kafkalite.group_coordinator.streams_tasks import AssignedTasks, Tasks
+from kafkalite.group_coordinator.streams_checks import check_request, check_tasks
 from kafkalite.group_coordinator.streams_topology import ConfiguredSubtopology
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.streams_group_heartbeat import (
@@ -89,33 +87,6 @@ def test_a_changelog_follows_its_sources() -> None:
     with pytest.raises(KafkaError) as refused:
         check_request(replace(JOINING, topology=fixed))
     assert refused.value.code is ErrorCode.STREAMS_INVALID_TOPOLOGY
-
-
-@pytest.mark.parametrize(
-    ("epoch", "owned", "is_fine"),
-    [
-        (5, Tasks(), True),
-        (0, Tasks(), True),
-        (6, Tasks(), False),
-        (4, Tasks(), True),
-        (4, Tasks({"0": frozenset({1})}), True),
-        (4, Tasks({"0": frozenset({2})}), False),
-        (3, Tasks(), False),
-    ],
-)
-def test_epochs(epoch: int, owned: Tasks, is_fine: bool) -> None:
-    member = StreamsMember(
-        member_id="m",
-        member_epoch=5,
-        previous_member_epoch=4,
-        assigned=AssignedTasks({"0": {1: 2}}),
-    )
-    if is_fine:
-        check_epoch(member, epoch, owned)
-        return
-    with pytest.raises(KafkaError) as refused:
-        check_epoch(member, epoch, owned)
-    assert refused.value.code is ErrorCode.FENCED_MEMBER_EPOCH
 
 
 def test_tasks_that_there_are() -> None:

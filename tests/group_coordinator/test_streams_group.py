@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import trio
 
-from kafkalite.group_coordinator.streams_group import StreamsGroup, StreamsGroupState
+from kafkalite.group_coordinator.modern_group import ModernGroupState
+from kafkalite.group_coordinator.streams_group import StreamsGroup
 from kafkalite.wire.errors import ErrorCode
 from tests.group_coordinator.streams_instances import (
     STATEFUL,
@@ -77,7 +78,7 @@ async def test_offsets_of_members(autojump_clock, quick):
 
 def test_a_group_that_is_new() -> None:
     group = StreamsGroup("app")
-    assert (group.state, group.is_empty, group.epoch) == (StreamsGroupState.EMPTY, True, 1)
+    assert (group.state, group.is_empty, group.epoch) == (ModernGroupState.EMPTY, True, 1)
     assert not group.depends_on({"orders"})
     assert not group.is_subscribed_to("orders")
 

@@ -6,18 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from kafkalite.group_coordinator.streams_member import (
-    TRANSITIONS,
-    StreamsMember,
-    StreamsMemberEvent,
-    StreamsMemberState,
-    Surroundings,
-    reconcile,
-)
+from kafkalite.group_coordinator.modern_member import TRANSITIONS
+from kafkalite.group_coordinator.modern_member import MemberEvent as Event
+from kafkalite.group_coordinator.modern_member import MemberState as State
+from kafkalite.group_coordinator.streams_member import StreamsMember, Surroundings, reconcile
 from kafkalite.group_coordinator.streams_tasks import AssignedTasks, TaskId, Tasks
 from kafkalite.wire.errors import ErrorCode, KafkaError
-
-State, Event = StreamsMemberState, StreamsMemberEvent
 
 
 def active(*partitions: int) -> Tasks:
@@ -61,11 +55,6 @@ def around(
     )
 
 
-def test_the_table_has_every_pair() -> None:
-    assert set(TRANSITIONS) == set(State)
-    assert all(set(events) == set(Event) for events in TRANSITIONS.values())
-
-
 # A member's tasks, its target, and whether another has what it lacks: the next step.
 WANTED = {
     Event.SETTLED: (has(0), active(0, 1), frozenset()),
@@ -75,17 +64,17 @@ WANTED = {
 
 
 @pytest.mark.parametrize("event", Event)
-@pytest.mark.parametrize("state", [State.STABLE, State.UNRELEASED_TASKS, State.UNREVOKED_TASKS])
+@pytest.mark.parametrize("state", [State.STABLE, State.UNRELEASED, State.UNREVOKED])
 def test_every_state_and_event(state: State, event: Event) -> None:
     assigned, target, elsewhere = WANTED[event]
-    pending = has(7) if state is State.UNREVOKED_TASKS else has()
+    pending = has(7) if state is State.UNREVOKED else has()
     before = member(state, assigned=assigned, pending_revocation=pending)
     owned = active(0, 1) if event is Event.MUST_REVOKE else active(0)
     after = reconcile(before, around(target, owned=owned, elsewhere=elsewhere))
     assert after.state is TRANSITIONS[state][event]
     if event is Event.MUST_REVOKE:
         # Tasks given up are confirmed with one more epoch.
-        assert after.member_epoch == (5 if state is State.UNREVOKED_TASKS else 4)
+        assert after.member_epoch == (5 if state is State.UNREVOKED else 4)
         assert (after.assigned, after.pending_revocation) == (has(1), has(0))
     else:
         assert after.member_epoch == 5
@@ -110,7 +99,7 @@ def test_a_state_that_is_unknown_begins_anew(event: Event) -> None:
 
 @pytest.mark.parametrize("owned", [None, active(0, 1), active(0)])
 def test_a_revocation_that_is_not_confirmed(owned: Tasks | None) -> None:
-    before = member(State.UNREVOKED_TASKS, assigned=has(1), pending_revocation=has(0))
+    before = member(State.UNREVOKED, assigned=has(1), pending_revocation=has(0))
     assert reconcile(before, around(active(1, 2), owned=owned)) is before
 
 
@@ -122,20 +111,20 @@ def test_a_stable_member_in_the_epoch_of_the_target() -> None:
 def test_what_it_does_not_say_it_has_it_need_not_give_up() -> None:
     before = member(assigned=has(0, 1))
     silent = reconcile(before, around(active(1)))
-    assert silent.state is State.UNREVOKED_TASKS
+    assert silent.state is State.UNREVOKED
     told = reconcile(before, around(active(1), owned=active(1)))
     assert (told.state, told.assigned) == (State.STABLE, has(1))
 
 
 def test_an_active_task_waits_for_the_standby_of_its_process() -> None:
     waits = reconcile(member(), around(active(1), owned=Tasks(), standby_here=frozenset({1})))
-    assert (waits.state, waits.assigned) == (State.UNRELEASED_TASKS, has())
+    assert (waits.state, waits.assigned) == (State.UNRELEASED, has())
     assert waits.member_epoch == 5
 
 
 def test_a_standby_waits_for_the_active_task_of_its_process_only() -> None:
     waits = reconcile(member(), around(standby(1), owned=Tasks(), here=frozenset({1})))
-    assert waits.state is State.UNRELEASED_TASKS
+    assert waits.state is State.UNRELEASED
     goes = reconcile(member(), around(standby(1), owned=Tasks(), elsewhere=frozenset({1})))
     assert (goes.state, goes.assigned.standby) == (State.STABLE, {"0": frozenset({1})})
 
@@ -151,7 +140,7 @@ def test_a_standby_becomes_active_step_by_step() -> None:
     """The role is given up first, as the state directory is locked."""
     before = member(assigned=AssignedTasks(standby={"0": frozenset({1})}))
     asked = reconcile(before, around(active(1), owned=standby(1), standby_here=frozenset({1})))
-    assert asked.state is State.UNREVOKED_TASKS
+    assert asked.state is State.UNREVOKED
     assert asked.assigned.is_empty
     assert not asked.pending_revocation.is_empty
     done = reconcile(asked, around(active(1), owned=Tasks()))

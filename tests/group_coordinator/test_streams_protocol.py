@@ -158,6 +158,20 @@ async def test_standby_tasks(autojump_clock, quick):
     assert copies == sorted([0, 1, 2, 3] * 2), "no more than group.streams.max.standby.replicas"
 
 
+async def test_the_answer_with_a_new_epoch_may_be_lost(autojump_clock, quick):
+    a, b = instances(quick, "a", "b")
+    settle(a)
+    before = a.epoch
+    b.beat()
+    a.beat()  # is asked to give tasks up
+    a.beat()  # has given them up, and is in the new epoch
+    assert a.epoch > before
+    strange = a.send(member_epoch=before, active_tasks=listed({0, 1, 2, 3}))
+    assert strange.error_code == ErrorCode.FENCED_MEMBER_EPOCH, "it has given two of them up"
+    again = a.send(member_epoch=before)
+    assert (again.error_code, again.member_epoch) == (ErrorCode.NONE, a.epoch)
+
+
 async def test_the_first_assignment_waits_for_others(autojump_clock, quick):
     await quick.start(group_streams_initial_rebalance_delay_ms=3_000)
     a, b = instances(quick, "a", "b")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from kafkalite.group_coordinator import state_log, streams_records
-from kafkalite.group_coordinator.state_log import ReplayedRecord
+from kafkalite.group_coordinator import streams_records
+from kafkalite.group_coordinator.modern_member import MemberState
 from kafkalite.group_coordinator.streams_group import StreamsGroup
-from kafkalite.group_coordinator.streams_member import StreamsMember, StreamsMemberState
+from kafkalite.group_coordinator.streams_member import StreamsMember
 from kafkalite.group_coordinator.streams_tasks import AssignedTasks, TaskId, Tasks
 from kafkalite.wire.messages.stored.streams_group_current_member_assignment import (
     StreamsGroupCurrentMemberAssignmentValue,
@@ -15,6 +15,7 @@ from kafkalite.wire.messages.stored.streams_group_topology import (
     StreamsGroupTopologyValue,
     Subtopology,
 )
+from tests.group_coordinator.in_memory import through_the_log
 
 MEMBER = StreamsMember(
     member_id="m",
@@ -26,7 +27,7 @@ MEMBER = StreamsMember(
     process_id="p",
     user_endpoint=("host", 65_535),
     client_tags={"zone": "a"},
-    state=StreamsMemberState.UNREVOKED_TASKS,
+    state=MemberState.UNREVOKED,
     member_epoch=5,
     previous_member_epoch=4,
     assigned=AssignedTasks({"0": {1: 3, 2: 5}}, {"1": frozenset({2})}, {"2": frozenset({3})}),
@@ -38,26 +39,19 @@ TOPOLOGY = StreamsGroupTopologyValue(
 )
 
 
-def through_the_log(group: StreamsGroup, *changes: streams_records.Change) -> None:
-    """Encoded, decoded, applied."""
-    for offset, change in enumerate(changes):
-        key, value = state_log.encoded(*change)
-        decoded = state_log.decoded(ReplayedRecord(offset, key, value))
-        assert decoded is not None
-        group.apply(*decoded)
+CHANGES = [
+    streams_records.member("app", MEMBER),
+    streams_records.group_epoch("app", 6, -9, 2, {"num.standby.replicas": "1"}),
+    streams_records.topology("app", TOPOLOGY),
+    streams_records.target("app", "m", TARGET),
+    streams_records.RECORDS.assignment_epoch("app", 5, 1234),
+    streams_records.current_assignment("app", MEMBER),
+]
 
 
 def full() -> StreamsGroup:
     group = StreamsGroup("app")
-    through_the_log(
-        group,
-        streams_records.member("app", MEMBER),
-        streams_records.group("app", 6, -9, 2, {"num.standby.replicas": "1"}),
-        streams_records.topology("app", TOPOLOGY),
-        streams_records.target("app", "m", TARGET),
-        streams_records.assignment_epoch("app", 5, 1234),
-        streams_records.current_assignment("app", MEMBER),
-    )
+    through_the_log(group, *CHANGES)
     return group
 
 
@@ -80,7 +74,7 @@ def test_which_process_has_what() -> None:
     assert group.has_standby(TaskId("1", 8), "p"), "not given up yet"
     assert not group.has_standby(TaskId("1", 2), "q")
     assert group.has_warmup(TaskId("2", 3), "p")
-    through_the_log(group, *streams_records.no_member("app", "m"))
+    through_the_log(group, *streams_records.RECORDS.no_member("app", "m"))
     assert group.active_process(TaskId("0", 1)) is None
     assert not group.has_standby(TaskId("1", 2), "p")
     assert (group.members, group.targets) == ({}, {})
@@ -94,10 +88,3 @@ def test_epochs_that_were_not_kept() -> None:
     )
     assigned, pending = streams_records.assigned_from(value)
     assert (assigned, pending) == (AssignedTasks({"0": {4: 9}}), AssignedTasks())
-
-
-def test_the_end_of_a_group_ends_all_of_it() -> None:
-    changes = streams_records.no_group("app", ["m", "n"])
-    assert all(value is None for _, value in changes)
-    assert len(changes) == 2 * 3 + 3
-    assert changes[-1][0] == streams_records.group("app", 0, 0, 0, {})[0], "the group is the last"

@@ -8,6 +8,7 @@ from kafkalite.group_coordinator.streams_tasks import (
     AssignedTasks,
     TaskId,
     Tasks,
+    listed,
     partitions_of,
     task_ids,
 )
@@ -57,3 +58,12 @@ def test_tasks_of_messages() -> None:
     assert partitions_of(listed) == {"0": frozenset({1, 2})}
     assert partitions_of(None) == {}
     assert sorted(task_ids({"0": [1, 2]})) == [TaskId("0", 1), TaskId("0", 2)]
+
+
+def test_tasks_in_messages_are_in_order() -> None:
+    expected = [
+        TaskIds(subtopology_id="0", partitions=[1, 2]),
+        TaskIds(subtopology_id="1", partitions=[3]),
+    ]
+    assert listed(TaskIds, {"1": frozenset({3}), "0": frozenset({2, 1})}) == expected
+    assert listed(TaskIds, {"1": {3: 1}, "0": {2: 5, 1: 4}}) == expected

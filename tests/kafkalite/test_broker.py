@@ -78,6 +78,7 @@ def fetch_by_id(topic_id: Any) -> FetchRequest:
     return FetchRequest(max_wait_ms=0, topics=topics)
 
 
+@pytest.mark.slow
 def test_an_ordinary_client_goes_on() -> None:
     """librdkafka produces and consumes while every node is away once.
 

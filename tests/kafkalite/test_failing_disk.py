@@ -131,6 +131,7 @@ def is_writable(partition: Partition) -> bool:
 
 
 # Intervals of 10 ms, of all jobs at once: each of them has little to do else.
+@pytest.mark.slow
 @pytest.mark.holds_the_loop
 @pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC], ids=["EIO", "ENOSPC"])
 @pytest.mark.parametrize("operation", OPERATIONS)
@@ -182,6 +183,7 @@ async def test_a_failing_disk_ends_no_broker(
     assert len(said) < 40, [each.getMessage() for each in said]
 
 
+@pytest.mark.slow
 async def test_a_topic_made_on_a_full_disk_is_there_when_the_disk_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -209,6 +211,7 @@ def flip(path: Path, position: int, bit: int) -> None:
 
 
 # Bits of a batch's header: the lowest of the magic, a high one of the length.
+@pytest.mark.slow
 @pytest.mark.holds_the_loop
 @pytest.mark.parametrize(("position", "bit"), [(16, 0x01), (8, 0x40)], ids=["magic", "length"])
 @pytest.mark.parametrize("segment", [0, 2], ids=["first segment", "in the middle"])

@@ -67,6 +67,7 @@ def test_a_port_in_use(capsys: pytest.CaptureFixture[str]) -> None:
         assert f"127.0.0.1:{port}" in refused(capsys, "--temporary", "--port", port)
 
 
+@pytest.mark.slow
 def test_a_data_directory_in_use(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     with started("--data-dir", str(tmp_path)):
         line = refused(capsys, "--port", "0", "--data-dir", str(tmp_path))
@@ -74,6 +75,7 @@ def test_a_data_directory_in_use(capsys: pytest.CaptureFixture[str], tmp_path: P
         assert "in use" in line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_from_start_to_signal(tmp_path: Path, number: signal.Signals) -> None:
     ready_file, data = tmp_path / "ready.json", tmp_path / "data"
@@ -93,6 +95,7 @@ def test_from_start_to_signal(tmp_path: Path, number: signal.Signals) -> None:
     assert (data / ".kafka_cleanshutdown").exists()
 
 
+@pytest.mark.slow
 def test_a_hang_up_of_the_terminal_does_not_end_it(tmp_path: Path) -> None:
     ready_file = tmp_path / "ready.json"
     arguments = ("--ready-file", str(ready_file), "--temporary", "--log-level", "info")
@@ -108,6 +111,7 @@ def test_a_hang_up_of_the_terminal_does_not_end_it(tmp_path: Path) -> None:
     assert not ready_file.exists()
 
 
+@pytest.mark.slow
 def test_the_line_at_the_start_tells_where_it_listens_and_what_clients_are_told() -> None:
     advertised = "--set=advertised.listeners=PLAINTEXT://broker.example:19092"
     command = [sys.executable, "-m", "kafkalite", "--temporary", "--port", "0", advertised]
@@ -119,6 +123,7 @@ def test_the_line_at_the_start_tells_where_it_listens_and_what_clients_are_told(
     assert re.search(told, line), line
 
 
+@pytest.mark.slow
 def test_a_crowd_leaves_files_and_modules_to_those_who_are_served(tmp_path: Path) -> None:
     ready_file = tmp_path / "ready.json"
     arguments = ("--ready-file", str(ready_file), "--temporary", "--port", "0")
@@ -149,6 +154,7 @@ def test_a_temporary_directory_is_gone_at_exit(tmp_path: Path) -> None:
     assert not data.exists()
 
 
+@pytest.mark.slow
 def test_several_nodes_have_ports_in_a_row_and_keep_them(tmp_path: Path) -> None:
     ready_file = tmp_path / "ready.json"
     flags = ("--ready-file", str(ready_file), "--data-dir", str(tmp_path / "data"), "--nodes", "3")

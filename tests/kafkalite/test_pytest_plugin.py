@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import kafkalite
 
 TESTS = """
@@ -115,12 +117,14 @@ def outcome(tmp_path: Path, tests: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_what_they_do(tmp_path: Path) -> None:
     done = outcome(tmp_path, TESTS)
     assert "11 passed, 1 error" in done.stdout, done.stdout + done.stderr
     assert "fault fault-1 was never applied: no request of its API came" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_marker_that_says_nothing_is_a_mistake(tmp_path: Path) -> None:
     tests = "import pytest\n\n@pytest.mark.kafkalite(node=3)\ndef test_it(kafkalite): pass\n"
     done = outcome(tmp_path, tests)
@@ -128,6 +132,7 @@ def test_a_marker_that_says_nothing_is_a_mistake(tmp_path: Path) -> None:
     assert done.returncode != 0
 
 
+@pytest.mark.slow
 def test_the_fixtures_of_the_package(tmp_path: Path) -> None:
     """In a pytest of its own, as a user would run it: the entry point alone brings the plugin."""
     (tmp_path / "test_it.py").write_text(

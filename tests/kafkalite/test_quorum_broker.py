@@ -177,6 +177,7 @@ def contents_of(root: Path, index: int) -> set[bytes]:
     return {path.read_bytes() for path in root.glob(f"*/{TOPIC}-{index}/*.log")}
 
 
+@pytest.mark.slow
 async def test_what_one_leads_the_others_have(tmp_path: Path) -> None:
     async with cluster(tmp_path, 3) as (controller, running):
         await in_sync(controller, running, 3)
@@ -190,6 +191,7 @@ async def test_what_one_leads_the_others_have(tmp_path: Path) -> None:
             assert len(contents_of(tmp_path, index)) == 1
 
 
+@pytest.mark.slow
 async def test_another_leads_after_a_controlled_shutdown(tmp_path: Path) -> None:
     async with cluster(tmp_path, 3) as (controller, running):
         await in_sync(controller, running, 3)
@@ -237,6 +239,7 @@ async def test_a_follower_hears_the_end_of_the_log(tmp_path: Path) -> None:
         assert (await latest(-1), await latest(3 - leader.config.node_id)) == (0, 1)
 
 
+@pytest.mark.slow
 async def test_clients_see_the_whole_cluster(tmp_path: Path) -> None:
     async with cluster(tmp_path, 3) as (controller, running):
         await in_sync(controller, running, 3)
@@ -309,6 +312,7 @@ async def test_controllers_that_do_not_answer(tmp_path: Path) -> None:
         await broker.serve()
 
 
+@pytest.mark.slow
 async def test_a_node_id_in_use_waits_for_the_session_to_end(tmp_path: Path) -> None:
     async with cluster(tmp_path, 2) as (controller, _):
         again = config(tmp_path / "again", 1, controller)

@@ -65,6 +65,7 @@ def _sources() -> list[Path]:
     return sorted({path for room in rooms for path in room.rglob("*.py")})
 
 
+@pytest.mark.slow
 def test_every_task_is_supervised() -> None:
     found = [f"{name}: {started}" for name, started in starts() if started not in SUPERVISED]
     assert sorted(set(found) - set(EXCEPTIONS)) == []

@@ -93,6 +93,7 @@ def always_validated(config: LogConfig) -> LogConfig:
     return config
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=150)
 @given(CONFIGS, STEPS)
 def test_the_header_lets_through_what_validation_does(config: LogConfig, steps: list[Any]) -> None:

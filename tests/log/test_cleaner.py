@@ -97,6 +97,7 @@ def flip(log: Log, segment: int, batch: int, kind: str) -> None:
     path.write_bytes(data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("opens", [False, True], ids=["running", "opening"])
 @pytest.mark.parametrize("place", [(0, 0), (1, 0), (1, 2)], ids=str)
 @pytest.mark.parametrize("kind", FLIPS)

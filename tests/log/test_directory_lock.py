@@ -49,6 +49,7 @@ def test_this_process_knows_its_own_locks(tmp_path: Path) -> None:
     assert not is_locked_here(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_second_release_does_not_take_the_next_owner_s_lock(tmp_path: Path) -> None:
     first = DirectoryLock.take(tmp_path)
     first.release()

@@ -167,6 +167,7 @@ def test_a_compacted_log_keeps_its_holes(manager: LogManager) -> None:
     assert read_all(moved) == expected
 
 
+@pytest.mark.slow
 def test_records_deleted_meanwhile(manager: LogManager) -> None:
     log, target = begin(manager)
     for i in range(200):
@@ -196,6 +197,7 @@ def test_a_move_is_cancelled(manager: LogManager, tmp_path: Path) -> None:
     assert list(tmp_path.glob("*/t-0*")) == []
 
 
+@pytest.mark.slow
 def test_a_move_goes_on_after_a_restart(tmp_path: Path) -> None:
     manager = opened(tmp_path)
     log, target = begin(manager)

@@ -78,6 +78,7 @@ def test_appending_goes_on_from_the_file(path: Path) -> None:
     assert path.read_bytes() == b"".join(struct.pack(">ii", *entry) for entry in ENTRIES)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 5), st.integers(0, 5), st.integers(0, 5))
 def test_a_cut_index_s_file_has_what_is_left(
     tmp_path_factory: pytest.TempPathFactory, written: int, kept: int, added: int

@@ -66,6 +66,7 @@ def holder(offset: int) -> int:
     return next((i for i, (base, n) in enumerate(BATCHES) if base + n > offset), len(BATCHES))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("offset", range(998, 1025))
 def test_the_batch_that_ends_at_or_behind_an_offset(segment: LogSegment, offset: int) -> None:
     i = holder(offset)

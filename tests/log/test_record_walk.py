@@ -3,6 +3,7 @@
 import struct
 from typing import Any
 
+import pytest
 from crc32c import crc32c
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -54,6 +55,7 @@ def test_offsets_of_two_and_three_bytes_are_taken() -> None:
         assert largest_delta(data, count) == REFUSED
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(
     RECORDS,

@@ -37,6 +37,7 @@ def index_files(disk: Any) -> dict[str, bytes]:
     }
 
 
+@pytest.mark.slow
 def test_every_prefix_of_the_file_opens(disk: Any, values: Any) -> None:
     """Cut at each byte: the whole batches are there, the torn one is not, and the log goes on."""
     filled(disk, 4, LogConfig()).close_files()

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -66,6 +67,7 @@ TRUSTED_STEPS = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=120)
 @given(TRUSTED_CONFIGS, TRUSTED_STEPS)
 def test_trusted_pairs_lie_there_as_if_appended_as_a_batch(

@@ -219,6 +219,7 @@ def test_what_grows_too_large_by_unpacking_is_refused() -> None:
     assert refused(sent, config).code == ErrorCode.MESSAGE_TOO_LARGE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compression_type", ["producer", "gzip"])
 @pytest.mark.parametrize("codec", [Compression.GZIP, Compression.LZ4, Compression.ZSTD])
 def test_a_bomb_is_refused(codec: Compression, compression_type: str) -> None:

@@ -58,6 +58,7 @@ def parsed(key: int, version: int, frame: Any, *, rows: bool) -> Any:
     return client_id, body if rows else rows_of(body)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", hot(Kind.REQUEST), ids=name_of)
 @few
 @given(data=st.data())
@@ -70,6 +71,7 @@ def test_a_request_s_rows_are_its_message(case: tuple[type[Any], int], data: st.
         assert parsed(message.key, version, buffer, rows=True) == ("me", rows_of(body))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", hot(Kind.REQUEST), ids=name_of)
 def test_a_broken_request_is_read_alike(case: tuple[type[Any], int]) -> None:
     class_, version = case
@@ -84,6 +86,7 @@ def test_a_broken_request_is_read_alike(case: tuple[type[Any], int]) -> None:
         assert parsed(key, version, frame, rows=True) == parsed(key, version, frame, rows=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", hot(Kind.RESPONSE), ids=name_of)
 @few
 @given(data=st.data())

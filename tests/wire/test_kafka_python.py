@@ -58,6 +58,7 @@ def test_what_it_lacks() -> None:
     assert lacking == {f"{name}{kind}" for name in LACKING for kind in ("Request", "Response")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=name_of)
 @few
 @given(data=st.data())

@@ -87,6 +87,7 @@ def dense_value(type_: FieldType[Any], number: int) -> Any:
 REQUESTS = [each for each in every_message() if message_of(each).kind is Kind.REQUEST]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("class_", REQUESTS, ids=lambda class_: class_.__name__)
 def test_what_an_element_takes(class_: type[Any]) -> None:
     message = message_of(class_)
@@ -147,6 +148,7 @@ def refusal(frame: bytes) -> None:
         decode_request(frame)
 
 
+@pytest.mark.slow
 def test_tagged_fields_are_counted_too() -> None:
     tags = unsigned_varint(100) + b"".join(unsigned_varint(100 + i) + b"\0" for i in range(100))
     topic = bytes(16) + b"\0" + tags

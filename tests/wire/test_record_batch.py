@@ -59,6 +59,7 @@ def test_what_is_built_is_read_back(records: list[Record], codec: Compression) -
     assert list(iterate_records(batch)) == numbered(records, 7)
 
 
+@pytest.mark.slow
 @given(RECORDS, st.sampled_from(Compression))
 def test_aiokafka_reads_what_we_build(records: list[Record], codec: Compression) -> None:
     memory = MemoryRecords(build_batch(records, base_offset=3, compression=codec))

@@ -16,6 +16,7 @@ from kafkalite.wire.reference import build_declared, parse_declared
 from kafkalite.wire.schema import Kind, message_of
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", every_version(), ids=name_of)
 @few
 @given(data=st.data())
@@ -44,6 +45,7 @@ requests = [case for case in every_version() if message_of(case[0]).kind is Kind
 responses = [case for case in every_version() if message_of(case[0]).kind is Kind.RESPONSE]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", requests, ids=name_of)
 @few
 @given(data=st.data())
@@ -61,6 +63,7 @@ def test_requests_in_frames(case: tuple[type[Any], int], data: st.DataObject) ->
     assert request.body == body
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", responses, ids=name_of)
 @few
 @given(data=st.data())

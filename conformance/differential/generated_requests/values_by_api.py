@@ -209,6 +209,21 @@ BY_API: dict[ApiKey, dict[str, Values]] = {
     },
     ApiKey.DESCRIBE_PRODUCERS: {"name": TOPIC},
     ApiKey.UNREGISTER_BROKER: {"broker_id": of(77, -1)},
+    # One name at most beside the controllers': of two, Java names them in a hash's order.
+    ApiKey.ADD_RAFT_VOTER: {
+        "cluster_id": of(None, None, "another", ""),
+        "voter_id": of(1, 2, -1),
+        "voter_directory_id": of(UUID(int=7), UUID(int=7), UUID(int=0)),
+        "name": of("CONTROLLER", "Controller", "other"),
+        "host": of("localhost", ""),
+        "port": of(9093, 0, 65_535),
+        "ack_when_committed": of(True, False),
+    },
+    ApiKey.REMOVE_RAFT_VOTER: {
+        "cluster_id": of(None, None, "another", ""),
+        "voter_id": of(1, 2, -1),
+        "voter_directory_id": of(UUID(int=7), UUID(int=7), UUID(int=0)),
+    },
     ApiKey.DESCRIBE_TRANSACTIONS: {"transactional_ids[]": TRANSACTIONAL},
     ApiKey.LIST_TRANSACTIONS: {
         "state_filters[]": of("Ongoing", "Empty", "CompleteAbort", "CompleteCommit", "Asleep"),

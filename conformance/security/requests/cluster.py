@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from conformance.security.requests.vocabulary import GROUPS, MISSING, TOPICS, Requests, TopicIds
 from kafkalite.wire.messages import (
+    add_raft_voter,
     alter_client_quotas,
     alter_configs,
     alter_replica_log_dirs,
@@ -14,6 +15,7 @@ from kafkalite.wire.messages import (
     describe_quorum,
     incremental_alter_configs,
     list_config_resources,
+    remove_raft_voter,
     unregister_broker,
     update_features,
 )
@@ -100,6 +102,8 @@ def _part_0() -> Requests:
             None,
         ),
         "unregister": (unregister_broker.UnregisterBrokerRequest(broker_id=99), None),
+        "add raft voter": (add_raft_voter.AddRaftVoterRequest(cluster_id=None), None),
+        "remove raft voter": (remove_raft_voter.RemoveRaftVoterRequest(cluster_id=None), None),
     }
 
 

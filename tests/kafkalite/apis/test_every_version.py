@@ -5,6 +5,7 @@ A response that names a field which its version does not have would close the co
 
 from __future__ import annotations
 
+import pytest
 import trio
 
 from conformance.security.requests import requests
@@ -42,6 +43,7 @@ SHARE_KEY = f"group:{'A' * 22}:0"
 TOPICS = ("open-topic", "shut-topic")
 
 
+@pytest.mark.slow
 async def test_each_api_answers_in_each_version() -> None:
     answered: set[tuple[int, int]] = set()
     async with broker(WITH_TOKENS) as running, Users(running) as users:

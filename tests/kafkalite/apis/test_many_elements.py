@@ -107,6 +107,7 @@ REQUESTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REQUESTS)
 async def test_each_of_very_many_is_answered(client: Any, name: str) -> None:
     request, answers_of = REQUESTS[name]

@@ -16,6 +16,7 @@ def kafkalite(path: Path, *arguments: str) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
+@pytest.mark.slow
 def test_a_session(ready: Path, tmp_path: Path) -> None:
     def ran(*arguments: str) -> str:
         code, out, error = kafkalite(ready, *arguments)
@@ -50,6 +51,7 @@ def test_a_session(ready: Path, tmp_path: Path) -> None:
     ran("clusters", "delete", "mine")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
@@ -73,6 +75,7 @@ def test_what_goes_wrong(
     assert message in out + error
 
 
+@pytest.mark.slow
 def test_without_a_broker_it_says_so() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "kafkalite", "reset"],

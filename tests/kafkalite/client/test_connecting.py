@@ -30,6 +30,7 @@ def k(ready: Path) -> Iterator[Client]:
     client.reset()
 
 
+@pytest.mark.slow
 def test_verbs_from_elsewhere(k: Client, ready: Path) -> None:
     bootstrap = json.loads(ready.read_text())["bootstrap"]
     assert k.describe().bootstrap == bootstrap

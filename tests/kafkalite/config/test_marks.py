@@ -11,6 +11,8 @@ import functools
 import re
 from pathlib import Path
 
+import pytest
+
 from kafkalite.config import (
     BROKER_CONFIGS,
     GROUP_CONFIGS,
@@ -137,6 +139,7 @@ def marked(support: Support) -> dict[str, ConfigDef]:
     }
 
 
+@pytest.mark.slow
 def test_every_enforced_config_is_read() -> None:
     assert [name for name in marked(Support.ENFORCED) if not is_read(name)] == []
 

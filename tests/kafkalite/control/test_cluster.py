@@ -6,6 +6,8 @@ import os
 import time
 import urllib.request
 
+import pytest
+
 from kafkalite.faults import drop
 from kafkalite.testing import broker
 from tests.kafkalite.control.clients import produced, producer
@@ -56,6 +58,7 @@ def test_the_metrics_keep_their_port() -> None:
         assert b.metrics_url == url
 
 
+@pytest.mark.slow
 def test_many_resets_leave_nothing_behind() -> None:
     with broker() as b:
         for _ in range(5):

@@ -53,6 +53,7 @@ def asked(ready: Path) -> Asked:
     return Asked(ready)
 
 
+@pytest.mark.slow
 def test_the_ready_file_is_for_its_user_alone(ready: Path) -> None:
     assert os.stat(ready).st_mode & 0o777 == 0o600
 

@@ -27,6 +27,7 @@ def operations(described: dict[str, Any]) -> dict[str, dict[str, Any]]:
     }
 
 
+@pytest.mark.slow
 def test_the_server_says_the_same(ready: Path, described: dict[str, Any]) -> None:
     url, _ = read_ready_file(ready)
     with urlopen(f"{url}/v1/openapi.json", timeout=10) as answer:

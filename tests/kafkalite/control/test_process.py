@@ -6,10 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from kafkalite.client.connecting import Client, read_ready_file
 from tests.kafkalite.control_port import started
 
 
+@pytest.mark.slow
 def test_beyond_loopback_only_with_a_token_set_on_purpose(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "kafkalite", "--port", "0", "--temporary"]
     flags = ["--control-port", "0", "--set", "kafkalite.control.host=0.0.0.0"]
@@ -28,6 +31,7 @@ def test_beyond_loopback_only_with_a_token_set_on_purpose(tmp_path: Path) -> Non
         assert process.wait(20) == 0
 
 
+@pytest.mark.slow
 def test_a_directory_that_is_kept_is_kept(tmp_path: Path) -> None:
     flags = ["--data-dir", str(tmp_path / "data"), "--control-port", "0"]
     for turn in range(2):

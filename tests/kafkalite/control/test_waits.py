@@ -43,6 +43,7 @@ def test_a_member_that_is_gone_is_taken_over_at_once(k: broker) -> None:
     closing.join()
 
 
+@pytest.mark.slow
 def test_members_that_live_outlive_a_week(k: broker) -> None:
     k.create_topic("t")
     with Polling(consumer(k), "t") as reader:

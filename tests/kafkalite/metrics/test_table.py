@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from kafkalite.metrics.table import METRICS
@@ -11,6 +12,7 @@ from kafkalite.testing import broker as test_broker
 from tests.kafkalite.scraping import ON, SECONDS, produce, scrape
 
 
+@pytest.mark.slow
 def test_the_table_is_what_is_told() -> None:
     """Every metric has values where there is something to tell, and nothing else is told."""
     with test_broker({**ON, "transaction.state.log.num.partitions": 1}) as b:

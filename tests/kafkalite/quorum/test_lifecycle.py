@@ -131,6 +131,7 @@ async def test_others_pass(autojump_clock: trio.testing.MockClock) -> None:
         nursery.cancel_scope.cancel()
 
 
+@pytest.mark.slow
 async def test_no_controller_in_a_minute_is_the_end(autojump_clock: trio.testing.MockClock) -> None:
     began = trio.current_time()
     with pytest.raises(RegistrationRefused, match="60 s"):

@@ -5,10 +5,13 @@ from __future__ import annotations
 import gc
 import weakref
 
+import pytest
+
 from kafkalite.replica.many_partitions import freeze_when_grown
 from kafkalite.testing import broker as test_broker
 
 
+@pytest.mark.slow
 async def test_many_partitions_are_not_looked_through(broker: test_broker) -> None:
     topics = broker._running.services.topics
     freeze_when_grown(topics)

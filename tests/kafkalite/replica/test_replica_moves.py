@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 import trio
 
 from kafkalite.wire.messages.describe_log_dirs import DescribeLogDirsRequest
@@ -45,6 +46,7 @@ async def described(client: Any) -> dict[tuple[str, bool], tuple[int, int]]:
     }
 
 
+@pytest.mark.slow
 async def test_a_partition_moves_while_it_is_written(tmp_path: Path, connect: Any) -> None:
     async with running(tmp_path, log_segment_bytes=1 << 20) as broker:
         broker.create_topic("t")

@@ -46,6 +46,7 @@ def topics_of(broker: test_broker) -> Topics:
     return broker._running.services.topics
 
 
+@pytest.mark.slow
 async def test_others_are_served_and_see_the_topic_whole_or_not(clients: Any) -> None:
     creator, other = await clients.connect(), await clients.connect()
     seen: set[int] = set()

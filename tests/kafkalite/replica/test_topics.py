@@ -90,6 +90,7 @@ def test_committed_offsets_go_with_their_topic() -> None:
         consumer.close()
 
 
+@pytest.mark.slow
 async def test_twenty_clients_create_use_and_delete_topics() -> None:
     def work(bootstrap: str, number: int) -> None:
         admin = AdminClient({"bootstrap.servers": bootstrap})

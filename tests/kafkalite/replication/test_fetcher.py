@@ -141,6 +141,7 @@ async def test_a_log_that_the_leader_has_not_begins_again(
         assert (log.log_start_offset, values(log)) == (2, [b"c"])
 
 
+@pytest.mark.slow
 async def test_an_answer_that_came_too_late_is_dropped(
     tmp_path: Path, autojump_clock: object
 ) -> None:

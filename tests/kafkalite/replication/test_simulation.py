@@ -26,6 +26,7 @@ MUTANT_SEEDS = 40
 Mutant = Callable[[pytest.MonkeyPatch], None]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(max(1, STEPS // STEPS_PER_SEED)))
 def test_nothing_acknowledged_is_lost(tmp_path: Path, seed: int) -> None:
     done = Simulation(tmp_path, seed, STEPS_PER_SEED).run()

@@ -11,15 +11,22 @@ import pytest
 import trio
 
 from kafkalite.requests import slices
+from kafkalite.requests.context import RequestContext
 from kafkalite.requests.slices import (
     Steps,
     at_once,
+    batches,
+    cut,
+    in_order,
     in_slices,
     in_slices_of_task,
+    is_long,
     let_go,
+    mapped_in_steps,
     release,
     release_set,
 )
+from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.kafkalite.server.one_dispatcher import one_dispatcher
 
@@ -167,3 +174,34 @@ def test_sets_are_emptied_little_by_little() -> None:
     for _ in release_set(values):
         left.append(len(values))
     assert left == [688, 176, 0]
+
+
+def test_work_on_many_things_is_cut_into_parts() -> None:
+    assert [list(part) for part in cut([])] == [[]]
+    parts = list(cut(range(20)))
+    assert [each for part in parts for each in part] == list(range(20))
+    assert len(parts) > 1
+    written = list(batches(iter(range(600))))
+    assert [len(each) for each in written] == [256, 256, 88]
+
+
+def test_names_are_sorted_part_by_part() -> None:
+    names = [str(number) for number in range(10_000)]
+    steps = in_order(names[::-1])
+    next(steps)
+    assert at_once(steps) == sorted(names)
+
+
+def test_results_of_several_steps() -> None:
+    assert at_once(mapped_in_steps(counting, [1, 0, 3])) == [1, 0, 3]
+
+
+def test_many_elements_are_those_of_large_frames() -> None:
+    connection: Any = None
+    context = RequestContext(1, ApiKey.FETCH, 0, "", "", "", 0.0, connection)
+    topics = [("t", list(range(300)))]
+    assert not is_long(context, topics)
+    context.request_bytes = 1 << 20
+    assert is_long(context, topics)
+    assert is_long(context, [("t", [1])] * 300)
+    assert not is_long(context, [("t", [1] * 100)])

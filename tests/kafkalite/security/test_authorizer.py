@@ -159,6 +159,7 @@ ACLS = st.builds(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(st.lists(ACLS, max_size=6), NAMES, st.sampled_from(list(Operation)), st.booleans())
 def test_against_a_plain_model(

@@ -60,6 +60,7 @@ def keytool(*arguments: str) -> None:
     subprocess.run(["keytool", *arguments], check=True, capture_output=True)
 
 
+@pytest.mark.slow
 @needs_keytool
 @pytest.mark.parametrize("kind", ["JKS", "PKCS12"])
 def test_stores_of_keytool(tmp_path: Path, kind: str) -> None:

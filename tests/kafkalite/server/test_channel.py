@@ -185,6 +185,17 @@ def test_the_end_comes_after_what_was_received() -> None:
     assert written(channel) == framed(b"\0\0a", b"\0\0b")
 
 
+def test_the_end_does_not_wait_until_a_throttled_client_may_send_again() -> None:
+    def throttle(frame: InMemory) -> list[Records]:
+        channel.muted_until = 5.0
+        return echo(frame)
+
+    channel = new(throttle, now=lambda: 0.0)
+    channel.is_ending = True
+    fed(channel, b"\0\0a", b"\0\0b")
+    assert (channel.state, written(channel)) == (S.CLOSING, framed(b"\0\0a"))
+
+
 def test_nothing_is_answered_after_the_end() -> None:
     channel = new()
     channel.reader.feed(framed(b"\0\0a"))

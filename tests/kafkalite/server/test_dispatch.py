@@ -118,6 +118,7 @@ print("\\n".join(lines))
 """
 
 
+@pytest.mark.slow
 def test_a_handler_is_imported_off_the_loop_and_answers_stay_in_order() -> None:
     command = [sys.executable, "-c", FIRST_REQUESTS]
     output = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout

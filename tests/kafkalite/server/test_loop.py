@@ -133,6 +133,7 @@ async def test_what_is_resumed_comes_after_what_is_ready(stack: ExitStack) -> No
     assert not loop.is_busy
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [10, 900_000])
 @in_task_and_loop
 async def test_a_quiet_connection_takes_no_turns(

@@ -122,6 +122,7 @@ async def received(stream: trio.SocketStream) -> bytes:
         return b""
 
 
+@pytest.mark.slow
 async def test_half_handshakes_do_not_hold_up_others_and_end(streams: Streams) -> None:
     half = [await streams.plain() for _ in range(100)]
     for stream in half:

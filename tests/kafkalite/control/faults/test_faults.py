@@ -25,6 +25,7 @@ from kafkalite.testing import broker
 from tests.kafkalite.control.clients import Polling, consumer, produced, producer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("idempotent", [False, True])
 @pytest.mark.parametrize("what", [drop.after, silence.after, cut(7)])
 def test_an_answer_is_lost(k: broker, what: Any, idempotent: bool) -> None:
@@ -36,6 +37,7 @@ def test_an_answer_is_lost(k: broker, what: Any, idempotent: bool) -> None:
     assert len(k.records("t")) == (1 if idempotent else 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", [drop.before, silence.before])
 def test_a_request_is_lost(k: broker, what: Any) -> None:
     k.create_topic("t")
@@ -83,6 +85,7 @@ def test_an_error_of_one_partition(k: broker) -> None:
     assert [record.partition for record in k.records("t")] == [0]
 
 
+@pytest.mark.slow
 def test_an_error_of_a_partition_of_a_fetch_session(k: broker) -> None:
     k.create_topic("t", partitions=2)
     with Polling(consumer(k), "t") as reader:

@@ -53,6 +53,7 @@ def errors_in(answer: Any, path: tuple[object, ...] = ()) -> dict[tuple[object, 
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", WITH_PARTITIONS, ids=lambda key: key.name)
 def test_refused_and_rest_make_up_the_whole(key: ApiKey) -> None:
     random = Random(int(key) + 1)

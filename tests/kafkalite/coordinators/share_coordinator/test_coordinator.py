@@ -162,6 +162,7 @@ def test_the_leader_that_asked_last_is_the_only_one_to_write(world: World) -> No
     assert code(lambda: world.write(state_epoch=2, leader_epoch=3)) is ErrorCode.FENCED_LEADER_EPOCH
 
 
+@pytest.mark.slow
 def test_a_read_in_the_same_epoch_writes_nothing(world: World) -> None:
     world.begin()
     world.coordinator.read(world.key(), 4)

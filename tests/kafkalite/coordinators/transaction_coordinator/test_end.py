@@ -25,6 +25,7 @@ from tests.kafkalite.transactional import (
 ALL_MARKERS = 3  # two partitions of the topic, and one of the offsets
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("commit", [True, False], ids=["commit", "abort"])
 @pytest.mark.parametrize(
     ("marker_count", "completes"),

@@ -96,6 +96,7 @@ def test_each_partition_stands_for_itself(group: OneShareGroup) -> None:
     assert (start(group, 0), start(group, 1)) == (4, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "batches",
     [

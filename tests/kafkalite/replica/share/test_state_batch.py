@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -30,6 +31,7 @@ def each_offset(batches: list[StateBatch], start_offset: int) -> dict[int, tuple
     return found
 
 
+@pytest.mark.slow
 @settings(max_examples=400)
 @given(BATCHES, BATCHES, st.integers(-1, 60))
 def test_the_later_word_counts_for_each_offset(

@@ -80,6 +80,7 @@ async def until(done: Callable[[], bool]) -> None:
         await trio.sleep(0.02)
 
 
+@pytest.mark.slow
 async def test_keys_of_a_url_are_fetched_and_fetched_again() -> None:
     answers = [jwks("a"), jwks("a", "b")]
 

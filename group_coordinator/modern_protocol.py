@@ -1,0 +1,123 @@
+"""The rules that heartbeats and silence follow in all modern groups.
+
+    session      a member that is not heard of for its session timeout is removed
+    revocation   so is one that has not given up what it must within its rebalance timeout
+    room         a group takes `group.<type>.max.size` members
+    target       computed anew when the group epoch is ahead, once in an assignment interval
+
+Whatever a request changes is written as one batch. Source: Kafka's GroupMetadataManager.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
+
+from kafkalite.group_coordinator.changes import Change, Changes
+from kafkalite.group_coordinator.heartbeat_checks import group_full
+from kafkalite.group_coordinator.modern_group import MemberTimers, ModernGroup
+from kafkalite.group_coordinator.modern_member import MemberState, ModernMember
+from kafkalite.group_coordinator.services import GroupServices
+
+M = TypeVar("M", bound=ModernMember)
+T = TypeVar("T")
+G = TypeVar("G", bound=ModernGroup[Any, Any])
+
+
+class ModernProtocol(ABC, Generic[G, M]):
+    """The rules, for all groups of one type of a coordinator."""
+
+    def __init__(self, kind: type[G], services: GroupServices) -> None:
+        self._type = kind.records.group_type
+        self._services = services
+
+    def heartbeat_interval_ms(self, group: G) -> int:
+        return self._services.overrides.heartbeat_interval_ms(self._type, group.group_id)
+
+    def check_room(self, group: G) -> None:
+        """KafkaError(GROUP_MAX_SIZE_REACHED) if there is no place for one more."""
+        largest = self._services.config.max_size(self._type)
+        if len(group.members) >= largest:
+            raise group_full(self._type, largest)
+
+    # Leaving, silence
+
+    def remove(self, group: G, members: Sequence[M]) -> None:
+        """Members are gone, and what they had is free: the group begins another epoch."""
+        changes = self.changes(group)
+        for member in members:
+            changes.extend(group.records.no_member(group.group_id, member.member_id))
+        self._raise_epoch(changes)
+        self.commit(changes)
+
+    def changes(self, group: G) -> Changes[G]:
+        """Changes of a request that begins now."""
+        return Changes(group, now_ms=self._services.now_ms())
+
+    @abstractmethod
+    def _raise_epoch(self, changes: Changes[G]) -> None:
+        """Begin another group epoch, with the topics as they are now."""
+
+    def commit(self, changes: Changes[G]) -> None:
+        """Write the changes. Raises KafkaError."""
+        changes.save(self._services.save)
+
+    def timers_of(self, group: G, member_id: str) -> MemberTimers:
+        """The member's timers, whose expiry removes it."""
+        timers = group.timers.get(member_id)
+        if timers is None:
+
+            def expire() -> None:
+                member = group.members.get(member_id)
+                if member is not None and group.timers.get(member_id) is timers:
+                    self.remove(group, [member])
+
+            timers = group.timers[member_id] = MemberTimers(expire)
+        return timers
+
+    def put_off(self, group: G, member_id: str) -> None:
+        """The member was heard of: its session begins anew."""
+        timeout_ms = self._session_timeout_ms(group, group.members[member_id])
+        self._services.sessions.set(self.timers_of(group, member_id).session, timeout_ms / 1000)
+
+    def _session_timeout_ms(self, group: G, member: M) -> int:
+        return self._services.overrides.session_timeout_ms(self._type, group.group_id)
+
+    def watch_revocation(self, group: G, member: M) -> None:
+        """A member must give up what it is asked to within its rebalance timeout."""
+        timer = self.timers_of(group, member.member_id).revoke
+        if member.state is not MemberState.UNREVOKED:
+            timer.cancel()
+        elif not timer.is_set:
+            self._services.sessions.set(timer, member.rebalance_timeout_ms / 1000)
+
+    def watch(self, group: G) -> None:
+        """The group has been loaded, or is new here: all sessions begin anew."""
+        for member in group.members.values():
+            self.put_off(group, member.member_id)
+            if not member.speaks_classic:
+                self.watch_revocation(group, member)
+
+
+def new_targets_are_due(services: GroupServices, group: ModernGroup[Any, Any]) -> bool:
+    """False within the assignment interval: changes that come together are dealt with once, by
+    the next heartbeat after it."""
+    interval_ms = services.overrides.assignment_interval_ms(
+        group.records.group_type, group.group_id
+    )
+    return not group.assigned_at_ms or services.now_ms() >= group.assigned_at_ms + interval_ms
+
+
+def set_targets(
+    services: GroupServices,
+    changes: Changes[G],
+    targets: Mapping[str, T],
+    record: Callable[[str, str, T], Change],
+) -> None:
+    """The targets are those of the group epoch now; `record(group_id, member_id, target)`."""
+    group, group_id = changes.group, changes.group.group_id
+    for member_id, target in targets.items():
+        if target != group.targets.get(member_id):
+            changes.add(record(group_id, member_id, target))
+    changes.add(group.records.assignment_epoch(group_id, group.epoch, services.now_ms()))

@@ -1,0 +1,30 @@
+"""GroupServices: everything that the rules of all groups of a coordinator share, as one value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from kafkalite.group_coordinator.config import GroupConfig, GroupOverrides
+from kafkalite.group_coordinator.state_log import StateRecord
+from kafkalite.group_coordinator.timers import Timers
+from kafkalite.group_coordinator.topics_view import TopicsView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupServices:
+    """One coordinator's parts, by name.
+
+    `sessions` follow the broker's clock. `phases` are rebalances, for which living members wait:
+    they take real time whatever that clock says. `now_ms` is the wall clock in milliseconds.
+    `save(group_id, records)` writes the records of a group, all or none. It raises KafkaError with
+    the code to answer.
+    """
+
+    config: GroupConfig
+    overrides: GroupOverrides
+    topics: TopicsView
+    sessions: Timers
+    phases: Timers
+    now_ms: Callable[[], int]
+    save: Callable[[str, Sequence[StateRecord]], None]
