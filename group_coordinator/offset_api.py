@@ -5,7 +5,6 @@ a request are one batch. Source of the rules: Kafka's OffsetMetadataManager.
 """
 
 from collections.abc import Callable, Generator, Sequence
-from functools import partial
 from typing import Any, Protocol
 from uuid import UUID
 
@@ -21,6 +20,7 @@ from kafkalite.group_coordinator.offset_table import (
     NO_EPOCH,
     NO_OFFSET,
     NO_PRODUCER_ID,
+    NO_TIMESTAMP,
     NO_TOPIC_ID,
     CommittedOffset,
     OffsetTable,
@@ -69,85 +69,80 @@ class OffsetRequests:
 
     def commit(
         self,
-        shard_of: ShardOf,
+        shard: Shard,
         committer: Committer,
         topics: Sequence[CommittedTopic],
         api_version: int,
         retention_ms: int,
-    ) -> Outcomes:
-        """An OffsetCommit: what became of each partition.
-
-        Yields between many partitions; what stands then must stand still when all are written.
-        """
+    ) -> list[Any]:
+        """An OffsetCommit: its topics, as rows with what became of each partition."""
         commit = Commit(self._config, self._topics, self._now_ms(), retention_ms)
-        unknown_group = ErrorCode.GROUP_ID_NOT_FOUND
-        if api_version < GROUP_ID_NOT_FOUND_SINCE:
-            unknown_group = ErrorCode.ILLEGAL_GENERATION
-        check = partial(self._check, committer, api_version, unknown_group, is_transactional=False)
-        return self._commit(shard_of, committer.group_id, topics, commit, check, None)
+        is_any_there = self._is_any_there(topics)
+        may_commit = self._check(shard, committer, api_version) if is_any_there else None
+        group_id = committer.group_id
+        answered = [
+            (*topic[:-1], commit.check(group_id, topic[0], topic[-1], may_commit))
+            for topic in topics
+        ]
+        if is_any_there:
+            self._write(shard, group_id, commit)
+        return answered
 
-    def txn_commit(
+    def committing(
         self,
         shard_of: ShardOf,
         committer: Committer,
         topics: Sequence[CommittedTopic],
         api_version: int,
-        producer: tuple[int, int],
+        retention_ms: int = NO_TIMESTAMP,
+        producer: tuple[int, int] | None = None,
     ) -> Outcomes:
-        """A TxnOffsetCommit, likewise; `producer` is a producer's id and epoch."""
-        commit = Commit(self._config, self._topics, self._now_ms())
-        unknown_group = ErrorCode.ILLEGAL_GENERATION
-        check = partial(self._check, committer, api_version, unknown_group, is_transactional=True)
-        return self._commit(shard_of, committer.group_id, topics, commit, check, producer)
+        """`commit` for very many partitions, or a TxnOffsetCommit of a producer's id and epoch.
 
-    def _commit(
-        self,
-        shard_of: ShardOf,
-        group_id: str,
-        topics: Sequence[CommittedTopic],
-        commit: Commit,
-        check: Callable[[Shard], MayCommit | None],
-        producer: tuple[int, int] | None,
-    ) -> Outcomes:
-        shard = shard_of()
+        Yields between many partitions. Whether the member may commit is asked before and after.
+        """
+        commit = Commit(self._config, self._topics, self._now_ms(), retention_ms)
+        shard, is_transactional = shard_of(), producer is not None
         is_any_there = self._is_any_there(topics)
-        may_commit = check(shard) if is_any_there else None
-        outcomes: list[Any] = []
+        may_commit = None
+        if is_any_there:
+            may_commit = self._check(shard, committer, api_version, is_transactional)
+        answered: list[Any] = []
         count = 0
         for topic in topics:
             name, partitions = topic[0], topic[-1]
             rows: list[PartitionOutcome] = []
-            outcomes.append((*topic[:-1], rows))
+            answered.append((*topic[:-1], rows))
             for start in range(0, len(partitions), CHECKED_AT_ONCE):
                 some = partitions[start : start + CHECKED_AT_ONCE]
-                rows += commit.check(group_id, name, some, may_commit)
+                rows += commit.check(committer.group_id, name, some, may_commit)
                 count += len(some)
                 if count > CHECKED_AT_ONCE:
                     yield
         if is_any_there:
             if count > CHECKED_AT_ONCE:
                 shard = shard_of()
-                check(shard)
-            self._write(shard, group_id, commit, *(producer or (NO_PRODUCER_ID, NO_EPOCH)))
-        return outcomes
+                self._check(shard, committer, api_version, is_transactional)
+            self._write(shard, committer.group_id, commit, *(producer or ()))
+        return answered
 
     def _check(
         self,
+        shard: Shard,
         committer: Committer,
         api_version: int,
-        unknown_group: ErrorCode,
-        shard: Shard,
-        *,
-        is_transactional: bool,
+        is_transactional: bool = False,
     ) -> MayCommit | None:
         """Check that a member may commit; tells of each partition whether it may. Raises
         KafkaError."""
         group_id, member_id, instance_id, generation = committer
         group = shard.groups.get(group_id)
         if group is None:
-            if generation >= 0:
-                raise KafkaError(unknown_group)
-            return None
+            if generation < 0:
+                return None
+            is_old = is_transactional or api_version < GROUP_ID_NOT_FOUND_SINCE
+            unknown = ErrorCode.ILLEGAL_GENERATION if is_old else ErrorCode.GROUP_ID_NOT_FOUND
+            raise KafkaError(unknown)
         may_commit = group.validate_offset_commit(
             member_id,
             instance_id,
@@ -174,8 +169,8 @@ class OffsetRequests:
         shard: Shard,
         group_id: str,
         commit: Commit,
-        producer_id: int,
-        producer_epoch: int,
+        producer_id: int = NO_PRODUCER_ID,
+        producer_epoch: int = NO_EPOCH,
     ) -> None:
         """The records, and the group if it is new: one whose offsets could not be kept, too."""
         base_offset = self._log.end_offset(shard.partition)

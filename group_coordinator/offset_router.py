@@ -22,6 +22,7 @@ from kafkalite.group_coordinator.offset_commit import (
 )
 from kafkalite.group_coordinator.shards import Shards
 from kafkalite.group_coordinator.topics_view import TopicsView
+from kafkalite.wire.api_codec import drained
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.offset_commit import (
     OffsetCommitRequestRow,
@@ -53,18 +54,28 @@ class OffsetRouter:
 
     def commit(
         self, context: Context, request: OffsetCommitRequestRow
-    ) -> Generator[None, None, Sequence[OffsetCommitResponseTopicRow]]:
-        """Expects topics by name. Unknown topics are refused one by one, anything else at once.
-
-        Yields between many partitions.
-        """
+    ) -> Sequence[OffsetCommitResponseTopicRow]:
+        """Expects topics by name. Unknown topics are refused one by one, anything else at once."""
         group_id, generation, member_id, instance_id, retention_ms, topics = request
         committer = Committer(group_id, member_id, instance_id, generation)
         try:
-            shard_of = partial(self._shards.shard_of, group_id, context.node_id)
+            shard = self._shards.shard_of(group_id, context.node_id)
+            return self._offsets.commit(shard, committer, topics, context.api_version, retention_ms)
+        except KafkaError as refused:
+            return drained(self._refused(topics, refused.code))
+
+    def committing(
+        self, context: Context, request: OffsetCommitRequestRow
+    ) -> Generator[None, None, Sequence[OffsetCommitResponseTopicRow]]:
+        """`commit` for very many partitions: yields between many of them."""
+        group_id, generation, member_id, instance_id, retention_ms, topics = request
+        committer = Committer(group_id, member_id, instance_id, generation)
+        shard_of = partial(self._shards.shard_of, group_id, context.node_id)
+        version = context.api_version
+        try:
             return (
-                yield from self._offsets.commit(
-                    shard_of, committer, topics, context.api_version, retention_ms
+                yield from self._offsets.committing(
+                    shard_of, committer, topics, version, retention_ms
                 )
             )
         except KafkaError as refused:
@@ -76,11 +87,12 @@ class OffsetRouter:
         """Like OffsetCommit, but nothing is to be seen of it before the transaction ends."""
         _, group_id, producer_id, epoch, generation, member_id, instance_id, topics = request
         committer = Committer(group_id, member_id, instance_id, generation)
+        producer, version = (producer_id, epoch), context.api_version
         try:
             check_group_id(group_id)
             shard_of = partial(self._shards.shard_of, group_id, context.node_id)
-            answered = yield from self._offsets.txn_commit(
-                shard_of, committer, topics, context.api_version, (producer_id, epoch)
+            answered = yield from self._offsets.committing(
+                shard_of, committer, topics, version, producer=producer
             )
         except KafkaError as refused:
             return (yield from self.txn_commit_refused(request, refused.code))

@@ -33,6 +33,7 @@ from kafkalite.requests.disk_threads import read_off_loop
 from kafkalite.requests.purgatory import WakeReason
 from kafkalite.requests.slices import (
     AT_ONCE,
+    COUNTED_FROM_BYTES,
     cut,
     in_slices,
     is_long,
@@ -65,7 +66,9 @@ _NO_TOPIC: Final[tuple[None, None, list[PartitionDataRow]]] = (None, None, [])
 def handle(
     services: Services, context: RequestContext, request: FetchRequestRow
 ) -> FetchResponseRow | Coroutine[Any, Any, FetchResponseRow] | Coroutine[Any, Any, LargeResponse]:
-    if is_long(context, request[9]) or is_long(context, request[10]):
+    if context.request_bytes >= COUNTED_FROM_BYTES and (
+        is_long(context, request[9]) or is_long(context, request[10])
+    ):
         return _begin_in_slices(services, context, request)
     try:
         fetch = services.fetch_sessions[context.node_id].begin(request, context.api_version)

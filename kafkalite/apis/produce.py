@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Coroutine, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkalite.coordinators.produce_transactions import (
     NotInTransaction,
@@ -113,11 +113,13 @@ def _append(
     batches = look_at(topics, context.api_version)
     if batches is not WHOLE:
         return at_once(_append_slowly(services, context, request))
-    appending = _Appending(services, context, request, batches)
-    for name, topic_id, partitions in topics:
-        if partitions:  # as Kafka: the response names no other topic
-            appending.append(name, topic_id, partitions, appending.rows_of(name, topic_id))
-    return appending.respond()
+    made = _Made([], [], set())
+    for topic in topics:
+        if topic[2]:  # as Kafka: the response names no other topic
+            rows: list[PartitionProduceResponseRow] = []
+            made.responses.append((topic[0], topic[1], rows))
+            _append_to(services, context, request, batches, topic, rows, made)
+    return _respond_to(services, context, request, made)
 
 
 async def _append_in_slices(
@@ -137,118 +139,94 @@ def _append_slowly(
     if refusal is not None:
         responses = yield from _refused(topics, refusal)
         return _respond(services, context, request[1], responses, set())
-    appending = _Appending(services, context, request, batches)
+    made = _Made([], [], set())
     for name, topic_id, partitions in topics:
-        rows = appending.rows_of(name, topic_id) if partitions else []
-        for some in cut(partitions):
-            appending.append(name, topic_id, some, rows)
-            yield
-    return appending.respond()
-
-
-class _Appending:
-    """The appends of one request, and what its response will say of them."""
-
-    __slots__ = (
-        "_acks",
-        "_batches",
-        "_context",
-        "_leaders",
-        "_pending",
-        "_responses",
-        "_services",
-        "_timeout_ms",
-        "_transactional_id",
-    )
-
-    def __init__(
-        self,
-        services: Services,
-        context: RequestContext,
-        request: ProduceRequestRow,
-        batches: Batches,
-    ) -> None:
-        self._services = services
-        self._context = context
-        self._transactional_id, self._acks, self._timeout_ms, _ = request
-        self._batches = batches
-        self._leaders: set[int] = set()  # those who lead what was asked of the wrong node
-        self._pending: list[PendingAppend] = []
-        self._responses: list[TopicProduceResponseRow] = []
-
-    def rows_of(self, name: str, topic_id: UUID) -> list[PartitionProduceResponseRow]:
-        """The rows of a further topic in the response."""
         rows: list[PartitionProduceResponseRow] = []
-        self._responses.append((name, topic_id, rows))
-        return rows
+        if partitions:
+            made.responses.append((name, topic_id, rows))
+        for some in cut(partitions):
+            _append_to(services, context, request, batches, (name, topic_id, some), rows, made)
+            yield
+    return _respond_to(services, context, request, made)
 
-    def append(
-        self,
-        name: str,
-        topic_id: UUID,
-        partitions: Sequence[PartitionProduceDataRow],
-        rows: list[PartitionProduceResponseRow],
-    ) -> None:
-        """Append to partitions of a topic. A row each says what came of it."""
-        services, context, acks = self._services, self._context, self._acks
-        batches = self._batches
-        uses_topic_ids = context.api_version >= _FIRST_TOPIC_ID_VERSION
-        topic = services.topics.by_id(topic_id) if uses_topic_ids else services.topics.get(name)
-        for index, records in partitions:
-            partition: Partition | None = None
-            try:
-                if topic is None or not 0 <= index < len(topic.partitions):
-                    is_unknown_id = uses_topic_ids and topic is None
-                    raise KafkaError(_UNKNOWN_ID if is_unknown_id else _UNKNOWN)
-                if records is None or not batches.are_whole:
-                    records = check_shape(records, context.api_version)
-                partition = topic.partitions[index]
-                partition.check_leader(context.node_id, -1, leader_only=True)
-                guard = None
-                if batches.producers and is_transactional(records):
-                    guard = begin_transaction(
-                        services.transaction_coordinator,
-                        services.config,
-                        context,
-                        self._transactional_id,
-                        partition,
-                        records,
-                    )
-                if acks not in _VALID_ACKS:
-                    raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
-                if topic.is_internal and context.client_id != _ADMIN_CLIENT_ID:
-                    raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION)
-                info = partition.append(records, required_acks=acks, verification_guard=guard)
-            except KafkaError as error:
-                rows.append(_failed(context, index, error, partition, self._leaders))
-            else:
-                last_offset = info.last_offset
-                if last_offset >= partition.log.high_watermark:
-                    epoch = partition.leader_epoch
-                    self._pending.append(
-                        PendingAppend(partition, epoch, last_offset, rows, len(rows))
-                    )
-                rows.append(
-                    (
-                        index,
-                        0,
-                        info.base_offset,
-                        info.log_append_time_ms,
-                        info.log_start_offset,
-                        (),
-                        None,
-                        _NO_LEADER,
-                    )
+
+class _Made(NamedTuple):
+    """Rows of the response, appends that are not visible yet, and who leads instead of us."""
+
+    responses: list[TopicProduceResponseRow]
+    pending: list[PendingAppend]
+    leaders: set[int]
+
+
+def _append_to(
+    services: Services,
+    context: RequestContext,
+    request: ProduceRequestRow,
+    batches: Batches,
+    topic: tuple[str, UUID, Sequence[PartitionProduceDataRow]],
+    rows: list[PartitionProduceResponseRow],
+    made: _Made,
+) -> None:
+    """Append to partitions of a topic. A row each says what came of it."""
+    transactional_id, acks, _, _ = request
+    name, topic_id, partitions = topic
+    uses_topic_ids = context.api_version >= _FIRST_TOPIC_ID_VERSION
+    found = services.topics.by_id(topic_id) if uses_topic_ids else services.topics.get(name)
+    for index, records in partitions:
+        partition: Partition | None = None
+        try:
+            if found is None or not 0 <= index < len(found.partitions):
+                is_unknown_id = uses_topic_ids and found is None
+                raise KafkaError(_UNKNOWN_ID if is_unknown_id else _UNKNOWN)
+            if records is None or not batches.are_whole:
+                records = check_shape(records, context.api_version)
+            partition = found.partitions[index]
+            partition.check_leader(context.node_id, -1, leader_only=True)
+            guard = None
+            if batches.producers and is_transactional(records):
+                guard = begin_transaction(
+                    services.transaction_coordinator,
+                    services.config,
+                    context,
+                    transactional_id,
+                    partition,
+                    records,
                 )
+            if acks not in _VALID_ACKS:
+                raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
+            if found.is_internal and context.client_id != _ADMIN_CLIENT_ID:
+                raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION)
+            info = partition.append(records, required_acks=acks, verification_guard=guard)
+        except KafkaError as error:
+            rows.append(_failed(context, index, error, partition, made.leaders))
+        else:
+            last_offset = info.last_offset
+            if last_offset >= partition.log.high_watermark:
+                epoch = partition.leader_epoch
+                made.pending.append(PendingAppend(partition, epoch, last_offset, rows, len(rows)))
+            rows.append(
+                (
+                    index,
+                    0,
+                    info.base_offset,
+                    info.log_append_time_ms,
+                    info.log_start_offset,
+                    (),
+                    None,
+                    _NO_LEADER,
+                )
+            )
 
-    def respond(
-        self,
-    ) -> ProduceResponseRow | Coroutine[Any, Any, ProduceResponseRow | None] | None:
-        """The response; a coroutine of it where what was appended is to be waited for."""
-        services, context, said = self._services, self._context, (self._responses, self._leaders)
-        if self._pending and self._acks == ALL_IN_SYNC:
-            return _await_acks(services, context, self._timeout_ms, self._pending, *said)
-        return _respond(services, context, self._acks, *said)
+
+def _respond_to(
+    services: Services, context: RequestContext, request: ProduceRequestRow, made: _Made
+) -> ProduceResponseRow | Coroutine[Any, Any, ProduceResponseRow | None] | None:
+    """The response; a coroutine of it where what was appended is to be waited for."""
+    _, acks, timeout_ms, _ = request
+    responses, pending, leaders = made
+    if pending and acks == ALL_IN_SYNC:
+        return _await_acks(services, context, timeout_ms, pending, responses, leaders)
+    return _respond(services, context, acks, responses, leaders)
 
 
 def _refusal(

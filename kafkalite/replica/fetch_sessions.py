@@ -108,6 +108,8 @@ class FetchSession:
 class FetchContext:
     """A Fetch, as far as its session goes; itself one that keeps nothing, and is answered whole."""
 
+    __slots__ = ("targets",)
+
     def __init__(self, targets: Sequence[FetchTarget]) -> None:
         self.targets = targets
 
@@ -126,10 +128,12 @@ class FetchContext:
 class OpeningFetch(FetchContext):
     """A Fetch that is answered whole, and asks for a session of what it names."""
 
+    __slots__ = ("_cache", "_told", "_uses_topic_ids")
+
     def __init__(
         self, targets: Sequence[FetchTarget], cache: FetchSessionCache, *, uses_topic_ids: bool
     ) -> None:
-        super().__init__(targets)
+        self.targets = targets
         self._cache = cache
         self._uses_topic_ids = uses_topic_ids
         self._told: dict[TargetKey, FetchTarget] = {}
@@ -147,9 +151,11 @@ class OpeningFetch(FetchContext):
 class IncrementalFetch(FetchContext):
     """A Fetch inside a session: answered with what its client does not know yet."""
 
+    __slots__ = ("expected_epoch", "session")
+
     def __init__(self, session: FetchSession) -> None:
         # A copy: the session may be changed by another connection while this Fetch is parked.
-        super().__init__(list(session.targets.values()))
+        self.targets = list(session.targets.values())
         self.session = session
         self.expected_epoch = session.epoch
 

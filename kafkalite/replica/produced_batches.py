@@ -62,15 +62,17 @@ WHOLE: Final = Batches(None, are_whole=True, producers=frozenset())
 def look_at(
     topics: Iterable[tuple[str, UUID, Sequence[PartitionProduceDataRow]]],
     api_version: int,
-    before: Batches = WHOLE,
+    before: Batches | None = None,
 ) -> Batches:
     """The shape of the batches in `topics`, with that of those `before` them."""
     size: int
     length: int
     magic: int
     attributes: int
-    are_whole = before.are_whole
-    producers: set[bytes] = set(before.producers)
+    are_whole = True
+    producers: set[bytes] = set()
+    if before is not None:
+        are_whole, producers = before.are_whole, set(before.producers)
     for _, _, partitions in topics:
         for _, records in partitions:
             size = 0 if records is None else len(records)

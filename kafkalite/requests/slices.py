@@ -27,7 +27,7 @@ AT_ONCE: Final = 256
 # The first append to a partition makes files: a millisecond each.
 _IN_ONE_STEP: Final = 8
 # The elements of smaller frames are not counted: there cannot be many.
-_COUNTED_FROM_BYTES: Final = 4096
+COUNTED_FROM_BYTES: Final = 4096
 _RELEASED_AT_ONCE: Final = 512
 # Levels of lists in lists that may be long: transactions, topics, partitions.
 _LEVELS: Final = 2
@@ -37,7 +37,7 @@ _NEVER: Final = 1_000_000
 
 def is_long(context: RequestContext, topics: Sequence[tuple[Any, ...]]) -> bool:
     """True if a request is to be handled in slices. `topics` are rows that end with a list."""
-    if context.request_bytes < _COUNTED_FROM_BYTES:
+    if context.request_bytes < COUNTED_FROM_BYTES:
         return False
     return len(topics) > AT_ONCE or sum(len(topic[-1]) for topic in topics) > AT_ONCE
 
@@ -148,7 +148,7 @@ def _hold_lists(value: object, held: list[list[object]], levels: int) -> Steps[N
             if levels and len(copy) <= _RELEASED_AT_ONCE:
                 for item in copy:
                     yield from _hold_lists(item, held, levels - 1)
-        elif isinstance(each, tuple) or hasattr(each, FIELDS):
+        else:
             yield from _hold_lists(each, held, levels)
 
 

@@ -49,7 +49,7 @@ class CoordinatorInMessages:
     async def offset_commit(
         self, context: object, request: OffsetCommitRequest
     ) -> OffsetCommitResponse:
-        topics = drained(self._coordinator.offset_router.commit(context, rows_of(request)))
+        topics = self._coordinator.offset_router.commit(context, rows_of(request))
         return message_of_row(OffsetCommitResponse, (0, topics))
 
     async def txn_offset_commit(

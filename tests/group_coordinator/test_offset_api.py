@@ -233,11 +233,13 @@ async def test_other_kinds_of_groups_must_be_empty_first(autojump_clock, world):
 
 
 async def test_a_group_that_changes_while_very_many_offsets_are_checked(autojump_clock, world):
-    """The request is refused as a whole: who may commit is asked again before anything is written."""
+    """It is refused as a whole: whether it may commit is asked again before it is written."""
     topics = [("orders", NO_TOPIC_ID, [(0, offset, -1, "") for offset in range(1000)])]
-    steps = world.coordinator.offset_router.commit(Context(9), ("group", -1, "", None, -1, topics))
+    steps = world.coordinator.offset_router.committing(
+        Context(9), ("group", -1, "", None, -1, topics)
+    )
     next(steps)
-    await world.member().join()
+    await world.join_all(world.member())
     written = len(world.log.batches)
     ((_, _, rows),) = drained(steps)
     assert {code for _, code in rows} == {ErrorCode.UNKNOWN_MEMBER_ID}
@@ -249,7 +251,7 @@ async def test_a_group_that_changes_while_very_many_offsets_are_checked(autojump
 async def test_very_many_offsets_are_one_batch(autojump_clock, world):
     topics = [("orders", NO_TOPIC_ID, [(0, offset, -1, "") for offset in range(1000)])]
     request = ("group", -1, "", None, -1, topics)
-    ((_, _, rows),) = drained(world.coordinator.offset_router.commit(Context(9), request))
+    ((_, _, rows),) = drained(world.coordinator.offset_router.committing(Context(9), request))
     assert rows == [(0, ErrorCode.NONE)] * 1000
     assert len(world.log.batches) == 1
     assert await world.committed("orders", 0) == 999
