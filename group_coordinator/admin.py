@@ -1,5 +1,7 @@
 """Descriptions of groups for administrators."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Protocol, TypeVar
 from uuid import UUID

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 class GroupAdministration:
-    """Requests about groups by those who are not in them.
+    """Requests about groups by callers that are not members.
 
-    A deleted group is taken to `unload(group, error_code)`, which sends its waiting members away,
-    and a share group to `delete_share_state(group)` before.
+    `delete_share_state(group)` is called before a share group is deleted. `unload(group,
+    error_code)` is called after a group is deleted, and sends its waiting members away.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class GroupAdministration:
     def list_groups(
         self, context: Context, states: Sequence[str], types: Sequence[str]
     ) -> list[ListedGroup]:
-        """The groups of the node asked; no filter lets all through."""
+        """The groups that the node coordinates. An empty filter lets all through."""
         return admin.listed(self._shards.all_seen(context.node_id), states, types)
 
     def delete_groups(

@@ -36,8 +36,7 @@ Assignor = Callable[[list[Candidate], Mapping[UUID, int]], dict[str, Target]]
 def assign_range(
     members: list[Candidate], partition_counts: Mapping[UUID, int]
 ) -> dict[str, Target]:
-    """Contiguous ranges; static members first, by instance id, since that stays when they
-    return."""
+    """Give contiguous ranges. Static members come first, by instance id, which stays."""
     in_order = sorted(members, key=lambda m: (m.instance_id is None, m.instance_id or m.member_id))
     targets: dict[str, dict[UUID, frozenset[int]]] = {m.member_id: {} for m in members}
     for topic_id, count in partition_counts.items():
@@ -98,9 +97,9 @@ class _Loads:
 def _keep(
     members: list[Candidate], partition_counts: Mapping[UUID, int], loads: _Loads
 ) -> list[Partition]:
-    """Leave with the members what they have, still subscribe to, and may keep; the rest is free.
+    """Let members keep partitions of topics that they still subscribe to. Returns the others.
 
-    Where all subscribe to the same, no member keeps more than its fair share.
+    Where all subscribe to the same topics, no member keeps more than its fair share.
     """
     taken: set[Partition] = set()
     total = sum(partition_counts.values())

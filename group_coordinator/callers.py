@@ -18,8 +18,11 @@ class Caller(Protocol):
 
 
 def shown_host(caller: Caller) -> str:
-    """The client's address as Java prints one, which is how Kafka keeps and shows it: after a
-    slash, IPv6 with all its zeros, IPv4 as such even if it came to a socket of IPv6."""
+    """The client's address as Java prints it, which is how Kafka keeps and shows it.
+
+    It begins with a slash. IPv6 has all its zeros. An IPv4 client of an IPv6 socket has its IPv4
+    address.
+    """
     host, percent, scope = caller.client_host.partition("%")
     address = ip_address(host)
     if isinstance(address, IPv6Address):

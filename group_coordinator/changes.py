@@ -12,7 +12,7 @@ Change = tuple[object, object | None]
 
 
 class ChangedGroup(Protocol):
-    """A group that is what its records say."""
+    """A group whose state is the sum of its records."""
 
     group_id: str
 
@@ -23,9 +23,10 @@ G = TypeVar("G", bound=ChangedGroup)
 
 
 class Changes(Generic[G]):
-    """`group` has all changes already. `records` has them encoded, after those it began with.
+    """A change is applied to `group` at once, and its record is added to `records`.
 
-    `now_ms` is the time of the request on the wall clock.
+    `records` may begin with others, which replace an older group. `now_ms` is the time of the
+    request on the wall clock.
     """
 
     __slots__ = ("_now_ms", "group", "records")

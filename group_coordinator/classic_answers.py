@@ -43,7 +43,7 @@ def synced(group: ClassicGroup, member: ClassicMember) -> SyncGroupResponse:
 def leave_each(
     leaving: Iterable[MemberIdentity], leave: Callable[[MemberIdentity], object]
 ) -> list[MemberResponse]:
-    """Let members go, each by `leave`, whose KafkaError is the member's error."""
+    """Call `leave` for each member. A KafkaError that it raises is answered for this member."""
     responses: list[MemberResponse] = []
     for identity in leaving:
         error_code = ErrorCode.NONE

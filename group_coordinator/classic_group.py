@@ -1,8 +1,8 @@
 """A group of the classic protocol: its states, and what it knows of its members.
 
-The coordinator counts heads and hands out generations; what is divided among the members, and how,
-is theirs: they vote for a protocol, one of them (the leader) computes the assignment, and all get
-their share through the coordinator. A generation is one such division.
+The members divide the work themselves. They vote for a protocol, and one of them (the leader)
+computes the assignment. The coordinator collects the members and hands out the shares. A generation
+is one such division.
 
     Empty                 no members, perhaps offsets
     PreparingRebalance    waiting for all known members to send JoinGroup
@@ -10,8 +10,8 @@ their share through the coordinator. A generation is one such division.
     Stable                the assignment is known
     Dead                  deleted, or moved to another coordinator
 
-This module holds the state and keeps it consistent; what the requests do to it is
-`classic_protocol.py`. Source of the rules: KIP-62, KIP-345, and Kafka's ClassicGroup.
+This module holds the state and keeps it consistent. classic_protocol.py has the requests that
+change it. Source of the rules: KIP-62, KIP-345, and Kafka's ClassicGroup.
 """
 
 import uuid
@@ -132,7 +132,7 @@ class ClassicGroup:
 
     @property
     def is_simple(self) -> bool:
-        """Never had members: somebody keeps offsets under this name, and that is all."""
+        """True if it never had members, only offsets that are kept under its name."""
         return self.protocol_type is None and self.is_empty and not self.pending_join
 
     @property
@@ -141,7 +141,7 @@ class ClassicGroup:
 
     @property
     def rebalance_timeout_ms(self) -> int:
-        """The largest of the members': the slowest is waited for."""
+        """The largest timeout of all members: the others wait for the slowest."""
         return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
 
     # Members
@@ -176,7 +176,7 @@ class ClassicGroup:
             self.leader_id = next(iter(self.members), None)
 
     def update(self, member: ClassicMember, update: ClassicMember) -> None:
-        """Take over from `update` what a JoinGroup may change, and that it is parked."""
+        """Take over from `update` what a JoinGroup may change, and its answer callback."""
         self._supporters.subtract({protocol.name for protocol in member.protocols})
         self._awaiting_join_count -= member.answer_join is not None
         member.protocols = update.protocols
@@ -187,7 +187,8 @@ class ClassicGroup:
         self._awaiting_join_count += member.answer_join is not None
 
     def replace_static(self, old: ClassicMember, new_member_id: str) -> None:
-        """Give a static member that came back a new id; who still waits under the old is fenced."""
+        """Give a static member that came back a new id. A request that waits under the old one is
+        fenced."""
         assert old.group_instance_id is not None
         self.answer_join(
             old, JoinGroupResponse(member_id=old.member_id, error_code=ErrorCode.FENCED_INSTANCE_ID)
@@ -201,7 +202,8 @@ class ClassicGroup:
         self.member_id_by_instance[old.group_instance_id] = new_member_id
 
     def validate_member(self, member_id: str, group_instance_id: str | None) -> ClassicMember:
-        """The member meant, or KafkaError: FENCED_INSTANCE_ID, UNKNOWN_MEMBER_ID (KIP-345)."""
+        """The member with these ids, or KafkaError: FENCED_INSTANCE_ID, UNKNOWN_MEMBER_ID
+        (KIP-345)."""
         if group_instance_id is not None:
             current = self.member_id_by_instance.get(group_instance_id)
             if current is not None and current != member_id:
@@ -226,7 +228,8 @@ class ClassicGroup:
         return self._awaiting_join_count == len(self.members) and not self.pending_join
 
     def elect_joined_leader(self) -> bool:
-        """See that the leader is a member that has joined. False if none has."""
+        """Keep the leader if it has joined, else choose the first member that has. False if none
+        has."""
         leader = self.members.get(self.leader_id) if self.leader_id is not None else None
         if leader is not None and leader.answer_join is not None:
             return True
@@ -264,8 +267,11 @@ class ClassicGroup:
     # Protocols
 
     def supports(self, protocol_type: str, protocol_names: Iterable[str]) -> bool:
-        """True if who offers these can join: anything for an empty group, else the same type
-        and a protocol that every member supports."""
+        """True if a member with these protocols can join.
+
+        An empty group takes any. Others take the same protocol type with a protocol that every
+        member supports.
+        """
         if self.is_empty:
             return bool(protocol_type) and any(True for _ in protocol_names)
         return protocol_type == self.protocol_type and any(
@@ -280,8 +286,10 @@ class ClassicGroup:
         return votes.most_common(1)[0][0]
 
     def compute_subscribed_topics(self) -> frozenset[str] | None:
-        """Topics the members subscribe to: empty without members, None where it cannot be known
-        (not a consumer group, or metadata that is not Kafka's)."""
+        """The topics that members subscribe to: none without members, None if it cannot be known.
+
+        That is so if the group is not of consumers, or its metadata are not in Kafka's form.
+        """
         if not self.is_consumer_group:
             return None
         if not self.members:
@@ -314,10 +322,11 @@ class ClassicGroup:
         is_transactional: bool,
         api_version: int,
     ) -> None:
-        """KafkaError unless this caller may commit now.
+        """Raise KafkaError unless this caller may commit now (Kafka's
+        ClassicGroup.validateOffsetCommit).
 
-        Without generation it comes from an administrator or a consumer that does not use
-        membership, and the group must be empty (Kafka's ClassicGroup.validateOffsetCommit).
+        An administrator, or a consumer that is no member, names no generation. It may commit to an
+        empty group only.
         """
         if self.state is State.DEAD:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
@@ -337,24 +346,25 @@ class ClassicGroup:
         """Never refused: members of classic groups do not say who they are."""
 
     def validate_offset_delete(self) -> None:
-        """KafkaError while it has members of a kind whose subscriptions cannot be known."""
+        """Raise KafkaError while it has members whose subscriptions cannot be known."""
         if self.state is State.DEAD:
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
         if self.state is not State.EMPTY and not self.is_consumer_group:
             raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
 
     def validate_delete(self) -> None:
-        """KafkaError while there is somebody in it."""
+        """Raise KafkaError while it has members."""
         if self.state is State.DEAD:
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
         if self.state is not State.EMPTY:
             raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
 
     def offsets_expire_from(self, committed_at_ms: int) -> int | None:
-        """From when on retention counts for an offset committed then; None: never yet.
+        """The time from which the retention of an offset counts. None while it does not count
+        (KIP-211, 496).
 
-        An empty group's offsets count from when it became empty; those of a simple group, and of
-        topics no member of a stable consumer group subscribes to, from their commit (KIP-211, 496).
+        It is the time when the group became empty. In a simple group, and in a stable consumer
+        group whose members do not subscribe to the topic, it is the time of the commit.
         """
         if self.protocol_type is None:
             return committed_at_ms

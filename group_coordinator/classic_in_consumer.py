@@ -1,9 +1,9 @@
 """Members that speak the classic protocol in a group of the consumer protocol.
 
-What they say is translated: JoinGroup is a heartbeat that joins or changes the subscription and
-names what is owned, SyncGroup fetches the assignment, Heartbeat says when to join again. Nothing
-parks: the coordinator knows the assignment. Source: KIP-848, Kafka's GroupMetadataManager
-(classicGroup...ToConsumerGroup).
+Their requests are translated. JoinGroup is a heartbeat that joins, or changes the subscription, and
+names the partitions the member has. SyncGroup fetches the assignment. Heartbeat says when to join
+again. No request waits: the coordinator knows the assignment.
+Source: KIP-848, Kafka's GroupMetadataManager (classicGroup...ToConsumerGroup).
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ from kafkalite.wire.messages.sync_group import SyncGroupRequest, SyncGroupRespon
 
 
 class ClassicInConsumer:
-    """The rules. `change` makes a group a classic one."""
+    """The rules. `change` makes a group classic when its last other member is replaced."""
 
     def __init__(
         self, services: GroupServices, consumer: ConsumerProtocol, change: ProtocolChange
@@ -148,8 +148,11 @@ class ClassicInConsumer:
     def heartbeat(
         self, group: ConsumerGroup, member_id: str, instance_id: str | None, generation_id: int
     ) -> ErrorCode:
-        """REBALANCE_IN_PROGRESS when the member is to join again: for a new target, to confirm that
-        it has given partitions up, or because what it waits for has become free."""
+        """NONE, or REBALANCE_IN_PROGRESS if the member is to join again.
+
+        It joins for a new target, to confirm that it has given partitions up, or when a partition
+        that it waits for is free.
+        """
         member = self._member(group, member_id, instance_id)
         if generation_id != member.member_epoch:
             raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
@@ -170,7 +173,7 @@ class ClassicInConsumer:
     def leave(
         self, group: ConsumerGroup, leaving: Sequence[MemberIdentity]
     ) -> list[MemberResponse]:
-        """Let members go, of whichever protocol: an administrator need not know."""
+        """Let members of both protocols go: an administrator need not know which one they speak."""
         gone: dict[str, ConsumerMember] = {}
 
         def leave(identity: MemberIdentity) -> None:

@@ -51,14 +51,14 @@ class ClassicProtocol:
     def new_group(
         self, group_id: str, tombstones: Sequence[state_log.StateRecord] = ()
     ) -> ClassicGroup:
-        """A new group, in the place of what `tombstones` end. KafkaError if it cannot be
+        """A new group in place of the one that `tombstones` end. KafkaError if it cannot be
         written."""
         group = self.simple_group(group_id)
         self._save(group_id, [*tombstones, state_log.group_metadata(group)])
         return group
 
     def simple_group(self, group_id: str, made_at: int = -1) -> ClassicGroup:
-        """A name under which somebody keeps offsets: those are all there is to write of it."""
+        """A group that has offsets and never had members: no record of its own is written."""
         group = ClassicGroup(group_id, now_ms=self._now_ms(), made_at=made_at)
         self.rebalances.watch(group)
         return group
@@ -84,8 +84,11 @@ class ClassicProtocol:
             self._join_unknown(group, caller, request, answer)
 
     def _accepts(self, group: ClassicGroup, member_id: str) -> bool:
-        """True if group.max.size leaves room. While members rejoin, those who already have count:
-        so the last to come are turned away when the limit was lowered."""
+        """True if group.max.size leaves room.
+
+        During a rebalance only members that have joined count. So if the limit was lowered, the
+        last to join are turned away.
+        """
         match group.state:
             case State.EMPTY | State.DEAD:
                 return True
@@ -306,7 +309,7 @@ class ClassicProtocol:
         member.put_off(self._sessions)
 
     def expel(self, group: ClassicGroup, member: ClassicMember) -> None:
-        """Let a member go that nothing is heard of."""
+        """Remove a member that was not heard of."""
         self._dismiss(group, member)
         self.rebalances.member_silent(group)
 

@@ -69,7 +69,7 @@ class ClassicRebalances:
             self.complete_join_if_all_there(group)
 
     def complete_join_if_all_there(self, group: ClassicGroup) -> None:
-        """Not in an initial rebalance: that ends with its delay, for more may come."""
+        """End the phase, unless the rebalance is the initial one, which waits for more members."""
         if (
             group.state is State.PREPARING_REBALANCE
             and group.previous_state is not State.EMPTY

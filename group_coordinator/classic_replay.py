@@ -8,10 +8,10 @@ from kafkalite.wire.messages.stored.group_metadata import GroupMetadataValue
 
 
 def classic_group_from(group_id: str, value: GroupMetadataValue) -> ClassicGroup:
-    """The group with its members, Stable if it has any: only complete generations are stored.
+    """The group with its members. It is Stable if it has any: only complete generations are stored.
 
-    A member is known to support the protocol that was chosen; what else it supports, it says when
-    it joins again. Its session begins when the loading is done.
+    The record has one protocol of each member, the chosen one. The member names its others when it
+    joins again. Its session begins when the loading is done.
     """
     group = ClassicGroup(
         group_id,

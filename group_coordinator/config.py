@@ -6,6 +6,7 @@ this from its configuration (Kafka's GroupCoordinatorConfig), the tests by hand.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 
 _NO_LIMIT = 2_147_483_647
 
@@ -20,7 +21,7 @@ class GroupConfig:
     group_min_session_timeout_ms: int = 6_000
     group_max_session_timeout_ms: int = 1_800_000
     group_initial_rebalance_delay_ms: int = 0
-    group_max_size: int = 2_147_483_647
+    group_max_size: int = _NO_LIMIT
     offset_metadata_max_bytes: int = 4_096
     offsets_retention_minutes: int = 10_080
     offsets_retention_check_interval_ms: int = 600_000
@@ -33,7 +34,7 @@ class GroupConfig:
     group_consumer_heartbeat_interval_ms: int = 5_000
     group_consumer_min_heartbeat_interval_ms: int = 5_000
     group_consumer_max_heartbeat_interval_ms: int = 15_000
-    group_consumer_max_size: int = 2_147_483_647
+    group_consumer_max_size: int = _NO_LIMIT
     group_consumer_assignors: tuple[str, ...] = ("uniform", "range")
     group_consumer_migration_policy: str = "bidirectional"
     group_consumer_assignment_interval_ms: int = 0
@@ -58,7 +59,7 @@ class GroupConfig:
     group_streams_heartbeat_interval_ms: int = 5_000
     group_streams_min_heartbeat_interval_ms: int = 5_000
     group_streams_max_heartbeat_interval_ms: int = 15_000
-    group_streams_max_size: int = 2_147_483_647
+    group_streams_max_size: int = _NO_LIMIT
     group_streams_assignment_interval_ms: int = 1_000
     group_streams_min_assignment_interval_ms: int = 0
     group_streams_max_assignment_interval_ms: int = 15_000
@@ -79,8 +80,7 @@ class GroupConfig:
 class GroupOverrides:
     """The configs of single groups (dynamic group configs, KIP-848).
 
-    `configs_of(group_id)` returns the group's own configs by their names; a value outside the
-    broker's limits counts as the nearest inside, as it does in Kafka when the limits changed later.
+    `configs_of(group_id)` returns the group's own configs by their names.
     """
 
     def __init__(self, config: GroupConfig, configs_of: Callable[[str], Mapping[str, str]]) -> None:
@@ -98,33 +98,52 @@ class GroupOverrides:
 
     def _of_type(self, group_type: str, name: str, group_id: str) -> int:
         """`group.<type>.<name>`, between its `min` and its `max`."""
-        field = name.replace(".", "_")
-        return self._within(
-            group_id,
-            f"{group_type}.{name}",
-            getattr(self._config, f"group_{group_type}_{field}"),
-            getattr(self._config, f"group_{group_type}_min_{field}"),
-            getattr(self._config, f"group_{group_type}_max_{field}"),
+        config = self._config
+        own_name, field, smallest, largest = _names(group_type, name)
+        return overridden(
+            self._configs_of(group_id),
+            own_name,
+            getattr(config, field),
+            lambda: (getattr(config, smallest), getattr(config, largest)),
         )
 
     def streams_num_standby_replicas(self, group_id: str) -> int:
-        return self._within(
-            group_id,
+        return overridden(
+            self._configs_of(group_id),
             "streams.num.standby.replicas",
             self._config.group_streams_num_standby_replicas,
-            0,
-            self._config.group_streams_max_standby_replicas,
+            lambda: (0, self._config.group_streams_max_standby_replicas),
         )
 
     def streams_initial_rebalance_delay_ms(self, group_id: str) -> int:
-        return self._within(
-            group_id,
+        return overridden(
+            self._configs_of(group_id),
             "streams.initial.rebalance.delay.ms",
             self._config.group_streams_initial_rebalance_delay_ms,
-            0,
-            _NO_LIMIT,
+            lambda: (0, _NO_LIMIT),
         )
 
-    def _within(self, group_id: str, name: str, default: int, smallest: int, largest: int) -> int:
-        chosen = self._configs_of(group_id).get(name)
-        return default if chosen is None else min(max(int(chosen), smallest), largest)
+
+@cache
+def _names(group_type: str, name: str) -> tuple[str, str, str, str]:
+    """A config's name in the configs of a group, and the fields for it, its min and its max."""
+    field = name.replace(".", "_")
+    prefix = f"group_{group_type}_"
+    return (
+        f"{group_type}.{name}",
+        f"{prefix}{field}",
+        f"{prefix}min_{field}",
+        f"{prefix}max_{field}",
+    )
+
+
+def overridden(
+    own: Mapping[str, str], name: str, default: int, limits: Callable[[], tuple[int, int]]
+) -> int:
+    """A group's own config, or the default. A value outside the limits counts as the nearest
+    inside, as in Kafka when the limits changed later."""
+    chosen = own.get(name)
+    if chosen is None:
+        return default
+    smallest, largest = limits()
+    return min(max(int(chosen), smallest), largest)

@@ -48,7 +48,7 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target]):
         self._subscribed_topics: frozenset[str] | None = None
 
     def depends_on(self, topics: Collection[str]) -> bool:
-        """True if what becomes of these topics matters to it: expressions may match any."""
+        """True if a change of these topics matters to the group. Expressions may match any."""
         return bool(self.expressions) or not self.subscribed_topics.isdisjoint(topics)
 
     # State from the records
@@ -122,7 +122,7 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target]):
     # State that follows from it
 
     def is_free(self, topic_id: UUID, partition: int) -> bool:
-        """True if no member has the partition, or has yet to give it up."""
+        """True if no member has the partition, nor has still to give it up."""
         return (topic_id, partition) not in self._owners
 
     def is_waiting(self, member: ConsumerMember) -> bool:

@@ -41,7 +41,7 @@ class ConsumerMember(ModernMember):
         return partition in self.assigned.get(topic_id, {})
 
     def assignment_epoch(self, topic_id: UUID, partition: int) -> int | None:
-        """In which epoch it was given the partition, which it may still be about to give up."""
+        """The epoch in which it was given a partition that it has, or has still to give up."""
         epoch = self.assigned.get(topic_id, {}).get(partition)
         if epoch is None:
             epoch = self.pending_revocation.get(topic_id, {}).get(partition)
@@ -65,7 +65,8 @@ def owned_from(listed: Sequence[ListedPartitions] | None) -> Owned | None:
 
 
 def is_subset(owned: Owned | None, assigned: Assigned) -> bool:
-    """True if a member says that it has only what it was given; saying nothing is not that."""
+    """True if a member names only partitions that it was given. False if it names none at all
+    (None)."""
     return owned is not None and all(
         partition in assigned.get(topic_id, {}) for topic_id, partition in partitions_in(owned)
     )
@@ -97,7 +98,7 @@ class Surroundings:
 
 
 def reconcile(member: ConsumerMember, around: Surroundings) -> ConsumerMember:
-    """The member one step nearer to its target; itself if it cannot go on now."""
+    """The member one step nearer to its target, or unchanged if it has to wait."""
     match member.state:
         case State.STABLE:
             if member.member_epoch != around.target_epoch:
@@ -153,8 +154,8 @@ def _next(member: ConsumerMember, epoch: int, around: Surroundings) -> ConsumerM
 
 
 def _unsubscribed(member: ConsumerMember, around: Surroundings) -> ConsumerMember:
-    """No new target yet, but the member has changed what it wants: topics it does not subscribe to
-    any more are taken from it at once."""
+    """Take topics from the member at once that it no longer subscribes to, before there is a new
+    target."""
     if not around.subscription_changed:
         return member
     lost = {t: p for t, p in member.assigned.items() if t not in around.subscribed}
@@ -174,14 +175,14 @@ def _unsubscribed(member: ConsumerMember, around: Surroundings) -> ConsumerMembe
 
 
 def _still_owns(owned: Owned | None, assigned: Assigned) -> bool:
-    """True if a member has any of these; one that does not say must be taken to have them."""
+    """True if a member has any of these. One that names no partitions may have all."""
     return owned is None or any(
         partition in assigned.get(topic_id, {}) for topic_id, partition in partitions_in(owned)
     )
 
 
 def merged(first: Assigned, second: Assigned) -> Assigned:
-    """All of both."""
+    """The partitions of both."""
     return {
         topic_id: {**first.get(topic_id, {}), **second.get(topic_id, {})}
         for topic_id in first.keys() | second.keys()

@@ -1,6 +1,6 @@
 """The effects of ConsumerGroupHeartbeat and of silence on a consumer group (KIP-848).
 
-A heartbeat does in this order what there is to do, all of it written as one batch:
+A heartbeat takes these steps, and all changes are written as one batch:
 
     1. find the member, or make it: an unknown one may only join, a wrong epoch is fenced
     2. update the member, the group's target, and the member's assignment (consumer_targets.py)
@@ -45,8 +45,8 @@ from kafkalite.wire.messages.consumer_group_heartbeat import (
 class ConsumerProtocol(ModernProtocol[ConsumerGroup, ConsumerMember]):
     """The rules, for all groups of a coordinator.
 
-    `members_gone(group, member_ids)` is asked first when members are to be removed: it returns
-    True if it has dealt with that by making the group a classic one.
+    `members_gone(group, members)` is asked before members are removed. It returns True if it has
+    removed them itself and made the group a classic one.
     """
 
     def __init__(self, services: GroupServices) -> None:
@@ -64,7 +64,7 @@ class ConsumerProtocol(ModernProtocol[ConsumerGroup, ConsumerMember]):
         caller: Caller,
         request: ConsumerGroupHeartbeatRequest,
     ) -> ConsumerGroupHeartbeatResponse:
-        """A member is there, comes, or changes. KafkaError when it is refused."""
+        """Take in a member that stays, joins or changes. Raises KafkaError if it is refused."""
         group = changes.group
         member = group.members.get(request.member_id)
         if (
@@ -106,7 +106,8 @@ class ConsumerProtocol(ModernProtocol[ConsumerGroup, ConsumerMember]):
     def _changes_nothing(
         self, member: ConsumerMember, request: ConsumerGroupHeartbeatRequest
     ) -> bool:
-        """The heartbeat of a member at rest, which is nearly every one."""
+        """True if the heartbeat only says that the member is there. Nearly every heartbeat is such
+        a one."""
         return (
             request.member_epoch == member.member_epoch
             and request.member_epoch > 0
@@ -143,7 +144,7 @@ class ConsumerProtocol(ModernProtocol[ConsumerGroup, ConsumerMember]):
         member_id: str,
         owned: Owned | None,
     ) -> ConsumerMember:
-        """The member that beats; a new one, which is in no group yet, if it joins."""
+        """The member that sent the heartbeat; a new one, not in the group yet, if it joins."""
         group, instance_id = changes.group, request.instance_id
         if instance_id is not None and request.member_epoch == JOIN_EPOCH:
             static = group.static_member(instance_id)
@@ -237,7 +238,7 @@ class ConsumerProtocol(ModernProtocol[ConsumerGroup, ConsumerMember]):
 def _updated(
     member: ConsumerMember, caller: Caller, request: ConsumerGroupHeartbeatRequest
 ) -> ConsumerMember:
-    """The member with what the request says of it; what it does not mention stays."""
+    """The member with the fields that the request names. The others stay."""
     names, expression = request.subscribed_topic_names, request.subscribed_topic_regex
     timeout_ms = request.rebalance_timeout_ms
     return replace(

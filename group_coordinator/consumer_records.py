@@ -115,7 +115,7 @@ def _with_epochs(assigned: Assigned) -> list[TopicPartitions]:
 
 
 def assigned_from(listed: Iterable[TopicPartitions], member_epoch: int) -> Assigned:
-    """The reverse. Records before KIP-1251 have no epochs of their own: the member's counts."""
+    """Partitions with epochs. Records before KIP-1251 have none: the member's counts."""
     found: dict[UUID, dict[int, int]] = {}
     for topic in listed:
         epochs = topic.assignment_epochs or [member_epoch] * len(topic.partitions)

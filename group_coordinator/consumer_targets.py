@@ -51,7 +51,7 @@ class ConsumerTargets:
         return subscription_changed
 
     def refresh(self, changes: Changes[ConsumerGroup], *, raise_epoch: bool) -> None:
-        """See what has become of the topics; raise the group epoch if they are others now."""
+        """Look at the topics. Raise the group epoch if they have changed, or if told to."""
         group, group_id = changes.group, changes.group.group_id
         used = {m.subscribed_topic_regex for m in group.members.values()} - {""}
         for expression in group.expressions.keys() - used:

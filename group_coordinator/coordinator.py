@@ -151,7 +151,7 @@ class GroupCoordinator:
     # The groups of this node
 
     def leaders_changed(self) -> None:
-        """Somebody else may lead partitions of `__consumer_offsets`, or there are more of them."""
+        """Load the partitions of `__consumer_offsets` that are led here now, drop the others."""
         if not self._running:
             return
         leaders = {p: self._log.leader_id(p) for p in range(self._log.partition_count)}
@@ -221,10 +221,10 @@ class GroupCoordinator:
         return self.shards.partition_for(group_id)
 
     def save(self, group_id: str, records: Sequence[StateRecord]) -> None:
-        """Write records of a group; KafkaError with the code that the group's members get.
+        """Write records of a group. Raises KafkaError with the code to answer.
 
-        What could not be written must not stay: all there is of groups that are not classic is
-        loaded anew.
+        Modern groups apply their changes before they are written. If they cannot be written, the
+        group's partition is loaded anew.
         """
         partition = self.partition_for(group_id)
         try:

@@ -1,8 +1,7 @@
-"""Says what somebody who tests a client may do to groups, and see of them: nothing here serves
-requests.
+"""Changes of groups by a test of a client, and a view of them: no request is served here.
 
-Members are let go as if their sessions had ended, rebalances begin without a reason of the
-members', and sessions are put off where a test moves the clock and the members are well.
+Members are removed as if their sessions had ended, and rebalances begin without a cause. Sessions
+are put off when a test moves the clock while the members are well.
 """
 
 from __future__ import annotations
@@ -24,9 +23,7 @@ MemberOfGroup = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """The time at which a member will be let go, if nothing is heard of it; in the clock's
-    seconds.
-    """
+    """The time at which a member is removed unless it is heard of, in the clock's seconds."""
 
     at: float
     group_id: str
@@ -34,7 +31,7 @@ class Deadline:
 
 
 class Interventions:
-    """A view of all groups that are coordinated here, and a hand in them."""
+    """A view of all groups that are coordinated here, and changes of them."""
 
     def __init__(
         self,
@@ -86,7 +83,7 @@ class Interventions:
         return sorted(found, key=lambda each: each.at)
 
     def put_off(self, members: Collection[MemberOfGroup], seconds: float) -> int:
-        """Give these members so much more time; how many there were."""
+        """Give these members so much more time. Returns how many there were."""
         count = 0
         for group in self.groups():
             for member_id in group.members:
@@ -107,9 +104,7 @@ class Interventions:
         self._timers.expire_due()
 
     def expire(self, group: Group, member_id: str) -> None:
-        """Let a member go as if nothing had been heard of it. Raises KeyError for one
-        unknown.
-        """
+        """Remove a member as if its session had ended. Raises KeyError for an unknown one."""
         if isinstance(group, ClassicGroup):
             self._classic.expel(group, group.members[member_id])
         else:

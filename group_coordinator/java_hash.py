@@ -1,5 +1,5 @@
-"""The partition of `__consumer_offsets` of a group: it must not depend on who computes
-it."""
+"""The partition of an internal topic whose leader coordinates a key: a group, a transactional id or
+a share partition. Every Kafka computes the same one."""
 
 from functools import lru_cache
 
@@ -13,3 +13,8 @@ def java_hash(text: str) -> int:
     for high, low in zip(code_units[::2], code_units[1::2], strict=True):
         result = (31 * result + (high << 8 | low)) & 0xFFFFFFFF
     return 0 if result == 1 << 31 else min(result, (1 << 32) - result)
+
+
+def partition_of_key(key: str, partition_count: int) -> int:
+    """Source: Kafka's GroupMetadataManager.partitionFor, and its like for other coordinators."""
+    return java_hash(key) % partition_count

@@ -124,7 +124,7 @@ class ModernGroup(ABC, Generic[M, T]):
 
     @abstractmethod
     def depends_on(self, topics: Collection[str]) -> bool:
-        """True if it matters to the group what becomes of these topics."""
+        """True if a change of these topics matters to the group."""
 
     @abstractmethod
     def is_subscribed_to(self, topic: str) -> bool: ...

@@ -4,6 +4,8 @@ Commits come often: what they do is per partition one table entry and one record
 a request are one batch. Source of the rules: Kafka's OffsetMetadataManager.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, Protocol
 from uuid import UUID

@@ -58,8 +58,10 @@ def check_commit_epoch(
     is_transactional: bool,
     api_version: int,
 ) -> ErrorCode | None:
-    """None if the epoch is the member's. Else the error for partitions it had not had by then: a
-    commit may cross a rebalance that left them where they were (KIP-1251).
+    """None if the epoch is the member's, else the error for a partition that it got after that
+    epoch.
+
+    A commit with an older epoch is taken for partitions that the member has kept since (KIP-1251).
 
     Raises KafkaError: UNSUPPORTED_VERSION for a version that knows no epochs, ILLEGAL_GENERATION or
     STALE_MEMBER_EPOCH for an epoch ahead of the member's.

@@ -88,7 +88,7 @@ class Commit:
 def refused_partitions(
     partitions: Sequence[PartitionCommit], topic: str, code: ErrorCode, topics: TopicsView
 ) -> list[PartitionOutcome]:
-    """The same error for each partition that exists: what does not, Kafka finds out before."""
+    """The same error for each partition that exists. Kafka looks first whether they exist."""
     count = topics.partition_count(topic)
     unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return [

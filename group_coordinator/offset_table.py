@@ -1,8 +1,8 @@
-"""The offsets groups have committed, and those that wait for a transaction to end.
+"""The offsets that groups have committed, and those that wait for the end of a transaction.
 
-This is what the records of a partition of `__consumer_offsets` add up to: applying them in order
-gives the same table after a restart as it was before. A transaction's offsets are pending, and
-not seen, until its marker comes (KIP-98). Then each counts unless a later record overtook it.
+The table is the sum of the records of a partition of `__consumer_offsets`. Applied in order, they
+give the same table after a restart. A transaction's offsets are pending, and not read, until its
+marker comes (KIP-98). Then each counts, unless a record after it is for the same partition.
 """
 
 from collections.abc import Iterator
@@ -22,8 +22,11 @@ TopicOffsets = dict[str, PartitionOffsets]
 
 @dataclass(slots=True)
 class CommittedOffset:
-    """`record_offset` is where in `__consumer_offsets` it is written; `expire_timestamp_ms` is
-    there only where the client asked for a retention of its own (OffsetCommit versions 2-4)."""
+    """`record_offset` is the offset of its record in `__consumer_offsets`.
+
+    `expire_timestamp_ms` is set only if the client asked for a retention of its own (OffsetCommit
+    versions 2-4).
+    """
 
     offset: int
     leader_epoch: int
@@ -34,8 +37,8 @@ class CommittedOffset:
     record_offset: int = NO_OFFSET
 
     def is_of(self, topic_id: UUID) -> bool:
-        """True if it was committed for this topic, not for a deleted one of the same name. Either
-        side may not know the id."""
+        """False if it was committed for a deleted topic of the same name. An unknown id matches
+        any."""
         return NO_TOPIC_ID in (self.topic_id, topic_id) or self.topic_id == topic_id
 
 
@@ -69,7 +72,7 @@ class OffsetTable:
             groups.setdefault(group_id, {}).setdefault(topic, {})[partition] = committed
 
     def end_transaction(self, producer_id: int, *, committed: bool) -> None:
-        """A marker: the producer's pending offsets count now, or never did."""
+        """Take in a marker: the producer's pending offsets count from now on, or are dropped."""
         for group_id, topics in self._pending.pop(producer_id, {}).items():
             if not committed:
                 continue

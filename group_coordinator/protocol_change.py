@@ -1,10 +1,10 @@
-"""A living group changes its protocol: from classic to consumer, and back.
+"""A group with members changes its protocol: from classic to consumer, and back.
 
-The first member that comes with the consumer protocol turns a classic group into a consumer group,
-whose other members go on speaking the classic protocol; when the last member that speaks the
-consumer protocol goes, the group becomes a classic one again. No member loses anything on the way:
-the generation becomes the epoch, the assignment the target. `group.consumer.migration.policy` may
-forbid either direction. Source: KIP-848, Kafka's GroupMetadataManager (convertTo...).
+The first member that joins with the consumer protocol turns a classic group into a consumer group.
+The other members go on speaking the classic protocol. The group becomes classic again when the last
+member that speaks the consumer protocol goes. Members keep what they have: the generation becomes
+the epoch, and the assignment the target. `group.consumer.migration.policy` may forbid either
+direction. Source: KIP-848, Kafka's GroupMetadataManager (convertTo...).
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -56,8 +56,11 @@ class ProtocolChange:
     # Classic to consumer
 
     def upgraded(self, group: ClassicGroup) -> Changes[ConsumerGroup]:
-        """The group as a consumer group, and the records that make it one; nothing is written, and
-        the classic group is as it was. KafkaError(GROUP_ID_NOT_FOUND) where that cannot be."""
+        """The group as a consumer group, with the records that make it one. Nothing is written yet,
+        and the classic group is unchanged.
+
+        Raises KafkaError(GROUP_ID_NOT_FOUND) if the group cannot be converted.
+        """
         policy = self._config.group_consumer_migration_policy
         may = (
             policy in ("bidirectional", "upgrade")
@@ -136,7 +139,8 @@ class ProtocolChange:
         )
 
     def downgrade_without(self, group: ConsumerGroup, leaving: Sequence[ConsumerMember]) -> bool:
-        """Make the group a classic one if all who stay speak that; they are asked to rejoin."""
+        """Make the group classic if all members that stay speak that protocol. They are asked to
+        rejoin."""
         if (
             len(leaving) == len(group.members)
             or all(member.classic is not None for member in leaving)
@@ -205,7 +209,7 @@ class ProtocolChange:
 def classic_metadata(
     session_timeout_ms: int, protocols: Iterable[JoinGroupRequestProtocol]
 ) -> ClassicMemberMetadata:
-    """The stored part of a member that is only of the classic protocol."""
+    """The part of a stored member that only the classic protocol has."""
     return ClassicMemberMetadata(
         session_timeout_ms=session_timeout_ms,
         supported_protocols=[

@@ -4,8 +4,10 @@ What a shard holds is what its records say, so that loading it is applying them 
 whatever changes it is written first.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kafkalite.group_coordinator import state_log
 from kafkalite.group_coordinator.classic_group import ClassicGroup
@@ -20,10 +22,9 @@ if TYPE_CHECKING:
     from kafkalite.group_coordinator.share_group import ShareGroup
     from kafkalite.group_coordinator.streams_group import StreamsGroup
 
-    AnyModernGroup = ConsumerGroup | ShareGroup | StreamsGroup
-    Group = ClassicGroup | AnyModernGroup
-else:
-    AnyModernGroup = Group = object  # the last two are imported when one is met
+# The last two are imported when one is met.
+AnyModernGroup: TypeAlias = "ConsumerGroup | ShareGroup | StreamsGroup"
+Group: TypeAlias = "ClassicGroup | ConsumerGroup | ShareGroup | StreamsGroup"
 
 
 class Shard:
@@ -35,8 +36,11 @@ class Shard:
         self.offsets = OffsetTable()
 
     def seen(self, group_id: str, log_end_offset: int) -> Group | None:
-        """The group for those who only look: they see what is written, and of a group whose first
-        offsets could not be kept nothing is, until something else is written to its partition."""
+        """The group as those who only look see it: one without a record is not there yet.
+
+        That is a new group all of whose first offsets were refused. It is seen once any record is
+        written to its partition.
+        """
         group = self.groups.get(group_id)
         if isinstance(group, ClassicGroup) and group.made_at >= log_end_offset:
             return None
@@ -73,7 +77,7 @@ class Shard:
                 pass  # of a kind unknown to us (a newer Kafka's): it stays in the log
 
     def _forget(self, group_id: str, kind: type[Any]) -> None:
-        """A tombstone. The group may have another protocol by now, and live on in that."""
+        """Take in a tombstone. A group that has changed its type meanwhile stays."""
         if isinstance(self.groups.get(group_id), kind):
             del self.groups[group_id]
 

@@ -1,14 +1,14 @@
 """The shards that are loaded here, and which of them a group belongs to.
 
-A group belongs to the partition `abs(java_hash(group id)) % partitions` of `__consumer_offsets`,
-and the node that leads this partition coordinates it (Kafka's GroupCoordinatorService).
+A group belongs to the partition of `__consumer_offsets` that its id hashes to (java_hash.py). The
+node that leads this partition coordinates the group (Kafka's GroupCoordinatorService).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kafkalite.group_coordinator.java_hash import java_hash
+from kafkalite.group_coordinator.java_hash import partition_of_key
 from kafkalite.group_coordinator.shard import Group, Shard
 from kafkalite.group_coordinator.state_log import OffsetLog
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -29,12 +29,12 @@ class Shards:
         count = self._log.partition_count
         if not count:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        return java_hash(group_id) % count
+        return partition_of_key(group_id, count)
 
     def shard_of(self, group_id: str, node_id: int) -> Shard:
         """The group's shard. Raises KafkaError(NOT_COORDINATOR) if it is not this node's."""
         count = self._log.partition_count
-        shard = self.loaded.get(java_hash(group_id) % count) if count else None
+        shard = self.loaded.get(partition_of_key(group_id, count)) if count else None
         if shard is not None and self._log.leader_id(shard.partition) == node_id:
             return shard
         raise KafkaError(ErrorCode.NOT_COORDINATOR)

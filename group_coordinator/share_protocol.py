@@ -1,6 +1,6 @@
 """The rules of ShareGroupHeartbeat, and of silence, for share groups (KIP-932).
 
-A heartbeat does in this order what there is to do, all of it written as one batch:
+A heartbeat takes these steps, and all changes are written as one batch:
 
     1. create or change the member; a changed subscription, changed topics, or partitions that have
        become ready raise the group epoch
@@ -67,9 +67,10 @@ class ShareProtocol(ModernProtocol[ShareGroup, ShareMember]):
         request: ShareGroupHeartbeatRequest,
         written: Callable[[], None] = lambda: None,
     ) -> ShareGroupHeartbeatResponse:
-        """A member is there, comes, or changes. `written` is called once that is in the log.
+        """Take in a member that stays, joins or changes. `written` is called once that is in the
+        log.
 
-        KafkaError when it is refused, or cannot be written.
+        Raises KafkaError if it is refused, or cannot be written.
         """
         before = group.members.get(request.member_id)
         if before is not None and _changes_nothing(group, before, caller, request):
@@ -115,7 +116,7 @@ class ShareProtocol(ModernProtocol[ShareGroup, ShareMember]):
         )
 
     def _initialize_for_members(self, group: ShareGroup, offsets: Offsets) -> None:
-        """The next heartbeats find out what comes of it."""
+        """Begin share states. An error is logged: the next heartbeats try again."""
         try:
             for (topic_id, partition), error in self._states.initialize(group, offsets).items():
                 _logger.warning(
@@ -196,7 +197,7 @@ class ShareProtocol(ModernProtocol[ShareGroup, ShareMember]):
 def _updated(
     member: ShareMember, caller: Caller, request: ShareGroupHeartbeatRequest
 ) -> ShareMember:
-    """The member with what the request says of it; what it does not mention stays."""
+    """The member with the fields that the request names. The others stay."""
     names = request.subscribed_topic_names
     return replace(
         member,
@@ -210,7 +211,7 @@ def _updated(
 def _changes_nothing(
     group: ShareGroup, member: ShareMember, caller: Caller, request: ShareGroupHeartbeatRequest
 ) -> bool:
-    """The heartbeat of a member at rest in a group at rest, which is nearly every one."""
+    """True if the heartbeat only says that the member is there, and the group has nothing to do."""
     return (
         group.is_settled
         and not group.is_metadata_stale

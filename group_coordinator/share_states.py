@@ -62,9 +62,9 @@ class ShareStates:
     # Initializing
 
     def note_missing(self, changes: Changes[ShareGroup]) -> Offsets:
-        """Note the subscribed partitions that have no state yet, or none after a while.
+        """Note the subscribed partitions that have no state yet, unless that is under way.
 
-        Returns what `initialize` is to do, once the note is written.
+        Returns the partitions to `initialize` once the note is written.
         """
         group = changes.group
         now_ms = self.now_ms()
@@ -100,8 +100,11 @@ class ShareStates:
         )
 
     def initialize(self, group: ShareGroup, offsets: Offsets) -> dict[tuple[UUID, int], KafkaError]:
-        """Have the share coordinator begin these partitions. They are ready if none is refused;
-        those that are, by topic and partition."""
+        """Have the share coordinator begin the state of these partitions. Returns refusals by
+        partition.
+
+        They are ready only if none is refused.
+        """
         refused: dict[tuple[UUID, int], KafkaError] = {}
         for topic_id, partitions in offsets.items():
             for partition, start_offset in partitions.items():

@@ -36,7 +36,7 @@ def owned_by(request: StreamsGroupHeartbeatRequest) -> Tasks | None:
 def updated(
     member: StreamsMember, caller: Caller, request: StreamsGroupHeartbeatRequest
 ) -> StreamsMember:
-    """The member with what the request says of it; what it does not mention stays."""
+    """The member with the fields that the request names. The others stay."""
     timeout_ms, tags = request.rebalance_timeout_ms, request.client_tags
     endpoint, topology = request.user_endpoint, request.topology
     return replace(

@@ -48,9 +48,10 @@ class StreamsMember(ModernMember):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """All that matters besides the member. `owned` is what it says it has, None if it does not say.
+    """Everything a member's next step depends on, beside the member.
 
-    `active_process`, `has_standby` and `has_warmup` tell which processes have a task now.
+    `owned` are the tasks that it names as its own, None if it names none. `active_process`,
+    `has_standby` and `has_warmup` tell which processes have a task now.
     """
 
     target: Tasks

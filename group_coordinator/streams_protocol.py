@@ -1,9 +1,9 @@
 """The rules of StreamsGroupHeartbeat, and of silence, for streams groups (KIP-1071).
 
-A heartbeat does in this order what there is to do, all of it written as one batch:
+A heartbeat takes these steps, and all changes are written as one batch:
 
     1. create or change the member; take in the topology
-    2. look at the topics that the topology needs; whatever is another now raises the group epoch
+    2. look at the topics that the topology needs; a change raises the group epoch
     3. compute a new target, if the group epoch is ahead of it
     4. bring the member one step nearer to its target
 
@@ -85,7 +85,7 @@ class StreamsProtocol(ModernProtocol[StreamsGroup, StreamsMember]):
         *,
         is_new: bool,
     ) -> Answered:
-        """A member is there, comes, or changes. KafkaError when it is refused."""
+        """Take in a member that stays, joins or changes. Raises KafkaError if it is refused."""
         group = changes.group
         owned = owned_by(request)
         before = self._member_for(group, request, owned or Tasks())
@@ -141,7 +141,7 @@ class StreamsProtocol(ModernProtocol[StreamsGroup, StreamsMember]):
     def _member_for(
         self, group: StreamsGroup, request: StreamsGroupHeartbeatRequest, owned: Tasks
     ) -> StreamsMember:
-        """The member that beats; a new one, which is in no group yet, if it joins."""
+        """The member that sent the heartbeat; a new one, not in the group yet, if it joins."""
         if request.member_epoch == JOIN_EPOCH:
             self.check_room(group)
             return group.members.get(request.member_id) or group.new_member(request.member_id)
@@ -154,7 +154,7 @@ class StreamsProtocol(ModernProtocol[StreamsGroup, StreamsMember]):
     def _topology(
         self, group: StreamsGroup, request: StreamsGroupHeartbeatRequest
     ) -> StreamsGroupTopologyValue:
-        """The group's topology; the first one said is taken in, another refused as in Kafka 4.3."""
+        """The group's topology: the first one stays. Another one is refused, as in Kafka 4.3."""
         known = group.topology
         if request.topology is None:
             if known is None:

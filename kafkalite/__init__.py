@@ -13,7 +13,16 @@ if TYPE_CHECKING:
     from kafkalite.config import BrokerConfig
 
 __version__ = "0.1.0"
-__all__ = ["Broker", "BrokerConfig", "__version__"]
+__all__ = ["Broker", "BrokerConfig", "__version__", "version_and_build"]
+
+
+def version_and_build() -> str:
+    """`0.1.0 (compiled)` if the hot modules are in machine code, or `0.1.0 (pure Python)`."""
+    from importlib.util import find_spec
+
+    found = find_spec("kafkalite.log.record_walk")
+    is_source = found is None or found.origin is None or found.origin.endswith(".py")
+    return f"{__version__} ({'pure Python' if is_source else 'compiled'})"
 
 
 def __getattr__(name: str) -> object:

@@ -1,8 +1,22 @@
-"""Hypothesis finds fault with wrong answers, never with a busy machine."""
+"""Hypothesis finds fault with wrong answers, never with a busy machine.
 
+With KAFKALITE_COMPILED=1 (`make unit-compiled`) the tests refuse to run on sources.
+"""
+
+import os
+
+import pytest
 from hypothesis import HealthCheck, settings
+
+import kafkalite
 
 settings.register_profile(
     "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("any machine")
+
+
+def pytest_configure() -> None:
+    found = kafkalite.version_and_build()
+    if os.environ.get("KAFKALITE_COMPILED") == "1" and "compiled" not in found:
+        pytest.exit(f"{kafkalite.__file__} is {found}", returncode=4)

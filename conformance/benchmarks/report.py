@@ -10,6 +10,8 @@ from conformance.benchmarks.table import MEASURES, Bar, Figure, Measure, Plot
 ROOT = Path(__file__).parent.parent.parent
 DOCUMENT = ROOT / "docs" / "benchmarks.md"
 RESULTS = ROOT / "docs" / "benchmarks.json"
+# Measured on the same machine when hot APIs had short ways of their own.
+BEFORE = ROOT / "docs" / "benchmarks-before.json"
 
 
 def number(value: float, digits: int) -> str:
@@ -40,18 +42,29 @@ def ratio_text(by_broker: dict[str, list[float]]) -> str:
     return f"{found.lowest:.2f} / **{found.median:.2f}** / {found.highest:.2f}"
 
 
-def rows(measure: Measure, results: Results, brokers: list[str]) -> list[list[str]]:
+def before_text(figure: Figure, by_broker: dict[str, list[float]]) -> str:
+    """The median of an earlier run: the ratio, or the figure where the bar is absolute."""
+    absolute = figure.bar is not None and figure.bar.is_absolute
+    found = spread(by_broker.get(OURS, []) if absolute else ratios(by_broker))
+    return "" if found is None else number(found.median, figure.digits if absolute else 2)
+
+
+def rows(
+    measure: Measure, results: Results, before: Results, brokers: list[str]
+) -> list[list[str]]:
     """Cells, a row for each figure."""
     samples = results.samples(measure)
     if samples is None:
         return []
     found = []
     title = measure.title
+    earlier = before.samples(measure) or {}
     for figure in measure.figures:
         by_broker = samples.get(figure.name, {})
         values = [values_text(figure, by_broker, broker) for broker in brokers]
         bar, kept = bar_text(figure.bar), verdict(figure, by_broker)
-        found.append([title, figure.name, *values, ratio_text(by_broker), bar, kept])
+        was = before_text(figure, earlier.get(figure.name, {}))
+        found.append([title, figure.name, *values, ratio_text(by_broker), was, bar, kept])
         title = ""
     return found
 
@@ -68,15 +81,16 @@ def brokers_in(results: Results) -> list[str]:
 
 def header(brokers: list[str]) -> list[str]:
     names = ["Apache Kafka" if broker == THEIRS else broker for broker in brokers]
-    return ["measure", "figure", *names, "ratio: min / median / max", "bar", ""]
+    return ["measure", "figure", *names, "ratio: min / median / max", "before", "bar", ""]
 
 
 def tables(results: Results) -> str:
+    before = Results(BEFORE)
     brokers = brokers_in(results)
     head = header(brokers)
-    lines = [f"| {' | '.join(head)} |", "|---|---|" + "--:|" * len(brokers) + "---|---|---|"]
+    lines = [f"| {' | '.join(head)} |", "|---|---|" + "--:|" * len(brokers) + "---|--:|---|---|"]
     for measure in MEASURES:
-        lines += [f"| {' | '.join(cells)} |" for cells in rows(measure, results, brokers)]
+        lines += [f"| {' | '.join(cells)} |" for cells in rows(measure, results, before, brokers)]
     return "\n".join(lines)
 
 

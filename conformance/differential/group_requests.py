@@ -1,15 +1,17 @@
-"""Requests of the classic group protocol, sent to both sides by members with a name of ours.
+"""Requests of groups, sent to both sides; of the classic protocol by members with a name of ours.
 
 Brokers make up the ids of members. A side keeps those that it gave out, by our name of each.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from conformance.differential.broker_side import Side
 from conformance.differential.comparison import Pair
 from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from kafkalite.wire.messages.describe_groups import DescribeGroupsRequest
 from kafkalite.wire.messages.heartbeat import HeartbeatRequest
 from kafkalite.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
@@ -145,3 +147,51 @@ def listed(pair: Pair, group: str, topic: str) -> None:
         for side in pair.sides
     ]
     pair.compare("LIST_GROUPS v5", *found)
+
+
+def beat_as_consumer(pair: Pair, group: str, topic: str) -> None:
+    """Join with the consumer protocol."""
+    request = ConsumerGroupHeartbeatRequest(
+        group_id=group,
+        member_id="c",
+        rebalance_timeout_ms=1000,
+        subscribed_topic_names=[topic],
+        topic_partitions=[],
+    )
+    pair.ask(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, request)
+
+
+def ask_in_other_protocols(pair: Pair, group: str, topic: str) -> None:
+    """The requests of classic and of consumer members, to a group of neither."""
+    join = JoinGroupRequest(
+        group_id=group,
+        session_timeout_ms=10_000,
+        protocol_type="consumer",
+        protocols=[JoinGroupRequestProtocol(name="range", metadata=b"")],
+    )
+    pair.ask(ApiKey.JOIN_GROUP, 9, join)
+    pair.ask(ApiKey.SYNC_GROUP, 5, SyncGroupRequest(group_id=group, member_id="m-1"))
+    pair.ask(ApiKey.HEARTBEAT, 4, HeartbeatRequest(group_id=group, member_id="m-1"))
+    leave = LeaveGroupRequest(group_id=group, members=[MemberIdentity(member_id="m-1")])
+    pair.ask(ApiKey.LEAVE_GROUP, 5, leave)
+    beat_as_consumer(pair, group, topic)
+
+
+def compare_descriptions(
+    pair: Pair,
+    api: ApiKey,
+    version: int,
+    request: Callable[..., Any],
+    groups: tuple[str, ...],
+    put_in_order: Callable[[Any], None] = lambda member: None,
+) -> None:
+    """Descriptions of groups by a class of requests; members have no order."""
+    for operations in (False, True):
+        asked = request(group_ids=list(groups), include_authorized_operations=operations)
+        answers = [side.ask(api, version, asked) for side in pair.sides]
+        for answer in answers:
+            for described in answer.groups:
+                described.members.sort(key=lambda member: member.member_id)
+                for member in described.members:
+                    put_in_order(member)
+        pair.compare(f"{api.name} v{version}", *answers, api=api, version=version)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from conformance.differential.broker_side import Side
 from conformance.differential.comparison import Pair
+from conformance.differential.group_requests import compare_descriptions
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages import share_acknowledge, share_fetch
 from kafkalite.wire.messages.describe_share_group_offsets import (
@@ -43,16 +45,7 @@ def beat(pair: Pair, group: str, member_id: str = "m-1", **fields: Any) -> Any:
 
 
 def describe(pair: Pair, *groups: str) -> None:
-    for operations in (False, True):
-        request = ShareGroupDescribeRequest(
-            group_ids=list(groups), include_authorized_operations=operations
-        )
-        api = ApiKey.SHARE_GROUP_DESCRIBE
-        answers = [side.ask(api, 1, request) for side in pair.sides]
-        for answer in answers:
-            for described in answer.groups:
-                described.members.sort(key=lambda member: member.member_id)
-        pair.compare(f"{api.name} v1", *answers, api=api, version=1)
+    compare_descriptions(pair, ApiKey.SHARE_GROUP_DESCRIBE, 1, ShareGroupDescribeRequest, groups)
 
 
 def offsets(pair: Pair, group: str, topics: list[tuple[str, list[int]]] | None) -> None:
@@ -112,22 +105,16 @@ class Member:
         self.epoch = 0
 
     def fetch(self, *said: tuple[Any, ...], version: int = 2, **fields: Any) -> Any:
-        epoch = fields.pop("epoch", self.epoch)
         values = {
-            "group_id": self.group,
-            "member_id": self.name,
-            "share_session_epoch": epoch,
             "max_wait_ms": 500,
             "min_bytes": 1,
             "max_bytes": 1 << 20,
             "max_records": 500,
             "batch_size": 500,
         } | fields
-        partition = values.pop("partition", 0)
-        without_topics = values.pop("without_topics", False)
 
-        def request(side: Side) -> Any:
-            topic = share_fetch.FetchTopic(
+        def topic(side: Side, partition: int) -> Any:
+            return share_fetch.FetchTopic(
                 topic_id=side.topic_id(self.topic),
                 partitions=[
                     share_fetch.FetchPartition(
@@ -136,24 +123,12 @@ class Member:
                     )
                 ],
             )
-            topics = [] if without_topics else [topic]
-            return ShareFetchRequest(**{"topics": topics} | values)
 
-        answers = self.pair.ask(ApiKey.SHARE_FETCH, version, request, connection=self.name)
-        self.epoch = epoch + 1
-        return answers[0]
+        return self._ask(ApiKey.SHARE_FETCH, version, ShareFetchRequest, topic, values)
 
     def say(self, *said: tuple[Any, ...], version: int = 2, **fields: Any) -> Any:
-        epoch = fields.pop("epoch", self.epoch)
-        values = {
-            "group_id": self.group,
-            "member_id": self.name,
-            "share_session_epoch": epoch,
-        } | fields
-        partition = values.pop("partition", 0)
-
-        def request(side: Side) -> Any:
-            topic = share_acknowledge.AcknowledgeTopic(
+        def topic(side: Side, partition: int) -> Any:
+            return share_acknowledge.AcknowledgeTopic(
                 topic_id=side.topic_id(self.topic),
                 partitions=[
                     share_acknowledge.AcknowledgePartition(
@@ -162,11 +137,33 @@ class Member:
                     )
                 ],
             )
-            return ShareAcknowledgeRequest(**{"topics": [topic]} | values)
 
-        answers = self.pair.ask(ApiKey.SHARE_ACKNOWLEDGE, version, request, connection=self.name)
-        self.epoch = epoch + 1
-        return answers[0]
+        return self._ask(ApiKey.SHARE_ACKNOWLEDGE, version, ShareAcknowledgeRequest, topic, fields)
+
+    def _ask(
+        self,
+        api: ApiKey,
+        version: int,
+        request: Callable[..., Any],
+        topic: Callable[[Side, int], Any],
+        fields: Mapping[str, Any],
+    ) -> Any:
+        """Ask with the session's epoch, or with another one among the fields."""
+        values = {
+            "group_id": self.group,
+            "member_id": self.name,
+            "share_session_epoch": self.epoch,
+        } | fields
+        self.epoch = values["share_session_epoch"] = values.pop("epoch", self.epoch)
+        self.epoch += 1
+        partition = values.pop("partition", 0)
+        without_topics = values.pop("without_topics", False)
+
+        def asked(side: Side) -> Any:
+            topics = [] if without_topics else [topic(side, partition)]
+            return request(**{"topics": topics} | values)
+
+        return self.pair.ask(api, version, asked, connection=self.name)[0]
 
 
 def batches(messages: Any, said: tuple[tuple[Any, ...], ...]) -> list[Any]:

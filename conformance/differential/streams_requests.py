@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from conformance.differential.comparison import Pair
+from conformance.differential.group_requests import compare_descriptions
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages.offset_commit import (
     OffsetCommitRequest,
@@ -122,20 +123,13 @@ def _sort(tasks: list[Any] | None) -> None:
 
 
 def describe(pair: Pair, *groups: str) -> None:
-    for operations in (False, True):
-        request = StreamsGroupDescribeRequest(
-            group_ids=list(groups), include_authorized_operations=operations
-        )
-        api = ApiKey.STREAMS_GROUP_DESCRIBE
-        answers = [side.ask(api, 0, request) for side in pair.sides]
-        for answer in answers:
-            for described in answer.groups:
-                described.members.sort(key=lambda member: member.member_id)
-                for member in described.members:
-                    for had in (member.assignment, member.target_assignment):
-                        for tasks in (had.active_tasks, had.standby_tasks, had.warmup_tasks):
-                            _sort(tasks)
-        pair.compare(f"{api.name} v0", *answers, api=api, version=0)
+    def put_in_order(member: Any) -> None:
+        for had in (member.assignment, member.target_assignment):
+            for tasks in (had.active_tasks, had.standby_tasks, had.warmup_tasks):
+                _sort(tasks)
+
+    api, request = ApiKey.STREAMS_GROUP_DESCRIBE, StreamsGroupDescribeRequest
+    compare_descriptions(pair, api, 0, request, groups, put_in_order)
 
 
 def commit(

@@ -10,6 +10,7 @@ import pytest
 
 from conformance.differential.broker_side import Side
 from conformance.differential.comparison import Pair
+from conformance.differential.group_requests import ask_in_other_protocols
 from conformance.differential.share_requests import (
     ACCEPT,
     GAP,
@@ -31,7 +32,6 @@ from kafkalite.wire.messages.alter_share_group_offsets import (
     AlterShareGroupOffsetsRequestPartition,
     AlterShareGroupOffsetsRequestTopic,
 )
-from kafkalite.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from kafkalite.wire.messages.delete_groups import DeleteGroupsRequest
 from kafkalite.wire.messages.delete_records import (
     DeleteRecordsPartition,
@@ -43,9 +43,6 @@ from kafkalite.wire.messages.delete_share_group_offsets import (
     DeleteShareGroupOffsetsRequestTopic,
 )
 from kafkalite.wire.messages.describe_groups import DescribeGroupsRequest
-from kafkalite.wire.messages.heartbeat import HeartbeatRequest
-from kafkalite.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from kafkalite.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from kafkalite.wire.messages.list_groups import ListGroupsRequest
 from kafkalite.wire.messages.offset_commit import (
     OffsetCommitRequest,
@@ -54,7 +51,6 @@ from kafkalite.wire.messages.offset_commit import (
 )
 from kafkalite.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 from kafkalite.wire.messages.share_fetch import ForgottenTopic, ShareFetchRequest
-from kafkalite.wire.messages.sync_group import SyncGroupRequest
 
 __all__ = ["queue"]  # the fixture
 
@@ -121,25 +117,7 @@ def test_members_come_and_go(pair: Pair, group: str, queue: str) -> None:
 def test_other_protocols(pair: Pair, group: str, queue: str) -> None:
     beat(pair, group, subscribed_topic_names=[queue])
     until_ready(pair, group, queue, 2)
-    join = JoinGroupRequest(
-        group_id=group,
-        session_timeout_ms=10_000,
-        protocol_type="consumer",
-        protocols=[JoinGroupRequestProtocol(name="range", metadata=b"")],
-    )
-    pair.ask(ApiKey.JOIN_GROUP, 9, join)
-    pair.ask(ApiKey.SYNC_GROUP, 5, SyncGroupRequest(group_id=group, member_id="m-1"))
-    pair.ask(ApiKey.HEARTBEAT, 4, HeartbeatRequest(group_id=group, member_id="m-1"))
-    leaving = LeaveGroupRequest(group_id=group, members=[MemberIdentity(member_id="m-1")])
-    pair.ask(ApiKey.LEAVE_GROUP, 5, leaving)
-    consumer = ConsumerGroupHeartbeatRequest(
-        group_id=group,
-        member_id="m-1",
-        rebalance_timeout_ms=1000,
-        subscribed_topic_names=[queue],
-        topic_partitions=[],
-    )
-    pair.ask(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, consumer)
+    ask_in_other_protocols(pair, group, queue)
     commit = OffsetCommitRequest(
         group_id=group,
         topics=[

@@ -3,6 +3,7 @@ states."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -41,31 +42,29 @@ def queue(pair: Pair, topic: str) -> str:
     return topic
 
 
-def ids(side: Side, topic: str | UUID) -> UUID:
-    return topic if isinstance(topic, UUID) else side.topic_id(topic)
+def about(
+    messages: Any, name: str, group: str, topic: str | UUID, partitions: Sequence[Any]
+) -> Callable[[Side], Any]:
+    """A request about partitions of one topic: `name` is the verb in the names of its classes."""
+    api = messages.__name__.rpartition(".")[2].title().replace("_", "")
+
+    def request(side: Side) -> Any:
+        topic_id = topic if isinstance(topic, UUID) else side.topic_id(topic)
+        data = getattr(messages, f"{name}Data")(topic_id=topic_id, partitions=partitions)
+        return getattr(messages, f"{api}Request")(group_id=group, topics=[data])
+
+    return request
 
 
 def initialize(
     pair: Pair, group: str, topic: str | UUID, *partitions: int, epoch: int = 1, start: int = 0
 ) -> None:
     messages = initialize_share_group_state
-
-    def request(side: Side) -> Any:
-        return messages.InitializeShareGroupStateRequest(
-            group_id=group,
-            topics=[
-                messages.InitializeStateData(
-                    topic_id=ids(side, topic),
-                    partitions=[
-                        messages.PartitionData(
-                            partition=partition, state_epoch=epoch, start_offset=start
-                        )
-                        for partition in partitions
-                    ],
-                )
-            ],
-        )
-
+    asked = [
+        messages.PartitionData(partition=partition, state_epoch=epoch, start_offset=start)
+        for partition in partitions
+    ]
+    request = about(messages, "InitializeState", group, topic, asked)
     pair.ask(ApiKey.INITIALIZE_SHARE_GROUP_STATE, 0, request, retry=NOT_COORDINATOR)
 
 
@@ -88,33 +87,14 @@ def write(pair: Pair, group: str, topic: str | UUID, version: int = 1, **fields:
     if version == 0:
         del data["delivery_complete_count"]
 
-    def request(side: Side) -> Any:
-        return messages.WriteShareGroupStateRequest(
-            group_id=group,
-            topics=[
-                messages.WriteStateData(
-                    topic_id=ids(side, topic), partitions=[messages.PartitionData(**data)]
-                )
-            ],
-        )
-
+    request = about(messages, "WriteState", group, topic, [messages.PartitionData(**data)])
     pair.ask(ApiKey.WRITE_SHARE_GROUP_STATE, version, request)
 
 
 def read(pair: Pair, group: str, topic: str | UUID, partition: int = 0, epoch: int = -1) -> Any:
     messages = read_share_group_state
-
-    def request(side: Side) -> Any:
-        return messages.ReadShareGroupStateRequest(
-            group_id=group,
-            topics=[
-                messages.ReadStateData(
-                    topic_id=ids(side, topic),
-                    partitions=[messages.PartitionData(partition=partition, leader_epoch=epoch)],
-                )
-            ],
-        )
-
+    asked = [messages.PartitionData(partition=partition, leader_epoch=epoch)]
+    request = about(messages, "ReadState", group, topic, asked)
     api = ApiKey.READ_SHARE_GROUP_STATE
     answers = [side.ask(api, 0, request) for side in pair.sides]
     for answer in answers:
@@ -144,41 +124,16 @@ def joined(batches: list[read_share_group_state.StateBatch]) -> list[Any]:
 
 def summarize(pair: Pair, group: str, topic: str | UUID, *partitions: int) -> None:
     messages = read_share_group_state_summary
-
-    def request(side: Side) -> Any:
-        return messages.ReadShareGroupStateSummaryRequest(
-            group_id=group,
-            topics=[
-                messages.ReadStateSummaryData(
-                    topic_id=ids(side, topic),
-                    partitions=[
-                        messages.PartitionData(partition=partition, leader_epoch=0)
-                        for partition in partitions
-                    ],
-                )
-            ],
-        )
-
+    asked = [messages.PartitionData(partition=each, leader_epoch=0) for each in partitions]
+    request = about(messages, "ReadStateSummary", group, topic, asked)
     for version in (0, 1):
         pair.ask(ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, version, request)
 
 
 def delete(pair: Pair, group: str, topic: str | UUID, *partitions: int) -> None:
     messages = delete_share_group_state
-
-    def request(side: Side) -> Any:
-        return messages.DeleteShareGroupStateRequest(
-            group_id=group,
-            topics=[
-                messages.DeleteStateData(
-                    topic_id=ids(side, topic),
-                    partitions=[
-                        messages.PartitionData(partition=partition) for partition in partitions
-                    ],
-                )
-            ],
-        )
-
+    asked = [messages.PartitionData(partition=each) for each in partitions]
+    request = about(messages, "DeleteState", group, topic, asked)
     pair.ask(ApiKey.DELETE_SHARE_GROUP_STATE, 0, request)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from conformance.differential.comparison import Pair
+from conformance.differential.group_requests import ask_in_other_protocols, beat_as_consumer
 from conformance.differential.share_requests import configure
 from conformance.differential.streams_requests import (
     BEAT,
@@ -21,16 +22,12 @@ from conformance.differential.streams_requests import (
     topology,
 )
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from kafkalite.wire.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsTopic,
 )
 from kafkalite.wire.messages.delete_groups import DeleteGroupsRequest
 from kafkalite.wire.messages.describe_groups import DescribeGroupsRequest
-from kafkalite.wire.messages.heartbeat import HeartbeatRequest
-from kafkalite.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from kafkalite.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from kafkalite.wire.messages.list_groups import ListGroupsRequest
 from kafkalite.wire.messages.offset_delete import (
     OffsetDeleteRequest,
@@ -47,7 +44,6 @@ from kafkalite.wire.messages.streams_group_heartbeat import (
     TaskOffset,
     TopicInfo,
 )
-from kafkalite.wire.messages.sync_group import SyncGroupRequest
 
 __all__ = ["source"]  # the fixture
 
@@ -260,25 +256,7 @@ def test_one_asks_all_to_shut_down(pair: Pair, group: str, source: str) -> None:
 
 def test_other_protocols(pair: Pair, group: str, source: str) -> None:
     join(pair, group, "m-1", topology(stateless(source)))
-    classic = JoinGroupRequest(
-        group_id=group,
-        session_timeout_ms=10_000,
-        protocol_type="consumer",
-        protocols=[JoinGroupRequestProtocol(name="range", metadata=b"")],
-    )
-    pair.ask(ApiKey.JOIN_GROUP, 9, classic)
-    pair.ask(ApiKey.SYNC_GROUP, 5, SyncGroupRequest(group_id=group, member_id="m-1"))
-    pair.ask(ApiKey.HEARTBEAT, 4, HeartbeatRequest(group_id=group, member_id="m-1"))
-    leave = LeaveGroupRequest(group_id=group, members=[MemberIdentity(member_id="m-1")])
-    pair.ask(ApiKey.LEAVE_GROUP, 5, leave)
-    consumer = ConsumerGroupHeartbeatRequest(
-        group_id=group,
-        member_id="c",
-        rebalance_timeout_ms=1000,
-        subscribed_topic_names=[source],
-        topic_partitions=[],
-    )
-    pair.ask(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, consumer)
+    ask_in_other_protocols(pair, group, source)
     share = ShareGroupHeartbeatRequest(
         group_id=group, member_id="s", subscribed_topic_names=[source]
     )
@@ -288,14 +266,7 @@ def test_other_protocols(pair: Pair, group: str, source: str) -> None:
 
 
 def test_a_group_that_is_another(pair: Pair, group: str, source: str) -> None:
-    consumer = ConsumerGroupHeartbeatRequest(
-        group_id=group,
-        member_id="c",
-        rebalance_timeout_ms=1000,
-        subscribed_topic_names=[source],
-        topic_partitions=[],
-    )
-    pair.ask(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, consumer)
+    beat_as_consumer(pair, group, source)
     plain = topology(stateless(source))
     join(pair, group, "m-1", plain)
     beat(pair, group, member_epoch=2)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kafkalite.cluster.internal_topics import OFFSETS_TOPIC
 from kafkalite.coordinators.transaction_coordinator.coordinator import Producer
 from kafkalite.coordinators.transaction_coordinator.transaction import VERSION_1, TopicPartition
-from kafkalite.group_coordinator.java_hash import java_hash
+from kafkalite.group_coordinator.java_hash import partition_of_key
 from kafkalite.requests.context import RequestContext
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.add_offsets_to_txn import (
@@ -48,7 +48,7 @@ def _add(
         offsets = services.topics.get(OFFSETS_TOPIC) or services.topics.create_internal(
             OFFSETS_TOPIC
         )
-        partition = java_hash(request.group_id) % len(offsets.partitions)
+        partition = partition_of_key(request.group_id, len(offsets.partitions))
         services.transaction_coordinator.add_partitions(
             Producer(request.transactional_id, request.producer_id, request.producer_epoch),
             context.node_id,

@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkalite.cluster.internal_topics import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
-from kafkalite.group_coordinator.java_hash import java_hash
+from kafkalite.group_coordinator.java_hash import partition_of_key
 from kafkalite.requests.slices import in_slices, mapped
 from kafkalite.wire.errors import MALFORMED, ErrorCode, KafkaError
 from kafkalite.wire.messages.find_coordinator import (
@@ -96,7 +96,7 @@ def find(services: Services, context: RequestContext, key_type: int, key: str) -
         if topic_name is None or not _is_known(context, key_type, key):
             raise KafkaError(ErrorCode.INVALID_REQUEST, MALFORMED)
         topic = services.topics.get(topic_name) or services.topics.create_internal(topic_name)
-        leader_id = topic.partitions[java_hash(key) % len(topic.partitions)].coordinator_id
+        leader_id = topic.partitions[partition_of_key(key, len(topic.partitions))].coordinator_id
         addresses = services.cluster.endpoints([leader_id], context.listener_name)
         if not addresses:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)

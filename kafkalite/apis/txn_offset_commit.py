@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kafkalite.cluster.internal_topics import OFFSETS_TOPIC
 from kafkalite.coordinators.transaction_coordinator.coordinator import Producer
 from kafkalite.coordinators.transaction_coordinator.transaction import TopicPartition
-from kafkalite.group_coordinator.java_hash import java_hash
+from kafkalite.group_coordinator.java_hash import partition_of_key
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.slices import AT_ONCE, Steps, at_once, in_slices, is_long
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -71,7 +71,7 @@ def _begin(services: Services, context: RequestContext, request: TxnOffsetCommit
     offsets = services.topics.get(OFFSETS_TOPIC)
     if offsets is None:
         raise KafkaError(ErrorCode.NOT_COORDINATOR)
-    partition = offsets.partitions[java_hash(group_id) % len(offsets.partitions)]
+    partition = offsets.partitions[partition_of_key(group_id, len(offsets.partitions))]
     if partition.leader_id != context.node_id:
         raise KafkaError(ErrorCode.NOT_COORDINATOR)
     if partition.log.producer_state.has_ongoing_transaction(producer_id, producer_epoch):

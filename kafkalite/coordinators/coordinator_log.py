@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kafkalite.cluster.internal_topics import OFFSETS_TOPIC
 from kafkalite.group_coordinator.state_log import (
@@ -21,6 +21,7 @@ from kafkalite.group_coordinator.state_log import (
 from kafkalite.log.producer_state import AppendOrigin
 from kafkalite.wire.control_records import ControlRecordType, read_end_transaction_marker
 from kafkalite.wire.errors import ErrorCode, KafkaError, ProtocolViolation
+from kafkalite.wire.messages.stored import decode, decode_key, value_class_of
 from kafkalite.wire.record_batch import (
     NO_PRODUCER_ID,
     NO_SEQUENCE,
@@ -40,8 +41,8 @@ logger = logging.getLogger(__name__)
 
 _READ_BYTES: Final = 1 << 20
 
-# The error to those who asked the coordinator, by that of its failed append (Kafka's
-# CoordinatorOperationExceptionHelper).
+# The error for a client, by that of the coordinator's failed append (Kafka's
+# CoordinatorOperationExceptionHelper, TransactionStateManager).
 _AS_ANSWERED: Final[Mapping[ErrorCode, ErrorCode]] = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -51,6 +52,11 @@ _AS_ANSWERED: Final[Mapping[ErrorCode, ErrorCode]] = {
     ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
     ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
 }
+
+
+def as_answered(error: KafkaError) -> KafkaError:
+    """The error for a client whose coordinator could not append to its log."""
+    return KafkaError(_AS_ANSWERED.get(error.code, error.code), error.message)
 
 
 class ConsumerOffsetsLog:
@@ -67,7 +73,8 @@ class ConsumerOffsetsLog:
         return 0 if topic is None else len(topic.partitions)
 
     def leader_id(self, partition: int) -> int | None:
-        """The node here that leads the partition and coordinates its groups; None if none does."""
+        """The node of this process that leads the partition, and so coordinates its groups. None if
+        none does."""
         leader_id = self._partition(partition).coordinated_here
         return leader_id if leader_id >= 0 else None
 
@@ -101,7 +108,7 @@ class ConsumerOffsetsLog:
             )
             info = target.append(batch, origin=AppendOrigin.COORDINATOR, verification_guard=guard)
         except KafkaError as error:
-            raise KafkaError(_AS_ANSWERED.get(error.code, error.code), error.message) from error
+            raise as_answered(error) from error
         return info.base_offset
 
     def replay(self, partition: int) -> Iterator[ReplayedRecord | ReplayedMarker]:
@@ -127,6 +134,26 @@ def offline_if_damaged(log: Log) -> Generator[None]:
     except (KafkaError, ProtocolViolation) as error:
         log.offline_reason = f"it cannot be read back: {error}"
         logger.error("partition %s is offline: %s", log.name, log.offline_reason)
+
+
+def decoded_records_of(log: Log, kinds: dict[int, str]) -> Iterator[tuple[int, Any, Any]]:
+    """Offset, key and value (None: a tombstone) of a coordinator's records, in order.
+
+    `kinds` is a table of wire/messages/stored. Records of kinds that only a newer Kafka knows are
+    left out. A damaged log is taken offline.
+    """
+    with offline_if_damaged(log):
+        for batch in batches_of(log):
+            for record in () if batch.is_control else iterate_records(batch):
+                key = None if record.key is None else decode_key(record.key, kinds)
+                if key is None:
+                    continue
+                value = record.value
+                yield (
+                    record.offset,
+                    key,
+                    None if value is None else decode(value_class_of(key), value),
+                )
 
 
 def batches_of(log: Log) -> Iterator[RecordBatch]:

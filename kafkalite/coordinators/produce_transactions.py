@@ -82,9 +82,10 @@ async def await_previous_transaction(
     context: RequestContext,
     transactional_id: str,
 ) -> None:
-    """Wait until the id's last transaction is complete, but not for long.
+    """Wait until the id's last transaction is complete, for
+    add.partitions.to.txn.retry.backoff.max.ms at most.
 
-    Source: ReplicaManager.handleProduceAppend, which looks every 20 ms; we are told.
+    Source: Kafka's ReplicaManager.handleProduceAppend, which looks every 20 ms.
     """
     await context.connection.move_to_task()
     patience_ms = config.integer("add.partitions.to.txn.retry.backoff.max.ms")
@@ -107,9 +108,9 @@ def begin_transaction(
     partition: Partition,
     records: InMemory,
 ) -> VerificationGuard | None:
-    """See to it that a partition is in the transaction of a batch; the guard goes with the append.
+    """Make sure that a partition is in the transaction of a batch. The guard goes with the append.
 
-    Raises NotInTransaction, with the codes that the client's version knows (ReplicaManager,
+    Raises NotInTransaction, with the codes that the client's version knows (Kafka's ReplicaManager,
     AddPartitionsToTxnManager).
     """
     batch = RecordBatch(records)

@@ -1,6 +1,5 @@
 """The limits of share groups: their own configs, or else the broker's (KIP-932).
 
-A group's value outside of the broker's limits counts as the nearest inside.
 Source: Kafka's GroupConfig, ShareGroupConfig, ShareGroupConfigProvider.
 """
 
@@ -10,13 +9,12 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
+from kafkalite.coordinators.share_adapter import EARLIEST, LATEST
+from kafkalite.group_coordinator.config import overridden
 from kafkalite.replica.share.share_partition import ShareLimits
 
 if TYPE_CHECKING:
     from kafkalite.config import BrokerConfig
-
-LATEST: Final = -1
-EARLIEST: Final = -2
 
 _DURATION: Final = re.compile(
     r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?", re.IGNORECASE
@@ -52,11 +50,12 @@ class ShareGroupSettings:
 
     def _within(self, own: Mapping[str, str], name: str) -> int:
         integer = self._config.integer
-        chosen = own.get(f"share.{name}")
-        if chosen is None:
-            return integer(f"group.share.{name}")
-        smallest, largest = integer(f"group.share.min.{name}"), integer(f"group.share.max.{name}")
-        return min(max(int(chosen), smallest), largest)
+        return overridden(
+            own,
+            f"share.{name}",
+            integer(f"group.share.{name}"),
+            lambda: (integer(f"group.share.min.{name}"), integer(f"group.share.max.{name}")),
+        )
 
     def reset_timestamp_ms(self, group_id: str) -> int:
         """The offset to begin at, as ListOffsets has it: -1 latest, -2 earliest, or a timestamp."""

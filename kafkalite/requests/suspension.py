@@ -21,6 +21,14 @@ from kafkalite.wire.fields import Records
 ResponseCoroutine = Coroutine[Any, Any, list[Records]]
 
 
+def has_to_wait(response: object) -> bool:
+    """True if a handler returned a coroutine of its response; a compiled one has a type of its own.
+
+    Rows are most of what is returned, and a tuple is told much quicker.
+    """
+    return type(response) is not tuple and isinstance(response, Coroutine)
+
+
 class Step(Enum):
     """Requests of a coroutine to the loop."""
 

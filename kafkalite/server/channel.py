@@ -250,7 +250,7 @@ class Channel:
         """Let everything go: files, memory, the request that waits."""
         self.happened(ChannelEvent.CLOSE)
         close_slices(self.take_output())
-        del self.respond  # which refers to the connection
+        self.respond = _closed  # the other one refers to the connection
         coroutine = self.take_coroutine()
         if coroutine is not None:
             coroutine.close()
@@ -295,6 +295,10 @@ class Channel:
         self.coroutine = coroutine
         self.happened(event)
         return None
+
+
+def _closed(frame: InMemory) -> list[Records]:
+    raise RuntimeError("a closed connection answers nothing")
 
 
 def _copied(records: FileSlice) -> Records:

@@ -9,15 +9,14 @@ which a client finds out what it may ask (KIP-511).
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import CoroutineType
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol
 
 import trio
 
 from kafkalite.apis import APIS, Api, Handler
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.slices import in_slices, let_go
-from kafkalite.requests.suspension import ResponseCoroutine
+from kafkalite.requests.suspension import ResponseCoroutine, has_to_wait
 from kafkalite.server.gates import Gates
 from kafkalite.wire.api_codec import codec_of
 from kafkalite.wire.codec import encode_response
@@ -119,7 +118,7 @@ class Dispatcher:
         if route.api.waits:
             return self._respond_in_task(route, context, correlation_id, request)
         response = route.handle(self._services, context, request)
-        if type(response) is CoroutineType:
+        if has_to_wait(response):
             return self._respond_later(route, context, correlation_id, response)
         return [] if response is None else route.codec.build(correlation_id, response)
 
@@ -162,8 +161,8 @@ class Dispatcher:
             raise await trio.to_thread.run_sync(route.codec.explain, bytes(frame)) from None
         context.client_id = client_id or ""
         response: Any = route.handle(self._services, context, request)
-        if type(response) is CoroutineType:
-            response = await cast("ResponseCoroutine", response)
+        if has_to_wait(response):
+            response = await response
         if response is None:
             return []
         row = row_of(response)

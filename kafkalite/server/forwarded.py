@@ -7,13 +7,13 @@ done here. Source: ForwardingManager, ConfigAdminManager.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
-from types import CoroutineType
-from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from kafkalite.apis import Api, Handler
 from kafkalite.cluster.image import BROKER_LOGGER_RESOURCE
 from kafkalite.requests.context import CloseConnection
+from kafkalite.requests.suspension import has_to_wait
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.codec import decode_response, encode_request
 from kafkalite.wire.errors import KafkaError
@@ -50,8 +50,8 @@ def forwarded(forward: Forward) -> Callable[[Api], Handler]:
         async def handle(services: Services, context: RequestContext, request: Any) -> Any:
             if api.key in _OF_CONFIGS and _is_of_loggers(request):
                 response: Any = api.load()(services, context, request)
-                if isinstance(response, CoroutineType):
-                    response = await cast("Coroutine[Any, Any, Any]", response)
+                if has_to_wait(response):
+                    response = await response
                 return response
             await context.connection.move_to_task()
             version = context.api_version

@@ -29,10 +29,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from types import CoroutineType
-from typing import Any, cast
+from typing import Any
 
 from kafkalite.apis import Api, Handler
+from kafkalite.requests.suspension import has_to_wait
 
 Gate = Callable[[Api, Handler], Handler]
 
@@ -60,8 +60,8 @@ class Gates:
 
 def when_done(response: Any, finish: Callable[[Any], Any]) -> Any:
     """`finish(response)`; if the handler has to wait, a coroutine that does so in the end."""
-    if isinstance(response, CoroutineType):
-        return _finished(cast("Coroutine[Any, Any, Any]", response), finish)
+    if has_to_wait(response):
+        return _finished(response, finish)
     return finish(response)
 
 

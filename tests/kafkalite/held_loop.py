@@ -1,7 +1,8 @@
 """A watchdog for every test of the broker: nothing may hold the loop for longer than 20 ms.
 
 Only the thread's own time counts, so that a busy machine changes little; it is allowed twice as
-long, as a core that is shared with another thread works more slowly.
+long, as a core that is shared with another thread works more slowly. Linux counts as the thread's
+own what the hypervisor of a virtual machine took from it: so much longer is allowed, too.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from os import sysconf
+from pathlib import Path
 
 import pytest
 import trio
@@ -36,16 +39,24 @@ class BrokerTasks(Watchdog):
             self.end(lambda: task.name)
 
 
+def stolen_seconds() -> float:
+    """The time that the hypervisor has taken from all cores since the machine's start."""
+    ticks = Path("/proc/stat").read_text().split("\n", 1)[0].split()
+    return int(ticks[8]) / sysconf("SC_CLK_TCK")
+
+
 class Held(logging.Filter):
     """Collects what a watchdog has to say, and keeps it out of the log."""
 
     def __init__(self) -> None:
         super().__init__()
         self.by: list[str] = []
+        self._stolen_before = stolen_seconds()
 
     def filter(self, record: logging.LogRecord) -> bool:
         seconds, name = vars(record)["worked_seconds"], vars(record)["held_by"]
-        if seconds > ALLOWED_SECONDS and not name.startswith(NOT_SERVING):
+        stolen = stolen_seconds() - self._stolen_before
+        if seconds > ALLOWED_SECONDS + stolen and not name.startswith(NOT_SERVING):
             self.by.append(f"{seconds * 1000:.0f} ms of work by {name}")
         return False
 

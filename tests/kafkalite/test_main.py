@@ -14,7 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from kafkalite import __version__
 from kafkalite.__main__ import main
+from kafkalite.log import record_walk
 from tests.kafkalite.processes import started
 
 
@@ -30,6 +32,13 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     (line,) = output.err.splitlines()
     assert line.startswith("kafkalite: ")
     return line
+
+
+def test_the_version_says_which_build_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--version"])
+    build = "pure Python" if record_walk.__file__.endswith(".py") else "compiled"
+    assert capsys.readouterr().out == f"kafkalite {__version__} ({build})\n"
 
 
 @pytest.mark.parametrize(

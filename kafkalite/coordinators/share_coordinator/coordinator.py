@@ -119,18 +119,14 @@ class ShareCoordinator:
         self._append(key, shard, snapshot_record(key, state))
 
     def read(self, key: SharePartitionKey, leader_epoch: int) -> ShareState:
-        """The state as it was; the leader who asks is the only one who may write from now on.
+        """The state before the request. From then on only writes with this leader epoch, or a later
+        one, are taken.
 
         Raises KafkaError: INVALID_REQUEST, FENCED_LEADER_EPOCH, UNKNOWN_TOPIC_OR_PARTITION.
         """
         _check_index(key)
         shard = self._shard_of(key)
-        kept = shard.kept.get(key)
-        if kept is None:
-            raise KafkaError(
-                ErrorCode.INVALID_REQUEST,
-                "Read operation on uninitialized share partition not allowed.",
-            )
+        kept = _initialized(shard, key, "Read")
         self._check_leader_epoch(kept, leader_epoch)
         self._check_topic(key)
         state = kept.state
@@ -150,12 +146,7 @@ class ShareCoordinator:
         FENCED_STATE_EPOCH, UNKNOWN_TOPIC_OR_PARTITION, and what writing raises."""
         _check_index(key)
         shard = self._shard_of(key)
-        kept = shard.kept.get(key)
-        if kept is None:
-            raise KafkaError(
-                ErrorCode.INVALID_REQUEST,
-                "Write operation on uninitialized share partition not allowed.",
-            )
+        kept = _initialized(shard, key, "Write")
         self._check_leader_epoch(kept, write.leader_epoch)
         if NO_EPOCH != write.state_epoch < kept.highest_state_epoch:
             raise KafkaError(ErrorCode.FENCED_STATE_EPOCH)
@@ -338,6 +329,16 @@ def _check_index(key: SharePartitionKey) -> None:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "The partition id cannot be a negative number.")
 
 
+def _initialized(shard: _Shard, key: SharePartitionKey, operation: str) -> Kept:
+    kept = shard.kept.get(key)
+    if kept is None:
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST,
+            f"{operation} operation on uninitialized share partition not allowed.",
+        )
+    return kept
+
+
 def _is_cold(state: ShareState) -> bool:
-    """True if its last snapshot was one that came in time."""
+    """True if its last snapshot was one of `snapshot_cold_partitions`."""
     return state.create_timestamp_ms != state.write_timestamp_ms

@@ -8,9 +8,9 @@ ShareCoordinatorShard.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, Protocol
 
 from kafkalite.replica.share.share_partition import SharePartitionKey
 from kafkalite.replica.share.state_batch import StateBatch, combine
@@ -27,7 +27,7 @@ Record = tuple[bytes, bytes | None]
 
 @dataclass(frozen=True, slots=True)
 class ShareState:
-    """The position of a share group in a partition. `start_offset` is -1 until that was decided."""
+    """The position of a share group in a partition. `start_offset` is -1 until it is decided."""
 
     snapshot_epoch: int = 0
     state_epoch: int = 0
@@ -39,12 +39,9 @@ class ShareState:
     write_timestamp_ms: int = 0
 
     def updated(self, update: ShareUpdateValue) -> ShareState:
-        """With what an update says."""
+        """The state after an update."""
         start_offset = self.start_offset if update.start_offset == -1 else update.start_offset
-        new = [
-            StateBatch(b.first_offset, b.last_offset, b.delivery_state, b.delivery_count)
-            for b in update.state_batches
-        ]
+        new = batches_from(update.state_batches)
         return replace(
             self,
             leader_epoch=self.leader_epoch if update.leader_epoch == -1 else update.leader_epoch,
@@ -67,6 +64,23 @@ class Kept:
     """Updates since a snapshot was due."""
 
 
+class ListedBatch(Protocol):
+    """A batch in a message."""
+
+    first_offset: int
+    last_offset: int
+    delivery_state: int
+    delivery_count: int
+
+
+def batches_from(listed: Iterable[ListedBatch]) -> list[StateBatch]:
+    """The batches in a message."""
+    return [
+        StateBatch(each.first_offset, each.last_offset, each.delivery_state, each.delivery_count)
+        for each in listed
+    ]
+
+
 def state_of(value: ShareSnapshotValue) -> ShareState:
     return ShareState(
         value.snapshot_epoch,
@@ -74,10 +88,7 @@ def state_of(value: ShareSnapshotValue) -> ShareState:
         value.leader_epoch,
         value.start_offset,
         value.delivery_complete_count,
-        [
-            StateBatch(b.first_offset, b.last_offset, b.delivery_state, b.delivery_count)
-            for b in value.state_batches
-        ],
+        batches_from(value.state_batches),
         value.create_timestamp,
         value.write_timestamp,
     )
@@ -92,15 +103,7 @@ def snapshot_record(key: SharePartitionKey, state: ShareState) -> Record:
         delivery_complete_count=state.delivery_complete_count,
         create_timestamp=state.create_timestamp_ms,
         write_timestamp=state.write_timestamp_ms,
-        state_batches=[
-            share_snapshot.StateBatch(
-                first_offset=batch.first_offset,
-                last_offset=batch.last_offset,
-                delivery_state=batch.delivery_state,
-                delivery_count=batch.delivery_count,
-            )
-            for batch in state.batches
-        ],
+        state_batches=[share_snapshot.StateBatch(*batch) for batch in state.batches],
     )
     return _snapshot_key(key), encode(value)
 
@@ -112,15 +115,7 @@ def update_record(key: SharePartitionKey, state: ShareState) -> Record:
         leader_epoch=state.leader_epoch,
         start_offset=state.start_offset,
         delivery_complete_count=state.delivery_complete_count,
-        state_batches=[
-            share_update.StateBatch(
-                first_offset=batch.first_offset,
-                last_offset=batch.last_offset,
-                delivery_state=batch.delivery_state,
-                delivery_count=batch.delivery_count,
-            )
-            for batch in state.batches
-        ],
+        state_batches=[share_update.StateBatch(*batch) for batch in state.batches],
     )
     encoded_key = encode(
         ShareUpdateKey(group_id=key.group_id, topic_id=key.topic_id, partition=key.partition)

@@ -4,32 +4,20 @@ from __future__ import annotations
 
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from kafkalite.cluster.internal_topics import SHARE_STATE_TOPIC
-from kafkalite.coordinators.coordinator_log import batches_of, offline_if_damaged
+from kafkalite.coordinators.coordinator_log import as_answered, decoded_records_of
 from kafkalite.coordinators.share_coordinator.share_state import Record
-from kafkalite.group_coordinator.java_hash import java_hash
+from kafkalite.group_coordinator.java_hash import partition_of_key
 from kafkalite.replica.share.share_partition import SharePartitionKey
 from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.messages.stored import SHARE_GROUP_STATE, decode, decode_key, value_class_of
-from kafkalite.wire.record_batch import iterate_records
+from kafkalite.wire.messages.stored import SHARE_GROUP_STATE
 
 if TYPE_CHECKING:
     from kafkalite.replica.partition import Partition
     from kafkalite.replica.topics import Topic, Topics
-
-# The meaning of a failed append (Kafka's CoordinatorOperationExceptionHelper).
-_AS_ANSWERED: Final = {
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
-    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
-    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
-    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
-}
 
 
 class ShareStateLog:
@@ -59,7 +47,7 @@ class ShareStateLog:
         topic = self.topic
         if topic is None:
             raise KafkaError(ErrorCode.NOT_COORDINATOR)
-        return java_hash(coordinator_key(key)) % len(topic.partitions)
+        return partition_of_key(coordinator_key(key), len(topic.partitions))
 
     def partition(self, index: int) -> Partition:
         topic = self.topic
@@ -73,24 +61,16 @@ class ShareStateLog:
             raise KafkaError(ErrorCode.NOT_COORDINATOR)
 
     def append(self, index: int, records: Sequence[Record]) -> int:
-        """The first one's offset. Raises KafkaError with the code that is answered."""
+        """Append records. Returns the offset of the first one. Raises KafkaError with the code to
+        answer."""
         try:
             return self.partition(index).append_trusted(records, self._now_ms())
         except KafkaError as error:
-            raise KafkaError(_AS_ANSWERED.get(error.code, error.code), error.message) from error
+            raise as_answered(error) from error
 
     def replay(self, index: int) -> Iterator[tuple[int, object, object | None]]:
         """Offset, key and value of all records, in order."""
-        log = self.partition(index).log
-        with offline_if_damaged(log):
-            for batch in batches_of(log):
-                for record in () if batch.is_control else iterate_records(batch):
-                    key = None if record.key is None else decode_key(record.key, SHARE_GROUP_STATE)
-                    if key is None:
-                        continue
-                    value = record.value
-                    decoded = None if value is None else decode(value_class_of(key), value)
-                    yield record.offset, key, decoded
+        return decoded_records_of(self.partition(index).log, SHARE_GROUP_STATE)
 
     def delete_before(self, index: int, offset: int) -> None:
         """Forget the records before `offset`, which others have superseded. Raises KafkaError."""

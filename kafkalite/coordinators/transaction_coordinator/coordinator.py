@@ -208,7 +208,7 @@ class TransactionCoordinator:
             self._adopt(added)
 
     def verify_partition(self, producer: Producer, node_id: int, where: TopicPartition) -> None:
-        """True if a partition was added. Raises KafkaError: TRANSACTION_ABORTABLE if not."""
+        """Raise KafkaError(TRANSACTION_ABORTABLE) unless the partition was added."""
         transaction = self._existing(producer.transactional_id, node_id)
         check_producer(transaction, producer.producer_id, producer.producer_epoch)
         check_not_ending(transaction)
@@ -247,10 +247,11 @@ class TransactionCoordinator:
     def begin_in_partition(
         self, partition: Partition, transactional_id: str, batch: RecordBatch, *, adds: bool
     ) -> VerificationGuard | None:
-        """Make sure that a partition is in the transaction of a batch: it is added, or was.
+        """Make sure that a partition is in the transaction of a batch. The guard goes with the
+        append.
 
-        `adds` is whether the client leaves the adding to us (V2). The guard goes with the append.
-        Raises KafkaError: TRANSACTION_ABORTABLE when it was not added, INVALID_PRODUCER_EPOCH,
+        If `adds` the partition is added here (transactions V2), else the client must have added it.
+        Raises KafkaError: TRANSACTION_ABORTABLE if it has not, INVALID_PRODUCER_EPOCH,
         INVALID_PRODUCER_ID_MAPPING, CONCURRENT_TRANSACTIONS.
         """
         guard = partition.log.start_verification(
@@ -281,12 +282,7 @@ class TransactionCoordinator:
 
     def describe(self, transactional_id: str, node_id: int) -> Transaction:
         """Raises KafkaError: INVALID_REQUEST, NOT_COORDINATOR, TRANSACTIONAL_ID_NOT_FOUND."""
-        if not transactional_id:
-            raise KafkaError(ErrorCode.INVALID_REQUEST)
-        transaction = self._find(transactional_id, node_id)
-        if transaction is None:
-            raise KafkaError(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
-        return transaction
+        return self._existing(transactional_id, node_id, ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
 
     def of_node(self, node_id: int) -> Iterator[Transaction]:
         """All that a node coordinates."""
@@ -339,12 +335,17 @@ class TransactionCoordinator:
             raise KafkaError(ErrorCode.NOT_COORDINATOR)
         return self._transactions.get(transactional_id)
 
-    def _existing(self, transactional_id: str, node_id: int) -> Transaction:
+    def _existing(
+        self,
+        transactional_id: str,
+        node_id: int,
+        if_unknown: ErrorCode = ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+    ) -> Transaction:
         if not transactional_id:
             raise KafkaError(ErrorCode.INVALID_REQUEST)
         transaction = self._find(transactional_id, node_id)
         if transaction is None:
-            raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+            raise KafkaError(if_unknown)
         return transaction
 
     def _check_generation(self, transaction: Transaction) -> None:
@@ -363,12 +364,12 @@ class TransactionCoordinator:
         self._write_markers(prepared)
 
     def _adopt(self, transaction: Transaction) -> None:
-        """Written first: what is not in the log never was."""
+        """Write the transaction, then adopt it: only what is in the log counts."""
         self._log.write(transaction)
         self._transactions[transaction.transactional_id] = transaction
 
     def _write_markers(self, transaction: Transaction) -> None:
-        """Write what markers can be written; once all are, the transaction is complete."""
+        """Write the markers that can be written. Once all are, the transaction is complete."""
         transactional_id = transaction.transactional_id
         unmarked = self._unmarked.setdefault(transactional_id, set(transaction.partitions))
         coordinator_epoch = self._log.partition_of(transactional_id).leader_epoch

@@ -115,7 +115,7 @@ def bumped(
 ) -> Transaction:
     """The end of a transaction of the second generation, with the epoch after it.
 
-    The last epoch of a producer id is spent on its markers; then another producer id comes.
+    The last epoch of a producer id is used for its markers. After it comes another producer id.
     """
     is_ongoing = transaction.state is TransactionState.ONGOING
     return transaction.become(

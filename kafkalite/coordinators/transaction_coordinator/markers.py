@@ -83,7 +83,7 @@ class MarkerWriter:
         coordinator_epoch: int,
         transaction_version: int,
     ) -> bool:
-        """The same for the coordinator: whether the partition is done; if not, try again later."""
+        """Write one marker for the coordinator. False if it must be tried again later."""
         try:
             self.write(
                 where,

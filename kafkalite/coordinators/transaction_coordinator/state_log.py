@@ -9,39 +9,27 @@ Kafka's TransactionLog, TransactionLogValue; KIP-98, KIP-915.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from kafkalite.cluster.internal_topics import TRANSACTIONS_TOPIC
-from kafkalite.coordinators.coordinator_log import batches_of, offline_if_damaged
+from kafkalite.coordinators.coordinator_log import as_answered, decoded_records_of
 from kafkalite.coordinators.transaction_coordinator.transaction import (
     TopicPartition,
     Transaction,
     TransactionState,
 )
-from kafkalite.group_coordinator.java_hash import java_hash
+from kafkalite.group_coordinator.java_hash import partition_of_key
 from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.messages.stored import TRANSACTION_STATE, decode, decode_key, encode
+from kafkalite.wire.messages.stored import TRANSACTION_STATE, encode
 from kafkalite.wire.messages.stored.transaction_log import (
     PartitionsSchema,
     TransactionLogKey,
     TransactionLogValue,
 )
-from kafkalite.wire.record_batch import iterate_records
 
 if TYPE_CHECKING:
     from kafkalite.replica.partition import Partition
     from kafkalite.replica.topics import Topics
-
-# The error for those who asked, by that of the failed append (TransactionStateManager).
-_AS_ANSWERED: Final = {
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
-    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
-    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
-    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
-}
 
 
 class TransactionLog:
@@ -72,7 +60,7 @@ class TransactionLog:
         topic = self._topics.get(TRANSACTIONS_TOPIC)
         if topic is None:
             raise KafkaError(ErrorCode.NOT_COORDINATOR)
-        return topic.partitions[java_hash(transactional_id) % len(topic.partitions)]
+        return topic.partitions[partition_of_key(transactional_id, len(topic.partitions))]
 
     def write(self, transaction: Transaction) -> None:
         """Raises KafkaError with the code the client gets; nothing has changed then."""
@@ -88,7 +76,7 @@ class TransactionLog:
         try:
             self.partition_of(transactional_id).append_trusted([(key, value)], self._now_ms())
         except KafkaError as error:
-            raise KafkaError(_AS_ANSWERED.get(error.code, error.code), error.message) from error
+            raise as_answered(error) from error
 
     def replay(self, index: int) -> dict[str, Transaction]:
         """The transactions of one partition, by transactional id."""
@@ -96,18 +84,13 @@ class TransactionLog:
         found: dict[str, Transaction] = {}
         if topic is None:
             return found
-        log = topic.partitions[index].log
-        with offline_if_damaged(log):
-            for batch in batches_of(log):
-                for record in () if batch.is_control else iterate_records(batch):
-                    key = None if record.key is None else decode_key(record.key, TRANSACTION_STATE)
-                    if not isinstance(key, TransactionLogKey):
-                        continue
-                    transactional_id = key.transactional_id
-                    if record.value is None:
-                        found.pop(transactional_id, None)
-                    else:
-                        found[transactional_id] = transaction_of(transactional_id, record.value)
+        for _, key, value in decoded_records_of(topic.partitions[index].log, TRANSACTION_STATE):
+            if not isinstance(key, TransactionLogKey):
+                continue
+            if value is None:
+                found.pop(key.transactional_id, None)
+            else:
+                found[key.transactional_id] = transaction_of(key.transactional_id, value)
         return found
 
 
@@ -137,9 +120,8 @@ def value_of(transaction: Transaction, version: int = 1) -> bytes:
     return encode(value, version)
 
 
-def transaction_of(transactional_id: str, data: bytes) -> Transaction:
-    """The transaction in a record's value. Raises ProtocolViolation for an unknown version."""
-    value = decode(TransactionLogValue, data)
+def transaction_of(transactional_id: str, value: TransactionLogValue) -> Transaction:
+    """The transaction in a record's value."""
     return Transaction(
         transactional_id,
         value.producer_id,

@@ -167,9 +167,9 @@ def initialized(
 
 
 def check_expected(transaction: Transaction, expected: tuple[int, int] | None) -> None:
-    """True if a client that recovers can be the one that has the id; its epoch is looked at later.
+    """Raise KafkaError(PRODUCER_FENCED) for a client that recovers with another producer id.
 
-    Raises KafkaError(PRODUCER_FENCED).
+    Its epoch is checked later.
     """
     if expected is None or transaction.producer_epoch == NO_EPOCH:
         return
@@ -181,20 +181,15 @@ def check_expected(transaction: Transaction, expected: tuple[int, int] | None) -
 
 
 def check_not_ending(transaction: Transaction) -> None:
-    """Changes of a transaction wait until the last one is complete, for every caller: what makes it
-    complete may give it another producer id.
-
-    Raises KafkaError(CONCURRENT_TRANSACTIONS).
-    """
+    """Raise KafkaError(CONCURRENT_TRANSACTIONS) until the last transaction is complete: its
+    completion may change the producer id."""
     if transaction.state in ENDING:
         raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
 
 
 def check_producer(transaction: Transaction, producer_id: int, producer_epoch: int) -> None:
-    """True if a producer is the one that has the transactional id.
-
-    Raises KafkaError: INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED.
-    """
+    """Raise KafkaError unless the producer has the transactional id: INVALID_PRODUCER_ID_MAPPING,
+    PRODUCER_FENCED."""
     if transaction.producer_id != producer_id:
         raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     if transaction.producer_epoch != producer_epoch:
@@ -208,7 +203,7 @@ def with_partitions(
     client_version: int,
     now_ms: int,
 ) -> Transaction:
-    """AddPartitionsToTxn: the transaction is ongoing; itself if it has them all already."""
+    """The transaction with these partitions, ongoing. Unchanged if it has them all already."""
     is_ongoing = transaction.state is TransactionState.ONGOING
     if is_ongoing and partitions <= transaction.partitions:
         return transaction

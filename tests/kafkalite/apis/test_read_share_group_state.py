@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from uuid import UUID
 
-import pytest
-
 from kafkalite.wire.errors import ErrorCode
-from kafkalite.wire.messages.read_share_group_state import (
-    PartitionData,
-    ReadShareGroupStateRequest,
-    ReadStateData,
-)
-from tests.kafkalite.apis.share_state import GROUP, initialize, read, write
+from tests.kafkalite.apis.share_state import initialize, read, write
 from tests.kafkalite.conftest import Client
 
 
@@ -43,22 +36,4 @@ async def test_what_was_never_begun(client: Client, stored: UUID) -> None:
     assert (answer.error_code, answer.error_message) == (
         ErrorCode.INVALID_REQUEST,
         "Read operation on uninitialized share partition not allowed.",
-    )
-
-
-@pytest.mark.parametrize(("group_id", "count"), [("", 1), (GROUP, 0)])
-async def test_a_request_that_names_nothing_is_answered_with_nothing(
-    client: Client, stored: UUID, group_id: str, count: int
-) -> None:
-    asked = [PartitionData(0, 0)] * count
-    request = ReadShareGroupStateRequest(group_id, [ReadStateData(stored, asked)])
-    assert (await client.ask(request)).results == []
-
-
-async def test_before_anyone_found_the_coordinator_there_is_none(broker, client: Client) -> None:
-    broker.create_topic("t", 1)
-    answer = await read(client, broker.topic_id("t"))
-    assert (answer.error_code, answer.error_message) == (
-        ErrorCode.NOT_COORDINATOR,
-        "Unable to read share group state: This is not the correct coordinator.",
     )

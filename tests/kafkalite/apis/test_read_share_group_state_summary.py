@@ -6,13 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from kafkalite.wire.errors import ErrorCode
-from kafkalite.wire.messages.read_share_group_state_summary import (
-    PartitionData,
-    ReadShareGroupStateSummaryRequest,
-    ReadStateSummaryData,
-)
-from tests.kafkalite.apis.share_state import GROUP, initialize, read, summary, write
+from tests.kafkalite.apis.share_state import initialize, read, summary, write
 from tests.kafkalite.conftest import Client
 
 
@@ -40,23 +34,3 @@ async def test_it_fences_no_leader(client: Client, stored: UUID) -> None:
     await initialize(client, stored)
     await summary(client, stored)
     assert (await write(client, stored, leader_epoch=0)).error_code == 0
-
-
-@pytest.mark.parametrize(
-    ("partition", "code"),
-    [(-1, ErrorCode.INVALID_REQUEST), (2, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)],
-)
-async def test_a_partition_that_is_not_there(
-    client: Client, stored: UUID, partition: int, code: ErrorCode
-) -> None:
-    assert (await summary(client, stored, partition=partition)).error_code == code
-
-
-@pytest.mark.parametrize(("group_id", "count"), [("", 1), (GROUP, 0)])
-async def test_a_request_that_names_nothing_is_answered_with_nothing(
-    client: Client, stored: UUID, group_id: str, count: int
-) -> None:
-    asked = [PartitionData(0, -1)] * count
-    topics = [ReadStateSummaryData(stored, asked)]
-    request = ReadShareGroupStateSummaryRequest(group_id, topics)
-    assert (await client.ask(request)).results == []

@@ -8,13 +8,7 @@ import pytest
 
 from kafkalite.testing import broker as a_broker
 from kafkalite.wire.errors import ErrorCode
-from kafkalite.wire.messages.write_share_group_state import (
-    PartitionData,
-    WriteShareGroupStateRequest,
-    WriteStateData,
-)
 from tests.kafkalite.apis.share_state import (
-    GROUP,
     find_coordinator,
     initialize,
     read,
@@ -66,12 +60,3 @@ async def test_what_is_written_outlives_the_broker(tmp_path, connect) -> None:
     async with a_broker(configs) as running:
         state = await read(await connect(running), topic_id)
         assert (state.error_code, state.start_offset) == (0, 10)
-
-
-@pytest.mark.parametrize(("group_id", "count"), [("", 1), (GROUP, 0)])
-async def test_a_request_that_names_nothing_is_answered_with_nothing(
-    client: Client, stored: UUID, group_id: str, count: int
-) -> None:
-    asked = [PartitionData(0)] * count
-    request = WriteShareGroupStateRequest(group_id, [WriteStateData(stored, asked)])
-    assert (await client.ask(request)).results == []

@@ -13,6 +13,7 @@ from kafkalite.log.open_files import FileSlice
 from kafkalite.replica.fetch_sessions import FetchTarget
 from kafkalite.replica.follower_reader import FollowerReader
 from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.fields import NO_UUID
 from kafkalite.wire.messages.fetch import FetchRequest
 from kafkalite.wire.record_batch import iterate_batches
 from kafkalite.wire.rows import rows_of
@@ -43,7 +44,7 @@ def reader(
     replica_id: int = OTHER,
     broker_epoch: int | None = None,
 ) -> FollowerReader:
-    wanted: Any = (0, epoch, offset, last_epoch, 0, 1 << 20, None, None)
+    wanted: Any = (0, epoch, offset, last_epoch, 0, 1 << 20, NO_UUID, -1)
     context: Any = SimpleNamespace(node_id=ME, may_read=None, api_version=17)
     made = FollowerReader(
         world.cluster.config,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from math import inf
 from pathlib import Path
@@ -227,12 +228,18 @@ def test_closing_lets_go_of_files_and_of_the_request_that_waits(tmp_path: Path) 
         return []
 
     answers: list[list[Records] | ResponseCoroutine] = [[FileSlice(file, 0, 100_000)], wait(b"")]
-    channel = fed(new(lambda frame: answers.pop(0)), b"\0\0a")
+
+    def respond(frame: InMemory) -> list[Records] | ResponseCoroutine:
+        return answers.pop(0)
+
+    responder = weakref.ref(respond)
+    channel = fed(new(respond), b"\0\0a")
     fed(channel, b"\0\0b")
+    del respond
     assert file.in_use
     channel.close()
     assert not file.in_use
     assert left
     assert (channel.state, channel.coroutine) == (S.CLOSED, None)
-    assert not hasattr(channel, "respond")
+    assert responder() is None
     file.close()

@@ -22,6 +22,8 @@ from kafkalite.coordinators.transaction_coordinator.transaction import (
     with_partitions,
 )
 from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.messages.stored import decode
+from kafkalite.wire.messages.stored.transaction_log import TransactionLogValue
 
 EMPTY = TransactionState.EMPTY
 ONGOING = TransactionState.ONGOING
@@ -281,7 +283,7 @@ def test_only_what_rests_expires(state: TransactionState) -> None:
 @pytest.mark.parametrize("state", STATES)
 def test_what_is_written_is_what_is_read(state: TransactionState) -> None:
     current = transaction(state, next_producer_id=NEW_ID, client_version=2)
-    read = transaction_of("id", value_of(current))
+    read = transaction_of("id", decode(TransactionLogValue, value_of(current)))
     assert read.last_producer_epoch == -1  # Kafka does not write it either
     assert read == transaction(
         state, next_producer_id=NEW_ID, client_version=2, last_producer_epoch=-1
