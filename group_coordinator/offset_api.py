@@ -6,8 +6,8 @@ a request are one batch. Source of the rules: Kafka's OffsetMetadataManager.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import Any, Protocol
 from uuid import UUID
 
 from kafkalite.group_coordinator import state_log
@@ -16,13 +16,13 @@ from kafkalite.group_coordinator.classic_protocol import ClassicProtocol
 from kafkalite.group_coordinator.offset_commit import (
     Commit,
     Committer,
-    PartitionCommit,
     PartitionOutcome,
 )
 from kafkalite.group_coordinator.offset_table import (
     NO_EPOCH,
     NO_OFFSET,
     NO_PRODUCER_ID,
+    NO_TIMESTAMP,
     NO_TOPIC_ID,
     CommittedOffset,
     OffsetTable,
@@ -43,6 +43,17 @@ from kafkalite.wire.messages.offset_fetch import (
     OffsetFetchResponseTopicsRow,
 )
 
+ShardOf = Callable[[], Shard]
+MayCommit = Callable[[UUID, int], ErrorCode]
+CommittedTopic = tuple[Any, ...]
+"""A topic of a request, as a row: its name first, its partitions last."""
+
+Outcomes = Generator[None, None, list[Any]]
+"""The topics of a response, as rows: as in the request, with the outcomes of their partitions."""
+
+# More partitions than this are checked one part after the other.
+CHECKED_AT_ONCE = 128
+
 GROUP_ID_NOT_FOUND_SINCE = 9  # OffsetCommit: which error says that there is no such group
 
 
@@ -62,76 +73,95 @@ class OffsetRequests:
         self,
         shard: Shard,
         committer: Committer,
-        topics: Sequence[tuple[str, Sequence[PartitionCommit]]],
+        topics: Sequence[CommittedTopic],
         api_version: int,
         retention_ms: int,
-    ) -> list[list[PartitionOutcome]]:
-        """An OffsetCommit: what became of each partition, by topic as in `topics`."""
+    ) -> list[Any]:
+        """An OffsetCommit: its topics, as rows with what became of each partition."""
         commit = Commit(self._config, self._topics, self._now_ms(), retention_ms)
-        return self._commit(
-            shard,
-            committer,
-            topics,
-            api_version,
-            commit,
-            ErrorCode.GROUP_ID_NOT_FOUND
-            if api_version >= GROUP_ID_NOT_FOUND_SINCE
-            else ErrorCode.ILLEGAL_GENERATION,
-            None,
-        )
-
-    def txn_commit(
-        self,
-        shard: Shard,
-        committer: Committer,
-        topics: Sequence[tuple[str, Sequence[PartitionCommit]]],
-        api_version: int,
-        producer: tuple[int, int],
-    ) -> list[list[PartitionOutcome]]:
-        """A TxnOffsetCommit, likewise; `producer` is a producer's id and epoch."""
-        commit = Commit(self._config, self._topics, self._now_ms())
-        unknown_group = ErrorCode.ILLEGAL_GENERATION
-        return self._commit(shard, committer, topics, api_version, commit, unknown_group, producer)
-
-    def _commit(
-        self,
-        shard: Shard,
-        committer: Committer,
-        topics: Sequence[tuple[str, Sequence[PartitionCommit]]],
-        api_version: int,
-        commit: Commit,
-        unknown_group: ErrorCode,
-        producer: tuple[int, int] | None,
-    ) -> list[list[PartitionOutcome]]:
-        group_id, member_id, instance_id, generation = committer
-        may_commit = None
-        if is_any_there := self._is_any_there(topics):
-            group = shard.groups.get(group_id)
-            if group is None and generation >= 0:
-                raise KafkaError(unknown_group)
-            if group is not None:
-                may_commit = group.validate_offset_commit(
-                    member_id,
-                    instance_id,
-                    generation,
-                    is_transactional=producer is not None,
-                    api_version=api_version,
-                )
-            if producer is None and isinstance(group, ClassicGroup):
-                self._classic.heard_of(group, member_id)
-        outcomes = [
-            commit.check(group_id, name, partitions, may_commit) for name, partitions in topics
+        is_any_there = self._is_any_there(topics)
+        may_commit = self._check(shard, committer, api_version) if is_any_there else None
+        group_id = committer.group_id
+        answered = [
+            (*topic[:-1], commit.check(group_id, topic[0], topic[-1], may_commit))
+            for topic in topics
         ]
         if is_any_there:
-            self._write(shard, group_id, commit, *(producer or (NO_PRODUCER_ID, NO_EPOCH)))
-        return outcomes
+            self._write(shard, group_id, commit)
+        return answered
 
-    def _is_any_there(self, topics: Sequence[tuple[str, Sequence[PartitionCommit]]]) -> bool:
+    def committing(
+        self,
+        shard_of: ShardOf,
+        committer: Committer,
+        topics: Sequence[CommittedTopic],
+        api_version: int,
+        retention_ms: int = NO_TIMESTAMP,
+        producer: tuple[int, int] | None = None,
+    ) -> Outcomes:
+        """`commit` for very many partitions, or a TxnOffsetCommit of a producer's id and epoch.
+
+        Yields between many partitions. Whether the member may commit is asked before and after.
+        """
+        commit = Commit(self._config, self._topics, self._now_ms(), retention_ms)
+        shard, is_transactional = shard_of(), producer is not None
+        is_any_there = self._is_any_there(topics)
+        may_commit = None
+        if is_any_there:
+            may_commit = self._check(shard, committer, api_version, is_transactional)
+        answered: list[Any] = []
+        count = 0
+        for topic in topics:
+            name, partitions = topic[0], topic[-1]
+            rows: list[PartitionOutcome] = []
+            answered.append((*topic[:-1], rows))
+            for start in range(0, len(partitions), CHECKED_AT_ONCE):
+                some = partitions[start : start + CHECKED_AT_ONCE]
+                rows += commit.check(committer.group_id, name, some, may_commit)
+                count += len(some)
+                if count > CHECKED_AT_ONCE:
+                    yield
+        if is_any_there:
+            if count > CHECKED_AT_ONCE:
+                shard = shard_of()
+                self._check(shard, committer, api_version, is_transactional)
+            self._write(shard, committer.group_id, commit, *(producer or ()))
+        return answered
+
+    def _check(
+        self,
+        shard: Shard,
+        committer: Committer,
+        api_version: int,
+        is_transactional: bool = False,
+    ) -> MayCommit | None:
+        """Check that a member may commit; tells of each partition whether it may. Raises
+        KafkaError."""
+        group_id, member_id, instance_id, generation = committer
+        group = shard.groups.get(group_id)
+        if group is None:
+            if generation < 0:
+                return None
+            is_old = is_transactional or api_version < GROUP_ID_NOT_FOUND_SINCE
+            unknown = ErrorCode.ILLEGAL_GENERATION if is_old else ErrorCode.GROUP_ID_NOT_FOUND
+            raise KafkaError(unknown)
+        may_commit = group.validate_offset_commit(
+            member_id,
+            instance_id,
+            generation,
+            is_transactional=is_transactional,
+            api_version=api_version,
+        )
+        if not is_transactional and isinstance(group, ClassicGroup):
+            self._classic.heard_of(group, member_id)
+        return may_commit
+
+    def _is_any_there(self, topics: Sequence[CommittedTopic]) -> bool:
         """True if any partition exists: for none of them, Kafka does not ask the coordinator at
         all."""
-        for name, partitions in topics:
-            count = self._topics.partition_count(name)
-            for partition, _, _, _ in partitions:
+        for topic in topics:
+            count = self._topics.partition_count(topic[0])
+            for partition, _, _, _ in topic[-1] if count else ():
                 if 0 <= partition < count:
                     return True
         return False
@@ -141,8 +171,8 @@ class OffsetRequests:
         shard: Shard,
         group_id: str,
         commit: Commit,
-        producer_id: int,
-        producer_epoch: int,
+        producer_id: int = NO_PRODUCER_ID,
+        producer_epoch: int = NO_EPOCH,
     ) -> None:
         """The records, and the group if it is new: one whose offsets could not be kept, too."""
         base_offset = self._log.end_offset(shard.partition)

@@ -4,18 +4,25 @@ OffsetCommit, TxnOffsetCommit and OffsetFetch are hot, hence rows (wire/rows.py)
 offset_api.py.
 """
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from functools import partial
+from typing import Any
 
 from kafkalite.group_coordinator.callers import Context, check_group_id
-from kafkalite.group_coordinator.offset_api import OffsetRequests
+from kafkalite.group_coordinator.offset_api import (
+    CHECKED_AT_ONCE,
+    CommittedTopic,
+    OffsetRequests,
+    Outcomes,
+)
 from kafkalite.group_coordinator.offset_commit import (
     Committer,
-    PartitionCommit,
     PartitionOutcome,
     refused_partitions,
 )
 from kafkalite.group_coordinator.shards import Shards
 from kafkalite.group_coordinator.topics_view import TopicsView
+from kafkalite.wire.api_codec import drained
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.offset_commit import (
     OffsetCommitRequestRow,
@@ -51,49 +58,64 @@ class OffsetRouter:
         """Expects topics by name. Unknown topics are refused one by one, anything else at once."""
         group_id, generation, member_id, instance_id, retention_ms, topics = request
         committer = Committer(group_id, member_id, instance_id, generation)
-        commits = [(name, partitions) for name, _, partitions in topics]
         try:
             shard = self._shards.shard_of(group_id, context.node_id)
-            outcomes = self._offsets.commit(
-                shard, committer, commits, context.api_version, retention_ms
+            return self._offsets.commit(shard, committer, topics, context.api_version, retention_ms)
+        except KafkaError as refused:
+            return drained(self._refused(topics, refused.code))
+
+    def committing(
+        self, context: Context, request: OffsetCommitRequestRow
+    ) -> Generator[None, None, Sequence[OffsetCommitResponseTopicRow]]:
+        """`commit` for very many partitions: yields between many of them."""
+        group_id, generation, member_id, instance_id, retention_ms, topics = request
+        committer = Committer(group_id, member_id, instance_id, generation)
+        shard_of = partial(self._shards.shard_of, group_id, context.node_id)
+        version = context.api_version
+        try:
+            return (
+                yield from self._offsets.committing(
+                    shard_of, committer, topics, version, retention_ms
+                )
             )
         except KafkaError as refused:
-            outcomes = self._refused(commits, refused.code)
-        return [
-            (name, topic_id, rows)
-            for (name, topic_id, _), rows in zip(topics, outcomes, strict=True)
-        ]
+            return (yield from self._refused(topics, refused.code))
 
     def txn_commit(
         self, context: Context, request: TxnOffsetCommitRequestRow
-    ) -> TxnOffsetCommitResponseRow:
+    ) -> Generator[None, None, TxnOffsetCommitResponseRow]:
         """Like OffsetCommit, but nothing is to be seen of it before the transaction ends."""
         _, group_id, producer_id, epoch, generation, member_id, instance_id, topics = request
         committer = Committer(group_id, member_id, instance_id, generation)
+        producer, version = (producer_id, epoch), context.api_version
         try:
             check_group_id(group_id)
-            shard = self._shards.shard_of(group_id, context.node_id)
-            outcomes = self._offsets.txn_commit(
-                shard, committer, topics, context.api_version, (producer_id, epoch)
+            shard_of = partial(self._shards.shard_of, group_id, context.node_id)
+            answered = yield from self._offsets.committing(
+                shard_of, committer, topics, version, producer=producer
             )
         except KafkaError as refused:
-            return self.txn_commit_refused(request, refused.code)
-        return 0, [(name, rows) for (name, _), rows in zip(topics, outcomes, strict=True)]
+            return (yield from self.txn_commit_refused(request, refused.code))
+        return 0, answered
 
     def txn_commit_refused(
         self, request: TxnOffsetCommitRequestRow, error_code: ErrorCode
-    ) -> TxnOffsetCommitResponseRow:
+    ) -> Generator[None, None, TxnOffsetCommitResponseRow]:
         """Nothing of it is committed."""
-        topics = request[7]
-        outcomes = self._refused(topics, error_code)
-        return 0, [(name, rows) for (name, _), rows in zip(topics, outcomes, strict=True)]
+        return 0, (yield from self._refused(request[7], error_code))
 
-    def _refused(
-        self, topics: Sequence[tuple[str, Sequence[PartitionCommit]]], code: ErrorCode
-    ) -> list[list[PartitionOutcome]]:
-        return [
-            refused_partitions(partitions, name, code, self._topics) for name, partitions in topics
-        ]
+    def _refused(self, topics: Sequence[CommittedTopic], code: ErrorCode) -> Outcomes:
+        outcomes: list[Any] = []
+        for topic in topics:
+            name, partitions = topic[0], topic[-1]
+            rows: list[PartitionOutcome] = []
+            outcomes.append((*topic[:-1], rows))
+            for start in range(0, len(partitions), CHECKED_AT_ONCE):
+                some = partitions[start : start + CHECKED_AT_ONCE]
+                rows += refused_partitions(some, name, code, self._topics)
+                if len(rows) + len(outcomes) > CHECKED_AT_ONCE:
+                    yield
+        return outcomes
 
     def fetch(
         self, context: Context, request: OffsetFetchRequestGroupRow, *, require_stable: bool

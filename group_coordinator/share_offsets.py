@@ -5,7 +5,7 @@ The offset of a share group in a partition is where the partition's share state 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from typing import Final
 from uuid import UUID
 
@@ -52,8 +52,11 @@ class ShareGroupOffsets:
 
     def describe(
         self, context: Context, request: DescribeShareGroupOffsetsRequestGroup
-    ) -> DescribeShareGroupOffsetsResponseGroup:
-        """The offsets of a share group in the partitions asked for, or in all of them."""
+    ) -> Generator[None, None, DescribeShareGroupOffsetsResponseGroup]:
+        """The offsets of a share group in the partitions asked for, or in all of them.
+
+        Yields after each partition, as there may be very many.
+        """
         answer = DescribeShareGroupOffsetsResponseGroup(group_id=request.group_id)
         try:
             wanted, unknown = self._wanted(context, request)
@@ -61,28 +64,21 @@ class ShareGroupOffsets:
             answer.error_code, answer.error_message = refused.code, default_message(refused.code)
             return answer
         for (topic_id, name), partitions in wanted.items():
-            answer.topics.append(
-                DescribeShareGroupOffsetsResponseTopic(
-                    topic_name=name,
-                    topic_id=topic_id,
-                    partitions=[
-                        self._offset(request.group_id, topic_id, index) for index in partitions
-                    ],
-                )
-            )
-        answer.topics += [
-            DescribeShareGroupOffsetsResponseTopic(
-                topic_name=name,
-                topic_id=_NO_ID,
-                partitions=[
+            topic = DescribeShareGroupOffsetsResponseTopic(topic_name=name, topic_id=topic_id)
+            answer.topics.append(topic)
+            for index in partitions:
+                topic.partitions.append(self._offset(request.group_id, topic_id, index))
+                yield
+        for name, partitions in unknown.items():
+            topic = DescribeShareGroupOffsetsResponseTopic(topic_name=name, topic_id=_NO_ID)
+            answer.topics.append(topic)
+            for index in partitions:
+                topic.partitions.append(
                     DescribeShareGroupOffsetsResponsePartition(
                         partition_index=index, start_offset=_NO_OFFSET
                     )
-                    for index in partitions
-                ],
-            )
-            for name, partitions in unknown.items()
-        ]
+                )
+                yield
         return answer
 
     def _wanted(

@@ -51,6 +51,26 @@ from kafkalite.wire.schema import Field, Shape, fields_of
 Parser: TypeAlias = Callable[[Any, int, int], Any]
 
 
+def smallest_size(element: FieldType[Any] | type[Any], version: int, *, flexible: bool) -> int:
+    """Bytes that an element of an array takes at least."""
+    if isinstance(element, FieldType):
+        if element.name in FORMATS:
+            return FORMATS[element.name][1]
+        is_compact = flexible and element is not plain_nullable_string
+        return 1 if is_compact else PLAIN_LENGTHS.get(element.name, ("i", 4))[1]
+    size = 1 if flexible else 0  # of the tags
+    for field in fields_of(element):
+        if field.tag is not None or not field.is_in(version):
+            continue
+        if field.shape is Shape.ARRAY:
+            size += 1 if flexible else 4
+        elif isinstance(field.element, type) and field.nullable_in(version):
+            size += 1
+        else:
+            size += smallest_size(field.element, version, flexible=flexible)
+    return size
+
+
 class Mode(Enum):
     """FAST: for frames too small to hold many elements; it counts none.
 
@@ -234,7 +254,8 @@ class ParserWriter(SourceWriter, ABC):
         if isinstance(element, FieldType) and element.name in FORMATS and element.name != "uuid":
             self.numbers(*FORMATS[element.name], target)
         else:
-            self.write("if n > end - pos:")
+            size = smallest_size(element, self.version, flexible=self.flexible)
+            self.write(f"if n{f' * {size}' if size > 1 else ''} > end - pos:")
             self.write("    raise Odd")
             if self.counted:
                 self.write("take(n)")

@@ -11,7 +11,7 @@ This module converts between rows and messages.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -29,16 +29,12 @@ class SharedResponse:
 
 
 class LargeResponse:
-    """The row of a response that is to be built in slices.
+    """The row of a response that is to be built in slices."""
 
-    `lists` are those lists in it that nothing else refers to: they are emptied once it is built.
-    """
+    __slots__ = ("row",)
 
-    __slots__ = ("lists", "row")
-
-    def __init__(self, row: tuple[Any, ...], lists: Sequence[Any] = ()) -> None:
+    def __init__(self, row: tuple[Any, ...]) -> None:
         self.row = row
-        self.lists = lists
 
 
 def row_of(response: Any) -> Any:

@@ -6,17 +6,21 @@ be changed by it.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kafkalite.cluster.config_changes import (
     ConfigChange,
     ConfigChanges,
     Operation,
-    alter_each,
+    Outcome,
+    altering_each,
     check_changes,
 )
 from kafkalite.requests.context import RequestContext
+from kafkalite.requests.slices import Steps, in_slices, mapped
 from kafkalite.wire.messages.alter_configs import (
+    AlterableConfig,
     AlterConfigsRequest,
     AlterConfigsResource,
     AlterConfigsResourceResponse,
@@ -27,33 +31,40 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 
-def handle(
+async def handle(
     services: Services, context: RequestContext, request: AlterConfigsRequest
 ) -> AlterConfigsResponse:
-    records, outcomes = alter_each(
-        request.resources,
-        lambda resource: _replace(services, context.node_id, resource),
+    plan = partial(_plan, services, context.node_id)
+    altering = altering_each(
+        request.resources, _check, plan, services.cluster, validate_only=request.validate_only
     )
-    if not request.validate_only:
-        services.cluster.begin_write(records)
-    return AlterConfigsResponse(
-        responses=[
-            AlterConfigsResourceResponse(
-                error_code=code,
-                error_message=message,
-                resource_type=resource.resource_type,
-                resource_name=resource.resource_name,
-            )
-            for resource, (code, message) in zip(request.resources, outcomes, strict=True)
-        ]
+    outcomes = await in_slices(altering, context)
+    return AlterConfigsResponse(responses=await in_slices(mapped(_told, outcomes), context))
+
+
+def _told(outcome: Outcome[AlterConfigsResource]) -> AlterConfigsResourceResponse:
+    resource, code, message = outcome
+    return AlterConfigsResourceResponse(
+        error_code=code,
+        error_message=message,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
     )
 
 
-def _replace(services: Services, node_id: int, resource: AlterConfigsResource) -> list[object]:
-    check_changes(
-        [ConfigChange(config.name, Operation.SET, config.value) for config in resource.configs]
-    )
-    configs = {config.name: config.value or "" for config in resource.configs}
+def _check(resource: AlterConfigsResource) -> Steps[dict[str, str]]:
+    changes = yield from mapped(_change, resource.configs)
+    yield from check_changes(changes)
+    return {change.name: change.value or "" for change in changes}
+
+
+def _change(config: AlterableConfig) -> ConfigChange:
+    return ConfigChange(config.name, Operation.SET, config.value)
+
+
+def _plan(
+    services: Services, node_id: int, resource: AlterConfigsResource, configs: dict[str, str]
+) -> list[object]:
     return ConfigChanges(services.cluster).replace(
         node_id, resource.resource_type, resource.resource_name, configs
     )

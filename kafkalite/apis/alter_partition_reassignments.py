@@ -6,11 +6,13 @@ refuses a target with another number of replicas (KIP-860).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from kafkalite.cluster.reassignment import begin, cancel, is_moving
 from kafkalite.cluster.topic_creation import check_manual_assignment
 from kafkalite.requests.context import RequestContext
+from kafkalite.requests.slices import WaitingSteps, batches, in_slices
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from kafkalite.wire.messages.stored.partition_change_record import PartitionChangeRecord
 
 
-def handle(
+async def handle(
     services: Services, context: RequestContext, request: AlterPartitionReassignmentsRequest
 ) -> AlterPartitionReassignmentsResponse:
     if not request.topics:
@@ -35,16 +37,23 @@ def handle(
         error_message=None,
         allow_replication_factor_change=request.allow_replication_factor_change,
     )
-    records: list[object] = []
-    for topic in request.topics:
-        told = ReassignableTopicResponse(name=topic.name)
-        response.responses.append(told)
-        for asked in topic.partitions:
+    await in_slices(_alter_each(services, request, response), context)
+    return response
+
+
+def _alter_each(
+    services: Services,
+    request: AlterPartitionReassignmentsRequest,
+    response: AlterPartitionReassignmentsResponse,
+) -> WaitingSteps[None]:
+    may_change_factor = request.allow_replication_factor_change
+    for some in batches(_asked(request, response)):
+        yield from services.cluster.settling()
+        records: list[object] = []
+        for told, asked in some:
             code, message = ErrorCode.NONE, None
             try:
-                records.append(
-                    _alter(services, topic.name, asked, request.allow_replication_factor_change)
-                )
+                records.append(_alter(services, told.name, asked, may_change_factor))
             except KafkaError as error:
                 code, message = error.code, error.message
             told.partitions.append(
@@ -52,9 +61,21 @@ def handle(
                     partition_index=asked.partition_index, error_code=code, error_message=message
                 )
             )
-    services.cluster.write(records)
+        yield from services.cluster.writing(records)
+        yield None
+    yield from services.cluster.settling()
     services.cluster.catch_up()
-    return response
+
+
+def _asked(
+    request: AlterPartitionReassignmentsRequest, response: AlterPartitionReassignmentsResponse
+) -> Iterator[tuple[ReassignableTopicResponse, ReassignablePartition]]:
+    """Each partition, with the place in the response for what came of it."""
+    for topic in request.topics:
+        told = ReassignableTopicResponse(name=topic.name)
+        response.responses.append(told)
+        for asked in topic.partitions:
+            yield told, asked
 
 
 def _alter(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafkalite.requests.context import RequestContext
+from kafkalite.requests.slices import Steps, cut, in_slices
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirPartitionResult,
@@ -21,17 +22,26 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 
-def handle(
+async def handle(
     services: Services, context: RequestContext, request: AlterReplicaLogDirsRequest
 ) -> AlterReplicaLogDirsResponse:
-    wanted = {
-        (topic.name, index): directory.path
-        for directory in request.dirs
-        for topic in directory.topics
-        for index in topic.partitions
-    }
+    results = await in_slices(_request_moves(services, context, request), context)
+    return AlterReplicaLogDirsResponse(results=results)
+
+
+def _request_moves(
+    services: Services, context: RequestContext, request: AlterReplicaLogDirsRequest
+) -> Steps[list[AlterReplicaLogDirTopicResult]]:
+    wanted: dict[tuple[str, int], str] = {}
+    for directory in request.dirs:
+        yield
+        for topic in directory.topics:
+            for some in cut(topic.partitions):
+                wanted.update(((topic.name, index), directory.path) for index in some)
+                yield
     results: dict[str, AlterReplicaLogDirTopicResult] = {}
     for (name, index), path in wanted.items():
+        yield
         result = results.setdefault(name, AlterReplicaLogDirTopicResult(topic_name=name))
         code = ErrorCode.NONE
         try:
@@ -41,4 +51,4 @@ def handle(
         result.partitions.append(
             AlterReplicaLogDirPartitionResult(partition_index=index, error_code=code)
         )
-    return AlterReplicaLogDirsResponse(results=list(results.values()))
+    return list(results.values())

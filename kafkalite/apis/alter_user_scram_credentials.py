@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from kafkalite.requests.context import RequestContext
+from kafkalite.requests.slices import WaitingSteps, batches, in_slices
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     AlterUserScramCredentialsResponse,
     AlterUserScramCredentialsResult,
+    ScramCredentialDeletion,
     ScramCredentialUpsertion,
 )
 from kafkalite.wire.messages.stored.remove_user_scram_credential_record import (
@@ -32,37 +35,51 @@ _HASHES: Final[Mapping[int, str]] = {1: "sha256", 2: "sha512"}
 _MIN_ITERATIONS: Final = 4096
 _MAX_ITERATIONS: Final = 16384
 
+_Wish = ScramCredentialDeletion | ScramCredentialUpsertion
 
-def handle(
+
+async def handle(
     services: Services, context: RequestContext, request: AlterUserScramCredentialsRequest
 ) -> AlterUserScramCredentialsResponse:
-    outcomes: dict[str, object] = {}
-    for deletion in request.deletions:
-        record = RemoveUserScramCredentialRecord(name=deletion.name, mechanism=deletion.mechanism)
-        _decide(services, outcomes, deletion.name, deletion.mechanism, record)
-    for upsertion in request.upsertions:
-        _decide(services, outcomes, upsertion.name, upsertion.mechanism, upsertion)
-    results: list[AlterUserScramCredentialsResult] = []
-    records: list[object] = []
-    for user, outcome in outcomes.items():
-        result = AlterUserScramCredentialsResult(
-            user=user, error_code=ErrorCode.NONE, error_message=None
-        )
-        if isinstance(outcome, KafkaError):
-            result.error_code, result.error_message = outcome.code, outcome.message
-        elif isinstance(outcome, ScramCredentialUpsertion):
-            records.append(_credential(outcome))
-        else:
-            records.append(outcome)
-        results.append(result)
-    services.cluster.begin_write(records)
+    results = await in_slices(_alter_each(services, request), context)
     return AlterUserScramCredentialsResponse(results=results)
 
 
-def _decide(
-    services: Services, outcomes: dict[str, object], user: str, mechanism: int, wish: object
-) -> None:
+def _alter_each(
+    services: Services, request: AlterUserScramCredentialsRequest
+) -> WaitingSteps[list[AlterUserScramCredentialsResult]]:
+    outcomes: dict[str, _Wish | KafkaError] = {}
+    wishes: Iterator[_Wish] = chain(request.deletions, request.upsertions)
+    for wish in wishes:
+        _decide(services, outcomes, wish)
+        yield None
+    results: list[AlterUserScramCredentialsResult] = []
+    for some in batches(outcomes.items()):
+        yield from services.cluster.settling()
+        records: list[object] = []
+        for user, outcome in some:
+            error = outcome if isinstance(outcome, KafkaError) else _missing(services, outcome)
+            result = AlterUserScramCredentialsResult(
+                user=user, error_code=ErrorCode.NONE, error_message=None
+            )
+            if error is not None:
+                result.error_code, result.error_message = error.code, error.message
+            elif isinstance(outcome, ScramCredentialUpsertion):
+                records.append(_credential(outcome))
+            elif isinstance(outcome, ScramCredentialDeletion):
+                records.append(
+                    RemoveUserScramCredentialRecord(name=user, mechanism=outcome.mechanism)
+                )
+            results.append(result)
+        services.cluster.begin_write(records)
+        yield from services.cluster.finishing()
+        yield None
+    return results
+
+
+def _decide(services: Services, outcomes: dict[str, _Wish | KafkaError], wish: _Wish) -> None:
     """Put the wish, or what is wrong with it, among the outcomes (ScramControlManager)."""
+    user = wish.name
     if isinstance(outcomes.get(user), KafkaError):
         return  # the first thing wrong with a user is what is said
     if user in outcomes:
@@ -74,18 +91,27 @@ def _decide(
     error = None
     if not user:
         error = KafkaError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Username must not be empty")
-    elif mechanism not in _HASHES:
+    elif wish.mechanism not in _HASHES:
         error = KafkaError(ErrorCode.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism")
     elif isinstance(wish, ScramCredentialUpsertion):
         if wish.iterations < _MIN_ITERATIONS:
             error = KafkaError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too few iterations")
         elif wish.iterations > _MAX_ITERATIONS:
             error = KafkaError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too many iterations")
-    elif (user, mechanism) not in services.cluster.image.scram_credentials:
-        error = KafkaError(
-            ErrorCode.RESOURCE_NOT_FOUND, "Attempt to delete a user credential that does not exist"
-        )
+    else:
+        error = _missing(services, wish)
     outcomes[user] = error or wish
+
+
+def _missing(services: Services, wish: _Wish) -> KafkaError | None:
+    """The error for a credential that is to be deleted, and does not exist."""
+    if isinstance(wish, ScramCredentialUpsertion):
+        return None
+    if (wish.name, wish.mechanism) in services.cluster.image.scram_credentials:
+        return None
+    return KafkaError(
+        ErrorCode.RESOURCE_NOT_FOUND, "Attempt to delete a user credential that does not exist"
+    )
 
 
 def _credential(wish: ScramCredentialUpsertion) -> UserScramCredentialRecord:

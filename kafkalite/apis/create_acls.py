@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from kafkalite.requests.context import CloseConnection
+from kafkalite.requests.slices import WaitingSteps, batches, in_slices, mapped
 from kafkalite.security.acls import (
     Acl,
     Operation,
@@ -30,34 +31,49 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 
-def handle(
+async def handle(
     services: Services, context: RequestContext, request: CreateAclsRequest
 ) -> CreateAclsResponse:
+    results = await in_slices(_create_each(services, request.creations), context)
+    return CreateAclsResponse(results=results)
+
+
+def _create_each(
+    services: Services, creations: list[AclCreation]
+) -> WaitingSteps[list[AclCreationResult]]:
     authorizer = services.security.authorizer
     if authorizer is None:
         disabled = KafkaError(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
-        return CreateAclsResponse(results=[_result(disabled) for _ in request.creations])
-    acls = [_acl(creation) for creation in request.creations]
-    if any(map(_is_unknown, request.creations)):
+        return (yield from mapped(lambda _: _result(disabled), creations))
+    if any((yield from mapped(_is_unknown, creations))):
         raise CloseConnection("CreateAcls with an unknown type, operation or permission")
-    if any(_is_no_entry(acl) for acl in acls):
+    acls = yield from mapped(_acl, creations)
+    if any((yield from mapped(_is_no_entry, acls))):
         wrong = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
-        return CreateAclsResponse(results=[_result(wrong) for _ in acls])
-    known = set(authorizer.acls.values())
-    records: list[object] = []
+        return (yield from mapped(lambda _: _result(wrong), acls))
     results: list[AclCreationResult] = []
-    for acl in acls:
-        try:
-            validate_new(acl)
-        except KafkaError as error:
-            results.append(_result(error))
-            continue
-        results.append(AclCreationResult(error_code=ErrorCode.NONE))
-        if acl not in known:
-            known.add(acl)
-            records.append(acl.to_record(uuid4()))
-    services.cluster.begin_write(records)
-    return CreateAclsResponse(results=results)
+    known: set[Acl] = set()
+    known_epoch = None
+    for some in batches(acls):
+        yield from services.cluster.settling()
+        if known_epoch != services.cluster.epoch:
+            known = set(authorizer.acls.values())
+        records: list[object] = []
+        for acl in some:
+            try:
+                validate_new(acl)
+            except KafkaError as error:
+                results.append(_result(error))
+                continue
+            results.append(AclCreationResult(error_code=ErrorCode.NONE))
+            if acl not in known:
+                known.add(acl)
+                records.append(acl.to_record(uuid4()))
+        services.cluster.begin_write(records)
+        yield from services.cluster.finishing()
+        known_epoch = services.cluster.epoch
+        yield None
+    return results
 
 
 def _acl(creation: AclCreation) -> Acl:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafkalite.requests.principal import Principal
+from kafkalite.requests.slices import in_slices, mapped
 from kafkalite.security.delegation_tokens import (
     NO_TIME,
     REQUESTER_SINCE,
@@ -16,6 +17,7 @@ from kafkalite.security.delegation_tokens import (
 )
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.create_delegation_token import (
+    CreatableRenewers,
     CreateDelegationTokenRequest,
     CreateDelegationTokenResponse,
 )
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 
-def handle(
+async def handle(
     services: Services, context: RequestContext, request: CreateDelegationTokenRequest
 ) -> CreateDelegationTokenResponse:
     requester = context.principal
@@ -34,7 +36,7 @@ def handle(
     if context.api_version >= REQUESTER_SINCE:
         response.token_requester_principal_type = requester.type
         response.token_requester_principal_name = requester.name
-    renewers = [Principal(each.principal_type, each.principal_name) for each in request.renewers]
+    renewers = await in_slices(mapped(_principal, request.renewers), context)
     tokens = services.security.tokens
     try:
         if not are_token_requests_allowed(context.principal, context.security_protocol):
@@ -55,3 +57,7 @@ def handle(
     response.token_id = record.token_id
     response.hmac = tokens.hmac_of(record.token_id)
     return response
+
+
+def _principal(renewer: CreatableRenewers) -> Principal:
+    return Principal(renewer.principal_type, renewer.principal_name)

@@ -10,7 +10,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from kafkalite.requests.context import RequestContext
-from kafkalite.requests.slices import WaitingSteps, in_slices
+from kafkalite.requests.slices import WaitingSteps, cut, in_slices
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.create_partitions import (
     CreatePartitionsRequest,
@@ -26,21 +26,34 @@ if TYPE_CHECKING:
 async def handle(
     services: Services, context: RequestContext, request: CreatePartitionsRequest
 ) -> CreatePartitionsResponse:
-    counts = Counter(topic.name for topic in request.topics)
-    results = [
-        CreatePartitionsTopicResult(
-            name=name,
-            error_code=ErrorCode.INVALID_REQUEST,
-            error_message="Duplicate topic name.",
-        )
-        for name, count in counts.items()
-        if count > 1
-    ]
-    for topic in request.topics:
-        if counts[topic.name] == 1:
-            steps = _grow(services, topic, validate_only=request.validate_only)
-            results.append(await in_slices(steps, context))
+    results = await in_slices(_grow_each(services, request), context)
     return CreatePartitionsResponse(results=results)
+
+
+def _grow_each(
+    services: Services, request: CreatePartitionsRequest
+) -> WaitingSteps[list[CreatePartitionsTopicResult]]:
+    counts: Counter[str] = Counter()
+    for some in cut(request.topics):
+        counts.update(topic.name for topic in some)
+        yield None
+    results: list[CreatePartitionsTopicResult] = []
+    for name, count in counts.items():
+        yield None
+        if count > 1:
+            results.append(
+                CreatePartitionsTopicResult(
+                    name=name,
+                    error_code=ErrorCode.INVALID_REQUEST,
+                    error_message="Duplicate topic name.",
+                )
+            )
+    for topic in request.topics:
+        yield None
+        if counts[topic.name] == 1:
+            grow = _grow(services, topic, validate_only=request.validate_only)
+            results.append((yield from grow))
+    return results
 
 
 def _grow(

@@ -19,7 +19,7 @@ from kafkalite.cluster.metadata_log import METADATA_TOPIC
 from kafkalite.cluster.topic_creation import CreatedTopic, NewTopic
 from kafkalite.config.describe import describe_topic, effective_source
 from kafkalite.requests.context import RequestContext
-from kafkalite.requests.slices import Steps, in_slices, mapped
+from kafkalite.requests.slices import Steps, cut, in_slices, mapped_in_steps
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.create_topics import (
     CreatableTopic,
@@ -39,15 +39,11 @@ _MAX_PARTITIONS: Final = 10_000
 async def handle(
     services: Services, context: RequestContext, request: CreateTopicsRequest
 ) -> CreateTopicsResponse:
-    counts = Counter(topic.name for topic in request.topics)
-    wanted = [
-        topic
-        for topic in request.topics
-        if counts[topic.name] == 1 and topic.name != METADATA_TOPIC
-    ]
-    new_topics = await in_slices(mapped(_new_topic, wanted), context)
+    counts: Counter[str] = Counter()
+    wanted = await in_slices(_count(request.topics, counts), context)
+    new_topics = await in_slices(mapped_in_steps(_new_topic, wanted), context)
     outcomes: Sequence[CreatedTopic | KafkaError]
-    if _partition_count(services, new_topics) > _MAX_PARTITIONS:
+    if await in_slices(_partition_count(services, new_topics), context) > _MAX_PARTITIONS:
         error = KafkaError(
             ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request."
         )
@@ -57,18 +53,31 @@ async def handle(
             services.topics.creating_all(new_topics, validate_only=request.validate_only), context
         )
     results = await in_slices(_results(services, new_topics, outcomes), context)
-    results.extend(_refused(name, count) for name, count in counts.items() if count > 1)
+    results += await in_slices(_repeated(counts), context)
     if counts[METADATA_TOPIC] == 1:
         results.append(_refused(METADATA_TOPIC, 1))
     return CreateTopicsResponse(topics=results)
 
 
-def _partition_count(services: Services, new_topics: list[NewTopic]) -> int:
+def _partition_count(services: Services, new_topics: list[NewTopic]) -> Steps[int]:
     default = services.config.integer("num.partitions")
-    return sum(
-        len(new.assignments) or (default if new.partition_count == -1 else new.partition_count)
-        for new in new_topics
-    )
+    total = 0
+    for some in cut(new_topics):
+        for new in some:
+            count = default if new.partition_count == -1 else new.partition_count
+            total += len(new.assignments) or count
+        yield
+    return total
+
+
+def _repeated(counts: Counter[str]) -> Steps[list[CreatableTopicResult]]:
+    """The responses of topics that are named more than once."""
+    refused: list[CreatableTopicResult] = []
+    for name, count in counts.items():
+        if count > 1:
+            refused.append(_refused(name, count))
+        yield
+    return refused
 
 
 def _results(
@@ -89,14 +98,36 @@ def _results(
     return results
 
 
-def _new_topic(topic: CreatableTopic) -> NewTopic:
+def _count(topics: list[CreatableTopic], counts: Counter[str]) -> Steps[list[CreatableTopic]]:
+    """Those that are named once, and may be created."""
+    for few in cut(topics):
+        counts.update(topic.name for topic in few)
+        yield
+    wanted: list[CreatableTopic] = []
+    for some in cut(topics):
+        wanted += (each for each in some if counts[each.name] == 1 and each.name != METADATA_TOPIC)
+        yield
+    return wanted
+
+
+def _new_topic(topic: CreatableTopic) -> Steps[NewTopic]:
+    assignments: list[tuple[int, list[int]]] = []
+    for few in cut(topic.assignments):
+        assignments += ((assigned.partition_index, assigned.broker_ids) for assigned in few)
+        yield
+    configs: dict[str, str] = {}
+    null_configs: list[str] = []
+    for some in cut(topic.configs):
+        configs.update((config.name, config.value) for config in some if config.value is not None)
+        null_configs += (config.name for config in some if config.value is None)
+        yield
     return NewTopic(
         topic.name,
         topic.num_partitions,
         topic.replication_factor,
-        [(assigned.partition_index, assigned.broker_ids) for assigned in topic.assignments],
-        {config.name: config.value for config in topic.configs if config.value is not None},
-        [config.name for config in topic.configs if config.value is None],
+        assignments,
+        configs,
+        null_configs,
     )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from kafkalite.requests.context import CloseConnection
+from kafkalite.requests.slices import WaitingSteps, in_slices, mapped
 from kafkalite.security.acls import Acl, AclFilter, Operation, PatternType, Permission, ResourceType
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.delete_acls import (
@@ -28,18 +29,26 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 
-def handle(
+async def handle(
     services: Services, context: RequestContext, request: DeleteAclsRequest
 ) -> DeleteAclsResponse:
+    results = await in_slices(_delete_each(services, request.filters), context)
+    return DeleteAclsResponse(filter_results=results)
+
+
+def _delete_each(
+    services: Services, filters: list[DeleteAclsFilter]
+) -> WaitingSteps[list[DeleteAclsFilterResult]]:
     authorizer = services.security.authorizer
     if authorizer is None:
         disabled = KafkaError(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
-        return DeleteAclsResponse(filter_results=[_refused(disabled) for _ in request.filters])
-    if any(map(_is_unknown, request.filters)):
+        return (yield from mapped(lambda _: _refused(disabled), filters))
+    if any((yield from mapped(_is_unknown, filters))):
         raise CloseConnection("DeleteAcls with an unknown type, operation or permission")
     gone: dict[UUID, None] = {}
     results: list[DeleteAclsFilterResult] = []
-    for each in request.filters:
+    for each in filters:
+        yield None
         try:
             found = _matching(authorizer, _filter(each))
         except KafkaError as error:
@@ -53,8 +62,12 @@ def handle(
                 matching_acls=[_described(acl) for acl in found.values()],
             )
         )
-    services.cluster.begin_write([RemoveAccessControlEntryRecord(id=key) for key in gone])
-    return DeleteAclsResponse(filter_results=results)
+    # Others may have deleted some of them meanwhile.
+    yield from services.cluster.settling()
+    services.cluster.begin_write(
+        [RemoveAccessControlEntryRecord(id=key) for key in gone if key in authorizer.acls]
+    )
+    return results
 
 
 def _is_unknown(each: DeleteAclsFilter) -> bool:

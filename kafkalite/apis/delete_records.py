@@ -7,16 +7,19 @@ an error. An offset before the log start changes nothing.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from kafkalite.cluster.internal_topics import INTERNAL_TOPICS
 from kafkalite.requests.context import RequestContext
+from kafkalite.requests.slices import Steps, in_slices, mapped, mapped_in_steps
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsPartitionResult,
     DeleteRecordsRequest,
     DeleteRecordsResponse,
+    DeleteRecordsTopic,
     DeleteRecordsTopicResult,
 )
 
@@ -27,22 +30,17 @@ _NO_LOW_WATERMARK: Final = -1
 _NO_EPOCH: Final = -1
 
 
-def handle(
+async def handle(
     services: Services, context: RequestContext, request: DeleteRecordsRequest
 ) -> DeleteRecordsResponse:
-    return DeleteRecordsResponse(
-        topics=[
-            DeleteRecordsTopicResult(
-                name=topic.name,
-                partitions=[
-                    _delete(services, context.node_id, topic.name, asked)
-                    for asked in topic.partitions
-                ],
-            )
-            for topic in request.topics
-            if topic.partitions
-        ]
-    )
+    def delete(topic: DeleteRecordsTopic) -> Steps[DeleteRecordsTopicResult]:
+        delete_in = partial(_delete, services, context.node_id, topic.name)
+        partitions = yield from mapped(delete_in, topic.partitions)
+        return DeleteRecordsTopicResult(name=topic.name, partitions=partitions)
+
+    named = (topic for topic in request.topics if topic.partitions)
+    topics = await in_slices(mapped_in_steps(delete, named), context)
+    return DeleteRecordsResponse(topics=topics)
 
 
 def _delete(

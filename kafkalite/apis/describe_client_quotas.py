@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 from kafkalite.cluster.client_quotas import QuotaFilter, matching_quotas
 from kafkalite.requests.context import RequestContext
+from kafkalite.requests.slices import in_slices, mapped
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.describe_client_quotas import (
+    ComponentData,
     DescribeClientQuotasRequest,
     DescribeClientQuotasResponse,
     EntityData,
@@ -19,13 +21,10 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 
-def handle(
+async def handle(
     services: Services, context: RequestContext, request: DescribeClientQuotasRequest
 ) -> DescribeClientQuotasResponse:
-    filters = [
-        QuotaFilter(component.entity_type, component.match_type, component.match)
-        for component in request.components
-    ]
+    filters = await in_slices(mapped(_filter, request.components), context)
     try:
         found = matching_quotas(services.cluster.image.quotas, filters, strict=request.strict)
     except KafkaError as error:
@@ -45,3 +44,7 @@ def handle(
             for entity, values in found
         ],
     )
+
+
+def _filter(component: ComponentData) -> QuotaFilter:
+    return QuotaFilter(component.entity_type, component.match_type, component.match)

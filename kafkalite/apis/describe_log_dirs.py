@@ -11,10 +11,12 @@ Every node of this process answers for the partitions it holds a replica of: the
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafkalite.requests.context import RequestContext
+from kafkalite.requests.slices import Steps, cut, in_slices, mapped_in_steps, release_set
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
@@ -29,33 +31,40 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 
-def handle(
+async def handle(
     services: Services, context: RequestContext, request: DescribeLogDirsRequest
 ) -> DescribeLogDirsResponse:
-    wanted = None
+    results = await in_slices(_describe_all(services, context, request), context)
+    return DescribeLogDirsResponse(error_code=ErrorCode.NONE, results=results)
+
+
+def _describe_all(
+    services: Services, context: RequestContext, request: DescribeLogDirsRequest
+) -> Steps[list[DescribeLogDirsResult]]:
+    wanted: set[tuple[str, int]] | None = None
     if request.topics is not None:
-        wanted = {(item.topic, index) for item in request.topics for index in item.partitions}
-    return DescribeLogDirsResponse(
-        error_code=ErrorCode.NONE,
-        results=[
-            *(
-                _describe(services, context.node_id, directory, wanted)
-                for directory in services.logs.manager.directories
-            ),
-            *(
-                DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=str(path))
-                for path in services.logs.manager.failed
-            ),
-        ],
-    )
+        wanted = set()
+        for item in request.topics:
+            for some in cut(item.partitions):
+                wanted.update((item.topic, index) for index in some)
+                yield
+    manager = services.logs.manager
+    describe = partial(_describe, services, context.node_id, wanted)
+    results = yield from mapped_in_steps(describe, manager.directories)
+    if wanted is not None:
+        yield from release_set(wanted)
+    return results + [
+        DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=str(path))
+        for path in manager.failed
+    ]
 
 
 def _describe(
     services: Services,
     node_id: int,
-    directory: LogDirectory,
     wanted: set[tuple[str, int]] | None,
-) -> DescribeLogDirsResult:
+    directory: LogDirectory,
+) -> Steps[DescribeLogDirsResult]:
     path = Path(directory.path).absolute()
     result = DescribeLogDirsResult(
         error_code=ErrorCode.NONE,
@@ -69,7 +78,8 @@ def _describe(
     result.total_bytes = volume.f_frsize * volume.f_blocks
     result.usable_bytes = volume.f_frsize * volume.f_bavail
     topics: dict[str, DescribeLogDirsTopic] = {}
-    for (name, index), log in directory.all_logs:
+    for (name, index), log in list(directory.all_logs):
+        yield
         topic = services.topics.get(name)
         if topic is None or (wanted is not None and (name, index) not in wanted):
             continue

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 
 from kafkalite.cluster.topic_creation import validate_topic_name
 from kafkalite.requests.context import RequestContext
-from kafkalite.requests.slices import in_slices, mapped
+from kafkalite.requests.slices import Steps, in_slices, mapped, mapped_in_steps
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.describe_producers import (
     DescribeProducersRequest,
     DescribeProducersResponse,
     PartitionResponse,
     ProducerState,
+    TopicRequest,
     TopicResponse,
 )
 
@@ -29,11 +30,12 @@ if TYPE_CHECKING:
 async def handle(
     services: Services, context: RequestContext, request: DescribeProducersRequest
 ) -> DescribeProducersResponse:
-    topics: list[TopicResponse] = []
-    for topic in request.topics:
+    def describe_topic(topic: TopicRequest) -> Steps[TopicResponse]:
         describe = partial(_describe, services, context, topic.name)
-        partitions = await in_slices(mapped(describe, topic.partition_indexes), context)
-        topics.append(TopicResponse(name=topic.name, partitions=partitions))
+        partitions = yield from mapped(describe, topic.partition_indexes)
+        return TopicResponse(name=topic.name, partitions=partitions)
+
+    topics = await in_slices(mapped_in_steps(describe_topic, request.topics), context)
     return DescribeProducersResponse(topics=topics)
 
 

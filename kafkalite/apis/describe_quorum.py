@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafkalite.cluster.metadata_log import METADATA_TOPIC
 from kafkalite.requests.context import RequestContext
+from kafkalite.requests.slices import Steps, in_slices, mapped, mapped_in_steps
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.describe_quorum import (
     DescribeQuorumRequest,
@@ -17,8 +18,10 @@ from kafkalite.wire.messages.describe_quorum import (
     Listener,
     Node,
     PartitionData,
+    PartitionDataRequest,
     ReplicaState,
     TopicData,
+    TopicDataRequest,
 )
 
 if TYPE_CHECKING:
@@ -27,29 +30,33 @@ if TYPE_CHECKING:
 _NODES_SINCE: Final = 2
 
 
-def handle(
+async def handle(
     services: Services, context: RequestContext, request: DescribeQuorumRequest
 ) -> DescribeQuorumResponse:
-    asked = [
-        (topic.topic_name, [partition.partition_index for partition in topic.partitions])
-        for topic in request.topics
-    ]
-    if asked == [(METADATA_TOPIC, [0])]:
+    if _is_of_metadata(request):
         topic = TopicData(topic_name=METADATA_TOPIC, partitions=[_quorum(services)])
         nodes = _nodes(services) if context.api_version >= _NODES_SINCE else []
         return DescribeQuorumResponse(topics=[topic], nodes=nodes)
     # Anything but that one partition, alone, is unknown (KafkaRaftClient.handleDescribeQuorum).
-    return DescribeQuorumResponse(
-        topics=[
-            TopicData(topic_name=name, partitions=[_unknown(index) for index in indexes])
-            for name, indexes in asked
-        ]
-    )
+    topics = await in_slices(mapped_in_steps(_unknown_topic, request.topics), context)
+    return DescribeQuorumResponse(topics=topics)
 
 
-def _unknown(index: int) -> PartitionData:
+def _is_of_metadata(request: DescribeQuorumRequest) -> bool:
+    if len(request.topics) != 1 or len(request.topics[0].partitions) != 1:
+        return False
+    (topic,) = request.topics
+    return topic.topic_name == METADATA_TOPIC and topic.partitions[0].partition_index == 0
+
+
+def _unknown_topic(asked: TopicDataRequest) -> Steps[TopicData]:
+    partitions = yield from mapped(_unknown, asked.partitions)
+    return TopicData(topic_name=asked.topic_name, partitions=partitions)
+
+
+def _unknown(asked: PartitionDataRequest) -> PartitionData:
     return PartitionData(
-        partition_index=index,
+        partition_index=asked.partition_index,
         error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         error_message="This server does not host this topic-partition.",
     )

@@ -6,10 +6,11 @@ No topics at all stands for all of a group's. v1 adds the lag (KIP-1226).
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 from kafkalite.cluster.features import SHARE_VERSION
+from kafkalite.requests.slices import Steps, in_slices, mapped_in_steps
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
@@ -23,27 +24,22 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 
-def handle(
-    services: Services, context: RequestContext, request: DescribeShareGroupOffsetsRequest
-) -> DescribeShareGroupOffsetsResponse | Coroutine[Any, Any, DescribeShareGroupOffsetsResponse]:
-    # All of a group's: it has states, or none is asked for.
-    names = (topic.topic_name for group in request.groups for topic in group.topics or ())
-    return services.share.when_ready(context, names, lambda: _respond(services, context, request))
-
-
-def _respond(
+async def handle(
     services: Services, context: RequestContext, request: DescribeShareGroupOffsetsRequest
 ) -> DescribeShareGroupOffsetsResponse:
-    return DescribeShareGroupOffsetsResponse(
-        groups=[_described(services, context, group) for group in request.groups]
-    )
+    # All of a group's: it has states, or none is asked for.
+    names = (topic.topic_name for group in request.groups for topic in group.topics or ())
+    await services.share.make_ready(context, names)
+    describe = partial(_described, services, context)
+    groups = await in_slices(mapped_in_steps(describe, request.groups), context)
+    return DescribeShareGroupOffsetsResponse(groups=groups)
 
 
 def _described(
     services: Services, context: RequestContext, group: DescribeShareGroupOffsetsRequestGroup
-) -> DescribeShareGroupOffsetsResponseGroup:
+) -> Steps[DescribeShareGroupOffsetsResponseGroup]:
     if not services.cluster.features.get(SHARE_VERSION, 0):
         return DescribeShareGroupOffsetsResponseGroup(
             group_id=group.group_id, error_code=ErrorCode.UNSUPPORTED_VERSION
         )
-    return services.group_coordinator.share.offsets.describe(context, group)
+    return (yield from services.group_coordinator.share.offsets.describe(context, group))

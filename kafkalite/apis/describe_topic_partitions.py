@@ -7,12 +7,14 @@ on. An empty list of topics means all. Nothing is created by asking.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kafkalite.cluster.internal_topics import INTERNAL_TOPICS
 from kafkalite.cluster.topic_creation import validate_topic_name
 from kafkalite.replica.topics import Topic
 from kafkalite.requests.context import RequestContext
+from kafkalite.requests.slices import Steps, in_order, in_slices, mapped, release_set
 from kafkalite.security.authorized_operations import TOPIC_OPERATIONS
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.describe_topic_partitions import (
@@ -28,26 +30,29 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 
-def handle(
+async def handle(
     services: Services, context: RequestContext, request: DescribeTopicPartitionsRequest
 ) -> DescribeTopicPartitionsResponse:
+    return await in_slices(_describe(services, context, request), context)
+
+
+def _describe(
+    services: Services, context: RequestContext, request: DescribeTopicPartitionsRequest
+) -> Steps[DescribeTopicPartitionsResponse]:
     cursor = request.cursor
     from_name = cursor.topic_name if cursor else ""
-    named = {topic.name for topic in request.topics}
+    named = set((yield from mapped(lambda topic: topic.name, request.topics)))
     if cursor is not None and (cursor.partition_index < 0 or (named and from_name not in named)):
-        return _failed(request, ErrorCode.INVALID_REQUEST)
+        return (yield from _failed(request, ErrorCode.INVALID_REQUEST))
     if cursor is None and "" in named:
         # Kafka takes the empty name for the cursor's, and fails.
-        return _failed(request, ErrorCode.UNKNOWN_SERVER_ERROR)
-    names = sorted(
-        name
-        for name in (named or (topic.name for topic in services.topics.all()))
-        if name >= from_name
-    )
+        return (yield from _failed(request, ErrorCode.UNKNOWN_SERVER_ERROR))
+    asked = named or {topic.name for topic in services.topics.all()}
     limit = services.config.integer("max.request.partition.size.limit")
     left = max(1, min(limit, request.response_partition_limit))
     response = DescribeTopicPartitionsResponse()
-    for name in names:
+    for name in (yield from in_order([name for name in asked if name >= from_name])):
+        yield
         if left == 0:
             response.next_cursor = Cursor(topic_name=name, partition_index=0)
             break
@@ -57,41 +62,42 @@ def handle(
                 response.topics.append(_missing(name))
             continue
         start = cursor.partition_index if cursor and name == from_name else 0
-        page = _page(services, context.listener_name, topic, start, left)
+        page = yield from _page(services, context.listener_name, topic, start, left)
         response.topics.append(page)
         left -= len(page.partitions)
         following = start + len(page.partitions)
         if start < following < len(topic.states):
             response.next_cursor = Cursor(topic_name=name, partition_index=following)
             break
+    yield from release_set(named)
     return response
 
 
 def _page(
     services: Services, listener_name: str, topic: Topic, start: int, count: int
-) -> DescribeTopicPartitionsResponseTopic:
+) -> Steps[DescribeTopicPartitionsResponseTopic]:
     cache = services.cluster.topic_cache.setdefault(topic.topic_id, {})
     key = ("describe topic partitions", listener_name, start, count)
     page: DescribeTopicPartitionsResponseTopic | None = cache.get(key)
     if page is None:
         states = topic.states[start : start + count]
+        describe = partial(_partition, services, listener_name)
+        partitions = yield from mapped(describe, enumerate(states, start))
         page = cache[key] = DescribeTopicPartitionsResponseTopic(
             error_code=ErrorCode.NONE,
             name=topic.name,
             topic_id=topic.topic_id,
             is_internal=topic.is_internal,
-            partitions=[
-                _partition(services, listener_name, start + index, state)
-                for index, state in enumerate(states)
-            ],
+            partitions=partitions,
             topic_authorized_operations=TOPIC_OPERATIONS,
         )
     return page
 
 
 def _partition(
-    services: Services, listener_name: str, index: int, state: PartitionState
+    services: Services, listener_name: str, indexed: tuple[int, PartitionState]
 ) -> DescribeTopicPartitionsResponsePartition:
+    index, state = indexed
     cluster = services.cluster
     reachable = cluster.endpoints((state.leader_id,), listener_name)
     return DescribeTopicPartitionsResponsePartition(
@@ -123,11 +129,10 @@ def _missing(name: str) -> DescribeTopicPartitionsResponseTopic:
 
 def _failed(
     request: DescribeTopicPartitionsRequest, code: ErrorCode
-) -> DescribeTopicPartitionsResponse:
+) -> Steps[DescribeTopicPartitionsResponse]:
     """There is no error for the whole answer, so every topic carries it."""
-    return DescribeTopicPartitionsResponse(
-        topics=[
-            DescribeTopicPartitionsResponseTopic(error_code=code, name=topic.name)
-            for topic in request.topics
-        ]
+    topics = yield from mapped(
+        lambda topic: DescribeTopicPartitionsResponseTopic(error_code=code, name=topic.name),
+        request.topics,
     )
+    return DescribeTopicPartitionsResponse(topics=topics)

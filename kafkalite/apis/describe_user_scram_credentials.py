@@ -6,9 +6,11 @@ Mechanism and iterations are told, salt and keys never. `users` null or empty me
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kafkalite.requests.context import RequestContext
+from kafkalite.requests.slices import in_slices, mapped
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.describe_user_scram_credentials import (
     CredentialInfo,
@@ -21,21 +23,21 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 
-def handle(
+async def handle(
     services: Services, context: RequestContext, request: DescribeUserScramCredentialsRequest
 ) -> DescribeUserScramCredentialsResponse:
     credentials = services.cluster.image.scram_credentials
+    users: Counter[str] = Counter()
     if request.users:
-        users = Counter(user.name for user in request.users)
+        await in_slices(mapped(lambda user: users.update((user.name,)), request.users), context)
     else:
-        users = Counter({name for name, _ in credentials})
-    return DescribeUserScramCredentialsResponse(
-        error_code=ErrorCode.NONE,
-        results=[_describe(services, name, count) for name, count in users.items()],
-    )
+        users.update({name for name, _ in credentials})
+    results = await in_slices(mapped(partial(_describe, services), users.items()), context)
+    return DescribeUserScramCredentialsResponse(error_code=ErrorCode.NONE, results=results)
 
 
-def _describe(services: Services, user: str, count: int) -> DescribeUserScramCredentialsResult:
+def _describe(services: Services, named: tuple[str, int]) -> DescribeUserScramCredentialsResult:
+    user, count = named
     if count > 1:
         return DescribeUserScramCredentialsResult(
             user=user,

@@ -6,12 +6,13 @@ that need no election are left out of the answer.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from kafkalite.cluster.image import NO_LEADER
 from kafkalite.cluster.leadership import elect_preferred, elect_unclean
 from kafkalite.requests.context import RequestContext
+from kafkalite.requests.slices import WaitingSteps, batches, in_slices
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.elect_leaders import (
     ElectLeadersRequest,
@@ -28,60 +29,62 @@ _PREFERRED: Final = 0
 _UNCLEAN: Final = 1
 
 
-def handle(
+async def handle(
     services: Services, context: RequestContext, request: ElectLeadersRequest
 ) -> ElectLeadersResponse:
     if request.topic_partitions == []:
         return ElectLeadersResponse(error_code=ErrorCode.NONE)  # of whatever type
+    code = ErrorCode.NONE
     if request.election_type not in (_PREFERRED, _UNCLEAN):
-        return _unknown_type(request)
-    response = ElectLeadersResponse(error_code=ErrorCode.NONE)
-    records: list[object] = []
-    for name, indexes in _asked(services, request):
-        result = ReplicaElectionResult(topic=name)
-        response.replica_election_results.append(result)
-        for index in indexes:
+        if request.topic_partitions is None:
+            return ElectLeadersResponse(error_code=ErrorCode.INVALID_REQUEST)
+        code = ErrorCode.INVALID_REQUEST
+    response = ElectLeadersResponse(error_code=code)
+    await in_slices(_elect_each(services, request, response), context)
+    return response
+
+
+def _elect_each(
+    services: Services, request: ElectLeadersRequest, response: ElectLeadersResponse
+) -> WaitingSteps[None]:
+    for some in batches(_asked(services, request, response)):
+        yield from services.cluster.settling()
+        records: list[object] = []
+        for result, index in some:
             code, message = ErrorCode.NONE, None
             try:
-                records.append(_elect(services, name, index, request.election_type))
+                records.append(_elect(services, result.topic, index, request.election_type))
             except KafkaError as error:
                 code, message = error.code, error.message
             if request.topic_partitions is not None or code != ErrorCode.ELECTION_NOT_NEEDED:
                 result.partition_result.append(
                     PartitionResult(partition_id=index, error_code=code, error_message=message)
                 )
-    services.cluster.begin_write(records)
-    return response
+        services.cluster.begin_write(records)
+        yield from services.cluster.finishing()
+        yield None
 
 
-def _unknown_type(request: ElectLeadersRequest) -> ElectLeadersResponse:
-    return ElectLeadersResponse(
-        error_code=ErrorCode.INVALID_REQUEST,
-        replica_election_results=[
-            ReplicaElectionResult(
-                topic=asked.topic,
-                partition_result=[
-                    PartitionResult(
-                        partition_id=index,
-                        error_code=ErrorCode.INVALID_REQUEST,
-                        error_message=f"Unknown election type {request.election_type}",
-                    )
-                    for index in asked.partitions
-                ],
-            )
-            for asked in request.topic_partitions or ()
-        ],
-    )
-
-
-def _asked(services: Services, request: ElectLeadersRequest) -> Iterable[tuple[str, Iterable[int]]]:
+def _asked(
+    services: Services, request: ElectLeadersRequest, response: ElectLeadersResponse
+) -> Iterator[tuple[ReplicaElectionResult, int]]:
+    """Each partition, with the place in the response for what came of it."""
+    topics: Iterable[tuple[str, Iterable[int]]]
     if request.topic_partitions is None:
-        return [(topic.name, range(len(topic.states))) for topic in services.topics.all()]
-    return [(asked.topic, asked.partitions) for asked in request.topic_partitions]
+        topics = [(topic.name, range(len(topic.states))) for topic in services.topics.all()]
+    else:
+        topics = ((asked.topic, asked.partitions) for asked in request.topic_partitions)
+    for name, indexes in topics:
+        result = ReplicaElectionResult(topic=name)
+        response.replica_election_results.append(result)
+        for index in indexes:
+            yield result, index
 
 
 def _elect(services: Services, name: str, index: int, election_type: int) -> PartitionChangeRecord:
     """The record of an election. Raises KafkaError."""
+    if election_type not in (_PREFERRED, _UNCLEAN):
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown election type {election_type}")
     topic = services.topics.get(name)
     unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if topic is None:

@@ -16,14 +16,31 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
 
 from kafkalite.log.page_cache import NotCached, cached_only
 from kafkalite.replica.fetch_reader import FetchReader, close_records, failed_partition
-from kafkalite.replica.fetch_sessions import FetchContext, PartitionResponses
+from kafkalite.replica.fetch_sessions import (
+    FetchContext,
+    FetchTarget,
+    PartitionResponse,
+    PartitionResponses,
+)
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.disk_threads import read_off_loop
 from kafkalite.requests.purgatory import WakeReason
+from kafkalite.requests.slices import (
+    AT_ONCE,
+    COUNTED_FROM_BYTES,
+    cut,
+    in_slices,
+    is_long,
+    mapped,
+    release,
+    without_full_collections,
+)
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.fetch import (
     FetchableTopicResponseRow,
@@ -32,6 +49,7 @@ from kafkalite.wire.messages.fetch import (
     NodeEndpointRow,
     PartitionDataRow,
 )
+from kafkalite.wire.rows import LargeResponse
 
 if TYPE_CHECKING:
     from kafkalite.services import Services
@@ -41,12 +59,21 @@ _REPLICA_STATE_SINCE: Final = 15
 _FIRST_LEADER_HINT_VERSION: Final = 16
 _LEADER_CHANGED: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
+_TopicRows = tuple[str, UUID, list[PartitionDataRow]]
+_NO_TOPIC: Final[tuple[None, None, list[PartitionDataRow]]] = (None, None, [])
+
 
 def handle(
     services: Services, context: RequestContext, request: FetchRequestRow
-) -> FetchResponseRow | Coroutine[Any, Any, FetchResponseRow]:
+) -> FetchResponseRow | Coroutine[Any, Any, FetchResponseRow] | Coroutine[Any, Any, LargeResponse]:
+    if context.request_bytes >= COUNTED_FROM_BYTES and (
+        is_long(context, request[9]) or is_long(context, request[10])
+    ):
+        return _begin_in_slices(services, context, request)
     try:
         fetch = services.fetch_sessions[context.node_id].begin(request, context.api_version)
+        if len(fetch.targets) > AT_ONCE:
+            return _fetch_in_slices(services, context, request, fetch)
         reader = _reader(services, context, request, fetch)
         try:
             with cached_only:
@@ -56,9 +83,68 @@ def handle(
         if request[3] <= 0 or reader.must_respond:
             return _response(services, context, request, fetch, reader, responses)
     except KafkaError as error:
-        return _refused(error)
+        return _refused(request, error)
     close_records(responses)
     return _read_more(services, context, request, fetch, reader)
+
+
+async def _begin_in_slices(
+    services: Services, context: RequestContext, request: FetchRequestRow
+) -> LargeResponse:
+    sessions = services.fetch_sessions[context.node_id]
+    try:
+        fetch = await in_slices(sessions.beginning(request, context.api_version), context)
+    except KafkaError as error:
+        return LargeResponse(_refused(request, error))
+    return await _fetch_in_slices(services, context, request, fetch)
+
+
+async def _fetch_in_slices(
+    services: Services, context: RequestContext, request: FetchRequestRow, fetch: FetchContext
+) -> LargeResponse:
+    """Fetch very many partitions: others have their turns between parts of them."""
+    await context.connection.move_to_task()
+    reader = _reader(services, context, request, fetch)
+    responses = await _read_in_slices(context, reader)
+    if request[3] > 0 and not reader.must_respond:
+        close_records(responses)
+        wake = await _wait(services, context, request, reader)
+        is_interrupted = wake is WakeReason.INTERRUPTED
+        responses = await _read_in_slices(context, reader, waited=True, empty=is_interrupted)
+    topics: list[_TopicRows] = []
+    leaders: set[int] = set()
+
+    def tell(some: Sequence[PartitionResponse]) -> None:
+        _tell(services, context, fetch, reader, some, topics, leaders)
+
+    try:
+        await in_slices(mapped(tell, cut(responses)), context)
+        row = _finished(services, context, fetch, topics, leaders)
+    except BaseException as error:
+        close_records(responses)
+        if isinstance(error, KafkaError):
+            return LargeResponse(_refused(request, error))
+        raise
+    await in_slices(release([responses, fetch.targets]), context)
+    return LargeResponse(row)
+
+
+async def _read_in_slices(
+    context: RequestContext, reader: FetchReader, *, waited: bool = False, empty: bool = False
+) -> PartitionResponses:
+    responses: PartitionResponses = []
+    reader.begin(waited=waited, empty=empty)
+    try:
+        with without_full_collections:
+            for some in cut(reader.targets):
+                read = partial(reader.read_some, some)
+                responses += await read_off_loop(read, context.connection.move_to_task)
+                await context.connection.yield_turn()
+    except BaseException:
+        close_records(responses)
+        raise
+    reader.end()
+    return responses
 
 
 def _reader(
@@ -90,7 +176,7 @@ async def _read_later(
     """Read what is on the disk only."""
     responses = await read_off_loop(reader.read, context.connection.move_to_task)
     if request[3] <= 0 or reader.must_respond:
-        return _response_or_refusal(services, context, request, fetch, reader, responses)
+        return _response(services, context, request, fetch, reader, responses)
     close_records(responses)
     return await _read_more(services, context, request, fetch, reader)
 
@@ -103,36 +189,24 @@ async def _read_more(
     reader: FetchReader,
 ) -> FetchResponseRow:
     """Wait for min_bytes, but not longer than max_wait_ms, and read what is there then."""
-    wake = await context.connection.wait_until(
-        reader.has_enough,
-        reader.watched,
-        context.received_at + request[3] / 1000,
-        answer_early=services.config.boolean("kafkalite.answer.parked.fetch"),
-    )
+    wake = await _wait(services, context, request, reader)
     # The client's next request is more urgent to it than less than min_bytes.
     is_interrupted = wake is WakeReason.INTERRUPTED
     responses = await read_off_loop(
         lambda: reader.read(waited=True, empty=is_interrupted), context.connection.move_to_task
     )
-    return _response_or_refusal(services, context, request, fetch, reader, responses)
+    return _response(services, context, request, fetch, reader, responses)
 
 
-def _response_or_refusal(
-    services: Services,
-    context: RequestContext,
-    request: FetchRequestRow,
-    fetch: FetchContext,
-    reader: FetchReader,
-    responses: PartitionResponses,
-) -> FetchResponseRow:
-    try:
-        return _response(services, context, request, fetch, reader, responses)
-    except KafkaError as error:
-        return _refused(error)
-
-
-def _refused(error: KafkaError) -> FetchResponseRow:
-    return 0, error.code, 0, (), ()
+async def _wait(
+    services: Services, context: RequestContext, request: FetchRequestRow, reader: FetchReader
+) -> WakeReason:
+    return await context.connection.wait_until(
+        reader.has_enough,
+        reader.watched,
+        context.received_at + request[3] / 1000,
+        answer_early=services.config.boolean("kafkalite.answer.parked.fetch"),
+    )
 
 
 def _response(
@@ -143,65 +217,81 @@ def _response(
     reader: FetchReader,
     responses: PartitionResponses,
 ) -> FetchResponseRow:
+    topics: list[_TopicRows] = []
+    leaders: set[int] = set()
     try:
-        session_id, told = fetch.finish(responses)
-    except KafkaError:
+        _tell(services, context, fetch, reader, responses, topics, leaders)
+        return _finished(services, context, fetch, topics, leaders)
+    except KafkaError as error:
         close_records(responses)
-        raise
+        return _refused(request, error)
+
+
+def _tell(
+    services: Services,
+    context: RequestContext,
+    fetch: FetchContext,
+    reader: FetchReader,
+    responses: Sequence[PartitionResponse],
+    topics: list[_TopicRows],
+    leaders: set[int],
+) -> None:
+    """Add to `topics` what the client is to be told, in the order of the responses.
+
+    `leaders` are those who lead what was asked of the wrong node. Raises KafkaError.
+    """
+    told = fetch.tell(responses)
     version = context.api_version
     if version < _FIRST_DIVERGENCE_VERSION and any(row[5][0] >= 0 for _, row in told):
-        close_records(told)
-        return _unsupported_version_response(request)
-    endpoints: Sequence[NodeEndpointRow] = ()
-    if reader.has_errors and version >= _FIRST_LEADER_HINT_VERSION:
-        told, endpoints = _with_leaders(services, context, told)
-    return 0, 0, session_id, _by_topic(told), endpoints
-
-
-def _unsupported_version_response(request: FetchRequestRow) -> FetchResponseRow:
-    """UNSUPPORTED_VERSION for every partition in the request (Kafka's getErrorResponse)."""
-    code = ErrorCode.UNSUPPORTED_VERSION
-    topics: list[FetchableTopicResponseRow] = [
-        (name, topic_id, [failed_partition(wanted[0], code) for wanted in partitions])
-        for name, topic_id, partitions in request[9]
-    ]
-    return 0, code, request[7], topics, ()
-
-
-def _by_topic(told: PartitionResponses) -> list[FetchableTopicResponseRow]:
-    """The responses as topics with partitions, in their order."""
-    topics: list[FetchableTopicResponseRow] = []
-    last_name, last_id = None, None
-    rows: list[PartitionDataRow] = []
+        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
+    has_hints = reader.has_errors and version >= _FIRST_LEADER_HINT_VERSION
+    last_name, last_id, rows = topics[-1] if topics else _NO_TOPIC
     for target, row in told:
         # Ids are compared last: nearly always they are one object, and to compare two takes time.
         if target.topic != last_name or (
             target.topic_id is not last_id and target.topic_id != last_id
         ):
             last_name, last_id = target.topic, target.topic_id
-            rows = []
+            rows = list[PartitionDataRow]()
             topics.append((last_name, last_id, rows))
-        rows.append(row)
-    return topics
+        rows.append(_with_leader(services, target, row, leaders) if has_hints else row)
 
 
-def _with_leaders(
-    services: Services, context: RequestContext, told: PartitionResponses
-) -> tuple[PartitionResponses, Sequence[NodeEndpointRow]]:
-    """The responses with the current leaders where those are others, and the leaders' addresses."""
-    leaders: set[int] = set()
-    hinted: PartitionResponses = []
-    for target, row in told:
-        topic = None
-        if row[1] in _LEADER_CHANGED:
-            topic = services.topics.by_id(target.topic_id)
-        if topic is not None:
-            partition = topic.partitions[target.index]
-            leaders.add(partition.leader_id)
-            row = (*row[:6], (partition.leader_id, partition.leader_epoch), *row[7:])
-        hinted.append((target, row))
-    endpoints: list[NodeEndpointRow] = [
-        (node.id, node.host, node.port, node.rack)
-        for node in services.cluster.endpoints(leaders, context.listener_name)
+def _with_leader(
+    services: Services, target: FetchTarget, row: PartitionDataRow, leaders: set[int]
+) -> PartitionDataRow:
+    """The response of a partition with the current leader, where that is another."""
+    topic = services.topics.by_id(target.topic_id) if row[1] in _LEADER_CHANGED else None
+    if topic is None:
+        return row
+    partition = topic.partitions[target.index]
+    leaders.add(partition.leader_id)
+    return (*row[:6], (partition.leader_id, partition.leader_epoch), *row[7:])
+
+
+def _finished(
+    services: Services,
+    context: RequestContext,
+    fetch: FetchContext,
+    topics: list[_TopicRows],
+    leaders: set[int],
+) -> FetchResponseRow:
+    session_id = fetch.finish()
+    endpoints: Sequence[NodeEndpointRow] = ()
+    if leaders:
+        endpoints = [
+            (node.id, node.host, node.port, node.rack)
+            for node in services.cluster.endpoints(leaders, context.listener_name)
+        ]
+    return 0, 0, session_id, topics, endpoints
+
+
+def _refused(request: FetchRequestRow, error: KafkaError) -> FetchResponseRow:
+    if error.code is not ErrorCode.UNSUPPORTED_VERSION:
+        return 0, error.code, 0, (), ()
+    # For every partition in the request, as Kafka's getErrorResponse.
+    topics: list[FetchableTopicResponseRow] = [
+        (name, topic_id, [failed_partition(wanted[0], error.code) for wanted in partitions])
+        for name, topic_id, partitions in request[9]
     ]
-    return hinted, endpoints
+    return 0, error.code, request[7], topics, ()

@@ -7,20 +7,25 @@ a node's loggers (KIP-412), which are not kept.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kafkalite.cluster.broker_loggers import change_levels
 from kafkalite.cluster.config_changes import (
     ConfigChange,
     ConfigChanges,
-    alter_each,
+    Outcome,
+    altering_each,
     check_changes,
     check_logger_node,
     check_operations,
 )
+from kafkalite.cluster.config_validation import TABLES, unknown_type
 from kafkalite.cluster.image import BROKER_LOGGER_RESOURCE
 from kafkalite.requests.context import RequestContext
+from kafkalite.requests.slices import Steps, in_slices, mapped
 from kafkalite.wire.messages.incremental_alter_configs import (
+    AlterableConfig,
     AlterConfigsResource,
     AlterConfigsResourceResponse,
     IncrementalAlterConfigsRequest,
@@ -31,38 +36,50 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 
-def handle(
+async def handle(
     services: Services, context: RequestContext, request: IncrementalAlterConfigsRequest
 ) -> IncrementalAlterConfigsResponse:
-    records, outcomes = alter_each(
-        request.resources,
-        lambda resource: _alter(services, context.node_id, resource, request.validate_only),
+    plan = partial(_plan, services, context.node_id, request.validate_only)
+    altering = altering_each(
+        request.resources, _check, plan, services.cluster, validate_only=request.validate_only
     )
-    if not request.validate_only:
-        services.cluster.begin_write(records)
+    outcomes = await in_slices(altering, context)
     return IncrementalAlterConfigsResponse(
-        responses=[
-            AlterConfigsResourceResponse(
-                error_code=code,
-                error_message=message,
-                resource_type=resource.resource_type,
-                resource_name=resource.resource_name,
-            )
-            for resource, (code, message) in zip(request.resources, outcomes, strict=True)
-        ]
+        responses=await in_slices(mapped(_told, outcomes), context)
     )
 
 
-def _alter(
-    services: Services, node_id: int, resource: AlterConfigsResource, validate_only: bool
+def _told(outcome: Outcome[AlterConfigsResource]) -> AlterConfigsResourceResponse:
+    resource, code, message = outcome
+    return AlterConfigsResourceResponse(
+        error_code=code,
+        error_message=message,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+    )
+
+
+def _check(resource: AlterConfigsResource) -> Steps[list[ConfigChange]]:
+    changes = yield from mapped(_change, resource.configs)
+    yield from check_changes(changes)
+    if resource.resource_type != BROKER_LOGGER_RESOURCE and resource.resource_type not in TABLES:
+        raise unknown_type(resource.resource_type)
+    yield from check_operations(changes)
+    return changes
+
+
+def _change(config: AlterableConfig) -> ConfigChange:
+    return ConfigChange(config.name, config.config_operation, config.value)
+
+
+def _plan(
+    services: Services,
+    node_id: int,
+    validate_only: bool,
+    resource: AlterConfigsResource,
+    changes: list[ConfigChange],
 ) -> list[object]:
-    changes = [
-        ConfigChange(config.name, config.config_operation, config.value)
-        for config in resource.configs
-    ]
     if resource.resource_type == BROKER_LOGGER_RESOURCE:
-        check_changes(changes)
-        check_operations(changes)
         check_logger_node(resource.resource_name, node_id)
         change_levels(changes, validate_only=validate_only)
         return []

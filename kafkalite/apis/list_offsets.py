@@ -24,6 +24,13 @@ from typing import TYPE_CHECKING, Any, Final
 from kafkalite.log.page_cache import NotCached, cached_only
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.disk_threads import read_off_loop
+from kafkalite.requests.slices import (
+    AT_ONCE,
+    Steps,
+    in_slices,
+    is_long,
+    without_full_collections,
+)
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.list_offsets import (
     ListOffsetsPartitionResponseRow,
@@ -31,6 +38,7 @@ from kafkalite.wire.messages.list_offsets import (
     ListOffsetsRequestRow,
     ListOffsetsResponseRow,
 )
+from kafkalite.wire.rows import LargeResponse
 
 if TYPE_CHECKING:
     from kafkalite.replica.partition import Partition
@@ -64,14 +72,11 @@ _NONE: Final[Found] = (-1, -1, -1)
 # By topic and partition: one named twice is answered once.
 Answers = dict[str, dict[int, ListOffsetsPartitionResponseRow]]
 
-# So many partitions are looked up in one go.
-_FEW: Final = 100
-
 
 def handle(
     services: Services, context: RequestContext, request: ListOffsetsRequestRow
-) -> ListOffsetsResponseRow | Coroutine[Any, Any, ListOffsetsResponseRow]:
-    if sum(len(partitions) for _, partitions in request[2]) > _FEW:
+) -> ListOffsetsResponseRow | Coroutine[Any, Any, LargeResponse]:
+    if is_long(context, request[2]):
         return _handle_off_loop(services, context, request)
     found: Answers = {}
     for name, partitions in request[2]:
@@ -93,13 +98,24 @@ def handle(
 
 async def _handle_off_loop(
     services: Services, context: RequestContext, request: ListOffsetsRequestRow
-) -> ListOffsetsResponseRow:
+) -> LargeResponse:
     """The same, where a disk has to be waited for, or others for much that is asked."""
+    with without_full_collections:
+        found = await _look_up_all(services, context, request)
+        topics = await in_slices(_taken(found), context)
+    return LargeResponse((0, topics))
+
+
+async def _look_up_all(
+    services: Services, context: RequestContext, request: ListOffsetsRequestRow
+) -> Answers:
     found: Answers = {}
+    count = 0
     for name, partitions in request[2]:
         answers = found.setdefault(name, {})
-        for count, asked in enumerate(partitions):
-            if count % _FEW == _FEW - 1:
+        for asked in partitions:
+            count += 1
+            if count % AT_ONCE == 0:
                 await context.connection.yield_turn()
             index = asked[0]
             if index in answers:
@@ -107,7 +123,18 @@ async def _handle_off_loop(
                 continue
             look_up = partial(_look_up, services, context, request, name, asked)
             answers[index] = await read_off_loop(look_up, context.connection.move_to_task)
-    return _response(found)
+    return found
+
+
+def _taken(found: Answers) -> Steps[list[tuple[str, list[ListOffsetsPartitionResponseRow]]]]:
+    """The answers by topic; `found` is emptied."""
+    topics: list[tuple[str, list[ListOffsetsPartitionResponseRow]]] = []
+    for name, answers in found.items():
+        if answers:
+            topics.append((name, list(answers.values())))
+            answers.clear()
+        yield
+    return topics
 
 
 def _is_by_timestamp(asked: ListOffsetsPartitionRow) -> bool:

@@ -103,7 +103,7 @@ async def _in_slices(
     steps: WaitingSteps[MetadataResponseRow], context: RequestContext
 ) -> LargeResponse:
     row = await in_slices(steps, context)
-    return LargeResponse(row, [row[4]])
+    return LargeResponse(row)
 
 
 def _is_lasting(row: MetadataResponseRow) -> bool:

@@ -6,9 +6,18 @@ new protocol (KIP-848), v10 topic ids.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Coroutine, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import UUID
 
+from kafkalite.requests.slices import (
+    Steps,
+    at_once,
+    cut,
+    in_slices,
+    is_long,
+    mapped_in_steps,
+)
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.offset_commit import (
     OffsetCommitRequestRow,
@@ -27,43 +36,79 @@ TOPIC_IDS_SINCE: Final = 10
 
 def handle(
     services: Services, context: RequestContext, request: OffsetCommitRequestRow
-) -> OffsetCommitResponseRow:
+) -> OffsetCommitResponseRow | Coroutine[Any, Any, OffsetCommitResponseRow]:
     """The commits are written when they are answered."""
-    group_id, generation, member_id, instance_id, retention_ms, topics = request
-    unknown: list[OffsetCommitRequestTopicRow] = []
-    known: list[OffsetCommitRequestTopicRow] = []
+    topics = request[5]
+    if is_long(context, topics):
+        return in_slices(_commit_slowly(services, context, request), context)
+    named = _Named([], [])
+    _look_up(services, context, topics, named)
+    router = services.group_coordinator.offset_router
+    answered = router.commit(context, (*request[:5], named.known))
+    return 0, at_once(_with_unknown(answered, named.unknown)) if named.unknown else answered
+
+
+def _commit_slowly(
+    services: Services, context: RequestContext, request: OffsetCommitRequestRow
+) -> Steps[OffsetCommitResponseRow]:
+    named = _Named([], [])
+    for some in cut(request[5]):
+        _look_up(services, context, some, named)
+        yield
+    router = services.group_coordinator.offset_router
+    answered = yield from router.committing(context, (*request[:5], named.known))
+    return 0, (yield from _with_unknown(answered, named.unknown))
+
+
+class _Named(NamedTuple):
+    """The topics of a request by name, and those of unknown ids."""
+
+    known: list[OffsetCommitRequestTopicRow]
+    unknown: list[OffsetCommitRequestTopicRow]
+
+
+def _look_up(
+    services: Services,
+    context: RequestContext,
+    topics: Sequence[OffsetCommitRequestTopicRow],
+    named: _Named,
+) -> None:
     uses_topic_ids = context.api_version >= TOPIC_IDS_SINCE
     for topic in topics:
         name, topic_id, partitions = topic
         found = services.topics.by_id(topic_id) if uses_topic_ids else services.topics.get(name)
         if found is None:
-            (unknown if uses_topic_ids else known).append(topic)
+            (named.unknown if uses_topic_ids else named.known).append(topic)
         elif partitions:
             # Kafka's rule: a topic that exists, but of which nothing is committed, is not in the
             # response.
-            known.append((found.name, topic_id, partitions))
-    answered = services.group_coordinator.offset_router.commit(
-        context, (group_id, generation, member_id, instance_id, retention_ms, known)
-    )
-    if unknown:
-        answered = [*answered, *(_unknown(topic) for topic in unknown)]
-        if len(unknown) > 1:
-            answered = _each_once(answered)
-    return 0, answered
+            named.known.append((found.name, topic_id, partitions))
+
+
+def _with_unknown(
+    answered: Sequence[OffsetCommitResponseTopicRow],
+    unknown: list[OffsetCommitRequestTopicRow],
+) -> Steps[Sequence[OffsetCommitResponseTopicRow]]:
+    answered = [*answered, *(yield from mapped_in_steps(_unknown, unknown))]
+    return (yield from _each_once(answered)) if len(unknown) > 1 else answered
 
 
 def _each_once(
-    topics: list[OffsetCommitResponseTopicRow],
-) -> list[OffsetCommitResponseTopicRow]:
+    topics: Sequence[OffsetCommitResponseTopicRow],
+) -> Steps[list[OffsetCommitResponseTopicRow]]:
     """The topics without repetition: one that is named twice is answered once, with all its
     partitions. Kafka does this once a topic is unknown."""
     once: dict[UUID, tuple[str, UUID, list[OffsetCommitResponsePartitionRow]]] = {}
     for name, topic_id, partitions in topics:
         once.setdefault(topic_id, (name, topic_id, []))[2].extend(partitions)
+        yield
     return list(once.values())
 
 
-def _unknown(topic: OffsetCommitRequestTopicRow) -> OffsetCommitResponseTopicRow:
+def _unknown(topic: OffsetCommitRequestTopicRow) -> Steps[OffsetCommitResponseTopicRow]:
     name, topic_id, partitions = topic
-    code = ErrorCode.UNKNOWN_TOPIC_ID
-    return name, topic_id, [(partition, code) for partition, _, _, _ in partitions]
+    rows: list[OffsetCommitResponsePartitionRow] = []
+    for some in cut(partitions):
+        rows += [(partition, ErrorCode.UNKNOWN_TOPIC_ID) for partition, _, _, _ in some]
+        yield
+    return name, topic_id, rows

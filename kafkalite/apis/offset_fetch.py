@@ -51,11 +51,7 @@ def handle(
 async def _in_slices(
     steps: Steps[OffsetFetchResponseRow], context: RequestContext
 ) -> LargeResponse:
-    row = await in_slices(steps, context)
-    _, topics, _, groups = row
-    lists = [rows for _, rows in topics]
-    lists += [rows for _, answers, _ in groups for _, _, rows in answers]
-    return LargeResponse(row, lists)
+    return LargeResponse(await in_slices(steps, context))
 
 
 def _size(request: OffsetFetchRequestRow) -> int:

@@ -12,13 +12,14 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kafkalite.requests.context import RequestContext
-from kafkalite.requests.slices import in_slices, mapped
+from kafkalite.requests.slices import Steps, in_slices, mapped, mapped_in_steps
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.offset_for_leader_epoch import (
     EpochEndOffset,
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,
     OffsetForLeaderPartition,
+    OffsetForLeaderTopic,
     OffsetForLeaderTopicResult,
 )
 
@@ -29,11 +30,12 @@ if TYPE_CHECKING:
 async def handle(
     services: Services, context: RequestContext, request: OffsetForLeaderEpochRequest
 ) -> OffsetForLeaderEpochResponse:
-    topics: list[OffsetForLeaderTopicResult] = []
-    for topic in request.topics:
+    def look_up(topic: OffsetForLeaderTopic) -> Steps[OffsetForLeaderTopicResult]:
         end_offset = partial(_end_offset, services, context, topic.topic)
-        partitions = await in_slices(mapped(end_offset, topic.partitions), context)
-        topics.append(OffsetForLeaderTopicResult(topic=topic.topic, partitions=partitions))
+        partitions = yield from mapped(end_offset, topic.partitions)
+        return OffsetForLeaderTopicResult(topic=topic.topic, partitions=partitions)
+
+    topics = await in_slices(mapped_in_steps(look_up, request.topics), context)
     return OffsetForLeaderEpochResponse(topics=topics)
 
 

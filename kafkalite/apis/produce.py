@@ -17,8 +17,8 @@ Advertised from 0 (see the table in `__init__`), served from 3, where the v2 rec
 from __future__ import annotations
 
 from collections.abc import Coroutine, Sequence
-from math import inf
-from typing import TYPE_CHECKING, Any, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkalite.coordinators.produce_transactions import (
     NotInTransaction,
@@ -27,9 +27,17 @@ from kafkalite.coordinators.produce_transactions import (
 )
 from kafkalite.log.errors import InvalidRecordsError
 from kafkalite.replica.partition import ALL_IN_SYNC, Partition
-from kafkalite.replica.produced_batches import Batches, check_shape, is_transactional, look_at
+from kafkalite.replica.pending_append import PendingAppend, until_flushed, until_seen
+from kafkalite.replica.produced_batches import (
+    WHOLE,
+    Batches,
+    check_shape,
+    is_transactional,
+    look_at,
+    look_at_all,
+)
 from kafkalite.requests.context import CloseConnection, RequestContext
-from kafkalite.requests.purgatory import wait_until
+from kafkalite.requests.slices import Steps, at_once, cut, in_slices, is_long
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.produce import (
     NodeEndpointRow,
@@ -42,13 +50,13 @@ from kafkalite.wire.messages.produce import (
 )
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from kafkalite.services import Services
 
 _VALID_ACKS: Final = (-1, 0, 1)
 _FIRST_LEADER_HINT_VERSION: Final = 10
 _FIRST_TOPIC_ID_VERSION: Final = 13
-
-
 _UNKNOWN: Final = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 _UNKNOWN_ID: Final = ErrorCode.UNKNOWN_TOPIC_ID
 _NO_OFFSET: Final = -1
@@ -80,9 +88,8 @@ def handle(
     services: Services, context: RequestContext, request: ProduceRequestRow
 ) -> ProduceResponseRow | Coroutine[Any, Any, ProduceResponseRow | None] | None:
     transactional_id = request[0]
-    if transactional_id is not None and services.transaction_coordinator.is_ending(
-        transactional_id
-    ):
+    coordinator = services.transaction_coordinator
+    if transactional_id is not None and coordinator.is_ending(transactional_id):
         return _append_after(services, context, request, transactional_id)
     return _append(services, context, request)
 
@@ -101,66 +108,122 @@ async def _append_after(
 def _append(
     services: Services, context: RequestContext, request: ProduceRequestRow
 ) -> ProduceResponseRow | Coroutine[Any, Any, ProduceResponseRow | None] | None:
-    transactional_id, acks, timeout_ms, topics = request
+    topics = request[3]
+    if is_long(context, topics):
+        return _append_in_slices(services, context, request)
     batches = look_at(topics, context.api_version)
-    refusal = None
-    if batches.unreadable is not None or batches.producers:
-        refusal = _refusal(services, context, request, batches)
+    if batches is not WHOLE:
+        return at_once(_append_slowly(services, context, request))
+    made = _Made([], [], set())
+    for topic in topics:
+        if topic[2]:  # as Kafka: the response names no other topic
+            rows: list[PartitionProduceResponseRow] = []
+            made.responses.append((topic[0], topic[1], rows))
+            _append_to(services, context, request, batches, topic, rows, made)
+    return _respond_to(services, context, request, made)
+
+
+async def _append_in_slices(
+    services: Services, context: RequestContext, request: ProduceRequestRow
+) -> ProduceResponseRow | None:
+    """Append to very many partitions. Others may write to them in between, as in Kafka."""
+    response = await in_slices(_append_slowly(services, context, request), context)
+    return await response if isinstance(response, Coroutine) else response
+
+
+def _append_slowly(
+    services: Services, context: RequestContext, request: ProduceRequestRow
+) -> Steps[ProduceResponseRow | Coroutine[Any, Any, ProduceResponseRow | None] | None]:
+    topics = request[3]
+    batches = yield from look_at_all(topics, context.api_version)
+    refusal = yield from _refusal(services, context, request, batches)
     if refusal is not None:
-        return _respond(services, context, acks, _refused(topics, refusal), set())
-    leaders: set[int] = set()  # those who lead what was asked of the wrong node
-    pending: list[PendingAppend] = []
-    responses: list[TopicProduceResponseRow] = []
-    uses_topic_ids = context.api_version >= _FIRST_TOPIC_ID_VERSION
+        responses = yield from _refused(topics, refusal)
+        return _respond(services, context, request[1], responses, set())
+    made = _Made([], [], set())
     for name, topic_id, partitions in topics:
-        if not partitions:
-            continue  # as Kafka: the response does not name the topic
-        topic = services.topics.by_id(topic_id) if uses_topic_ids else services.topics.get(name)
         rows: list[PartitionProduceResponseRow] = []
-        responses.append((name, topic_id, rows))
-        for index, records in partitions:
-            partition: Partition | None = None
-            try:
-                if topic is None or not 0 <= index < len(topic.partitions):
-                    is_unknown_id = uses_topic_ids and topic is None
-                    raise KafkaError(_UNKNOWN_ID if is_unknown_id else _UNKNOWN)
-                if records is None or not batches.are_whole:
-                    records = check_shape(records, context.api_version)
-                partition = topic.partitions[index]
-                partition.check_leader(context.node_id, -1, leader_only=True)
-                guard = None
-                if batches.producers and is_transactional(records):
-                    guard = begin_transaction(
-                        services.transaction_coordinator,
-                        services.config,
-                        context,
-                        transactional_id,
-                        partition,
-                        records,
-                    )
-                if acks not in _VALID_ACKS:
-                    raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
-                if topic.is_internal and context.client_id != _ADMIN_CLIENT_ID:
-                    raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION)
-                info = partition.append(records, required_acks=acks, verification_guard=guard)
-            except KafkaError as error:
-                rows.append(_failed(context, index, error, partition, leaders))
-            else:
-                last_offset = info.last_offset
-                if last_offset >= partition.log.high_watermark:
-                    pending.append(PendingAppend(partition, last_offset, rows, len(rows)))
-                rows.append(
-                    (
-                        index,
-                        0,
-                        info.base_offset,
-                        info.log_append_time_ms,
-                        info.log_start_offset,
-                        (),
-                        None,
-                        _NO_LEADER,
-                    )
+        if partitions:
+            made.responses.append((name, topic_id, rows))
+        for some in cut(partitions):
+            _append_to(services, context, request, batches, (name, topic_id, some), rows, made)
+            yield
+    return _respond_to(services, context, request, made)
+
+
+class _Made(NamedTuple):
+    """Rows of the response, appends that are not visible yet, and who leads instead of us."""
+
+    responses: list[TopicProduceResponseRow]
+    pending: list[PendingAppend]
+    leaders: set[int]
+
+
+def _append_to(
+    services: Services,
+    context: RequestContext,
+    request: ProduceRequestRow,
+    batches: Batches,
+    topic: tuple[str, UUID, Sequence[PartitionProduceDataRow]],
+    rows: list[PartitionProduceResponseRow],
+    made: _Made,
+) -> None:
+    """Append to partitions of a topic. A row each says what came of it."""
+    transactional_id, acks, _, _ = request
+    name, topic_id, partitions = topic
+    uses_topic_ids = context.api_version >= _FIRST_TOPIC_ID_VERSION
+    found = services.topics.by_id(topic_id) if uses_topic_ids else services.topics.get(name)
+    for index, records in partitions:
+        partition: Partition | None = None
+        try:
+            if found is None or not 0 <= index < len(found.partitions):
+                is_unknown_id = uses_topic_ids and found is None
+                raise KafkaError(_UNKNOWN_ID if is_unknown_id else _UNKNOWN)
+            if records is None or not batches.are_whole:
+                records = check_shape(records, context.api_version)
+            partition = found.partitions[index]
+            partition.check_leader(context.node_id, -1, leader_only=True)
+            guard = None
+            if batches.producers and is_transactional(records):
+                guard = begin_transaction(
+                    services.transaction_coordinator,
+                    services.config,
+                    context,
+                    transactional_id,
+                    partition,
+                    records,
                 )
+            if acks not in _VALID_ACKS:
+                raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
+            if found.is_internal and context.client_id != _ADMIN_CLIENT_ID:
+                raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION)
+            info = partition.append(records, required_acks=acks, verification_guard=guard)
+        except KafkaError as error:
+            rows.append(_failed(context, index, error, partition, made.leaders))
+        else:
+            last_offset = info.last_offset
+            if last_offset >= partition.log.high_watermark:
+                made.pending.append(PendingAppend(partition, last_offset, rows, len(rows)))
+            rows.append(
+                (
+                    index,
+                    0,
+                    info.base_offset,
+                    info.log_append_time_ms,
+                    info.log_start_offset,
+                    (),
+                    None,
+                    _NO_LEADER,
+                )
+            )
+
+
+def _respond_to(
+    services: Services, context: RequestContext, request: ProduceRequestRow, made: _Made
+) -> ProduceResponseRow | Coroutine[Any, Any, ProduceResponseRow | None] | None:
+    """The response; a coroutine of it where what was appended is to be waited for."""
+    _, acks, timeout_ms, _ = request
+    responses, pending, leaders = made
     if pending and any(each.log.awaits_flush for each in pending):
         return _await_flushes(services, context, request, pending, responses, leaders)
     if pending and acks == ALL_IN_SYNC:
@@ -170,16 +233,19 @@ def _append(
 
 def _refusal(
     services: Services, context: RequestContext, request: ProduceRequestRow, batches: Batches
-) -> KafkaError | None:
+) -> Steps[KafkaError | None]:
     """The error for all partitions, before one is looked at (KafkaApis.handleProduceRequest)."""
     transactional_id, _, _, topics = request
     if batches.unreadable is not None:
         return KafkaError(ErrorCode.CORRUPT_MESSAGE, batches.unreadable)
+    if not batches.producers:
+        return None
     if transactional_id is None:
         return KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     if len(batches.producers) < 2:
         return None
-    known = look_at(_only_known(services, context, topics), context.api_version)
+    of_known = partial(_only_known, services, context)
+    known = yield from look_at_all(topics, context.api_version, of_known)
     if len(known.producers) < 2:
         return None
     return KafkaError(
@@ -189,27 +255,28 @@ def _refusal(
 
 
 def _only_known(
-    services: Services, context: RequestContext, topics: list[TopicProduceDataRow]
-) -> list[TopicProduceDataRow]:
-    """The partitions that exist."""
-    known: list[TopicProduceDataRow] = []
-    for name, topic_id, partitions in topics:
-        uses_topic_ids = context.api_version >= _FIRST_TOPIC_ID_VERSION
-        topic = services.topics.by_id(topic_id) if uses_topic_ids else services.topics.get(name)
-        count = 0 if topic is None else len(topic.partitions)
-        items: list[PartitionProduceDataRow] = [item for item in partitions if 0 <= item[0] < count]
-        known.append((name, topic_id, items))
-    return known
+    services: Services, context: RequestContext, topic: TopicProduceDataRow
+) -> TopicProduceDataRow:
+    """The partitions of a topic that exist."""
+    name, topic_id, partitions = topic
+    uses_topic_ids = context.api_version >= _FIRST_TOPIC_ID_VERSION
+    found = services.topics.by_id(topic_id) if uses_topic_ids else services.topics.get(name)
+    count = 0 if found is None else len(found.partitions)
+    return name, topic_id, [item for item in partitions if 0 <= item[0] < count]
 
 
 def _refused(
     topics: list[TopicProduceDataRow], refusal: KafkaError
-) -> list[TopicProduceResponseRow]:
-    return [
-        (name, topic_id, [_error_row(index, refusal, refusal.message) for index, _ in partitions])
-        for name, topic_id, partitions in topics
-        if partitions
-    ]
+) -> Steps[list[TopicProduceResponseRow]]:
+    responses: list[TopicProduceResponseRow] = []
+    for name, topic_id, partitions in topics:
+        rows: list[PartitionProduceResponseRow] = []
+        if partitions:
+            responses.append((name, topic_id, rows))
+        for some in cut(partitions):
+            rows += [_error_row(index, refusal, refusal.message) for index, _ in some]
+            yield
+    return responses
 
 
 def _respond(
@@ -226,53 +293,6 @@ def _respond(
     return responses, 0, endpoints
 
 
-class PendingAppend:
-    """An append above the high watermark, just made, and the place of its response."""
-
-    def __init__(
-        self,
-        partition: Partition,
-        last_offset: int,
-        rows: list[PartitionProduceResponseRow],
-        position: int,
-    ) -> None:
-        self.partition = partition
-        self.log = partition.log
-        self.leader_epoch = partition.leader_epoch
-        self.last_offset = last_offset
-        self.rows = rows
-        self.position = position
-        self._failed_flush_count = self.log.failed_flush_count
-
-    def flush_state(self) -> ErrorCode | None:
-        """NONE once no flush is waited for, an error if it failed; None as long as it is."""
-        log = self.log
-        if log.failed_flush_count != self._failed_flush_count:
-            return ErrorCode.KAFKA_STORAGE_ERROR
-        if self.last_offset < log.recovery_point or not log.awaits_flush:
-            return ErrorCode.NONE
-        if self.partition.is_deleted:
-            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        return None if log.offline_reason is None else ErrorCode.KAFKA_STORAGE_ERROR
-
-    def state(self, node_id: int) -> ErrorCode | None:
-        """NONE once it is seen, an error if it never will be by this node; None as long as it
-        waits."""
-        partition = self.partition
-        if partition.is_deleted:
-            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        if partition.log.offline_reason is not None:
-            return ErrorCode.KAFKA_STORAGE_ERROR
-        # Leader once more is another leader: the records may have gone meanwhile.
-        if partition.leader_id != node_id or partition.leader_epoch != self.leader_epoch:
-            return ErrorCode.NOT_LEADER_OR_FOLLOWER
-        if partition.high_watermark <= self.last_offset:
-            return None
-        if not partition.has_enough_in_sync:
-            return ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
-        return ErrorCode.NONE
-
-
 async def _await_flushes(
     services: Services,
     context: RequestContext,
@@ -281,15 +301,10 @@ async def _await_flushes(
     responses: list[TopicProduceResponseRow],
     leaders: set[int],
 ) -> ProduceResponseRow | None:
-    """Wait until all appends are flushed, however long that takes; then as if it had been at
-    once."""
+    """Wait until all appends are flushed; then as if that had been at once."""
     _, acks, timeout_ms, _ = request
     await context.connection.move_to_task()
-    await wait_until(
-        lambda: all(each.flush_state() is not None for each in pending),
-        [each.partition.watchers for each in pending],
-        inf,
-    )
+    await until_flushed(pending)
     flushed: list[PendingAppend] = []
     for each in pending:
         state = each.flush_state()
@@ -311,14 +326,9 @@ async def _await_acks(
     responses: list[TopicProduceResponseRow],
     leaders: set[int],
 ) -> ProduceResponseRow | None:
-    """Wait until all appends are visible, or the time is over; say in the rows what became of
-    each."""
+    """Wait until all appends are visible, or the time is over; say what became of each."""
     await context.connection.move_to_task()
-    await wait_until(
-        lambda: all(each.state(context.node_id) is not None for each in pending),
-        [each.partition.watchers for each in pending],
-        context.received_at + timeout_ms / 1000,
-    )
+    await until_seen(pending, context.node_id, context.received_at + timeout_ms / 1000)
     for each in pending:
         state = each.state(context.node_id)
         code = ErrorCode.REQUEST_TIMED_OUT if state is None else state

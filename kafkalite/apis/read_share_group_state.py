@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafkalite.coordinators.share_coordinator.asking import Answer, ask_each
+from kafkalite.requests.slices import Steps, in_slices, mapped, mapped_in_steps
 from kafkalite.wire.messages.read_share_group_state import (
     PartitionResult,
     ReadShareGroupStateRequest,
@@ -17,32 +18,34 @@ from kafkalite.wire.messages.read_share_group_state import (
 )
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from kafkalite.coordinators.share_coordinator.share_state import ShareState
     from kafkalite.requests.context import RequestContext
     from kafkalite.services import Services
 
 
-def handle(
+async def handle(
     services: Services, context: RequestContext, request: ReadShareGroupStateRequest
 ) -> ReadShareGroupStateResponse:
     coordinator = services.share.coordinator
-    answered = ask_each(
+    asking = ask_each(
         services.share,
         context.node_id,
         request.group_id,
-        [(topic.topic_id, topic.partitions) for topic in request.topics],
+        request.topics,
         "read share group state",
         lambda key, asked: coordinator.read(key, asked.leader_epoch),
     )
+    answered = await in_slices(asking, context)
     return ReadShareGroupStateResponse(
-        results=[
-            ReadStateResult(
-                topic_id=topic_id,
-                partitions=[_result(each) for each in answers],
-            )
-            for topic_id, answers in answered
-        ]
+        results=await in_slices(mapped_in_steps(_told, answered), context)
     )
+
+
+def _told(answered: tuple[UUID, list[Answer[ShareState]]]) -> Steps[ReadStateResult]:
+    topic_id, answers = answered
+    return ReadStateResult(topic_id=topic_id, partitions=(yield from mapped(_result, answers)))
 
 
 def _result(answer: Answer[ShareState]) -> PartitionResult:

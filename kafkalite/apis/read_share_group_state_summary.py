@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from kafkalite.coordinators.share_coordinator.asking import Answer, ask_each
 from kafkalite.coordinators.share_coordinator.share_state import ShareState
+from kafkalite.requests.slices import Steps, in_slices, mapped, mapped_in_steps
 from kafkalite.wire.messages.read_share_group_state_summary import (
     PartitionResult,
     ReadShareGroupStateSummaryRequest,
@@ -18,30 +19,34 @@ from kafkalite.wire.messages.read_share_group_state_summary import (
 )
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from kafkalite.requests.context import RequestContext
     from kafkalite.services import Services
 
 
-def handle(
+async def handle(
     services: Services, context: RequestContext, request: ReadShareGroupStateSummaryRequest
 ) -> ReadShareGroupStateSummaryResponse:
     coordinator = services.share.coordinator
-    answered = ask_each(
+    asking = ask_each(
         services.share,
         context.node_id,
         request.group_id,
-        [(topic.topic_id, topic.partitions) for topic in request.topics],
+        request.topics,
         "read share group state summary",
         lambda key, asked: coordinator.summary(key) or ShareState(),
     )
+    answered = await in_slices(asking, context)
     return ReadShareGroupStateSummaryResponse(
-        results=[
-            ReadStateSummaryResult(
-                topic_id=topic_id,
-                partitions=[_result(each) for each in answers],
-            )
-            for topic_id, answers in answered
-        ]
+        results=await in_slices(mapped_in_steps(_told, answered), context)
+    )
+
+
+def _told(answered: tuple[UUID, list[Answer[ShareState]]]) -> Steps[ReadStateSummaryResult]:
+    topic_id, answers = answered
+    return ReadStateSummaryResult(
+        topic_id=topic_id, partitions=(yield from mapped(_result, answers))
     )
 
 

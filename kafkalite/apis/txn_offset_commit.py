@@ -9,16 +9,19 @@ AddOffsetsToTxn.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any, Final
 
 from kafkalite.cluster.internal_topics import OFFSETS_TOPIC
 from kafkalite.coordinators.transaction_coordinator.coordinator import Producer
 from kafkalite.coordinators.transaction_coordinator.transaction import TopicPartition
 from kafkalite.group_coordinator.java_hash import partition_of_key
 from kafkalite.requests.context import RequestContext
+from kafkalite.requests.slices import AT_ONCE, Steps, at_once, in_slices, is_long
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequestRow,
+    TxnOffsetCommitRequestTopicRow,
     TxnOffsetCommitResponseRow,
 )
 
@@ -31,18 +34,30 @@ _SECOND_GENERATION_SINCE: Final = 5
 
 def handle(
     services: Services, context: RequestContext, request: TxnOffsetCommitRequestRow
-) -> TxnOffsetCommitResponseRow:
-    topics = request[7]
+) -> TxnOffsetCommitResponseRow | Coroutine[Any, Any, TxnOffsetCommitResponseRow]:
+    steps = _commit(services, context, request)
+    return in_slices(steps, context) if is_long(context, request[7]) else at_once(steps)
+
+
+def _commit(
+    services: Services, context: RequestContext, request: TxnOffsetCommitRequestRow
+) -> Steps[TxnOffsetCommitResponseRow]:
+    router = services.group_coordinator.offset_router
     # Kafka's rule: a topic that exists, but of which nothing is committed, is not in the response.
-    named = [(name, rows) for name, rows in topics if rows or not services.topics.get(name)]
+    named: list[TxnOffsetCommitRequestTopicRow] = []
+    for topic in request[7]:
+        if topic[1] or not services.topics.get(topic[0]):
+            named.append(topic)
+        if len(named) > AT_ONCE:
+            yield
     request = (*request[:7], named)
     try:
         if not request[1]:
             raise KafkaError(ErrorCode.INVALID_GROUP_ID)
         _begin(services, context, request)
     except KafkaError as error:
-        return services.group_coordinator.offset_router.txn_commit_refused(request, error.code)
-    return services.group_coordinator.offset_router.txn_commit(context, request)
+        return (yield from router.txn_commit_refused(request, error.code))
+    return (yield from router.txn_commit(context, request))
 
 
 def _begin(services: Services, context: RequestContext, request: TxnOffsetCommitRequestRow) -> None:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkalite.coordinators.share_coordinator.asking import ask_each
+from kafkalite.coordinators.share_coordinator.asking import Answer, ask_each
 from kafkalite.coordinators.share_coordinator.coordinator import Write
 from kafkalite.replica.share.state_batch import StateBatch
+from kafkalite.requests.slices import Steps, in_slices, mapped, mapped_in_steps
 from kafkalite.wire.messages.write_share_group_state import (
     PartitionData,
     PartitionResult,
@@ -20,37 +21,40 @@ from kafkalite.wire.messages.write_share_group_state import (
 )
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from kafkalite.requests.context import RequestContext
     from kafkalite.services import Services
 
 
-def handle(
+async def handle(
     services: Services, context: RequestContext, request: WriteShareGroupStateRequest
 ) -> WriteShareGroupStateResponse:
     coordinator = services.share.coordinator
-    answered = ask_each(
+    asking = ask_each(
         services.share,
         context.node_id,
         request.group_id,
-        [(topic.topic_id, topic.partitions) for topic in request.topics],
+        request.topics,
         "write share group state",
         lambda key, asked: coordinator.write(key, _write(asked)),
     )
+    answered = await in_slices(asking, context)
     return WriteShareGroupStateResponse(
-        results=[
-            WriteStateResult(
-                topic_id=topic_id,
-                partitions=[
-                    PartitionResult(
-                        partition=each.partition,
-                        error_code=each.error_code,
-                        error_message=each.error_message,
-                    )
-                    for each in answers
-                ],
-            )
-            for topic_id, answers in answered
-        ]
+        results=await in_slices(mapped_in_steps(_told, answered), context)
+    )
+
+
+def _told(answered: tuple[UUID, list[Answer[None]]]) -> Steps[WriteStateResult]:
+    topic_id, answers = answered
+    return WriteStateResult(topic_id=topic_id, partitions=(yield from mapped(_result, answers)))
+
+
+def _result(answer: Answer[None]) -> PartitionResult:
+    return PartitionResult(
+        partition=answer.partition,
+        error_code=answer.error_code,
+        error_message=answer.error_message,
     )
 
 

@@ -6,16 +6,19 @@ coordinator does not know (KIP-664). v2 names the transaction's version (KIP-122
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kafkalite.coordinators.transaction_coordinator.markers import MarkerWriter
 from kafkalite.coordinators.transaction_coordinator.transaction import TopicPartition
 from kafkalite.requests.context import RequestContext
+from kafkalite.requests.slices import Steps, in_slices, mapped, mapped_in_steps
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.write_txn_markers import (
     WritableTxnMarker,
     WritableTxnMarkerPartitionResult,
     WritableTxnMarkerResult,
+    WritableTxnMarkerTopic,
     WritableTxnMarkerTopicResult,
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
@@ -25,41 +28,33 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 
-def handle(
+async def handle(
     services: Services, context: RequestContext, request: WriteTxnMarkersRequest
 ) -> WriteTxnMarkersResponse:
     writer = MarkerWriter(services.topics, services.group_coordinator, services.now_ms)
-    return WriteTxnMarkersResponse(
-        markers=[
-            WritableTxnMarkerResult(
-                producer_id=marker.producer_id,
-                topics=[
-                    WritableTxnMarkerTopicResult(
-                        name=topic.name,
-                        partitions=[
-                            WritableTxnMarkerPartitionResult(
-                                partition_index=index,
-                                error_code=_write(
-                                    writer, context, marker, TopicPartition(topic.name, index)
-                                ),
-                            )
-                            for index in topic.partition_indexes
-                        ],
-                    )
-                    for topic in marker.topics
-                ],
-            )
-            for marker in request.markers
-        ]
-    )
+
+    def write_in_topic(
+        marker: WritableTxnMarker, topic: WritableTxnMarkerTopic
+    ) -> Steps[WritableTxnMarkerTopicResult]:
+        write = partial(_write, writer, context, marker, topic.name)
+        partitions = yield from mapped(write, topic.partition_indexes)
+        return WritableTxnMarkerTopicResult(name=topic.name, partitions=partitions)
+
+    def write_marker(marker: WritableTxnMarker) -> Steps[WritableTxnMarkerResult]:
+        topics = yield from mapped_in_steps(partial(write_in_topic, marker), marker.topics)
+        return WritableTxnMarkerResult(producer_id=marker.producer_id, topics=topics)
+
+    markers = await in_slices(mapped_in_steps(write_marker, request.markers), context)
+    return WriteTxnMarkersResponse(markers=markers)
 
 
 def _write(
-    writer: MarkerWriter, context: RequestContext, marker: WritableTxnMarker, where: TopicPartition
-) -> ErrorCode:
+    writer: MarkerWriter, context: RequestContext, marker: WritableTxnMarker, name: str, index: int
+) -> WritableTxnMarkerPartitionResult:
+    code = ErrorCode.NONE
     try:
         writer.write(
-            where,
+            TopicPartition(name, index),
             marker.producer_id,
             marker.producer_epoch,
             commit=marker.transaction_result,
@@ -68,5 +63,5 @@ def _write(
             node_id=context.node_id,
         )
     except KafkaError as error:
-        return error.code
-    return ErrorCode.NONE
+        code = error.code
+    return WritableTxnMarkerPartitionResult(partition_index=index, error_code=code)

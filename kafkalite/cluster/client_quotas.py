@@ -6,11 +6,12 @@ Source: Kafka's ClientQuotaControlManager and ClientQuotasImage.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kafkalite.cluster.image import QuotaEntity
+from kafkalite.requests.slices import AT_ONCE, Steps
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored.client_quota_record import ClientQuotaRecord, EntityData
 
@@ -44,14 +45,16 @@ class QuotaChange:
 
 
 def plan_quota_changes(
-    cluster: Cluster, entity: Sequence[tuple[str, str | None]], changes: Sequence[QuotaChange]
-) -> list[object]:
+    cluster: Cluster, entity: Sequence[tuple[str, str | None]], changes: Iterable[QuotaChange]
+) -> Steps[list[object]]:
     """The records for changed quotas of one entity. Raises KafkaError(INVALID_REQUEST)."""
     keys = _keys_for(_checked(entity))
     present = cluster.image.quotas.get(tuple(sorted(entity, key=lambda part: part[0])), {})
     records: list[object] = []
     seen: set[str] = set()
     for change in changes:
+        if len(seen) >= AT_ONCE:
+            yield
         if change.key in seen:
             raise _invalid(f"Duplicate quota key {change.key} not updating quota for this entity")
         seen.add(change.key)

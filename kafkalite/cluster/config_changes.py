@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
-from kafkalite.cluster.config_validation import TABLES, ConfigValidation, invalid, unknown_type
+from kafkalite.cluster.config_validation import TABLES, ConfigValidation, invalid
 from kafkalite.cluster.image import BROKER_RESOURCE, TOPIC_RESOURCE
 from kafkalite.config import ConfigType
 from kafkalite.config.sources import find
+from kafkalite.requests.slices import Steps, WaitingSteps, batches, cut
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored.config_record import ConfigRecord
 
@@ -55,11 +56,10 @@ class ConfigChanges:
     def alter(
         self, node_id: int, resource_type: int, name: str, changes: Sequence[ConfigChange]
     ) -> list[object]:
-        """The records for some changes to a resource, asked of `node_id`. Raises KafkaError."""
-        check_changes(changes)
-        if resource_type not in TABLES:
-            raise unknown_type(resource_type)
-        check_operations(changes)
+        """The records for changes to a resource, checked and asked of `node_id`.
+
+        Raises KafkaError.
+        """
         present = self._cluster.image.configs.get((resource_type, name), {})
         wanted = dict(present)
         if resource_type == BROKER_RESOURCE:
@@ -100,46 +100,94 @@ class Resource(Protocol):
     resource_name: str
 
 
+C = TypeVar("C")
 R = TypeVar("R", bound=Resource)
 
 
-def alter_each(
-    resources: Sequence[R], alter: Callable[[R], list[object]]
-) -> tuple[list[object], list[tuple[ErrorCode, str | None]]]:
-    """The records of all the resources that can be altered, and what came of each."""
-    counts = Counter((item.resource_type, item.resource_name) for item in resources)
+Outcome = tuple[R, ErrorCode, str | None]
+"""A resource, and what came of it."""
+
+
+def altering_each(
+    resources: Sequence[R],
+    check: Callable[[R], Steps[C]],
+    plan: Callable[[R, C], list[object]],
+    cluster: Cluster,
+    *,
+    validate_only: bool,
+) -> WaitingSteps[list[Outcome[R]]]:
+    """Write the records of all the resources that can be altered: of very many in several batches.
+
+    Each resource changes as a whole or not at all. `check` looks at what is asked for; `plan` makes
+    the records of it, and nothing else changes before they are written. Both raise KafkaError.
+
+    Raises KafkaError: a batch is not on the disk.
+    """
+    counts: Counter[tuple[int, str]] = Counter()
+    for few in cut(resources):
+        counts.update((item.resource_type, item.resource_name) for item in few)
+        yield None
+    outcomes: list[Outcome[R]] = []
+    for some in batches(resources):
+        checked: list[tuple[R, C | KafkaError]] = []
+        for resource in some:
+            try:
+                if counts[resource.resource_type, resource.resource_name] > 1:
+                    raise invalid("Each resource must appear at most once.")
+                checked.append((resource, (yield from check(resource))))
+            except KafkaError as error:
+                checked.append((resource, error))
+        yield from cluster.settling()
+        records = _planned(checked, plan, outcomes)
+        if not validate_only:
+            cluster.begin_write(records)
+            yield from cluster.finishing()
+        yield None
+    return outcomes
+
+
+def _planned(
+    checked: Sequence[tuple[R, C | KafkaError]],
+    plan: Callable[[R, C], list[object]],
+    outcomes: list[Outcome[R]],
+) -> list[object]:
+    """The records of all that can be altered; what becomes of each is added to the outcomes."""
     records: list[object] = []
-    outcomes: list[tuple[ErrorCode, str | None]] = []
-    for resource in resources:
+    for resource, found in checked:
         try:
-            if counts[resource.resource_type, resource.resource_name] > 1:
-                raise invalid("Each resource must appear at most once.")
-            records += alter(resource)
+            if isinstance(found, KafkaError):
+                raise found
+            records += plan(resource, found)
         except KafkaError as error:
-            outcomes.append((error.code, error.message))
+            outcomes.append((resource, error.code, error.message))
         else:
-            outcomes.append((ErrorCode.NONE, None))
-    return records, outcomes
+            outcomes.append((resource, ErrorCode.NONE, None))
+    return records
 
 
-def check_changes(changes: Sequence[ConfigChange]) -> None:
+def check_changes(changes: Sequence[ConfigChange]) -> Steps[None]:
     """Check changes of any resource. Raises KafkaError(INVALID_REQUEST)."""
-    if any(count > 1 for count in Counter(change.name for change in changes).values()):
-        raise invalid("Error due to duplicate config keys")
-    nulls = [
-        change.name
-        for change in changes
-        if change.value is None and change.operation != Operation.DELETE
-    ]
+    seen: set[str] = set()
+    nulls: list[str] = []
+    for some in cut(changes):
+        yield
+        for change in some:
+            if change.name in seen:
+                raise invalid("Error due to duplicate config keys")
+            seen.add(change.name)
+            if change.value is None and change.operation != Operation.DELETE:
+                nulls.append(change.name)
     if nulls:
         raise invalid(f"Null value not supported for : {', '.join(nulls)}")
 
 
-def check_operations(changes: Sequence[ConfigChange]) -> None:
+def check_operations(changes: Sequence[ConfigChange]) -> Steps[None]:
     """Raises KafkaError(INVALID_REQUEST) for an unknown operation."""
-    for change in changes:
-        if change.operation not in _OPERATIONS:
-            raise invalid(f"Unknown operations type {change.operation}")
+    for some in cut(changes):
+        yield
+        for change in some:
+            if change.operation not in _OPERATIONS:
+                raise invalid(f"Unknown operations type {change.operation}")
 
 
 def _check_node(name: str, node_id: int) -> None:

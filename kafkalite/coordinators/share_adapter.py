@@ -139,10 +139,18 @@ class ShareServices:
 
         That is needed only if one of the topics named exists.
         """
+        if self._lacks_topic(names):
+            return self._respond_when_made(context, respond)
+        return respond()
+
+    async def make_ready(self, context: RequestContext, names: Iterable[str]) -> None:
+        """Make the topic of the states, if one of the topics named exists and that is not there."""
+        if self._lacks_topic(names):
+            await self._topics.ready_internal(SHARE_STATE_TOPIC, context)
+
+    def _lacks_topic(self, names: Iterable[str]) -> bool:
         is_made = self._topics.get(SHARE_STATE_TOPIC) is not None
-        if is_made or all(self._topics.get(name) is None for name in names):
-            return respond()
-        return self._respond_when_made(context, respond)
+        return not is_made and any(self._topics.get(name) is not None for name in names)
 
     async def _respond_when_made(self, context: RequestContext, respond: Callable[[], T]) -> T:
         await self._topics.ready_internal(SHARE_STATE_TOPIC, context)

@@ -92,7 +92,7 @@ class RequestMetrics:
         response: FetchResponseRow,
         errors: Errors,
     ) -> None:
-        _, code, _, responses, _ = response
+        _, code, _, responses, _ = row_of(response)
         if code:
             errors[code] += 1
         for name, topic_id, rows in responses:

@@ -42,6 +42,8 @@ class FetchReader:
     __slots__ = (
         "_cluster",
         "_committed_only",
+        "_empty",
+        "_found",
         "_leader_only",
         "_max_bytes",
         "_may_read",
@@ -49,11 +51,12 @@ class FetchReader:
         "_node_id",
         "_partitions",
         "_rack",
-        "_targets",
         "_topics",
         "_uses_topic_ids",
+        "_waited",
         "has_errors",
         "must_respond",
+        "targets",
     )
 
     def __init__(
@@ -74,7 +77,7 @@ class FetchReader:
         self._leader_only = context.api_version < _FIRST_FOLLOWER_VERSION
         self._committed_only = isolation_level == _READ_COMMITTED
         self._max_bytes = min(max_bytes, config.integer("fetch.max.bytes"))
-        self._targets = targets
+        self.targets = targets
         if rack and config.string("replica.selector.class") != RACK_AWARE_SELECTOR:
             rack = ""
         self._rack = rack
@@ -83,6 +86,8 @@ class FetchReader:
         # once rather than after more came in.
         self.has_errors = False
         self.must_respond = False
+        self._found = 0
+        self._empty = self._waited = False
 
     def asked_by(self, replica_id: int, broker_epoch: int) -> None:
         """The broker that asks, if one does: it matters only where another reader takes over."""
@@ -93,13 +98,26 @@ class FetchReader:
         `waited`: the targets existed before, and may have gone since. Records are FileSlices, which
         the caller closes. Raises NotCached, having closed them.
         """
+        self.begin(waited=waited, empty=empty)
+        responses = self.read_some(self.targets)
+        self.end()
+        return responses
+
+    def begin(self, *, waited: bool, empty: bool) -> None:
+        """Begin to read. `read_some` is to follow for all targets, part by part, then `end`."""
         self._partitions.clear()
         self.has_errors = self.must_respond = False
+        self._found = 0
+        self._waited = waited
+        self._empty = empty
+
+    def read_some(self, targets: Sequence[FetchTarget]) -> PartitionResponses:
+        """`read` for some of the targets. After NotCached it may be asked again for the same."""
         responses: PartitionResponses = []
-        max_bytes = self._max_bytes
-        found = 0
+        max_bytes, empty, waited = self._max_bytes, self._empty, self._waited
+        found, partition_count = self._found, len(self._partitions)
         try:
-            for target in self._targets:
+            for target in targets:
                 remaining = 0 if empty or found > max_bytes else max_bytes - found
                 row = self._read_target(target, remaining, not (empty or found), waited)
                 responses.append((target, row))
@@ -107,10 +125,15 @@ class FetchReader:
                     found += len(records)
         except BaseException:
             close_records(responses)
+            del self._partitions[partition_count:]
             raise
-        if found >= self._min_bytes or not responses:
-            self.must_respond = True
+        self._found = found
         return responses
+
+    def end(self) -> None:
+        """All targets are read."""
+        if self._found >= self._min_bytes or not self.targets:
+            self.must_respond = True
 
     @property
     def watched(self) -> list[Watchers]:

@@ -18,10 +18,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
+from kafkalite.requests.slices import Steps, cut
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 NO_SESSION_ID: Final = 0
 FIRST_EPOCH: Final = 0
 FINAL_EPOCH: Final = -1
+_NO_SESSION_YET: Final = (FIRST_EPOCH, FINAL_EPOCH)
 _NO_REPLICA: Final = -1
 _MAX_EPOCH: Final = 2**31 - 1
 _FIRST_TOPIC_ID_VERSION: Final = 13
@@ -74,7 +76,8 @@ class FetchTarget:
         self.told_log_start_offset = row[4]
 
 
-PartitionResponses = list[tuple[FetchTarget, "PartitionDataRow"]]
+PartitionResponse = tuple[FetchTarget, "PartitionDataRow"]
+PartitionResponses = list[PartitionResponse]
 
 
 @dataclass(slots=True)
@@ -88,50 +91,77 @@ class FetchSession:
     targets: dict[TargetKey, FetchTarget]
     epoch: int = 1
 
-    def update(self, request: FetchRequestRow) -> None:
-        """Add, change and forget partitions as an incremental request says."""
+    def update(self, wanted: Sequence[FetchTarget]) -> None:
+        """Add and change partitions as an incremental request says."""
         targets = self.targets
-        for target in _targets(request):
+        for target in wanted:
             key = _key(target, self.uses_topic_ids)
             known = targets.setdefault(key, target)
             known.wanted = target.wanted
-        for name, topic_id, indexes in request[10]:
-            for index in indexes:
-                targets.pop((topic_id if self.uses_topic_ids else name, index), None)
+
+    def forget(self, name: str, topic_id: UUID, indexes: Sequence[int]) -> None:
+        """Forget partitions of a topic."""
+        for index in indexes:
+            self.targets.pop((topic_id if self.uses_topic_ids else name, index), None)
 
 
-@dataclass(slots=True)
-class SessionlessFetch:
-    """A Fetch that keeps nothing: answered whole."""
+class FetchContext:
+    """A Fetch, as far as its session goes; itself one that keeps nothing, and is answered whole."""
 
-    targets: Sequence[FetchTarget]
-    answered: Callable[[PartitionResponses], int] = field(default=lambda responses: NO_SESSION_ID)
+    __slots__ = ("targets",)
 
-    def finish(self, responses: PartitionResponses) -> tuple[int, PartitionResponses]:
-        """The session id and the partitions that the response has to carry."""
-        return self.answered(responses), responses
+    def __init__(self, targets: Sequence[FetchTarget]) -> None:
+        self.targets = targets
 
-
-@dataclass(slots=True)
-class IncrementalFetch:
-    """A Fetch inside a session: answered with what its client does not know yet."""
-
-    session: FetchSession
-    expected_epoch: int
-
-    @property
-    def targets(self) -> Sequence[FetchTarget]:
-        # A copy: the session may be changed by another connection while this Fetch is parked.
-        return list(self.session.targets.values())
-
-    def finish(self, responses: PartitionResponses) -> tuple[int, PartitionResponses]:
-        """The session id and the partitions that the response has to carry.
+    def tell(self, responses: Sequence[PartitionResponse]) -> Sequence[PartitionResponse]:
+        """Those of some partitions' responses that the client has to be told.
 
         Raises KafkaError (INVALID_FETCH_SESSION_EPOCH) when the session went on without us.
         """
+        return responses
+
+    def finish(self) -> int:
+        """All is told: the session id. Raises as `tell` does."""
+        return NO_SESSION_ID
+
+
+class OpeningFetch(FetchContext):
+    """A Fetch that is answered whole, and asks for a session of what it names."""
+
+    __slots__ = ("_cache", "_told", "_uses_topic_ids")
+
+    def __init__(
+        self, targets: Sequence[FetchTarget], cache: FetchSessionCache, *, uses_topic_ids: bool
+    ) -> None:
+        self.targets = targets
+        self._cache = cache
+        self._uses_topic_ids = uses_topic_ids
+        self._told: dict[TargetKey, FetchTarget] = {}
+
+    def tell(self, responses: Sequence[PartitionResponse]) -> Sequence[PartitionResponse]:
+        for target, row in responses:
+            target.remember(row)
+            self._told[_key(target, self._uses_topic_ids)] = target
+        return responses
+
+    def finish(self) -> int:
+        return self._cache.open(self._told, uses_topic_ids=self._uses_topic_ids)
+
+
+class IncrementalFetch(FetchContext):
+    """A Fetch inside a session: answered with what its client does not know yet."""
+
+    __slots__ = ("expected_epoch", "session")
+
+    def __init__(self, session: FetchSession) -> None:
+        # A copy: the session may be changed by another connection while this Fetch is parked.
+        self.targets = list(session.targets.values())
+        self.session = session
+        self.expected_epoch = session.epoch
+
+    def tell(self, responses: Sequence[PartitionResponse]) -> Sequence[PartitionResponse]:
         session = self.session
-        if session.epoch != self.expected_epoch:
-            raise KafkaError(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
+        self._check_epoch()
         told: PartitionResponses = []
         for target, row in responses:
             if not target.must_tell(row):
@@ -142,10 +172,15 @@ class IncrementalFetch:
                 key = _key(target, session.uses_topic_ids)
                 if session.targets.pop(key, None) is not None:
                     session.targets[key] = target
-        return session.session_id, told
+        return told
 
+    def finish(self) -> int:
+        self._check_epoch()
+        return self.session.session_id
 
-FetchContext = SessionlessFetch | IncrementalFetch
+    def _check_epoch(self) -> None:
+        if self.session.epoch != self.expected_epoch:
+            raise KafkaError(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
 
 
 class FetchSessionCache:
@@ -172,19 +207,57 @@ class FetchSessionCache:
         """The partitions this request fetches. Raises KafkaError with FETCH_SESSION_ID_NOT_FOUND,
         INVALID_FETCH_SESSION_EPOCH or FETCH_SESSION_TOPIC_ID_ERROR.
         """
-        session_id, session_epoch = request[7], request[8]
-        if session_epoch in (FIRST_EPOCH, FINAL_EPOCH):
-            self._sessions.pop(session_id, None)
-            targets = _targets(request)
-            if session_epoch == FINAL_EPOCH:
-                return SessionlessFetch(targets)
-            uses_topic_ids = api_version >= _FIRST_TOPIC_ID_VERSION
-            return SessionlessFetch(
-                targets, lambda responses: self._open(responses, uses_topic_ids)
-            )
-        return self._continue(request, api_version)
+        targets = [
+            FetchTarget(topic, topic_id, wanted[0], wanted)
+            for topic, topic_id, partitions in request[9]
+            for wanted in partitions
+        ]
+        if len(targets) > 1:
+            targets = _each_once(targets)
+        if request[8] in _NO_SESSION_YET:
+            return self._begin(request, api_version, targets)
+        session = self._session_of(request, api_version)
+        session.update(targets)
+        for topic in request[10]:
+            session.forget(*topic)
+        return self._continue(request, session, targets)
 
-    def _continue(self, request: FetchRequestRow, api_version: int) -> FetchContext:
+    def beginning(self, request: FetchRequestRow, api_version: int) -> Steps[FetchContext]:
+        """`begin` in slices. Meanwhile the session is in no epoch that a request can have."""
+        is_first = request[8] in _NO_SESSION_YET
+        session = None if is_first else self._session_of(request, api_version)
+        if session is not None:
+            session.epoch = FIRST_EPOCH
+        once: dict[tuple[str, UUID, int], FetchTarget] = {}
+        for topic, topic_id, partitions in request[9]:
+            for some in cut(partitions):
+                yield
+                for wanted in some:
+                    index = wanted[0]
+                    once[topic, topic_id, index] = FetchTarget(topic, topic_id, index, wanted)
+        targets = list(once.values())
+        if session is None:
+            return self._begin(request, api_version, targets)
+        for few in cut(targets):
+            yield
+            session.update(few)
+        for name, topic_id, indexes in request[10]:
+            for gone in cut(indexes):
+                yield
+                session.forget(name, topic_id, gone)
+        if self._sessions.get(session.session_id) is not session:
+            raise KafkaError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+        return self._continue(request, session, targets)
+
+    def _begin(
+        self, request: FetchRequestRow, api_version: int, targets: Sequence[FetchTarget]
+    ) -> FetchContext:
+        self._sessions.pop(request[7], None)
+        if request[8] == FINAL_EPOCH:
+            return FetchContext(targets)
+        return OpeningFetch(targets, self, uses_topic_ids=api_version >= _FIRST_TOPIC_ID_VERSION)
+
+    def _session_of(self, request: FetchRequestRow, api_version: int) -> FetchSession:
         session = self._sessions.get(request[7])
         if session is None:
             raise KafkaError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
@@ -192,27 +265,29 @@ class FetchSessionCache:
             raise KafkaError(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
         if session.uses_topic_ids != (api_version >= _FIRST_TOPIC_ID_VERSION):
             raise KafkaError(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
-        session.update(request)
+        return session
+
+    def _continue(
+        self, request: FetchRequestRow, session: FetchSession, targets: Sequence[FetchTarget]
+    ) -> FetchContext:
         del self._sessions[session.session_id]
         if not session.targets:
             # A partition both wanted and forgotten is answered once more.
-            return SessionlessFetch(_targets(request))
+            return FetchContext(targets)
         self._sessions[session.session_id] = session
         session.used_at = self._clock()
-        session.epoch = session.epoch + 1 if session.epoch < _MAX_EPOCH else 1
-        return IncrementalFetch(session, session.epoch)
+        epoch = request[8]
+        session.epoch = epoch + 1 if epoch < _MAX_EPOCH else 1
+        return IncrementalFetch(session)
 
-    def _open(self, responses: PartitionResponses, uses_topic_ids: bool) -> int:
-        if not self._make_place(len(responses)):
+    def open(self, targets: dict[TargetKey, FetchTarget], *, uses_topic_ids: bool) -> int:
+        """Open a session; its id, or NO_SESSION_ID if there is no place for it."""
+        if not self._make_place(len(targets)):
             return NO_SESSION_ID
         session_id = random.randrange(1, 2**31)
         while session_id in self._sessions:
             session_id = random.randrange(1, 2**31)
         now = self._clock()
-        targets: dict[TargetKey, FetchTarget] = {}
-        for target, row in responses:
-            target.remember(row)
-            targets[_key(target, uses_topic_ids)] = target
         self._sessions[session_id] = FetchSession(session_id, uses_topic_ids, now, now, targets)
         return session_id
 
@@ -235,15 +310,8 @@ class FetchSessionCache:
         return True
 
 
-def _targets(request: FetchRequestRow) -> list[FetchTarget]:
+def _each_once(targets: list[FetchTarget]) -> list[FetchTarget]:
     """One for each partition: of one named twice, what was said last."""
-    targets = [
-        FetchTarget(topic, topic_id, wanted[0], wanted)
-        for topic, topic_id, partitions in request[9]
-        for wanted in partitions
-    ]
-    if len(targets) < 2:
-        return targets
     once = {(target.topic, target.topic_id, target.index): target for target in targets}
     return targets if len(once) == len(targets) else list(once.values())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kafkalite.log.open_files import close_slices
 from kafkalite.replica.fetch_reader import NOT_TOLD, FetchReader
-from kafkalite.replica.fetch_sessions import FetchTarget, PartitionResponses
+from kafkalite.replica.fetch_sessions import FetchTarget
 from kafkalite.replica.partition import Partition
 from kafkalite.replica.replicated_partition import ReplicatedPartition
 from kafkalite.replication import replica_fetch
@@ -26,10 +26,10 @@ class FollowerReader(FetchReader):
         self._broker_epoch = broker_epoch
         self._is_first = True
 
-    def read(self, *, waited: bool = False, empty: bool = False) -> PartitionResponses:
+    def begin(self, *, waited: bool, empty: bool) -> None:
         """The same as a consumer's, but for the end of what is read."""
         self._is_first = not waited
-        return super().read(waited=waited, empty=empty)
+        super().begin(waited=waited, empty=empty)
 
     def _read_partition(
         self, partition: Partition, target: FetchTarget, max_bytes: int, minimum_one_batch: bool

@@ -7,12 +7,15 @@ log's to judge.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from struct import Struct
 from typing import Final, NamedTuple
+from uuid import UUID
 
+from kafkalite.requests.slices import Steps, cut
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.fields import InMemory
-from kafkalite.wire.messages.produce import TopicProduceDataRow
+from kafkalite.wire.messages.produce import PartitionProduceDataRow, TopicProduceDataRow
 from kafkalite.wire.record_batch import (
     CONTROL_FLAG,
     HEADER_BYTES,
@@ -53,16 +56,23 @@ class Batches(NamedTuple):
     producers: frozenset[bytes] | set[bytes]
 
 
-_WHOLE: Final = Batches(None, are_whole=True, producers=frozenset())
+WHOLE: Final = Batches(None, are_whole=True, producers=frozenset())
 
 
-def look_at(topics: list[TopicProduceDataRow], api_version: int) -> Batches:
+def look_at(
+    topics: Iterable[tuple[str, UUID, Sequence[PartitionProduceDataRow]]],
+    api_version: int,
+    before: Batches | None = None,
+) -> Batches:
+    """The shape of the batches in `topics`, with that of those `before` them."""
     size: int
     length: int
     magic: int
     attributes: int
     are_whole = True
     producers: set[bytes] = set()
+    if before is not None:
+        are_whole, producers = before.are_whole, set(before.producers)
     for _, _, partitions in topics:
         for _, records in partitions:
             size = 0 if records is None else len(records)
@@ -80,7 +90,24 @@ def look_at(topics: list[TopicProduceDataRow], api_version: int) -> Batches:
                 are_whole = False
             if attributes & _TRANSACTION_FLAGS == TRANSACTIONAL_FLAG:
                 producers.add(bytes(records[_PRODUCER]))
-    return _WHOLE if are_whole and not producers else Batches(None, are_whole, producers)
+    return WHOLE if are_whole and not producers else Batches(None, are_whole, producers)
+
+
+def look_at_all(
+    topics: Sequence[TopicProduceDataRow],
+    api_version: int,
+    choose: Callable[[TopicProduceDataRow], TopicProduceDataRow] = lambda topic: topic,
+) -> Steps[Batches]:
+    """`look_at` in slices, at what `choose` leaves of each topic."""
+    batches = WHOLE
+    for topic in topics:
+        name, topic_id, partitions = choose(topic)
+        for some in cut(partitions):
+            batches = look_at([(name, topic_id, some)], api_version, batches)
+            yield
+            if batches.unreadable is not None:
+                return batches
+    return batches
 
 
 def is_transactional(records: InMemory) -> bool:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from heapq import merge
+from itertools import islice
 from time import monotonic
 from typing import Any, Final, TypeVar, cast
 
@@ -11,6 +13,7 @@ import trio
 
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.disk_threads import in_disk_thread
+from kafkalite.wire.schema import FIELDS, fields_of
 
 A = TypeVar("A")
 T = TypeVar("T")
@@ -24,8 +27,37 @@ step."""
 
 # Work gives way to others after so much time.
 SLICE_SECONDS: Final = 0.003
+# A request with more elements than this is handled in slices: one takes up to 30 microseconds.
+AT_ONCE: Final = 256
+# The first append to a partition makes files: a millisecond each.
+_IN_ONE_STEP: Final = 8
+# The elements of smaller frames are not counted: there cannot be many.
+COUNTED_FROM_BYTES: Final = 4096
 _RELEASED_AT_ONCE: Final = 512
+# Levels of lists in lists that may be long: transactions, topics, partitions.
+_LEVELS: Final = 2
+_SORTED_AT_ONCE: Final = 4096
 _NEVER: Final = 1_000_000
+
+
+def is_long(context: RequestContext, topics: Sequence[tuple[Any, ...]]) -> bool:
+    """True if a request is to be handled in slices. `topics` are rows that end with a list."""
+    if context.request_bytes < COUNTED_FROM_BYTES:
+        return False
+    return len(topics) > AT_ONCE or sum(len(topic[-1]) for topic in topics) > AT_ONCE
+
+
+def cut(items: Sequence[A]) -> Iterator[Sequence[A]]:
+    """The items in parts, each for one step: at least one, which may be empty."""
+    for start in range(0, len(items) or 1, _IN_ONE_STEP):
+        yield items[start : start + _IN_ONE_STEP]
+
+
+def batches(items: Iterable[A]) -> Iterator[list[A]]:
+    """The items in parts of AT_ONCE, each to be decided and written in one step."""
+    remaining = iter(items)
+    while some := list(islice(remaining, AT_ONCE)):
+        yield some
 
 
 def at_once(steps: WaitingSteps[T]) -> T:
@@ -48,7 +80,7 @@ async def in_slices(steps: WaitingSteps[T], context: RequestContext) -> T:
 
 async def in_slices_of_task(steps: WaitingSteps[T]) -> T:
     """The result of work that may be long. After long work, others have their turn once more."""
-    with _without_full_collections:
+    with without_full_collections:
         gave_way = False
         until = monotonic() + SLICE_SECONDS
         while True:
@@ -80,22 +112,65 @@ def mapped(work: Callable[[A], T], items: Iterable[A]) -> Steps[list[T]]:
     return results
 
 
-def release(values: Iterable[Any], *, inner: bool = False) -> Steps[None]:
-    """Empty lists little by little, as to free a million objects takes time, too.
+def mapped_in_steps(work: Callable[[A], Steps[T]], items: Iterable[A]) -> Steps[list[T]]:
+    """`work` done with each item, which may take several steps."""
+    results: list[T] = []
+    for item in items:
+        results.append((yield from work(item)))
+        yield
+    return results
 
-    `inner`: the lists in tuples in those lists, as well.
-    """
+
+def in_order(names: Sequence[str]) -> Steps[list[str]]:
+    """`sorted` in steps."""
+    runs: list[list[str]] = []
+    for start in range(0, len(names), _SORTED_AT_ONCE):
+        runs.append(sorted(names[start : start + _SORTED_AT_ONCE]))
+        yield
+    return (yield from mapped(str, merge(*runs)))
+
+
+def release(values: Iterable[Any]) -> Steps[None]:
+    """Empty lists little by little, as to free a million objects takes time, too."""
     for value in values:
-        if not isinstance(value, list):
-            continue
-        items = cast("list[object]", value)
-        while items:
-            some = items[-_RELEASED_AT_ONCE:]
-            del items[-_RELEASED_AT_ONCE:]
+        if isinstance(value, list):
+            items = cast("list[object]", value)
+            while items:
+                del items[-_RELEASED_AT_ONCE:]
+                yield
+
+
+def let_go(*values: Any) -> Steps[None]:
+    """Forget messages and rows that the caller does not keep, little by little.
+
+    Lists in them that others refer to stay as they are.
+    """
+    held: list[list[object]] = []
+    yield from _hold_lists(values, held, _LEVELS)
+    del values
+    yield from release(held)
+
+
+def _hold_lists(value: object, held: list[list[object]], levels: int) -> Steps[None]:
+    """Copy the lists in a message or row, so that their items live on without it."""
+    for each in _parts_of(value):
+        if isinstance(each, list):
+            copy = list(cast("list[object]", each))
+            held.append(copy)
             yield
-            for each in some if inner else ():
-                if isinstance(each, tuple):
-                    yield from release(cast("tuple[object, ...]", each), inner=True)
+            if levels and len(copy) <= _RELEASED_AT_ONCE:
+                for item in copy:
+                    yield from _hold_lists(item, held, levels - 1)
+        else:
+            yield from _hold_lists(each, held, levels)
+
+
+def _parts_of(value: object) -> Iterable[object]:
+    if isinstance(value, tuple):
+        return cast("tuple[object, ...]", value)
+    if not hasattr(value, FIELDS):
+        return ()
+    return [getattr(value, field.name) for field in fields_of(value.__class__)]
 
 
 def release_set(values: set[Any]) -> Steps[None]:
@@ -128,4 +203,4 @@ class _WithoutFullCollections:
             gc.set_threshold(*self._thresholds)
 
 
-_without_full_collections: Final = _WithoutFullCollections()
+without_full_collections: Final = _WithoutFullCollections()

@@ -112,7 +112,7 @@ def _on_rows(api: Api, finish: Callable[[Any], Any]) -> Callable[[Any], Any]:
         if response is None:
             return None
         row = rows_of(finish(message_of_row(response_class(api.key), row_of(response))))
-        return LargeResponse(row, response.lists) if type(response) is LargeResponse else row
+        return LargeResponse(row) if type(response) is LargeResponse else row
 
     return finish_row
 

@@ -66,11 +66,11 @@ async def _when_settled(
 
 
 async def _when_changed(services: Services, context: RequestContext, response: Any) -> Any:
-    if has_to_wait(response):
-        response = await cast("Coroutine[Any, Any, Any]", response)
-    if services.cluster.is_changing:
-        try:
+    try:
+        if has_to_wait(response):
+            response = await cast("Coroutine[Any, Any, Any]", response)
+        if services.cluster.is_changing:
             await in_slices(services.cluster.finishing(), context)
-        except KafkaError as error:
-            raise CloseConnection(f"the change is not on the disk: {error}") from error
+    except KafkaError as error:
+        raise CloseConnection(f"the change is not on the disk: {error}") from error
     return response

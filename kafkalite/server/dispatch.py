@@ -15,7 +15,7 @@ import trio
 
 from kafkalite.apis import APIS, Api, Handler
 from kafkalite.requests.context import RequestContext
-from kafkalite.requests.slices import in_slices, release
+from kafkalite.requests.slices import in_slices, let_go
 from kafkalite.requests.suspension import ResponseCoroutine, has_to_wait
 from kafkalite.server.gates import Gates
 from kafkalite.wire.api_codec import codec_of
@@ -146,7 +146,8 @@ class Dispatcher:
         if type(response) is LargeResponse:
             steps = route.codec.build_in_slices(correlation_id, response.row)
             chunks = await in_slices(steps, context)
-            await in_slices(release(response.lists), context)
+            letting_go, response = let_go(response.row), None
+            await in_slices(letting_go, context)
             return chunks
         return [] if response is None else route.codec.build(correlation_id, response)
 
@@ -166,10 +167,9 @@ class Dispatcher:
             return []
         row = row_of(response)
         chunks = await in_slices(route.codec.build_in_slices(correlation_id, row), context)
-        if route.codec.rows:
-            await in_slices(release(request, inner=True), context)
-        if type(response) is LargeResponse:
-            await in_slices(release(response.lists), context)
+        letting_go = let_go(request, row)
+        del request, response, row
+        await in_slices(letting_go, context)
         return chunks
 
     def _add_route(self, api: Api, version: int) -> Route:

@@ -90,7 +90,7 @@ def _setter(api: Api) -> Callable[[Any, int], Any]:
         def say_in_row(response: Any, wait_ms: int) -> Any:
             row = row_of(response)
             row = (*row[:at], wait_ms, *row[at + 1 :])
-            return LargeResponse(row, response.lists) if type(response) is LargeResponse else row
+            return LargeResponse(row) if type(response) is LargeResponse else row
 
         return say_in_row
 
@@ -165,7 +165,7 @@ def _fetching(quotas_of: QuotasOf, api: Api, handle: Handler) -> Handler:
             # Records that were read are not sent now, and do not count.
             quotas.fetch.unrecord(user, client_id, size, _now_ms())
             _mute(context, wait_ms)
-            _, error_code, session_id, topics, _ = response
+            _, error_code, session_id, topics, _ = row_of(response)
             close_slices([row[10] for _, _, rows in topics for row in rows])
             return (wait_ms, error_code, session_id, [], [])
 
@@ -178,7 +178,7 @@ def _fetched_bytes(response: Any) -> int:
     """About the size of a Fetch response: its records, and what stands around them."""
     return sum(
         len(name) + 24 + sum(64 + len(row[10] or b"") for row in rows)
-        for name, _, rows in response[3]
+        for name, _, rows in row_of(response)[3]
     )
 
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 from kafkalite.group_coordinator.coordinator import GroupCoordinator
+from kafkalite.wire.api_codec import drained
 from kafkalite.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
@@ -54,7 +55,7 @@ class CoordinatorInMessages:
     async def txn_offset_commit(
         self, context: object, request: TxnOffsetCommitRequest
     ) -> TxnOffsetCommitResponse:
-        row = self._coordinator.offset_router.txn_commit(context, rows_of(request))
+        row = drained(self._coordinator.offset_router.txn_commit(context, rows_of(request)))
         return message_of_row(TxnOffsetCommitResponse, row)
 
     async def offset_fetch(

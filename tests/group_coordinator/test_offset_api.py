@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 import trio
 
+from kafkalite.group_coordinator.offset_table import NO_TOPIC_ID
+from kafkalite.wire.api_codec import drained
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.offset_delete import (
     OffsetDeleteRequest,
@@ -12,6 +14,7 @@ from kafkalite.wire.messages.offset_delete import (
     OffsetDeleteRequestTopic,
 )
 from kafkalite.wire.messages.offset_fetch import OffsetFetchRequestGroup
+from tests.group_coordinator.conftest import Context
 from tests.group_coordinator.transactional_offsets import txn_commit
 
 DAY = 24 * 60 * 60.0
@@ -227,3 +230,28 @@ async def test_other_kinds_of_groups_must_be_empty_first(autojump_clock, world):
     member = world.member(protocol_type="connect")
     await world.join_all(member)
     assert await delete(world, ("orders", 0)) == (ErrorCode.NON_EMPTY_GROUP, [])
+
+
+async def test_a_group_that_changes_while_very_many_offsets_are_checked(autojump_clock, world):
+    """It is refused as a whole: whether it may commit is asked again before it is written."""
+    topics = [("orders", NO_TOPIC_ID, [(0, offset, -1, "") for offset in range(1000)])]
+    steps = world.coordinator.offset_router.committing(
+        Context(9), ("group", -1, "", None, -1, topics)
+    )
+    next(steps)
+    await world.join_all(world.member())
+    written = len(world.log.batches)
+    ((_, _, rows),) = drained(steps)
+    assert {code for _, code in rows} == {ErrorCode.UNKNOWN_MEMBER_ID}
+    assert len(rows) == 1000
+    assert len(world.log.batches) == written
+    assert await world.committed("orders", 0) == -1
+
+
+async def test_very_many_offsets_are_one_batch(autojump_clock, world):
+    topics = [("orders", NO_TOPIC_ID, [(0, offset, -1, "") for offset in range(1000)])]
+    request = ("group", -1, "", None, -1, topics)
+    ((_, _, rows),) = drained(world.coordinator.offset_router.committing(Context(9), request))
+    assert rows == [(0, ErrorCode.NONE)] * 1000
+    assert len(world.log.batches) == 1
+    assert await world.committed("orders", 0) == 999

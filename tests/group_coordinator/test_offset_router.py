@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kafkalite.wire.api_codec import drained
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.offset_delete import OffsetDeleteRequest
 from kafkalite.wire.messages.txn_offset_commit import (
@@ -52,10 +53,9 @@ async def test_a_transaction_names_its_group(autojump_clock, world):
 
 async def test_a_transaction_that_is_refused_as_a_whole_commits_nothing(autojump_clock, world):
     router = world.coordinator.offset_router
-    _, topics = router.txn_commit_refused(
-        rows_of(in_transaction()), ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-    )
-    assert topics == [("orders", [(0, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)])]
+    code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    _, topics = drained(router.txn_commit_refused(rows_of(in_transaction()), code))
+    assert topics == [("orders", [(0, code)])]
     assert not world.log.batches
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kafkalite.requests.slices import at_once
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.alter_share_group_offsets import (
     AlterShareGroupOffsetsRequest,
@@ -78,9 +79,8 @@ def alter(world: World, offset: int, topic: str = "orders", partition: int = 0) 
 
 
 def described(world: World) -> dict[tuple[str, int], tuple[int, int]]:
-    answer = world.coordinator.share.offsets.describe(
-        Context(), DescribeShareGroupOffsetsRequestGroup(group_id="queue", topics=None)
-    )
+    asked = DescribeShareGroupOffsetsRequestGroup(group_id="queue", topics=None)
+    answer = at_once(world.coordinator.share.offsets.describe(Context(), asked))
     return {
         (topic.topic_name, each.partition_index): (each.start_offset, each.lag)
         for topic in answer.topics
@@ -131,9 +131,8 @@ async def test_topics_that_are_named_are_described_though_unknown(autojump_clock
         DescribeShareGroupOffsetsRequestTopic(topic_name=name, partitions=[0, 1])
         for name in ("nil", "orders")
     ]
-    answer = world.coordinator.share.offsets.describe(
-        Context(), DescribeShareGroupOffsetsRequestGroup(group_id="queue", topics=wanted)
-    )
+    asked = DescribeShareGroupOffsetsRequestGroup(group_id="queue", topics=wanted)
+    answer = at_once(world.coordinator.share.offsets.describe(Context(), asked))
     found = {
         topic.topic_name: [(each.partition_index, each.start_offset) for each in topic.partitions]
         for topic in answer.topics
@@ -153,7 +152,6 @@ async def test_groups_of_other_protocols_have_no_such_offsets(autojump_clock, wo
 
 async def test_another_node_does_not_describe_a_whole_group(autojump_clock, world):
     alter(world, 42)
-    answer = world.coordinator.share.offsets.describe(
-        Context(node_id=2), DescribeShareGroupOffsetsRequestGroup(group_id="queue", topics=None)
-    )
+    asked = DescribeShareGroupOffsetsRequestGroup(group_id="queue", topics=None)
+    answer = at_once(world.coordinator.share.offsets.describe(Context(node_id=2), asked))
     assert (answer.error_code, answer.topics) == (ErrorCode.NOT_COORDINATOR, [])

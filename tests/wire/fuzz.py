@@ -7,10 +7,9 @@ Whatever comes of it:
 - the generated parser and the declaration agree, in the value as in the error;
 - what was decoded can be encoded, and from then on nothing changes (what was read may be less
   regular than what is written: malformed text, unknown tags twice or out of order);
-- it takes at most 50 ms, and memory in proportion to the frame. That is at most four times the
-  frame for all that is text, bytes or records, and 256 bytes for each array element or tagged field
-  of a request, which may have a million of them (test_memory.py). A small frame can be so dense
-  that this is 48 times its size; a large one stays below 4 times its size and 256 MB.
+- it takes at most 50 ms, and memory in proportion to the frame: eight times its size, and a little
+  that any frame takes. A count that the bytes left cannot hold is refused before anything is made.
+  A valid frame of very many small elements takes more: test_memory.py has its bound.
 """
 
 from __future__ import annotations
@@ -38,9 +37,9 @@ from kafkalite.wire.reference import parse_declared
 from kafkalite.wire.schema import Kind, message_of
 
 MOST_SECONDS: Final = 0.05
-MOST_BYTES_PER_BYTE: Final = 48  # a partition's 40 bytes in a FetchResponse become seven objects
-MOST_BYTES_PER_ELEMENT: Final = 256  # above four times the frame; see test_memory.py
-BYTES_ANYWAY: Final = 32 * 1024
+MOST_BYTES_PER_BYTE: Final = 8
+MOST_BYTES_PER_ELEMENT: Final = 192  # above four times the frame; see test_memory.py
+BYTES_ANYWAY: Final = 48 * 1024
 
 Case = tuple[type[Any], int]
 

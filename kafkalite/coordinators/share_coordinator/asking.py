@@ -5,12 +5,14 @@ Source of the rules: Kafka's ShareCoordinatorService.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 from uuid import UUID
 
 from kafkalite.replica.share.share_partition import SharePartitionKey
+from kafkalite.requests.slices import Steps, mapped, mapped_in_steps
 from kafkalite.wire.error_messages import message_of
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
@@ -28,6 +30,13 @@ T = TypeVar("T")
 P = TypeVar("P", bound=AskedPartition)
 
 
+class AskedTopic(Protocol[P]):
+    """A topic of a request."""
+
+    topic_id: UUID
+    partitions: list[P]
+
+
 @dataclass(frozen=True, slots=True)
 class Answer(Generic[T]):
     """The outcome for a partition: a result, or a code and words for why there is none."""
@@ -42,22 +51,22 @@ def ask_each(
     share: ShareServices,
     node_id: int,
     group_id: str,
-    topics: Iterable[tuple[UUID, Sequence[P]]],
+    topics: Sequence[AskedTopic[P]],
     verb: str,
     work: Callable[[SharePartitionKey, P], T],
-) -> Iterator[tuple[UUID, list[Answer[T]]]]:
+) -> Steps[list[tuple[UUID, list[Answer[T]]]]]:
     """`work` for each partition that this node coordinates, by topic. `verb` is for the errors.
 
     Nothing at all for a request without a group, or with a topic without partitions.
     """
-    topics = list(topics)
-    if not group_id or not all(partitions for _, partitions in topics):
-        return
-    for topic_id, partitions in topics:
-        yield (
-            topic_id,
-            [_ask(share, node_id, group_id, topic_id, each, verb, work) for each in partitions],
-        )
+    if not group_id or not all(topic.partitions for topic in topics):
+        return []
+
+    def ask(topic: AskedTopic[P]) -> Steps[tuple[UUID, list[Answer[T]]]]:
+        asking = partial(_ask, share, node_id, group_id, topic.topic_id, verb=verb, work=work)
+        return topic.topic_id, (yield from mapped(asking, topic.partitions))
+
+    return (yield from mapped_in_steps(ask, topics))
 
 
 def _ask(

@@ -15,6 +15,7 @@ from kafkalite.replica.fetch_sessions import (
     IncrementalFetch,
     PartitionResponses,
 )
+from kafkalite.requests.slices import at_once
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.fetch import (
     FetchPartition,
@@ -100,8 +101,8 @@ def answer(
         )
         for target in context.targets
     ]
-    session_id, told = context.finish(answers)
-    return session_id, [target.index for target, _ in told]
+    told = context.tell(answers)
+    return context.finish(), [target.index for target, _ in told]
 
 
 def opened(cache: FetchSessionCache, wanted: dict[int, int]) -> int:
@@ -203,8 +204,43 @@ def test_an_answer_overtaken_by_another_is_refused(cache: FetchSessionCache) -> 
     parked = cache.begin(fetch(session_id, 1), IDS)
     answer(cache.begin(fetch(session_id, 2), IDS))
     with pytest.raises(KafkaError) as caught:
-        parked.finish([])
+        parked.finish()
     assert caught.value.code == ErrorCode.INVALID_FETCH_SESSION_EPOCH
+
+
+def test_very_many_partitions_are_taken_in_as_few_are(cache: FetchSessionCache) -> None:
+    wanted = {index: 3 * index for index in range(40)}
+    whole = cache.begin(fetch(wanted=wanted), IDS)
+    sliced = at_once(cache.beginning(fetch(wanted=wanted), IDS))
+    assert sliced.targets == whole.targets
+    session_id, told = answer(sliced)
+    assert told == list(wanted)
+    changes = fetch(session_id, 1, dict.fromkeys(range(20, 60), 1), list(range(20)))
+    changed = at_once(cache.beginning(changes, IDS))
+    assert [target.index for target in changed.targets] == list(range(20, 60))
+    assert all(target.wanted[2] == 1 for target in changed.targets)
+    assert answer(cache.begin(fetch(session_id, 2), IDS))[0] == session_id
+
+
+def test_a_session_takes_no_other_request_while_it_is_changed(cache: FetchSessionCache) -> None:
+    session_id = opened(cache, {0: 0})
+    steps = cache.beginning(fetch(session_id, 1, {1: 0}, [0]), IDS)
+    next(steps)
+    for epoch in (1, 2):
+        refusal = refused(cache, fetch(session_id, epoch))
+        assert refusal is ErrorCode.INVALID_FETCH_SESSION_EPOCH
+    assert [target.index for target in at_once(steps).targets] == [1]
+    assert answer(cache.begin(fetch(session_id, 2), IDS))[0] == session_id
+
+
+def test_a_session_may_be_closed_while_it_is_changed(cache: FetchSessionCache) -> None:
+    session_id = opened(cache, {0: 0})
+    steps = cache.beginning(fetch(session_id, 1, {1: 0}), IDS)
+    next(steps)
+    cache.begin(fetch(session_id, FINAL_EPOCH), IDS)
+    with pytest.raises(KafkaError) as raised:
+        at_once(steps)
+    assert raised.value.code is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
 
 
 def test_the_epoch_after_the_last_is_1(cache: FetchSessionCache) -> None:

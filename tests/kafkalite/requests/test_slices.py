@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import gc
+import sys
+import weakref
 from typing import Any
 
 import pytest
 import trio
 
 from kafkalite.requests import slices
+from kafkalite.requests.context import RequestContext
 from kafkalite.requests.slices import (
     Steps,
     at_once,
+    batches,
+    cut,
+    in_order,
     in_slices,
     in_slices_of_task,
+    is_long,
+    let_go,
+    mapped_in_steps,
     release,
     release_set,
 )
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.kafkalite.server.one_dispatcher import one_dispatcher
 
 
@@ -125,14 +136,36 @@ def test_lists_are_emptied_little_by_little() -> None:
     assert left == [689, 177, 1, 0]
 
 
-def test_lists_within_lists() -> None:
-    inner = list(range(600))
-    rows = [("name", inner), ("other", None)]
-    assert len(list(release((rows,), inner=True))) == 3
-    assert (rows, inner) == ([], [])
+class Thing:
+    """Something whose end is seen."""
+
+
+def test_a_row_is_forgotten_little_by_little() -> None:
+    things = [Thing() for _ in range(1200)]
+    alive = [weakref.ref(each) for each in things]
+    row = ("topic", [("name", things)])
+    steps = let_go(row)
+    del things, row
+    left: list[int] = []
+    for _ in steps:
+        left.append(sum(each() is not None for each in alive))
+    assert left[-1] == 0
+    assert len([count for count in left if 0 < count < 1200]) > 0
+
+
+def test_lists_that_others_keep_stay_as_they_are() -> None:
     kept = [1]
-    list(release(([("name", kept)],)))
+    list(let_go(("topic", [("name", kept)])))
     assert kept == [1]
+
+
+def test_messages_are_forgotten_little_by_little() -> None:
+    names = [MetadataRequestTopic(name=str(number)) for number in range(1200)]
+    alive = sys.getrefcount(names[0])
+    steps = let_go(MetadataRequest(list(names)))
+    assert len(list(steps)) >= 1200 // 512
+    after = sys.getrefcount(names[0])
+    assert after == alive
 
 
 def test_sets_are_emptied_little_by_little() -> None:
@@ -141,3 +174,34 @@ def test_sets_are_emptied_little_by_little() -> None:
     for _ in release_set(values):
         left.append(len(values))
     assert left == [688, 176, 0]
+
+
+def test_work_on_many_things_is_cut_into_parts() -> None:
+    assert [list(part) for part in cut([])] == [[]]
+    parts = list(cut(range(20)))
+    assert [each for part in parts for each in part] == list(range(20))
+    assert len(parts) > 1
+    written = list(batches(iter(range(600))))
+    assert [len(each) for each in written] == [256, 256, 88]
+
+
+def test_names_are_sorted_part_by_part() -> None:
+    names = [str(number) for number in range(10_000)]
+    steps = in_order(names[::-1])
+    next(steps)
+    assert at_once(steps) == sorted(names)
+
+
+def test_results_of_several_steps() -> None:
+    assert at_once(mapped_in_steps(counting, [1, 0, 3])) == [1, 0, 3]
+
+
+def test_many_elements_are_those_of_large_frames() -> None:
+    connection: Any = None
+    context = RequestContext(1, ApiKey.FETCH, 0, "", "", "", 0.0, connection)
+    topics = [("t", list(range(300)))]
+    assert not is_long(context, topics)
+    context.request_bytes = 1 << 20
+    assert is_long(context, topics)
+    assert is_long(context, [("t", [1])] * 300)
+    assert not is_long(context, [("t", [1] * 100)])

@@ -12,11 +12,17 @@ import pytest
 import trio
 import trio.lowlevel
 
+from kafkalite.apis import APIS
 from kafkalite.testing import broker as test_broker
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.api_messages import request_class
+from tests.kafkalite.many_elements import PARTITIONS, TOPIC, Filling, paths
 
 # Processor time between two turns of the loop. A pause of the garbage collector counts, too.
 MOST_SECONDS = 0.02
 COUNT = 200_000
+# Five times 20 ms, for a busy machine. In one piece, most requests take ten times as long as this.
+MOST_SECONDS_OF_ANY = 0.1
 FIND_COORDINATOR = struct.pack(">hhihh1s", 10, 0, 7, -1, 1, b"g")
 
 
@@ -99,3 +105,51 @@ async def test_a_huge_request_does_not_hold_the_loop(body: bytes, least_bytes: i
     assert len(response) >= least_bytes
     assert (len(response) > 0) == (least_bytes > 0), "what is broken closes the connection"
     assert max(holds) < MOST_SECONDS
+
+
+# The older form of a request, where it is another one.
+OTHER_VERSIONS = {ApiKey.ADD_PARTITIONS_TO_TXN: 3, ApiKey.OFFSET_COMMIT: 9, ApiKey.FETCH: 12}
+# The configs of one resource are one change, and stay in one piece.
+IN_ONE_PIECE = {
+    (ApiKey.ALTER_CONFIGS, ("resources", "configs")),
+    (ApiKey.INCREMENTAL_ALTER_CONFIGS, ("resources", "configs")),
+    (ApiKey.CREATE_TOPICS, ("topics", "configs")),
+}
+FREQUENT = (ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.OFFSET_COMMIT, ApiKey.ADD_PARTITIONS_TO_TXN)
+
+
+def lists() -> list[tuple[ApiKey, int]]:
+    """Each API that takes lists, with its newest version, and with an older form."""
+    newest = [(api.key, api.max_version) for api in APIS.values()]
+    found = [*newest, *OTHER_VERSIONS.items()]
+    return [each for each in found if any(paths(request_class(each[0]), each[1]))]
+
+
+async def check_each_list(key: ApiKey, version: int, count: int) -> None:
+    """Ask with very many elements in each of a request's lists, known ones and new ones."""
+    async with test_broker({}) as b:
+        await b.asynchronous.create_topic(TOPIC, partitions=PARTITIONS)
+        topic = b._running.services.topics.get(TOPIC)
+        assert topic is not None
+        every = paths(request_class(key), version)
+        sliced = [path for path in every if (key, path) not in IN_ONE_PIECE]
+        for path in sliced:
+            for known in (True, False):
+                small = Filling(version, 1, topic.topic_id, known=known).frame(key, path)
+                large = Filling(version, count, topic.topic_id, known=known).frame(key, path)
+                await ask(b, small)  # imports what is needed
+                async with watched() as holds:
+                    with trio.move_on_after(60):  # the answer of one that waits for others
+                        await ask(b, large)
+                assert max(holds) < MOST_SECONDS_OF_ANY, (path, known)
+
+
+@pytest.mark.parametrize("key", FREQUENT, ids=lambda key: key.name)
+async def test_very_many_elements_of_a_frequent_request(key: ApiKey) -> None:
+    await check_each_list(key, APIS[key].max_version, 20_000)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("key", "version"), lists(), ids=str)
+async def test_very_many_elements_of_any_request(key: ApiKey, version: int) -> None:
+    await check_each_list(key, version, 50_000)

@@ -10,6 +10,7 @@ import pytest
 
 from kafkalite.coordinators.share_coordinator.asking import Answer, ask_each
 from kafkalite.replica.share.share_partition import SharePartitionKey
+from kafkalite.requests.slices import at_once
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from tests.kafkalite.one_share_group import GROUP, NODE, OneShareGroup, one_share_group
 
@@ -19,6 +20,14 @@ class Asked:
     """One partition of a request."""
 
     partition: int
+
+
+@dataclass
+class AskedTopic:
+    """One topic of a request."""
+
+    topic_id: UUID
+    partitions: list[Asked]
 
 
 Work = Callable[[SharePartitionKey, Asked], int]
@@ -38,8 +47,8 @@ def answers(
     group_id: str = GROUP,
     partitions: Sequence[int] = (0, 1),
 ) -> list[tuple[UUID, list[Answer[int]]]]:
-    topics = [(group.topic_id, [Asked(index) for index in partitions])]
-    return list(ask_each(group.share, node_id, group_id, topics, "count", work))
+    topics = [AskedTopic(group.topic_id, [Asked(index) for index in partitions])]
+    return at_once(ask_each(group.share, node_id, group_id, topics, "count", work))
 
 
 def test_a_result_for_each_partition(group: OneShareGroup) -> None:

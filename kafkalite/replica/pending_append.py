@@ -1,0 +1,76 @@
+"""An append that clients cannot read yet, and is answered once they can (acks=all)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+
+from kafkalite.replica.partition import Partition
+from kafkalite.requests.purgatory import wait_until
+from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.messages.produce import PartitionProduceResponseRow
+
+
+class PendingAppend:
+    """An append above the high watermark, just made, and the place of its response."""
+
+    def __init__(
+        self,
+        partition: Partition,
+        last_offset: int,
+        rows: list[PartitionProduceResponseRow],
+        position: int,
+    ) -> None:
+        self.partition = partition
+        self.log = partition.log
+        self.leader_epoch = partition.leader_epoch
+        self.last_offset = last_offset
+        self.rows = rows
+        self.position = position
+        self._failed_flush_count = self.log.failed_flush_count
+
+    def flush_state(self) -> ErrorCode | None:
+        """NONE once no flush is waited for, an error if it failed; None as long as it is."""
+        log = self.log
+        if log.failed_flush_count != self._failed_flush_count:
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        if self.last_offset < log.recovery_point or not log.awaits_flush:
+            return ErrorCode.NONE
+        if self.partition.is_deleted:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return None if log.offline_reason is None else ErrorCode.KAFKA_STORAGE_ERROR
+
+    def state(self, node_id: int) -> ErrorCode | None:
+        """NONE once it is seen, an error if it never will be by this node; None as long as it
+        waits."""
+        partition = self.partition
+        if partition.is_deleted:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if partition.log.offline_reason is not None:
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        # Leader once more is another leader: the records may have gone meanwhile.
+        if partition.leader_id != node_id or partition.leader_epoch != self.leader_epoch:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        if partition.high_watermark <= self.last_offset:
+            return None
+        if not partition.has_enough_in_sync:
+            return ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+        return ErrorCode.NONE
+
+
+async def until_flushed(pending: Sequence[PendingAppend]) -> None:
+    """Wait until no flush of these appends is waited for, however long that takes."""
+    await wait_until(
+        lambda: all(each.flush_state() is not None for each in pending),
+        [each.partition.watchers for each in pending],
+        inf,
+    )
+
+
+async def until_seen(pending: Sequence[PendingAppend], node_id: int, deadline: float) -> None:
+    """Wait until these appends are visible, or never will be, or the deadline (trio's clock)."""
+    await wait_until(
+        lambda: all(each.state(node_id) is not None for each in pending),
+        [each.partition.watchers for each in pending],
+        deadline,
+    )

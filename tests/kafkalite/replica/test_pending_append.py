@@ -1,0 +1,23 @@
+"""Appends that are not yet visible: what becomes of them."""
+
+from __future__ import annotations
+
+from kafkalite.replica.pending_append import PendingAppend
+from kafkalite.testing import broker as test_broker
+from kafkalite.wire.errors import ErrorCode
+from tests.kafkalite.filling import fill
+
+
+async def test_the_state_of_an_append() -> None:
+    async with test_broker({}) as b:
+        await b.asynchronous.create_topic("t", partitions=1)
+        partition = fill(b, "t", count=10)
+        seen = PendingAppend(partition, 9, [], 0)
+        assert seen.state(1) is ErrorCode.NONE
+        assert PendingAppend(partition, 10, [], 0).state(1) is None
+        assert seen.state(2) is ErrorCode.NOT_LEADER_OR_FOLLOWER
+        later = PendingAppend(partition, 9, [], 0)
+        later.leader_epoch += 1
+        assert later.state(1) is ErrorCode.NOT_LEADER_OR_FOLLOWER
+        await b.asynchronous.delete_topic("t")
+        assert seen.state(1) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
