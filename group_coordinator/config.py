@@ -6,6 +6,7 @@ this from its configuration (Kafka's GroupCoordinatorConfig), the tests by hand.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 
 _NO_LIMIT = 2_147_483_647
 
@@ -97,15 +98,13 @@ class GroupOverrides:
 
     def _of_type(self, group_type: str, name: str, group_id: str) -> int:
         """`group.<type>.<name>`, between its `min` and its `max`."""
-        config, field = self._config, name.replace(".", "_")
+        config = self._config
+        own_name, field, smallest, largest = _names(group_type, name)
         return overridden(
             self._configs_of(group_id),
-            f"{group_type}.{name}",
-            getattr(config, f"group_{group_type}_{field}"),
-            lambda: (
-                getattr(config, f"group_{group_type}_min_{field}"),
-                getattr(config, f"group_{group_type}_max_{field}"),
-            ),
+            own_name,
+            getattr(config, field),
+            lambda: (getattr(config, smallest), getattr(config, largest)),
         )
 
     def streams_num_standby_replicas(self, group_id: str) -> int:
@@ -123,6 +122,19 @@ class GroupOverrides:
             self._config.group_streams_initial_rebalance_delay_ms,
             lambda: (0, _NO_LIMIT),
         )
+
+
+@cache
+def _names(group_type: str, name: str) -> tuple[str, str, str, str]:
+    """A config's name in the configs of a group, and the fields for it, its min and its max."""
+    field = name.replace(".", "_")
+    prefix = f"group_{group_type}_"
+    return (
+        f"{group_type}.{name}",
+        f"{prefix}{field}",
+        f"{prefix}min_{field}",
+        f"{prefix}max_{field}",
+    )
 
 
 def overridden(

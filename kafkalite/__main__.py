@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from kafkalite import __version__, version_and_build
+from kafkalite.config.flags import add_settings
 
 if TYPE_CHECKING:
     from kafkalite.broker import Broker
@@ -69,15 +70,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
         "--acls", action="store_true", help="enforce ACLs; the first --sasl user may do everything"
     )
     parser.add_argument("--nodes", metavar="N", type=int, help="present N nodes (ids 1 to N)")
-    parser.add_argument(
-        "--set",
-        metavar="NAME=VALUE",
-        dest="settings",
-        action="append",
-        default=[],
-        type=_setting,
-        help="set a config (repeatable)",
-    )
+    add_settings(parser)
     parser.add_argument(
         "--ready-file", metavar="FILE", type=Path, help="written when clients can connect (JSON)"
     )
@@ -122,13 +115,6 @@ def _port(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) > 65535:
         raise argparse.ArgumentTypeError(f"{text!r} is not a port (0 to 65535)")
     return int(text)
-
-
-def _setting(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals or not name.strip():
-        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
-    return name.strip(), value.strip()
 
 
 def properties(flags: argparse.Namespace) -> dict[str, str]:

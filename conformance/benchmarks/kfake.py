@@ -11,7 +11,7 @@ from pathlib import Path
 from conformance.benchmarks.compiled import HERE, LoadFailed
 from conformance.harness.broker import free_ports
 from conformance.harness.cache import cached
-from conformance.harness.process import Process
+from conformance.harness.process import OneProcess, Process
 from conformance.harness.raw import living_broker_count
 
 # kfake is not versioned; this state of it needs no older franz-go than this.
@@ -38,7 +38,7 @@ def build(directory: Path) -> None:
         subprocess.run([go, *command], cwd=directory, check=True)
 
 
-class Kfake:
+class Kfake(OneProcess):
     """It keeps nothing: a restart is a new one. It takes no properties."""
 
     kind = "kfake"
@@ -54,20 +54,3 @@ class Kfake:
     def start(self) -> None:
         self.process = Process(self.command, self.directory / "output")
         self.process.wait_until(lambda: living_broker_count(self.bootstrap) == 1, START_SECONDS)
-
-    @property
-    def pid(self) -> int:
-        return self.process.popen.pid
-
-    def stop(self) -> int:
-        return self.process.stop()
-
-    def kill(self) -> None:
-        self.process.kill()
-
-    def restart(self) -> None:
-        self.stop()
-        self.start()
-
-    def tail(self) -> str:
-        return self.process.tail()

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import kafkalite
 from conformance.harness.broker import SMALL
-from conformance.harness.process import Process
+from conformance.harness.process import OneProcess, Process
 
 # Up in a blink, unless the machine is full of other work.
 START_SECONDS = 60.0
 ROOT = Path(kafkalite.__file__).resolve().parent.parent
 
 
-class Kafkalite:
+class Kafkalite(OneProcess):
     """One process with `node_count` nodes, on ports of its own choice that it keeps."""
 
     kind = "kafkalite"
@@ -58,20 +58,3 @@ class Kafkalite:
         """The flags for host and port: the port it has had, if any."""
         first_port = self.bootstrap.split(",")[0].rpartition(":")[2]
         return ["--host", "127.0.0.1", "--port", first_port]
-
-    @property
-    def pid(self) -> int:
-        return self.process.popen.pid
-
-    def stop(self) -> int:
-        return self.process.stop()
-
-    def kill(self) -> None:
-        self.process.kill()
-
-    def restart(self) -> None:
-        self.stop()
-        self.start()
-
-    def tail(self) -> str:
-        return self.process.tail()

@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -70,3 +71,29 @@ class Process:
     def tail(self) -> str:
         """The end of what it wrote."""
         return self.output.read_bytes()[-TAIL_BYTES:].decode(errors="replace")
+
+
+class OneProcess(ABC):
+    """A broker that is one process, which `start` starts."""
+
+    process: Process
+
+    @abstractmethod
+    def start(self) -> None: ...
+
+    @property
+    def pid(self) -> int:
+        return self.process.popen.pid
+
+    def stop(self) -> int:
+        return self.process.stop()
+
+    def kill(self) -> None:
+        self.process.kill()
+
+    def restart(self) -> None:
+        self.stop()
+        self.start()
+
+    def tail(self) -> str:
+        return self.process.tail()

@@ -19,6 +19,7 @@ from confluent_kafka.admin import AdminClient
 
 from conformance.harness.broker import Broker
 from conformance.scenarios.conftest import CreateTopic
+from conformance.scenarios.polling import poll_until
 
 SECONDS = 15
 
@@ -41,17 +42,6 @@ def join(broker: Broker, closing: ExitStack) -> Callable[..., Consumer]:
         return consumer
 
     return start
-
-
-def poll_until(consumers: list[Consumer], done: Callable[[], bool]) -> list[Any]:
-    deadline = time.monotonic() + SECONDS
-    messages = []
-    while not done():
-        assert time.monotonic() < deadline, [consumer.assignment() for consumer in consumers]
-        for consumer in consumers:
-            if (message := consumer.poll(0.02)) is not None and not message.error():
-                messages.append(message)
-    return messages
 
 
 def fill(broker: Broker, topic: str, count: int) -> None:

@@ -16,6 +16,7 @@ from conformance.conftest import NewBroker
 from conformance.harness.apache_kafka import java_command
 from conformance.harness.broker import Broker
 from conformance.harness.tools import MAIN_CLASSES, run_tool
+from conformance.scenarios.polling import poll_until
 
 SECONDS = 40
 # Members hear of changes with their next heartbeat, whose rhythm the broker sets: not five seconds.
@@ -61,17 +62,6 @@ def join(broker: Broker) -> Iterator[Callable[..., Consumer]]:
             return consumer
 
         yield start
-
-
-def poll_until(consumers: list[Consumer], done: Callable[[], bool]) -> list[Any]:
-    deadline = time.monotonic() + SECONDS
-    messages = []
-    while not done():
-        assert time.monotonic() < deadline, [consumer.assignment() for consumer in consumers]
-        for consumer in consumers:
-            if (message := consumer.poll(0.02)) is not None and not message.error():
-                messages.append(message)
-    return messages
 
 
 def shares(consumers: list[Consumer]) -> list[int]:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from kafkalite.config.broker_config import BrokerConfig
 from kafkalite.config.definition import ConfigError
+from kafkalite.config.flags import add_settings
 from kafkalite.log.errors import InconsistentDataDirectory
 from kafkalite.log.files import FILES
 from kafkalite.log.meta_properties import (
@@ -75,15 +76,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         "-t", "--cluster-id", required=True, help="the controllers' (kafka-storage random-uuid)"
     )
     parser.add_argument("-c", "--config", metavar="FILE", type=Path, help="a server.properties")
-    parser.add_argument(
-        "--set",
-        metavar="NAME=VALUE",
-        dest="settings",
-        action="append",
-        default=[],
-        type=_setting,
-        help="set a config (repeatable)",
-    )
+    add_settings(parser)
     parser.add_argument(
         "-g",
         "--ignore-formatted",
@@ -91,10 +84,3 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         help="leave directories alone that are formatted for this cluster and node",
     )
     return parser.parse_args(arguments)
-
-
-def _setting(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals or not name.strip():
-        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
-    return name.strip(), value.strip()

@@ -11,7 +11,7 @@ from kafkalite.metrics.event_loop import watch
 from kafkalite.metrics.exposition import Exposition
 from kafkalite.metrics.readings import Distribution, Readings
 from kafkalite.metrics.requests import RequestMetrics
-from kafkalite.metrics.server import MetricsServer
+from kafkalite.metrics.server import metrics_server
 from kafkalite.metrics.state import read
 from kafkalite.server.listener import StartError, bind, joined
 
@@ -52,10 +52,9 @@ class MetricsEndpoint:
 
     async def serve(self) -> None:
         """Serve for ever; must run before there is anything to tell."""
-        listener = trio.SocketListener(trio.socket.from_stdlib_socket(self._socket))
         async with trio.open_nursery() as nursery:
             nursery.start_soon(watch, self._lag)
-            nursery.start_soon(MetricsServer(self._render).serve, listener)
+            nursery.start_soon(metrics_server(self._render).serve, self._socket)
 
     def close(self) -> None:
         self._socket.close()

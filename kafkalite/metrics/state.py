@@ -35,7 +35,10 @@ def read(services: Services, readings: Readings) -> Iterator[None]:
 def _topics(services: Services, readings: Readings) -> Iterator[None]:
     partition_count = under_replicated = offline = 0
     for topic in list(services.topics.all()):
+        received_bytes = received_records = 0
         for partition in topic.partitions:
+            received_bytes += partition.received_bytes
+            received_records += partition.received_records
             log, labels = partition.log, (topic.name, str(partition.index))
             readings.put("kafkalite_log_size_bytes", log.size_bytes, *labels)
             readings.put("kafkalite_log_start_offset", log.log_start_offset, *labels)
@@ -43,6 +46,9 @@ def _topics(services: Services, readings: Readings) -> Iterator[None]:
             under_replicated += len(partition.in_sync_replicas) < len(partition.replicas)
             offline += partition.leader_id == NO_LEADER
         partition_count += len(topic.partitions)
+        if received_records:
+            readings.put("kafkalite_topic_received_bytes_total", received_bytes, topic.name)
+            readings.put("kafkalite_topic_received_records_total", received_records, topic.name)
         yield
     readings.put("kafkalite_topics", len(services.topics))
     readings.put("kafkalite_partitions", partition_count)

@@ -71,7 +71,7 @@ _TABLE: Final = (
         "kafkalite_topic_received_bytes_total",
         _COUNTER,
         ("topic",),
-        "Bytes of record batches that producers wrote.",
+        "Bytes of record batches that producers wrote since the start.",
     ),
     Metric(
         "kafkalite_topic_received_records_total",

@@ -39,6 +39,8 @@ class Partition:
         "leader_epoch",
         "leader_id",
         "log",
+        "received_bytes",
+        "received_records",
         "replicas",
         "topic",
         "topic_id",
@@ -67,6 +69,9 @@ class Partition:
         self.in_sync_replicas = in_sync_replicas
         self.is_deleted = False
         self.watchers = Watchers()
+        # The batches that producers wrote since the start, for the metrics.
+        self.received_bytes = 0
+        self.received_records = 0
         self._known_epoch = leader_epoch
         self._epoch_start_offset = self._find_epoch_start()
         self._advance_high_watermark()
@@ -176,6 +181,8 @@ class Partition:
             verification_guard=verification_guard,
             transaction_version=transaction_version,
         )
+        self.received_bytes += len(records)
+        self.received_records += info.last_offset - info.base_offset + 1
         self._advance_high_watermark()
         self.watchers.check_and_complete()
         return info

@@ -1,0 +1,32 @@
+"""--set NAME=VALUE on the command line."""
+
+from __future__ import annotations
+
+import argparse
+
+import pytest
+
+from kafkalite.config.flags import add_settings
+
+
+def parsed(*arguments: str) -> list[tuple[str, str]]:
+    parser = argparse.ArgumentParser()
+    add_settings(parser)
+    settings: list[tuple[str, str]] = parser.parse_args(arguments).settings
+    return settings
+
+
+def test_settings_are_taken_in_order_without_blanks_around() -> None:
+    assert parsed() == []
+    assert parsed("--set", "a.b = 1", "--set", "c=x=y", "--set", "d=") == [
+        ("a.b", "1"),
+        ("c", "x=y"),
+        ("d", ""),
+    ]
+
+
+@pytest.mark.parametrize("text", ["a.b", "=1", " =1", ""])
+def test_a_setting_has_a_name_and_a_value(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parsed("--set", text)
+    assert f"{text!r} is not NAME=VALUE" in capsys.readouterr().err

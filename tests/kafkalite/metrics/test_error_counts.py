@@ -1,0 +1,37 @@
+"""Error codes are counted wherever they stand, in messages and in rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from kafkalite.metrics.error_counts import counter_of_rows, error_codes
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.messages.create_topics import CreatableTopicResult, CreateTopicsResponse
+from kafkalite.wire.messages.fetch import FetchResponse
+from kafkalite.wire.messages.produce import (
+    PartitionProduceResponse,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+
+
+def test_error_codes_are_found_wherever_they_stand() -> None:
+    partitions = [PartitionProduceResponse(index=0, error_code=code) for code in (0, 3, 6)]
+    response = ProduceResponse(responses=[TopicProduceResponse(partition_responses=partitions)])
+    assert error_codes(response) == {3: 1, 6: 1}
+
+
+def test_error_codes_at_the_top_and_below() -> None:
+    assert error_codes(FetchResponse(error_code=70)) == {70: 1}
+    topics = [CreatableTopicResult(name="t", error_code=code, configs=None) for code in (36, 36)]
+    assert error_codes(CreateTopicsResponse(topics=topics)) == {36: 2}
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_error_codes_in_rows(code: int) -> None:
+    partitions = [(0, code, -1, -1, -1, (), None, (-1, -1)), (1, 6, -1, -1, -1, (), None, (-1, -1))]
+    errors: Counter[int | str] = Counter()
+    counter_of_rows(ApiKey.PRODUCE)(([("t", None, partitions)], 0, ()), errors)
+    assert errors == ({6: 1} if code == 0 else {3: 1, 6: 1})
