@@ -27,7 +27,7 @@ class FreshBuild(build_py):
 
     def run(self) -> None:
         if not self.editable_mode:
-            shutil.rmtree(Path(self.build_lib) / "kafkalite", ignore_errors=True)
+            shutil.rmtree(self.build_lib, ignore_errors=True)
         super().run()
 
 
