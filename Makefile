@@ -28,7 +28,7 @@ lint: $(VENV)/.installed-test ## ruff, import-linter, mypy, pyright
 	$(BIN)/mypy
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
-unit: $(VENV)/.installed-test ## the tests of each room, without the long ones: about a minute on two cores
+unit: $(VENV)/.installed-test ## the tests of each room, without the long ones: two and a half minutes on two cores
 	$(BIN)/python -m pytest -q -n auto -m "not slow"
 
 compiled: $(COMPILED_VENV)/.installed-test ## the same package with its hot modules in machine code, in .venv-compiled

@@ -104,9 +104,6 @@ ORDERS = (
 # Not compared, each with its reason: names, instead of what no two brokers can share.
 MASKS = {
     "addresses": "each broker has its own ports",
-    "apis not served": (
-        "the README names the APIs that kafkalite does not have, and with them their features"
-    ),
     "controller id": "Apache Kafka shows its controller to no client: it names any living node",
     "disk sizes": "the disk fills up between two answers",
     "ids": "made up by each broker; the same one has the same name in all answers",

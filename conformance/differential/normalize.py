@@ -16,8 +16,6 @@ from functools import cache
 from typing import Any
 from uuid import UUID
 
-from kafkalite.apis import APIS
-from kafkalite.cluster.features import APIS_OF_FEATURES
 from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.messages import api_versions, describe_log_dirs, describe_quorum, fetch
 from kafkalite.wire.record_batch import RecordBatch, iterate_batches
@@ -87,8 +85,11 @@ class Names:
             return CLOSED
         if isinstance(value, fetch.FetchResponse):
             value = by_topic(value)
-        if isinstance(value, api_versions.ApiVersionsResponse):
-            value = self.served(value)
+        if isinstance(value, api_versions.ApiVersionsResponse) and name == "":
+            epoch = value.finalized_features_epoch
+            if epoch > 0:
+                self.mask("metadata offsets", "an epoch")
+            value = dataclasses.replace(value, finalized_features_epoch=min(epoch, 0))
         if is_dataclass(value):
             class_ = type(value)
             return {
@@ -126,29 +127,6 @@ class Names:
         """The stand-in of a value that is not compared, for the reason in accepted.py."""
         self.masked[name] += count
         return shown
-
-    def served(self, answer: api_versions.ApiVersionsResponse) -> api_versions.ApiVersionsResponse:
-        """Without the APIs that kafkalite does not serve, their features, and the features'
-        epoch."""
-        there = [each for each in answer.api_keys if each.api_key in APIS]
-        self.masked["apis not served"] += len(answer.api_keys) - len(there)
-        without = {
-            name for name, apis in APIS_OF_FEATURES.items() if not apis.issubset(APIS.keys())
-        }
-        epoch = answer.finalized_features_epoch
-        if epoch > 0:
-            self.mask("metadata offsets", "an epoch")
-        return dataclasses.replace(
-            answer,
-            api_keys=there,
-            finalized_features_epoch=min(epoch, 0),
-            supported_features=[
-                each for each in answer.supported_features if each.name not in without
-            ],
-            finalized_features=[
-                each for each in answer.finalized_features if each.name not in without
-            ],
-        )
 
     def named(self, name: str, value: Any) -> Any:
         """A number or a text, by the name of its field."""
