@@ -122,7 +122,10 @@ async def test_in_somebody_s_trio_each_coroutine_has_a_task(
 
 
 def test_deadlines_are_not_put_off_by_requests_that_are_ready() -> None:
-    """A hundred requests of 2 ms are there at once; a deadline passes after the first few."""
+    """400 requests of 2 ms are there at once; a deadline passes after the first few.
+
+    On a busy machine trio's thread may wake late, but not after half of them.
+    """
     answered = 0
 
     def answer(connection: Connection, frame: InMemory) -> list[Records]:
@@ -135,18 +138,18 @@ def test_deadlines_are_not_put_off_by_requests_that_are_ready() -> None:
 
     async def check(loop: Loop) -> None:
         async with connected(answer, loop) as (stream, _), connected(answer, loop) as (other, _):
-            requests = framed(*[PRODUCE] * 50)
+            requests = framed(*[PRODUCE] * 200)
             with trio.CancelScope(deadline=trio.current_time() + 0.01):
                 with trio.CancelScope(shield=True):
                     await stream.send_all(requests)
                     await other.send_all(requests)
                 await trio.sleep_forever()
-            assert 0 < answered < 50
+            assert 0 < answered < 200
             assert await receive(stream, len(requests)) == requests
             assert await receive(other, len(requests)) == requests
 
     hosted(check)
-    assert answered == 100
+    assert answered == 400
 
 
 @in_task_and_loop

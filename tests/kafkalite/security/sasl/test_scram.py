@@ -155,13 +155,15 @@ def test_too_few_iterations_are_refused() -> None:
 
 def tampered(final: bytes) -> list[bytes]:
     text = final.decode()
+    proof = text.index(",p=") + len(",p=")
     return [
         text.replace("r=clientnonce", "r=clientnoncf").encode(),
         text.replace(",p=", "x,p=").encode(),
         text[: text.index(",p=")].encode() + b",p=",
         text[: text.index(",p=")].encode() + b",p=AAAA",
         text.replace("c=biws", "c=eSws").encode(),
-        (text[:-2] + ("B=" if text[-2] != "B" else "C=")).encode(),
+        # Not the last character: some of its bits say nothing.
+        (text[:proof] + ("C" if text[proof] == "B" else "B") + text[proof + 1 :]).encode(),
         text.replace(",p=", ",x=y,p=").encode(),
         b"",
     ]
