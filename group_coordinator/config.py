@@ -127,13 +127,11 @@ class GroupOverrides:
 @cache
 def _names(group_type: str, name: str) -> tuple[str, str, str, str]:
     """A config's name in the configs of a group, and the fields for it, its min and its max."""
-    field = name.replace(".", "_")
-    prefix = f"group_{group_type}_"
     return (
         f"{group_type}.{name}",
-        f"{prefix}{field}",
-        f"{prefix}min_{field}",
-        f"{prefix}max_{field}",
+        f"group.{group_type}.{name}".replace(".", "_"),
+        f"group.{group_type}.min.{name}".replace(".", "_"),
+        f"group.{group_type}.max.{name}".replace(".", "_"),
     )
 
 

@@ -88,11 +88,13 @@ def patterns_in_code() -> tuple[re.Pattern[str], ...]:
             if isinstance(node, ast.JoinedStr):
                 fixed = [part.value for part in node.values if isinstance(part, ast.Constant)]
                 if any(re.search(r"[a-z]{3,}", str(text)) for text in fixed):
-                    found.add(
+                    # A name that is put in may have dots: the longest and the shortest are tried.
+                    found.update(
                         "".join(
-                            re.escape(str(part.value)) if isinstance(part, ast.Constant) else "(.+)"
+                            re.escape(str(part.value)) if isinstance(part, ast.Constant) else hole
                             for part in node.values
                         )
+                        for hole in ("(.+)", "(.+?)")
                     )
     return tuple(re.compile(pattern) for pattern in sorted(found))
 
@@ -119,6 +121,9 @@ def fields_in_code() -> frozenset[str]:
 def is_read(name: str) -> bool:
     """A broker config is also read as the default of a topic config or of a group config."""
     if name in names_in_code() or is_put_together(name):
+        return True
+    # GroupOverrides reads a group's own config together with its default.
+    if name in GROUP_CONFIGS and is_put_together(f"group.{name}"):
         return True
     if name.replace(".", "_") in fields_in_code():
         return True
