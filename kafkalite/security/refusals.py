@@ -255,9 +255,17 @@ def _fields(class_: type[Any]) -> dict[str, Field]:
     return found
 
 
+_WITH_DEFAULT_MESSAGE: Final = (
+    ApiKey.FIND_COORDINATOR,
+    ApiKey.DESCRIBE_QUORUM,
+    ApiKey.ADD_RAFT_VOTER,
+    ApiKey.REMOVE_RAFT_VOTER,
+)
+
+
 def _top_message(api_key: ApiKey, code: ErrorCode, message: str | None) -> str | None:
-    # Old versions of the first always say something, the second says nothing else.
-    if api_key in (ApiKey.FIND_COORDINATOR, ApiKey.DESCRIBE_QUORUM):
+    # Old versions of the first always say something, those of the quorum say nothing else.
+    if api_key in _WITH_DEFAULT_MESSAGE:
         return default_message(code)
     return message
 
