@@ -31,7 +31,7 @@ def no_session() -> None:
     """A fetch session is never opened."""
     from kafkalite.replica.fetch_sessions import FetchSessionCache
 
-    wrap(FetchSessionCache, "_open", lambda session_id: 0)
+    wrap(FetchSessionCache, "open", lambda session_id: 0)
 
 
 def another_leader_epoch() -> None:

@@ -95,10 +95,7 @@ def clean_here(data_dir: Path, node_id: int) -> None:
         log.advance_high_watermark(log.log_end_offset)
     cleaner = Cleaner([directory])
     rounds = 0
-    while cleaner.next_cleanable() is not None:
-        for step in cleaner.clean():
-            if step.work is not None:
-                step.work()
+    while cleaner.clean_at_once():
         rounds += 1
     assert rounds == len(NAMES)
     directory.close()
