@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from typing import Self
 
 import pytest
 
@@ -31,6 +32,13 @@ class HeldDisk:
             whole(files, descriptor)
 
         monkeypatch.setattr(Files, "sync", sync)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Let go, whatever the test found: the broker's end waits for the disk."""
+        self.let_go()
 
     def hold(self) -> None:
         self.count = 0

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import trio
 
+from kafkalite.cluster.config_changes import altering_each
+from kafkalite.cluster.image import TOPIC_RESOURCE
 from kafkalite.replica.topics import NewTopic
+from kafkalite.requests.slices import AT_ONCE, Steps
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.messages.api_versions import ApiVersionsRequest
 from kafkalite.wire.messages.describe_configs import (
@@ -19,7 +23,9 @@ from kafkalite.wire.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from kafkalite.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from kafkalite.wire.messages.stored.config_record import ConfigRecord
 from kafkalite.wire.record_batch import Record, build_batch
+from tests.kafkalite.snapshots import Opened, create
 
 TOPIC, BROKER = 2, 4
 SET, DELETE = 0, 1
@@ -143,3 +149,36 @@ async def test_connections_are_counted_by_node(connect: Any) -> None:
         await alter(second, "2", "max.connections", "2")
         with trio.fail_after(5):
             await waiting.answer()
+
+
+def retention(value: str) -> ConfigRecord:
+    return ConfigRecord(
+        resource_type=TOPIC_RESOURCE, resource_name="t", name="retention.ms", value=value
+    )
+
+
+def test_each_batch_of_very_many_is_decided_after_the_changes_before(tmp_path: Path) -> None:
+    cluster = Opened(tmp_path).start().cluster
+    create(cluster, "t")
+    seen: list[str | None] = []
+
+    def check(resource: AlterConfigsResource) -> Steps[None]:
+        yield
+
+    def plan(resource: AlterConfigsResource, checked: None) -> list[object]:
+        seen.append(cluster.image.topic_configs("t").get("retention.ms"))
+        return [retention(str(len(seen)))]
+
+    resources = [
+        AlterConfigsResource(resource_type=TOPIC, resource_name=f"t{number}", configs=[])
+        for number in range(AT_ONCE + 1)
+    ]
+    altering = altering_each(resources, check, plan, cluster, validate_only=False)
+    others = [retention("another's")]
+    for wait in altering:
+        if wait is not None:
+            wait()
+        elif len(seen) == AT_ONCE and not cluster.is_changing and others:
+            cluster.begin_write([others.pop()])
+    assert seen == [None] * AT_ONCE + ["another's"]
+    assert cluster.image.topic_configs("t")["retention.ms"] == str(AT_ONCE + 1)

@@ -84,7 +84,7 @@ async def test_others_are_served_during_the_first_need(
 ) -> None:
     """The topic's metadata wait for the disk, and others are served meanwhile."""
     disk = HeldDisk(monkeypatch)
-    async with test_broker({"log.dirs": str(tmp_path / "a")}) as broker:
+    async with test_broker({"log.dirs": str(tmp_path / "a")}) as broker, disk:
         broker.create_topic("t", 1)
         client, other = await connect(broker), await connect(broker)
         find = FindCoordinatorRequest(key_type=0, coordinator_keys=[GROUP])

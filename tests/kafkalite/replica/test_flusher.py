@@ -56,7 +56,7 @@ async def has_answer(client: Any, seconds: float) -> bool:
 async def test_an_append_is_answered_and_seen_after_its_flush(
     tmp_path: Path, connect: Any, disk: HeldDisk, acks: int
 ) -> None:
-    async with flushing_broker(tmp_path) as broker:
+    async with flushing_broker(tmp_path) as broker, disk:
         partition = flushed_topic(broker)
         client, other = await connect(broker), await connect(broker)
         disk.hold()
@@ -74,7 +74,7 @@ async def test_an_append_is_answered_and_seen_after_its_flush(
 async def test_records_before_the_flush_are_seen_at_once(
     tmp_path: Path, connect: Any, disk: HeldDisk
 ) -> None:
-    async with flushing_broker(tmp_path) as broker:
+    async with flushing_broker(tmp_path) as broker, disk:
         partition = flushed_topic(broker, 3)
         client = await connect(broker)
         for _ in range(2):
@@ -92,7 +92,7 @@ async def test_records_before_the_flush_are_seen_at_once(
 async def test_a_connection_without_acks_goes_on_after_the_flush(
     tmp_path: Path, connect: Any, disk: HeldDisk
 ) -> None:
-    async with flushing_broker(tmp_path) as broker:
+    async with flushing_broker(tmp_path) as broker, disk:
         flushed_topic(broker)
         client = await connect(broker)
         disk.hold()
@@ -107,7 +107,7 @@ async def test_a_connection_without_acks_goes_on_after_the_flush(
 async def test_appends_meanwhile_share_the_next_flush(
     tmp_path: Path, connect: Any, disk: HeldDisk
 ) -> None:
-    async with flushing_broker(tmp_path) as broker:
+    async with flushing_broker(tmp_path) as broker, disk:
         partition = flushed_topic(broker)
         clients = [await connect(broker) for _ in range(10)]
         disk.hold()
@@ -129,7 +129,7 @@ async def test_appends_meanwhile_share_the_next_flush(
 async def test_an_append_whose_flush_fails_is_refused(
     tmp_path: Path, connect: Any, disk: HeldDisk, acks: int, number: int
 ) -> None:
-    async with flushing_broker(tmp_path, **{"log.flush.scheduler.interval.ms": 20}) as broker:
+    async with flushing_broker(tmp_path, **{"log.flush.scheduler.interval.ms": 20}) as broker, disk:
         partition = flushed_topic(broker)
         client = await connect(broker)
         assert await produced(client, acks) == ErrorCode.NONE
@@ -153,7 +153,7 @@ async def test_an_append_whose_flush_fails_is_refused(
 async def test_a_topic_deleted_while_its_flush_is_under_way_is_unknown(
     tmp_path: Path, connect: Any, disk: HeldDisk
 ) -> None:
-    async with flushing_broker(tmp_path) as broker:
+    async with flushing_broker(tmp_path) as broker, disk:
         partition = flushed_topic(broker)
         client = await connect(broker)
         disk.hold()

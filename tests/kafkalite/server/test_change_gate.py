@@ -20,11 +20,15 @@ from kafkalite.wire.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from kafkalite.wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from tests.kafkalite.held_disk import HeldDisk
 
 PATIENCE_SECONDS = 20.0
+# Long enough for an answer that does not wait.
+QUICK_SECONDS = 0.3
 _TOPIC_RESOURCE = 2
 _APPEND = 2
+_SAFE_DOWNGRADE = 2
 
 
 def appended(value: str) -> IncrementalAlterConfigsRequest:
@@ -51,7 +55,7 @@ async def test_each_decision_is_taken_after_the_change_before(
     tmp_path: Path, connect: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     disk = HeldDisk(monkeypatch)
-    async with test_broker({"log.dirs": str(tmp_path / "a")}) as broker:
+    async with test_broker({"log.dirs": str(tmp_path / "a")}) as broker, disk:
         broker.create_topic("t", 1, configs={"cleanup.policy": "delete"})
         first, second, other = [await connect(broker) for _ in range(3)]
         for client in (first, second):  # their handler is there
@@ -68,11 +72,32 @@ async def test_each_decision_is_taken_after_the_change_before(
         assert policy(broker) == "delete,compact"
 
 
+async def test_a_handler_that_does_not_wait_itself_is_waited_for(
+    tmp_path: Path, connect: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = HeldDisk(monkeypatch)
+    name = "transaction.version"
+    update = FeatureUpdateKey(feature=name, max_version_level=1, upgrade_type=_SAFE_DOWNGRADE)
+    async with test_broker({"log.dirs": str(tmp_path / "a")}) as broker, disk:
+        client = await connect(broker)
+        cluster = broker._running.services.cluster
+        disk.hold()
+        await client.send(UpdateFeaturesRequest(feature_updates=[update]))
+        await until(lambda: disk.count > 0)
+        with trio.move_on_after(QUICK_SECONDS) as waited:
+            await trio.lowlevel.wait_readable(client.stream.socket)
+        assert waited.cancelled_caught
+        assert cluster.features[name] == 2
+        disk.let_go()
+        assert (await client.answer()).error_code == ErrorCode.NONE
+        assert cluster.features[name] == 1
+
+
 async def test_topics_come_and_go_without_holding_up_others(
     tmp_path: Path, connect: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     disk = HeldDisk(monkeypatch)
-    async with test_broker({"log.dirs": str(tmp_path / "a")}) as broker:
+    async with test_broker({"log.dirs": str(tmp_path / "a")}) as broker, disk:
         client, other = await connect(broker), await connect(broker)
         topics = broker._running.services.topics
         new = [CreatableTopic(name="t", num_partitions=2, replication_factor=1)]
@@ -95,7 +120,7 @@ async def test_a_change_that_is_not_on_the_disk_is_not_answered(
     tmp_path: Path, connect: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     disk = HeldDisk(monkeypatch)
-    async with test_broker({"log.dirs": str(tmp_path / "a")}) as broker:
+    async with test_broker({"log.dirs": str(tmp_path / "a")}) as broker, disk:
         broker.create_topic("t", 1, configs={"cleanup.policy": "delete"})
         client = await connect(broker)
         await client.ask(appended("delete"))

@@ -34,12 +34,13 @@ COMMIT = OffsetCommitRequest(
 )
 
 
-async def ready(broker: test_broker, client: Any) -> None:
+async def commit_on(disk: HeldDisk, broker: test_broker, client: Any, error: int = 0) -> None:
+    """Send a commit whose flush has begun, and waits for the disk."""
     broker.create_topic("t", 1)
     await client.ask(FindCoordinatorRequest(coordinator_keys=["g"]), 4)
-
-
-async def until_begun(disk: HeldDisk) -> None:
+    disk.hold()
+    disk.error = error
+    await client.send(COMMIT, 9)
     with trio.fail_after(PATIENCE_SECONDS):
         while not disk.count:  # noqa: ASYNC110 - a thread is waited for
             await trio.sleep(0.01)
@@ -53,12 +54,9 @@ async def test_a_commit_is_answered_after_its_flush(
     tmp_path: Path, connect: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     disk = HeldDisk(monkeypatch)
-    async with flushing_broker(tmp_path) as broker:
+    async with flushing_broker(tmp_path) as broker, disk:
         client = await connect(broker)
-        await ready(broker, client)
-        disk.hold()
-        await client.send(COMMIT, 9)
-        await until_begun(disk)
+        await commit_on(disk, broker, client)
         with trio.move_on_after(QUICK_SECONDS) as waited:
             await trio.lowlevel.wait_readable(client.stream.socket)
         assert waited.cancelled_caught
@@ -71,13 +69,9 @@ async def test_a_commit_that_is_not_safe_is_not_answered(
     tmp_path: Path, connect: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     disk = HeldDisk(monkeypatch)
-    async with flushing_broker(tmp_path) as broker:
+    async with flushing_broker(tmp_path) as broker, disk:
         client = await connect(broker)
-        await ready(broker, client)
-        disk.hold()
-        disk.error = errno.EIO
-        await client.send(COMMIT, 9)
-        await until_begun(disk)
+        await commit_on(disk, broker, client, errno.EIO)
         disk.let_go()
         with trio.fail_after(PATIENCE_SECONDS):
             assert await client.is_closed()
