@@ -178,8 +178,10 @@ class FetchReader:
                 target.known_as = topic.name
             elif not target.known_as:
                 raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
-            elif topics.get(target.known_as) is not None:
-                raise KafkaError(ErrorCode.INCONSISTENT_TOPIC_ID)
+            else:
+                again = topics.get(target.known_as)
+                if again is not None and 0 <= target.index < len(again.partitions):
+                    raise KafkaError(ErrorCode.INCONSISTENT_TOPIC_ID)
         else:
             self._check_may_read(target.topic)
             topic = topics.get(target.topic)

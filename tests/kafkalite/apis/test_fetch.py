@@ -68,6 +68,24 @@ async def test_by_topic_id(client, broker: test_broker, topic: str, version: int
     assert (answer.high_watermark, len(answer.records)) == (-1, 0)
 
 
+async def test_a_session_s_topic_that_came_again_with_fewer_partitions(
+    client, broker: test_broker, topic: str
+) -> None:
+    """A partition that is there has another topic's id; one that is not is unknown, as in Kafka."""
+    full = fetch({0: 0, 2: 0}, session_epoch=0)
+    full.topics[0].topic_id = broker.topic_id(topic)
+    opened = await client.ask(full, 16)
+    await broker.asynchronous.delete_topic(topic)
+    await broker.asynchronous.create_topic(topic, partitions=1)
+    more = FetchRequest(session_id=opened.session_id, session_epoch=1, max_wait_ms=0, topics=[])
+    found = answers(await client.ask(more, 16))
+    told = {index: (each.error_code, each.aborted_transactions) for index, each in found.items()}
+    assert told == {
+        0: (ErrorCode.INCONSISTENT_TOPIC_ID, None),
+        2: (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, []),
+    }
+
+
 async def test_no_records_is_empty_and_never_null(client, topic: str) -> None:
     for request in (fetch({0: 0}), fetch({0: 5}), fetch({9: 0}), fetch({0: 0}, "nowhere")):
         (answer,) = answers(await client.ask(request, LAST_WITH_NAMES)).values()
