@@ -117,7 +117,7 @@ $(VENV)/bin/python:
 
 $(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
 	@echo "installing kafkalite into $(VENV)"
-	@$(BIN)/python -m pip install -q --editable .
+	@$(BIN)/python -m pip install -q --editable '.[terminal]'
 	@touch $@
 
 $(VENV)/.installed-test: pyproject.toml | $(VENV)/bin/python

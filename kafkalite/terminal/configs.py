@@ -21,7 +21,7 @@ _Source: Final[Any] = library.ConfigSource
 _COLUMNS = {"name": "NAME", "value": "VALUE", "source": "SOURCE"}
 _ENTITY_COLUMNS = {"entity_type": "ENTITY-TYPE", "entity_name": "ENTITY-NAME", **_COLUMNS}
 # NAME=VALUE by commas; a value with commas in it stands in brackets.
-_PAIR: Final = re.compile(r"([^=,]+)=(?:\[([^\]]*)\]|([^,]*))(?:,|$)")
+_PAIR: Final = re.compile(r"([^=,]+)=(?:\[([^\]]*)\]|((?!\[)[^,]*))(?:,|$)")
 _INHERITED: Final = frozenset({_Source.DEFAULT_CONFIG, _Source.UNKNOWN_CONFIG})
 _HIDDEN: Final = "(sensitive)"
 

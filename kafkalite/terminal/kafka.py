@@ -39,7 +39,7 @@ class Kafka:
     """Clients of one Kafka, made when they are needed."""
 
     def __init__(self, target: Target) -> None:
-        self._target = target
+        self.target = target
         self._problems: list[str] = []
 
     @cached_property
@@ -95,8 +95,8 @@ class Kafka:
             "client.id": "kafkalite-terminal",
             "error_cb": self._note,
             **own,
-            **self._target.settings,
-            "bootstrap.servers": self._target.bootstrap,
+            **self.target.settings,
+            "bootstrap.servers": self.target.bootstrap,
         }
         if "debug" not in settings:
             settings["logger"] = _quiet
@@ -114,7 +114,7 @@ class Kafka:
         said = [text for text in self._problems if "brokers are down" not in text]
         reason = _WHERE.sub("", said[-1] if said else error.args[0].str())
         return Refused(
-            f"no Kafka answers at {self._target.bootstrap}: {_WHERE.sub('', reason)} "
+            f"no Kafka answers at {self.target.bootstrap}: {_WHERE.sub('', reason)} "
             "(-b HOST:PORT names another)"
         )
 

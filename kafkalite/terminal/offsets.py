@@ -13,7 +13,7 @@ from kafkalite.terminal.output import Output
 
 Place = tuple[str, int]
 # Partitions that one request asks for.
-_AT_ONCE: Final = 500
+AT_ONCE: Final = 500
 _ANSWER_SECONDS: Final = 30.0
 
 
@@ -38,7 +38,7 @@ def _asked(
     kafka: Kafka, places: Sequence[Place], out: Output, spec: Any
 ) -> dict[Place, int | None]:
     found: dict[Place, int | None] = {}
-    portions = [places[start : start + _AT_ONCE] for start in range(0, len(places), _AT_ONCE)]
+    portions = [places[start : start + AT_ONCE] for start in range(0, len(places), AT_ONCE)]
     for portion in out.track(portions, "offsets"):
         asked = {TopicPartition(topic, index): spec for topic, index in portion}
         answers = kafka.admin.list_offsets(asked, request_timeout=_ANSWER_SECONDS)
@@ -63,4 +63,4 @@ def difference(end: int | None, start: int | None) -> int | None:
 def total(counts: Sequence[int | None]) -> int | None:
     """The sum of what is known; None if nothing is."""
     known = [count for count in counts if count is not None]
-    return sum(known) if known else None
+    return sum(known) if known or not counts else None

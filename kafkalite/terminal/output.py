@@ -1,4 +1,4 @@
-"""The way a word answers: tables for people, JSON for programs, progress for who waits."""
+"""The way a word answers: tables for people, JSON for programs, bars while it takes long."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NOTHING: Final = "-"
 
 
 class Output:
-    """Where a word's answer goes: the standard output, as tables or as JSON."""
+    """A word's answer on the standard output, as tables or as JSON."""
 
     def __init__(self, *, as_json: bool) -> None:
         self.as_json = as_json
@@ -66,7 +66,7 @@ class Output:
 
     def note(self, text: str) -> None:
         """Say something beside the answer, on the standard error."""
-        self._errors.print(text)
+        self._errors.print(text, soft_wrap=True)
 
     def track(self, items: Sequence[T], what: str) -> Iterable[T]:
         """The items, with a bar on the terminal that shows how far it is."""
