@@ -51,6 +51,7 @@ from kafkalite.server.loop import Loop
 from kafkalite.server.nodes import Nodes, endpoints
 from kafkalite.services import Services
 from kafkalite.supervision import supervised, supervised_service
+from kafkalite.telemetry.client_telemetry import ClientTelemetry
 from kafkalite.wire.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -201,6 +202,7 @@ class Broker:
             fetch_sessions=self._fetch_sessions,
             replica_moves=replica_moves,
             security=security,
+            telemetry=ClientTelemetry(config, cluster, now_ms),
             now_ms=now_ms,
         )
         self.background = Background(config, cluster, topics, logs.manager, now_ms)
