@@ -195,6 +195,8 @@ KAFKALITE_ROOMS = {
     "server",
     "share",
     "spark",
+    "telemetry",
+    "terminal",
 }
 
 
