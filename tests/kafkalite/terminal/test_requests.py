@@ -53,7 +53,7 @@ def test_the_last_ones(run: Run, control: Client) -> None:
 
 @contextmanager
 def following(ready: Path, api: str) -> Iterator[IO[bytes]]:
-    """What `requests --follow` prints, which is interrupted in the end."""
+    """The output of `requests --follow`, which is interrupted in the end."""
     command = [sys.executable, "-m", "kafkalite", "requests", "-f", "--json", "--api", api]
     with subprocess.Popen(
         [*command, "--ready-file", str(ready)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
