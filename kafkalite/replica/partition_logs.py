@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from base64 import urlsafe_b64decode, urlsafe_b64encode
+from base64 import urlsafe_b64decode
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -20,6 +20,7 @@ from kafkalite.log.open_files import OpenFiles
 from kafkalite.log.opening import offline_log
 from kafkalite.log.said_once import SaidOnce
 from kafkalite.wire.errors import KafkaError
+from kafkalite.wire.kafka_uuid import kafka_uuid
 
 if TYPE_CHECKING:
     from kafkalite.cluster.image import MetadataImage
@@ -192,7 +193,7 @@ class PartitionLogs:
         assigned: Collection[UUID] = (),
     ) -> Log:
         """The log of a partition, new or as it was; an offline one if it cannot be opened."""
-        directory_ids = [_as_text(each) for each in assigned if each.int >= _FIRST_DIRECTORY_ID]
+        directory_ids = [kafka_uuid(each) for each in assigned if each.int >= _FIRST_DIRECTORY_ID]
         name = f"{topic}-{index}"
         try:
             log = self.manager.open_log(
@@ -235,7 +236,3 @@ class PartitionLogs:
 # A directory's id in meta.properties is 22 characters of base64: 16 bytes.
 def _as_uuid(directory_id: str) -> UUID:
     return UUID(bytes=urlsafe_b64decode(directory_id + "=="))
-
-
-def _as_text(directory_id: UUID) -> str:
-    return urlsafe_b64encode(directory_id.bytes).decode().rstrip("=")

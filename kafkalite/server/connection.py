@@ -117,6 +117,7 @@ class Connection:
             api_version=0,
             client_id="",
             client_host=self.client_host,
+            client_port=self.client_port,
             listener_name=listener.name,
             received_at=0.0,
             connection=self._request,
