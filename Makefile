@@ -11,7 +11,7 @@ COMPILED_VENV := .venv-compiled
 COMPILED_BIN := $(COMPILED_VENV)/bin
 SOURCES := $(shell find kafkalite wire log group_coordinator -name '*.py')
 
-.PHONY: run vendor test lint unit compiled unit-compiled slow conformance pipelines prove crash cluster cluster-crash simulate differential soak fuzz report bench demo docs wheel wheels clean help
+.PHONY: run vendor test lint unit compiled unit-compiled slow conformance pipelines prove crash cluster cluster-crash simulate differential soak fuzz report bench bench-pure demo docs wheel wheels clean help
 
 help: ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -79,8 +79,11 @@ report: $(VENV)/.installed-test java ## the report card: Apache Kafka and kafkal
 	$(BIN)/python -m conformance.report $(REPORT)
 	$(BIN)/python -m docs.generate
 
-bench: $(VENV)/.installed-test $(VENV)/.installed-demo java ## beside Apache Kafka, into docs/benchmarks.md; flags in BENCH
-	$(BIN)/python -m conformance.benchmarks $(BENCH)
+bench: $(VENV)/.installed-test $(VENV)/.installed-demo $(COMPILED_VENV)/.installed-test java ## the compiled build beside Apache Kafka, into docs/benchmarks.md; flags in BENCH
+	KAFKALITE_PYTHON=$(COMPILED_BIN)/python $(BIN)/python -m conformance.benchmarks $(BENCH)
+
+bench-pure: $(VENV)/.installed-test $(VENV)/.installed-demo java ## the same for pure Python: the column in docs/benchmarks.md
+	$(BIN)/python -m conformance.benchmarks --json docs/benchmarks-pure.json $(BENCH)
 
 .PHONY: java java-if-any
 java: $(VENV)/.installed-test
@@ -120,7 +123,7 @@ $(VENV)/bin/python:
 
 $(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
 	@echo "installing kafkalite into $(VENV)"
-	@$(BIN)/python -m pip install -q --editable .
+	@$(BIN)/python -m pip install -q --editable '.[terminal]'
 	@touch $@
 
 $(VENV)/.installed-test: pyproject.toml | $(VENV)/bin/python

@@ -1,8 +1,9 @@
 """Builds: pure Python, or with the modules of [tool.kafkalite.compiled] in machine code.
 
 Everything else about the package stands in pyproject.toml. With KAFKALITE_COMPILED=1 in the
-environment a wheel has the modules of that table twice: as they are, and compiled by mypyc, which
-Python then prefers. An editable install is always pure Python.
+environment a wheel has the modules of that table twice: as they are, and compiled, which Python
+then prefers. mypyc compiles them, or Cython those that have a file of C types beside them. An
+editable install is always pure Python.
 """
 
 import contextlib
@@ -19,7 +20,7 @@ ROOT = Path(__file__).resolve().parent
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 COMPILED = os.environ.get("KAFKALITE_COMPILED", "0") not in ("", "0")
 CACHE = ROOT / "build" / "mypy_cache"
-MYPY = "mypy[mypyc]>=2.4,<3"
+COMPILERS = ["mypy[mypyc]>=2.4,<3", "cython>=3.1,<4"]
 
 
 class FreshBuild(build_py):
@@ -44,7 +45,7 @@ def typed_tree() -> Path:
         source = ROOT / (folders[top] + package[len(top) :].replace(".", "/"))
         target = tree / package.replace(".", "/")
         target.mkdir(parents=True)
-        for file in source.glob("*.py*"):
+        for file in (*source.glob("*.py*"), *source.glob("*.pxd")):
             shutil.copy(file, target)
     return tree
 
@@ -53,14 +54,17 @@ def extensions() -> list[Extension]:
     """The compiled modules. setuptools also runs this file to learn what a build requires."""
     if not COMPILED or not {"bdist_wheel", "build_ext"} & set(sys.argv):
         return []
+    from Cython.Build import cythonize
     from mypyc.build import mypycify
 
     modules = PYPROJECT["tool"]["kafkalite"]["compiled"]["modules"]
     with contextlib.chdir(typed_tree()):
-        paths = [f"{name.replace('.', '/')}.py" for name in modules]
+        files = [Path(f"{name.replace('.', '/')}.py") for name in modules]
+        typed = [str(file) for file in files if file.with_suffix(".pxd").exists()]
+        paths = [str(file) for file in files if str(file) not in typed]
         # What `make lint` checks is not checked again: here a library may be missing.
         options = ["--config-file=", "--ignore-missing-imports", f"--cache-dir={CACHE}"]
-        return mypycify(
+        by_mypyc = mypycify(
             [*options, *paths],
             opt_level="3",
             debug_level="0",
@@ -68,10 +72,17 @@ def extensions() -> list[Extension]:
             group_name="kafkalite",
             multi_file=True,
         )
+        by_cython = cythonize(
+            typed,
+            build_dir=str(ROOT / "build" / "cython"),
+            compiler_directives={"language_level": 3, "annotation_typing": False},
+            quiet=True,
+        )
+    return [*by_mypyc, *by_cython]
 
 
 setup(
     cmdclass={"build_py": FreshBuild},
     ext_modules=extensions(),
-    setup_requires=[MYPY] if COMPILED else [],
+    setup_requires=COMPILERS if COMPILED else [],
 )

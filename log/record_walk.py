@@ -1,7 +1,8 @@
 """One walk over the records of a batch, which takes records as every producer writes them.
 
 record_reader.py reads the batches that it refuses again, field by field, and finds Kafka's error
-for them. The loop costs more than the rest of an append, so it calls as little as it can.
+for them. The loop costs more than the rest of an append, so it calls as little as it can. The
+compiled build makes C of it, with the types that stand in record_walk.pxd.
 """
 
 from __future__ import annotations
@@ -9,6 +10,11 @@ from __future__ import annotations
 from typing import Final
 
 REFUSED: Final = -(2**64)
+
+_LEAST: Final = -(2**63)
+_MOST: Final = 2**63 - 1
+# No delta that is taken: the reader looks at a batch with the least of all once more.
+_ODD: Final = _LEAST
 
 # A length or an offset in a record is an int32, a timestamp's delta an int64.
 _MOST_BYTES_OF_INT32 = 5
@@ -20,8 +26,14 @@ def walk(data: bytes, count: int, lowest: int, highest: int, *, needs_keys: bool
 
     The records are not compressed. Their timestamp deltas are between `lowest` and `highest`.
     """
+    largest = _walked(data, count, max(lowest, _LEAST), min(highest, _MOST), needs_keys)
+    return REFUSED if largest == _ODD else largest
+
+
+def _walked(data: bytes, count: int, lowest: int, highest: int, needs_keys: bool) -> int:
+    """`walk` with 64 bits for every number: record_walk.pxd gives them C types. _ODD: refused."""
     position = 0
-    largest = REFUSED
+    largest = _ODD
     try:
         for i in range(count):
             value, position = data[position], position + 1
@@ -32,24 +44,23 @@ def walk(data: bytes, count: int, lowest: int, highest: int, *, needs_keys: bool
                 else:
                     value, position = _longer(data, position - 2, _MOST_BYTES_OF_INT32)
             if value & 1:
-                return REFUSED
+                return _ODD
             end = position + (value >> 1)
 
             if data[position]:  # attributes, of which there are none yet
-                return REFUSED
-            delta = data[position + 1]
+                return _ODD
+            value = data[position + 1]
             position += 2
-            if delta:
-                if delta > 127:
-                    second, position = data[position], position + 1
-                    if 0 < second < 128:
-                        delta = delta & 127 | second << 7
-                    else:
-                        delta, position = _longer(data, position - 2, _MOST_BYTES_OF_INT64)
-                delta = (delta >> 1) ^ -(delta & 1)
-            largest = max(largest, delta)
+            if value > 127:
+                second, position = data[position], position + 1
+                if 0 < second < 128:
+                    value = value & 127 | second << 7
+                else:
+                    value, position = _longer(data, position - 2, _MOST_BYTES_OF_INT64)
+            delta = (value >> 1) ^ -(value & 1)
             if delta > highest or delta < lowest:
-                return REFUSED
+                return _ODD
+            largest = max(largest, delta)
 
             value, position = data[position], position + 1
             if value > 127:
@@ -59,7 +70,7 @@ def walk(data: bytes, count: int, lowest: int, highest: int, *, needs_keys: bool
                 else:
                     value, position = _longer(data, position - 2, _MOST_BYTES_OF_INT32)
             if value != i + i:
-                return REFUSED
+                return _ODD
 
             for is_needed in (needs_keys, False):  # the key, then the value
                 value, position = data[position], position + 1
@@ -72,16 +83,16 @@ def walk(data: bytes, count: int, lowest: int, highest: int, *, needs_keys: bool
                 if not value & 1:
                     position += value >> 1
                 elif value != 1 or is_needed:
-                    return REFUSED
+                    return _ODD
 
             value, position = data[position], position + 1
             if value:
                 position = _past_headers(data, position - 1)
             if position != end:
-                return REFUSED
-    except IndexError:
-        return REFUSED
-    return largest if position == len(data) else REFUSED
+                return _ODD
+    except (IndexError, OverflowError):  # the latter where numbers have 64 bits
+        return _ODD
+    return largest if position == len(data) else _ODD
 
 
 def _past_headers(data: bytes, position: int) -> int:

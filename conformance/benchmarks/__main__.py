@@ -29,13 +29,16 @@ from conformance.benchmarks.report import (
 )
 from conformance.benchmarks.results import OURS, THEIRS, Results, Samples, spread
 from conformance.benchmarks.sampling import NewBroker, NotHere, Sampler, Side, still
-from conformance.benchmarks.table import BY_NAME, MEASURES, Measure
+from conformance.benchmarks.table import BY_NAME, DRAWN, MEASURES, Measure, drawn_measure
 from conformance.harness.kafkalite import Kafkalite
 
 
 def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m conformance.benchmarks", description=__doc__)
     parser.add_argument("--only", metavar="NAME,...", help="these measures (a prefix will do)")
+    parser.add_argument(
+        "--shape", type=int, metavar="SEED", help="the shape of requests that this seed draws"
+    )
     parser.add_argument("--rounds", type=int, help="instead of each measure's own number")
     parser.add_argument("--quick", action="store_true", help="small and once: does it run?")
     parser.add_argument("--alone", action="store_true", help="kafkalite without Apache Kafka")
@@ -47,8 +50,20 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def chosen(only: str | None) -> list[Measure]:
-    """The measures whose name is, or begins with, one of those asked for."""
+def chosen(only: str | None, seed: int | None = None) -> list[Measure]:
+    """The measures whose name is, or begins with, one of those asked for.
+
+    With a seed alone it is the shape that the seed draws. Without one, the day draws it.
+    """
+    if seed is not None and only is None:
+        return [drawn_measure(seed)]
+    measures = _named(only)
+    today = int(time.strftime("%Y%m%d"))
+    of_today = drawn_measure(today if seed is None else seed)
+    return [of_today if each.name == DRAWN else each for each in measures]
+
+
+def _named(only: str | None) -> list[Measure]:
     if only is None:
         return list(MEASURES)
     names = only.split(",")
@@ -142,7 +157,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             ]
             for side in sides:
                 stack.callback(side.close)
-            for measure in chosen(flags.only):
+            for measure in chosen(flags.only, flags.shape):
                 rounds = flags.rounds or (1 if flags.quick else measure.rounds)
                 began = time.monotonic()
                 try:

@@ -37,11 +37,18 @@ def run(
     connections: int = 1,
     in_flight: int = 1,
     seconds: float = 2.0,
+    per_answer: int = 1,
+    each: int = 0,
 ) -> Load:
-    """Send `frame`, or several frames in turn, as often as they are answered; raises LoadFailed."""
+    """Send `frame`, or several frames in turn, as often as they are answered; raises LoadFailed.
+
+    `per_answer` frames are sent together, and the last has an answer. `each` is the number of
+    frames that belong to each connection, which sends them once; 0: all share them.
+    """
     host, _, port = bootstrap.split(",")[0].rpartition(":")
+    numbers = (connections, in_flight, seconds, per_answer, each)
     done = subprocess.run(
-        [compiled("load"), host, port, str(connections), str(in_flight), str(seconds)],
+        [compiled("load"), host, port, *map(str, numbers)],
         input=frame,
         capture_output=True,
         check=False,
@@ -60,5 +67,10 @@ def request(api_key: ApiKey, version: int, body: Any) -> bytes:
 
 def answer(api_key: ApiKey, version: int, load: Load) -> Any:
     """The first answer's body, to see that it was no error."""
-    size = int.from_bytes(load.first_answer[:4])
-    return decode_response(api_key, version, load.first_answer[4 : 4 + size])[1]
+    return body_in(api_key, version, load.first_answer)
+
+
+def body_in(api_key: ApiKey, version: int, first_answer: bytes) -> Any:
+    """The body of an answer with its length prefix."""
+    size = int.from_bytes(first_answer[:4])
+    return decode_response(api_key, version, first_answer[4 : 4 + size])[1]

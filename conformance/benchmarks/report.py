@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from conformance.benchmarks.results import OURS, THEIRS, Results, is_met, ratios, spread
@@ -12,6 +13,8 @@ DOCUMENT = ROOT / "docs" / "benchmarks.md"
 RESULTS = ROOT / "docs" / "benchmarks.json"
 # Measured on the same machine when hot APIs had short ways of their own.
 BEFORE = ROOT / "docs" / "benchmarks-before.json"
+# Measured without the compiled build.
+PURE = ROOT / "docs" / "benchmarks-pure.json"
 
 
 def number(value: float, digits: int) -> str:
@@ -42,29 +45,29 @@ def ratio_text(by_broker: dict[str, list[float]]) -> str:
     return f"{found.lowest:.2f} / **{found.median:.2f}** / {found.highest:.2f}"
 
 
-def before_text(figure: Figure, by_broker: dict[str, list[float]]) -> str:
-    """The median of an earlier run: the ratio, or the figure where the bar is absolute."""
+def median_text(figure: Figure, by_broker: dict[str, list[float]]) -> str:
+    """The median of another run: the ratio, or the figure where the bar is absolute."""
     absolute = figure.bar is not None and figure.bar.is_absolute
     found = spread(by_broker.get(OURS, []) if absolute else ratios(by_broker))
     return "" if found is None else number(found.median, figure.digits if absolute else 2)
 
 
 def rows(
-    measure: Measure, results: Results, before: Results, brokers: list[str]
+    measure: Measure, results: Results, others: Sequence[Results], brokers: list[str]
 ) -> list[list[str]]:
-    """Cells, a row for each figure."""
+    """Cells, a row for each figure. `others` are runs of which the median is shown."""
     samples = results.samples(measure)
     if samples is None:
         return []
     found = []
-    title = measure.title
-    earlier = before.samples(measure) or {}
+    title = results.title(measure)
+    medians = [other.samples(measure) or {} for other in others]
     for figure in measure.figures:
         by_broker = samples.get(figure.name, {})
         values = [values_text(figure, by_broker, broker) for broker in brokers]
         bar, kept = bar_text(figure.bar), verdict(figure, by_broker)
-        was = before_text(figure, earlier.get(figure.name, {}))
-        found.append([title, figure.name, *values, ratio_text(by_broker), was, bar, kept])
+        beside = [median_text(figure, other.get(figure.name, {})) for other in medians]
+        found.append([title, figure.name, *values, ratio_text(by_broker), *beside, bar, kept])
         title = ""
     return found
 
@@ -81,16 +84,28 @@ def brokers_in(results: Results) -> list[str]:
 
 def header(brokers: list[str]) -> list[str]:
     names = ["Apache Kafka" if broker == THEIRS else broker for broker in brokers]
-    return ["measure", "figure", *names, "ratio: min / median / max", "before", "bar", ""]
+    return [
+        "measure",
+        "figure",
+        *names,
+        "ratio: min / median / max",
+        "pure Python",
+        "before",
+        "bar",
+        "",
+    ]
 
 
 def tables(results: Results) -> str:
-    before = Results(BEFORE)
+    others = (Results(PURE), Results(BEFORE))
     brokers = brokers_in(results)
     head = header(brokers)
-    lines = [f"| {' | '.join(head)} |", "|---|---|" + "--:|" * len(brokers) + "---|--:|---|---|"]
+    lines = [
+        f"| {' | '.join(head)} |",
+        "|---|---|" + "--:|" * len(brokers) + "---|--:|--:|---|---|",
+    ]
     for measure in MEASURES:
-        lines += [f"| {' | '.join(cells)} |" for cells in rows(measure, results, before, brokers)]
+        lines += [f"| {' | '.join(cells)} |" for cells in rows(measure, results, others, brokers)]
     return "\n".join(lines)
 
 
@@ -107,10 +122,9 @@ def where(results: Results) -> str:
     facts = results.machine
     if not facts:
         return "Nothing is measured yet."
-    return (
-        f"Measured on {facts['cores']} cores of an {facts['processor']}, {facts['kernel']}, "
-        f"{facts['python']}; Apache Kafka 4.3.1 with a heap of 768 MB."
-    )
+    what = facts.get("kafkalite", "kafkalite")
+    where_it_ran = f"{facts['cores']} cores of an {facts['processor']}, {facts['kernel']}"
+    return f"{what} on {where_it_ran}, {facts['python']}; Apache Kafka 4.3.1 with a heap of 768 MB."
 
 
 def written(text: str, results: Results) -> str:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.benchmarks.table import Figure, Measure
+from conformance.harness.kafkalite import version
 
 OURS, THEIRS = "kafkalite", "kafka"
 
@@ -60,13 +61,20 @@ class Results:
 
     def keep(self, measure: Measure, samples: Samples, taken: str) -> None:
         self.content["machine"] = machine()
-        self.content["measures"][measure.name] = {"taken": taken, "samples": samples}
+        kept = {"taken": taken, "samples": samples, "title": measure.title}
+        self.content["measures"][measure.name] = kept
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self.path.write_text(json.dumps(self.content, indent=1, sort_keys=True) + "\n")
 
     def samples(self, measure: Measure) -> Samples | None:
         kept = self.content["measures"].get(measure.name)
         return None if kept is None else kept["samples"]
+
+    def title(self, measure: Measure) -> str:
+        """The title it was measured under: a drawn shape has another each time."""
+        kept = self.content["measures"].get(measure.name, {})
+        title: str = kept.get("title", measure.title)
+        return title
 
     @property
     def machine(self) -> dict[str, str]:
@@ -82,4 +90,5 @@ def machine() -> dict[str, str]:
         "cores": str(os.cpu_count()),
         "kernel": f"Linux {platform.release().split('-')[0]}",
         "python": f"{platform.python_implementation()} {platform.python_version()}",
+        "kafkalite": version(),
     }

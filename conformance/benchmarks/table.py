@@ -8,9 +8,14 @@ a unit, on kafkalite's own figure.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any
+from typing import Any, Final
+
+from conformance.benchmarks.shapes import SHAPES, Shape, drawn
+
+# The row whose shape a seed draws.
+DRAWN: Final = "drawn-shape"
 
 
 class Best(Enum):
@@ -132,6 +137,26 @@ def _small(name: str, title: str, request: str, connections: int = 8) -> Measure
     )
 
 
+def of_shape(shape: Shape, name: str | None = None) -> Measure:
+    """A shape of requests; it has the name of the shape, or one that it keeps for all shapes."""
+    rate = at_least(1.0) if shape.api == "produce" else None
+    return Measure(
+        name or shape.name,
+        shape.title,
+        (Figure("requests/s", rate, 0), Figure("requests per CPU s", at_least(1.3), 0)),
+        "shaped:Shaped",
+        {"shape": shape},
+        rounds=3,
+        is_still=True,
+    )
+
+
+def drawn_measure(seed: int) -> Measure:
+    """The row for a shape that no one chose."""
+    measure = of_shape(drawn(seed), DRAWN)
+    return replace(measure, title=f"drawn by {seed}: {measure.title}")
+
+
 def _crowd(name: str, title: str, count: int, *, parked: bool, rounds: int = 2) -> Measure:
     return Measure(
         name,
@@ -206,6 +231,8 @@ MEASURES: tuple[Measure, ...] = (
     _small("metadata", "Metadata of 1 topic", "metadata"),
     _small("heartbeat", "Heartbeat", "heartbeat"),
     _small("offset-commit", "OffsetCommit", "offset_commit"),
+    *(of_shape(shape) for shape in SHAPES),
+    drawn_measure(0),
     Measure(
         "latency",
         "produce -> consume, 1 record at a time",

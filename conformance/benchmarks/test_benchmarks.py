@@ -1,6 +1,7 @@
 """The benchmarks' machinery works; how fast anything is, no test says."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,18 @@ import pytest
 from conformance.benchmarks.__main__ import chosen, main
 from conformance.benchmarks.report import DOCUMENT, RESULTS, written
 from conformance.benchmarks.results import Results, is_met, ratios
+from conformance.benchmarks.sampling import Side
+from conformance.benchmarks.shaped import Shaped
+from conformance.benchmarks.shapes import SHAPES, VERSIONS, Shape, drawn
 from conformance.benchmarks.table import MEASURES, Figure, at_least, at_most, no_more_than
+from conformance.harness.kafkalite import Kafkalite
+
+
+@pytest.fixture(scope="module")
+def side(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Side]:
+    side = Side("kafkalite", Kafkalite, tmp_path_factory.mktemp("side"), quick=True)
+    yield side
+    side.close()
 
 
 def test_one_measure_from_the_command_to_the_document(
@@ -53,10 +65,34 @@ def test_results_are_merged_by_measure(tmp_path: Path) -> None:
 def test_measures_are_chosen_by_name_or_by_its_beginning() -> None:
     assert [each.name for each in chosen("latency")] == ["latency"]
     assert [each.name for each in chosen("fetch")] == ["fetch-1", "fetch-8"]
-    assert chosen(None) == list(MEASURES)
+    assert [each.name for each in chosen(None)] == [each.name for each in MEASURES]
     with pytest.raises(SystemExit, match="no measure 'speed'"):
         chosen("speed")
 
 
 def test_every_measure_has_a_name_of_its_own() -> None:
     assert len({measure.name for measure in MEASURES}) == len(MEASURES)
+
+
+def test_a_seed_draws_the_same_shape_again_and_other_seeds_others() -> None:
+    shapes = [drawn(seed) for seed in range(200)]
+    assert shapes == [drawn(seed) for seed in range(200)]
+    assert {shape.api for shape in shapes} == set(VERSIONS)
+    assert len(set(shapes)) > 150
+    for shape in shapes:
+        first, last = VERSIONS[shape.api]
+        assert first <= shape.version <= last
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
+def test_every_shape_of_the_table_is_answered_without_an_error(shape: Shape, side: Side) -> None:
+    sampler = Shaped(side, shape=shape)
+    assert sampler.sample()["requests/s"] > 0
+    sampler.close()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_drawn_shapes_are_answered_without_an_error(seed: int, side: Side) -> None:
+    sampler = Shaped(side, shape=drawn(seed))
+    assert sampler.sample()["requests/s"] > 0
+    sampler.close()

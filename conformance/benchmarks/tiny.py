@@ -99,7 +99,7 @@ class Tiny:
         delete_topic(self.broker, self.topic)
 
 
-def joined(broker: Broker) -> ClassicMember:
+def joined(broker: Broker) -> PatientMember:
     """The one member of a group of its own, who stays for as long as a round takes."""
     with Requests(broker.bootstrap) as connection:
         member = PatientMember(f"tiny-{uuid.uuid4().hex[:8]}", connection)
@@ -122,6 +122,6 @@ def error_in(message: Any) -> bool:
     if isinstance(message, list):
         return any(error_in(each) for each in message)
     names = getattr(type(message), "__dataclass_fields__", ())
-    if "error_code" in names and message.error_code != ErrorCode.NONE:
+    if any("error_code" in name and getattr(message, name) != ErrorCode.NONE for name in names):
         return True
     return any(error_in(getattr(message, name)) for name in names)

@@ -1,6 +1,8 @@
 """kafkalite, started as its users start it: the command, a data directory, a ready file."""
 
 import json
+import os
+import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,6 +14,22 @@ from conformance.harness.process import OneProcess, Process
 # Up in a blink, unless the machine is full of other work.
 START_SECONDS = 60.0
 ROOT = Path(kafkalite.__file__).resolve().parent.parent
+# Another environment's Python, such as .venv-compiled/bin/python, runs the brokers of that build.
+PYTHON = str(Path(os.environ.get("KAFKALITE_PYTHON", sys.executable)).absolute())
+
+
+def environment() -> dict[str, str]:
+    """The variables of a broker: an installed build is not hidden by the source in ROOT."""
+    return os.environ | ({"PYTHONSAFEPATH": "1"} if sys.executable != PYTHON else {})
+
+
+def version() -> str:
+    """The version and the build that the brokers run."""
+    command = [PYTHON, "-m", "kafkalite", "--version"]
+    done = subprocess.run(
+        command, env=environment(), cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    return done.stdout.strip()
 
 
 class Kafkalite(OneProcess):
@@ -40,7 +58,9 @@ class Kafkalite(OneProcess):
         ready_file = self.directory / "ready.json"
         ready_file.unlink(missing_ok=True)
         command = self.command(ready_file)
-        self.process = Process(command, self.directory / "output", directory=ROOT)
+        self.process = Process(
+            command, self.directory / "output", environment=environment(), directory=ROOT
+        )
         self.process.wait_until(ready_file.exists, START_SECONDS)
         self.ready = json.loads(ready_file.read_text())
         self.bootstrap = str(self.ready["bootstrap"])
@@ -48,7 +68,7 @@ class Kafkalite(OneProcess):
     def command(self, ready_file: Path) -> list[str]:
         """The command that starts it."""
         return [
-            *(sys.executable, *self.program, *self.listener_flags()),
+            *(PYTHON, *self.program, *self.listener_flags()),
             *("--ready-file", str(ready_file), "--nodes", str(self.node_count)),
             *(() if "log.dirs" in self.properties else ("--data-dir", str(self.data_dir))),
             *(f"--set={name}={value}" for name, value in self.properties.items()),

@@ -7,10 +7,8 @@ its ports and its directory over kill, stop and start.
 from __future__ import annotations
 
 import base64
-import os
 import signal
 import subprocess
-import sys
 import uuid
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +17,7 @@ from pathlib import Path
 
 from conformance.harness.apache_kafka import JVM_FLAGS, START_SECONDS, java_command
 from conformance.harness.broker import SMALL, free_ports
-from conformance.harness.kafkalite import ROOT
+from conformance.harness.kafkalite import PYTHON, ROOT, environment
 from conformance.harness.process import DidNotStart, Process
 from conformance.harness.raw import living_broker_count
 
@@ -110,16 +108,7 @@ class QuorumCluster:
     def format(self, node_id: int) -> None:
         file = str(self.file(node_id))
         if node_id in self.kafkalite:
-            command = [
-                sys.executable,
-                "-m",
-                "kafkalite",
-                "format",
-                "-t",
-                self.cluster_id,
-                "-c",
-                file,
-            ]
+            command = [PYTHON, "-m", "kafkalite", "format", "-t", self.cluster_id, "-c", file]
         else:
             features = (
                 [f"--feature={each}" for each in FEATURES] if node_id in self.controllers else []
@@ -128,7 +117,13 @@ class QuorumCluster:
                 *("kafka.tools.StorageTool", "format", "-t", self.cluster_id, "-c", file), *features
             )
         answer = subprocess.run(
-            command, check=False, capture_output=True, text=True, timeout=START_SECONDS, cwd=ROOT
+            command,
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=START_SECONDS,
+            env=environment(),
+            cwd=ROOT,
         )
         if answer.returncode != 0:
             raise DidNotStart(f"format failed:\n{answer.stdout}{answer.stderr}")
@@ -137,13 +132,13 @@ class QuorumCluster:
         """Start it, or start it again; nothing is waited for."""
         file = str(self.file(node_id))
         command = (
-            [sys.executable, "-m", "kafkalite", "--config", file]
+            [PYTHON, "-m", "kafkalite", "--config", file]
             if node_id in self.kafkalite
             else java_command("kafka.Kafka", file, log_level="info", jvm_flags=JVM)
         )
-        environment = {**os.environ, "LC_ALL": "C.UTF-8"}
+        variables = environment() | {"LC_ALL": "C.UTF-8"}
         output = self.home(node_id) / "output"
-        self.processes[node_id] = Process(command, output, environment=environment, directory=ROOT)
+        self.processes[node_id] = Process(command, output, environment=variables, directory=ROOT)
 
     def wait(self, nodes: Sequence[int] | None = None) -> None:
         """Until each broker says that as many as are meant to be there are."""

@@ -1,0 +1,146 @@
+"""Frames of what members of groups send. A group, its member and its transaction are new."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from typing import Any, Final
+
+from conformance.benchmarks.heartbeats import ConsumerMember
+from conformance.benchmarks.shape_frames import (
+    Frames,
+    Producer,
+    Topics,
+    ask_until_loaded,
+    one_frame,
+    wait_for_coordinator,
+)
+from conformance.benchmarks.shapes import Shape
+from conformance.benchmarks.tiny import PatientMember, joined
+from conformance.harness.members import Requests
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.messages import (
+    add_offsets_to_txn,
+    offset_commit,
+    offset_fetch,
+    txn_offset_commit,
+)
+
+_BY_GROUPS: Final = 8
+_WITH_FENCING: Final = 3
+
+
+def _commit_request(shape: Shape, topics: Topics, member: PatientMember) -> Any:
+    partitions = [
+        offset_commit.OffsetCommitRequestPartition(partition_index=index, committed_offset=1)
+        for index in range(shape.partitions)
+    ]
+    return offset_commit.OffsetCommitRequest(
+        group_id=member.group_id,
+        generation_id_or_member_epoch=member.generation_id,
+        member_id=member.member_id,
+        topics=[
+            offset_commit.OffsetCommitRequestTopic(**named, partitions=partitions)
+            for named in topics.of(shape)
+        ],
+    )
+
+
+def _offset_commit(shape: Shape, topics: Topics) -> Frames:
+    return one_frame(shape, _commit_request(shape, topics, joined(topics.broker)))
+
+
+def _offset_fetch(shape: Shape, topics: Topics) -> Frames:
+    member = joined(topics.broker)
+    committed = Shape("offset_commit", 8, shape.topics, shape.partitions)
+    ask_until_loaded(
+        topics.broker,
+        ApiKey.OFFSET_COMMIT,
+        committed.version,
+        _commit_request(committed, topics, member),
+    )
+    indexes = list(range(shape.partitions))
+    if shape.version < _BY_GROUPS:
+        asked = [
+            offset_fetch.OffsetFetchRequestTopic(name=name, partition_indexes=indexes)
+            for name in topics.names
+        ]
+        return one_frame(
+            shape, offset_fetch.OffsetFetchRequest(group_id=member.group_id, topics=asked)
+        )
+    group = offset_fetch.OffsetFetchRequestGroup(
+        group_id=member.group_id,
+        topics=[
+            offset_fetch.OffsetFetchRequestTopics(**named, partition_indexes=indexes)
+            for named in topics.of(shape)
+        ],
+    )
+    return one_frame(shape, offset_fetch.OffsetFetchRequest(groups=[group]))
+
+
+def _heartbeat(shape: Shape, topics: Topics) -> Frames:
+    return one_frame(shape, joined(topics.broker).heartbeat_request())
+
+
+def _sync_group(shape: Shape, topics: Topics) -> Frames:
+    return one_frame(shape, joined(topics.broker).sync_request())
+
+
+def _consumer_group_heartbeat(shape: Shape, topics: Topics) -> Frames:
+    with Requests(topics.broker.bootstrap) as connection:
+        group_id = f"shape-{uuid.uuid4().hex}"
+        wait_for_coordinator(topics.broker, group_id, kind=0)
+        member = ConsumerMember(group_id, connection, topics.names[0])
+        member.request.topic_partitions = []
+        is_news = member.beat(with_all=True)
+        while is_news:
+            is_news = member.beat()
+    return one_frame(shape, member.request)
+
+
+def _txn_offset_commit(shape: Shape, topics: Topics) -> Frames:
+    member = joined(topics.broker)
+    producer = Producer.new(Shape("produce", 12, producer="transactional"), topics)
+    ask_until_loaded(
+        topics.broker,
+        ApiKey.ADD_OFFSETS_TO_TXN,
+        3,
+        add_offsets_to_txn.AddOffsetsToTxnRequest(
+            transactional_id=producer.transactional_id or "",
+            producer_id=producer.producer_id,
+            producer_epoch=producer.epoch,
+            group_id=member.group_id,
+        ),
+    )
+    partitions = [
+        txn_offset_commit.TxnOffsetCommitRequestPartition(partition_index=index, committed_offset=1)
+        for index in range(shape.partitions)
+    ]
+    fenced = (
+        {"generation_id": member.generation_id, "member_id": member.member_id}
+        if shape.version >= _WITH_FENCING
+        else {}
+    )
+    body = txn_offset_commit.TxnOffsetCommitRequest(
+        transactional_id=producer.transactional_id or "",
+        group_id=member.group_id,
+        producer_id=producer.producer_id,
+        producer_epoch=producer.epoch,
+        topics=[
+            txn_offset_commit.TxnOffsetCommitRequestTopic(name=name, partitions=partitions)
+            for name in topics.names
+        ],
+        **fenced,
+    )
+    ask_until_loaded(topics.broker, ApiKey.TXN_OFFSET_COMMIT, shape.version, body)
+    return one_frame(shape, body)
+
+
+GROUP_FRAMES: Final[dict[str, Callable[[Shape, Topics], Frames]]] = {
+    "offset_commit": _offset_commit,
+    "offset_fetch": _offset_fetch,
+    "heartbeat": _heartbeat,
+    "sync_group": _sync_group,
+    "consumer_group_heartbeat": _consumer_group_heartbeat,
+    "txn_offset_commit": _txn_offset_commit,
+}

@@ -1,0 +1,139 @@
+"""Shapes of requests: a table that anyone can add to, and shapes that a seed draws.
+
+A shape is an API and all that a client chooses about it: the version, how many topics and
+partitions, connections, and what else is named in `Shape`. Bars hold for every shape, so a run
+measures one that no one chose: `python -m conformance.benchmarks --shape SEED`.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+
+@dataclass(frozen=True)
+class Shape:
+    """One kind of request. Options that an API does not have are left at their defaults."""
+
+    api: str
+    version: int
+    topics: int = 1
+    partitions: int = 1  # of each topic
+    connections: int = 8
+    in_flight: int = 1
+    acks: int = field(default=-1, metadata={"of": "produce"})
+    producer: str = field(default="plain", metadata={"of": "produce"})
+    records: int = field(default=1, metadata={"of": "produce"})
+    record_bytes: int = field(default=10, metadata={"of": "produce"})
+    in_session: bool = field(default=False, metadata={"of": "fetch"})
+    read_committed: bool = field(default=False, metadata={"of": "fetch"})
+
+    @property
+    def name(self) -> str:
+        """A name of its own in the table of measures."""
+        return "shape-" + "-".join(self._words()).replace(" ", "-").replace("=", "-")
+
+    @property
+    def title(self) -> str:
+        """Its line in the document."""
+        return ", ".join(self._words())
+
+    def _words(self) -> list[str]:
+        words = [f"{self.api} v{self.version}"]
+        if self.api in _WITH_PARTITIONS:
+            words.append(f"{self.topics}x{self.partitions} partitions")
+        if self.api == "produce":
+            acks = "all" if self.acks == -1 else self.acks
+            words += [f"acks={acks}", self.producer, f"{self.records}x{self.record_bytes} B"]
+        words += ["in a session"] if self.in_session else []
+        words += ["read_committed"] if self.read_committed else []
+        words.append(f"{self.connections} connections")
+        words += [f"{self.in_flight} in flight"] if self.in_flight > 1 else []
+        return words
+
+
+# The versions that a client may ask for, first and last.
+VERSIONS: Final[dict[str, tuple[int, int]]] = {
+    "produce": (3, 13),
+    "fetch": (4, 18),
+    "metadata": (0, 13),
+    "list_offsets": (1, 11),
+    "find_coordinator": (0, 6),
+    "offset_commit": (2, 10),
+    "offset_fetch": (1, 10),
+    "heartbeat": (0, 4),
+    "sync_group": (0, 5),
+    "consumer_group_heartbeat": (0, 1),
+    "txn_offset_commit": (0, 5),
+}
+_WITH_PARTITIONS: Final = frozenset(
+    {"produce", "fetch", "list_offsets", "offset_commit", "offset_fetch", "txn_offset_commit"}
+)
+# Transactional batches came with version 3, sessions with 7.
+_FIRST_WITH_SESSIONS: Final = 7
+_CONNECTIONS: Final = ((1, 1), (8, 1), (8, 16), (100, 1))
+
+
+def drawn(seed: int) -> Shape:
+    """The shape that a seed draws: Produce and Fetch in half of all."""
+    luck = random.Random(seed)
+    api = luck.choice(
+        ["produce", "fetch", luck.choice(list(VERSIONS)), luck.choice(list(VERSIONS))]
+    )
+    first, last = VERSIONS[api]
+    version = luck.randint(first, last)
+    connections, in_flight = luck.choice(_CONNECTIONS)
+    topics, partitions = luck.choice([(1, 1), (1, 1), (1, 16), (4, 1), (4, 16), (1, 50), (3, 7)])
+    if api not in _WITH_PARTITIONS:
+        topics, partitions = 1, 1
+    more = _OPTIONS.get(api, lambda _luck, _version: {})(luck, version)
+    return Shape(api, version, topics, partitions, connections, in_flight, **more)
+
+
+def _of_produce(luck: random.Random, _version: int) -> dict[str, object]:
+    return {
+        "acks": luck.choice([0, 1, -1]),
+        "producer": luck.choice(["plain", "idempotent", "transactional"]),
+        "records": luck.choice([1, 1, 1, 10]),
+        "record_bytes": luck.choice([10, 100, 1000]),
+    }
+
+
+def _of_fetch(luck: random.Random, version: int) -> dict[str, object]:
+    return {
+        "in_session": version >= _FIRST_WITH_SESSIONS and luck.choice([False, True]),
+        "read_committed": luck.choice([False, True]),
+    }
+
+
+_Options = Callable[[random.Random, int], dict[str, object]]
+_OPTIONS: Final[dict[str, _Options]] = {"produce": _of_produce, "fetch": _of_fetch}
+
+# The shapes of every run. A line here is a row of the document.
+SHAPES: Final = (
+    Shape("produce", 8),
+    Shape("produce", 3, acks=1, connections=100),
+    Shape("produce", 13, partitions=16),
+    Shape("produce", 9, topics=4, partitions=16, acks=1),
+    Shape("produce", 11, acks=0, in_flight=16),
+    Shape("produce", 12, producer="idempotent"),
+    Shape("produce", 12, producer="transactional", partitions=16),
+    Shape("fetch", 4),
+    Shape("fetch", 11, in_session=True),
+    Shape("fetch", 18, partitions=50, in_session=True),
+    Shape("fetch", 17, partitions=50),
+    Shape("fetch", 16, read_committed=True),
+    Shape("metadata", 12),
+    Shape("list_offsets", 7, partitions=16),
+    Shape("find_coordinator", 4),
+    Shape("offset_commit", 2, partitions=16),
+    Shape("offset_commit", 8),
+    Shape("offset_fetch", 1),
+    Shape("offset_fetch", 9, partitions=16),
+    Shape("heartbeat", 2),
+    Shape("sync_group", 5),
+    Shape("txn_offset_commit", 3),
+    Shape("consumer_group_heartbeat", 1),
+)

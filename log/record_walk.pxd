@@ -1,0 +1,26 @@
+# The types of C that record_walk.py is compiled with: docs/compiled.md. Python does not read them.
+cimport cython
+
+cdef long long _LEAST
+cdef long long _MOST
+cdef long long _ODD
+cdef int _MOST_BYTES_OF_INT32
+cdef int _MOST_BYTES_OF_INT64
+
+@cython.locals(
+    position="Py_ssize_t",
+    end="Py_ssize_t",
+    i="long long",
+    value="unsigned long long",
+    second="unsigned long long",
+    delta="long long",
+    largest="long long",
+    is_needed=bint,
+)
+cdef long long _walked(bytes data, long long count, long long lowest, long long highest, bint needs_keys)
+
+@cython.locals(
+    count="unsigned long long",
+    size="unsigned long long",
+)
+cdef Py_ssize_t _past_headers(bytes data, Py_ssize_t position) except -2
