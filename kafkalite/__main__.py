@@ -112,9 +112,7 @@ def _add_testing_flags(parser: argparse.ArgumentParser) -> None:
         type=_port,
         help="take verbs over HTTP: faults, time, state, waiting (0: any free port)",
     )
-    parser.add_argument(
-        "--ui", action="store_true", help="serve a page that shows the broker, on the control port"
-    )
+    parser.add_argument("--ui", action="store_true", help="serve a page that shows the broker")
     parser.add_argument(
         "--profile", choices=("test",), help="configs that belong together; others win over them"
     )
@@ -352,8 +350,7 @@ def announce(
     told = ",".join(listener.advertised_address for listener in broker.listeners)
     told = "" if told == bound else f", clients connect to {told}"
     print(f"kafkalite {__version__} listens on {bound}{told}", flush=True)
-    page_url: str | None = getattr(broker, "page_url", None)
-    if page_url is not None:
+    if (page_url := getattr(broker, "page_url", None)) is not None:
         print(f"see it at {page_url}", flush=True)
 
 
@@ -380,12 +377,9 @@ def write_ready_file(
         ready["clients"] = clients
     if broker.metrics is not None:
         ready["metrics"] = broker.metrics.url
-    control: dict[str, str] | None = getattr(broker, "control", None)
-    if control is not None:
-        ready["control"] = control
-    page_url: str | None = getattr(broker, "page_url", None)
-    if page_url is not None:
-        ready["ui"] = page_url
+    for name, attribute in (("control", "control"), ("ui", "page_url")):
+        if (told := getattr(broker, attribute, None)) is not None:
+            ready[name] = told
     temporary = path.with_name(f"{path.name}.{os.getpid()}")
     try:
         # It may hold a password.
