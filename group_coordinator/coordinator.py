@@ -27,6 +27,7 @@ from kafkalite.group_coordinator.config import GroupConfig, GroupOverrides
 from kafkalite.group_coordinator.consumer_api import ConsumerGroupRequests
 from kafkalite.group_coordinator.consumer_group import ConsumerGroup
 from kafkalite.group_coordinator.consumer_protocol import ConsumerProtocol
+from kafkalite.group_coordinator.happenings import Happenings
 from kafkalite.group_coordinator.interventions import Interventions
 from kafkalite.group_coordinator.offset_api import OffsetRequests
 from kafkalite.group_coordinator.offset_router import OffsetRouter
@@ -69,6 +70,7 @@ class GroupCoordinator:
         self._clock = clock
         self._sessions = Timers(clock.time, self._wake_earlier)
         self._phases = Timers(trio.current_time, self._wake_earlier)
+        self.happenings = Happenings()
         self._services = services = GroupServices(
             config=config,
             overrides=GroupOverrides(config, configs_of),
@@ -77,6 +79,7 @@ class GroupCoordinator:
             phases=self._phases,
             now_ms=clock.now_ms,
             save=self.save,
+            happenings=self.happenings,
         )
         clock.subscribe(self._wake_earlier)
         self._nap: trio.CancelScope | None = None

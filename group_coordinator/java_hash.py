@@ -4,14 +4,20 @@ a share partition. Every Kafka computes the same one."""
 from functools import lru_cache
 
 
-@lru_cache(maxsize=65_536)
-def java_hash(text: str) -> int:
-    """The absolute value of Java's String.hashCode; 0 for the smallest int, which has none (Kafka's
-    Utils.abs)."""
+def java_hash_code(text: str) -> int:
+    """Java's String.hashCode, as 32 bits without a sign."""
     code_units = text.encode("utf-16-be", "surrogatepass")
     result = 0
     for high, low in zip(code_units[::2], code_units[1::2], strict=True):
         result = (31 * result + (high << 8 | low)) & 0xFFFFFFFF
+    return result
+
+
+@lru_cache(maxsize=65_536)
+def java_hash(text: str) -> int:
+    """The absolute value of Java's String.hashCode; 0 for the smallest int, which has none (Kafka's
+    Utils.abs)."""
+    result = java_hash_code(text)
     return 0 if result == 1 << 31 else min(result, (1 << 32) - result)
 
 

@@ -50,10 +50,12 @@ from kafkalite.server.loop import Loop
 from kafkalite.server.nodes import Nodes, endpoints
 from kafkalite.services import Services
 from kafkalite.supervision import supervised, supervised_service
+from kafkalite.telemetry.client_telemetry import ClientTelemetry
 from kafkalite.wire.errors import KafkaError
 
 if TYPE_CHECKING:
     from kafkalite.metrics.endpoint import MetricsEndpoint
+    from kafkalite.server.request_handler import RequestHandler
 
 logger = logging.getLogger(__name__)
 
@@ -199,6 +201,7 @@ class Broker:
             fetch_sessions=self._fetch_sessions,
             replica_moves=replica_moves,
             security=security,
+            telemetry=ClientTelemetry(config, cluster, now_ms),
             now_ms=now_ms,
         )
         self.background = Background(config, cluster, topics, logs.manager, now_ms)
@@ -357,6 +360,11 @@ class Broker:
     def take_listeners(self, listeners: Sequence[Listener]) -> None:
         """Listen with these, which are bound to the addresses that it was opened with."""
         self.listeners[:] = listeners
+
+    def answer_through(self, around: Callable[[RequestHandler], RequestHandler] | None) -> None:
+        """Let what `around` makes of the dispatcher answer all frames, or the dispatcher itself."""
+        handler: RequestHandler = self._dispatcher
+        self._connections.answer_with(handler if around is None else around(handler))
 
     def set_fault_gate(self, fault: Gate | None) -> None:
         """Have requests pass this gate, or none, from the next one on."""

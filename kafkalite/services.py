@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from kafkalite.replica.replica_moves import ReplicaMoves
     from kafkalite.replica.topics import Topics
     from kafkalite.security.security import Security
+    from kafkalite.telemetry.client_telemetry import ClientTelemetry
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,4 +42,5 @@ class Services:
     fetch_sessions: Mapping[int, FetchSessionCache]
     replica_moves: ReplicaMoves
     security: Security
+    telemetry: ClientTelemetry
     now_ms: Callable[[], int]

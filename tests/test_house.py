@@ -195,6 +195,7 @@ KAFKALITE_ROOMS = {
     "server",
     "share",
     "spark",
+    "telemetry",
     "terminal",
     "ui",
 }

@@ -34,6 +34,7 @@ class Api:
     `answers_any_version`: a request in an unknown version is answered, not refused (KIP-511); the
     handler's module has `unsupported_version()`.
     `forwarded`: only a controller decides; where that is another process, it is asked (KIP-590).
+    `offered_by`: the config without which it is served, but not advertised.
     `needs`: modules below `kafkalite` that a coordinator imports at its first need. They are loaded
     with the handler, so that no turn of the loop imports them.
     """
@@ -46,6 +47,7 @@ class Api:
     waits: bool = False
     answers_any_version: bool = False
     forwarded: bool = False
+    offered_by: str = ""
     needs: tuple[str, ...] = ()
 
     @property
@@ -84,6 +86,8 @@ _SHARE: Final = (
     "group_coordinator.share_states",
     "replica.share.share_partitions",
 )
+_TELEMETRY: Final = "kafkalite.client.telemetry"
+_INSTANCES: Final = ("telemetry.client_instances", "telemetry.subscriptions")
 _STREAMS: Final = ("group_coordinator.streams_api", "group_coordinator.streams_protocol")
 
 _TABLE: Final = (
@@ -141,6 +145,8 @@ _TABLE: Final = (
     Api(ApiKey.UPDATE_FEATURES, 0, 2, forwarded=True),
     Api(ApiKey.DESCRIBE_CLUSTER, 0, 2),
     Api(ApiKey.UNREGISTER_BROKER, 0, 0, forwarded=True),
+    Api(ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, 0, 0, offered_by=_TELEMETRY, needs=_INSTANCES),
+    Api(ApiKey.PUSH_TELEMETRY, 0, 0, offered_by=_TELEMETRY, needs=_INSTANCES),
     Api(ApiKey.LIST_CONFIG_RESOURCES, 0, 1),
     Api(ApiKey.DESCRIBE_PRODUCERS, 0, 0),
     Api(ApiKey.DESCRIBE_TRANSACTIONS, 0, 0),

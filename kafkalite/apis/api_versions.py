@@ -41,6 +41,8 @@ def handle(
 ) -> ApiVersionsResponse:
     if context.api_version >= 3 and not _named_well(request):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+    if context.api_version >= 3:
+        context.client_software = request.client_software_name, request.client_software_version
     cluster = services.cluster
     return ApiVersionsResponse(
         api_keys=[
@@ -50,6 +52,7 @@ def handle(
                 max_version=api.max_version,
             )
             for api in sorted(APIS.values(), key=lambda api: api.key)
+            if not api.offered_by or services.config.boolean(api.offered_by)
         ],
         supported_features=[
             SupportedFeatureKey(name=name, min_version=minimum, max_version=maximum)

@@ -28,6 +28,7 @@ from kafkalite.config import (
     Support,
     validate_topic_configs,
 )
+from kafkalite.config.client_match import ClientMatch
 from kafkalite.config.log_dirs import check_cordoned
 from kafkalite.config.sources import find
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -209,6 +210,8 @@ class ConfigValidation:
             if key not in CLIENT_METRICS_CONFIGS:
                 raise invalid(f"Unknown client metrics configuration: {key}")
             value = CLIENT_METRICS_CONFIGS[key].parse(text)
+            if key == "match" and isinstance(value, tuple):
+                ClientMatch(value)
             if key == "interval.ms" and isinstance(value, int) and not 100 <= value <= 3_600_000:
                 raise invalid(
                     f"Invalid value {text} for interval.ms, interval must be between 100 and "

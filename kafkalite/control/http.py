@@ -103,7 +103,8 @@ class ControlServer:
             self._check_token(request)
         asked = self._asked(verb, in_path, request, url.query)
         done = await verb.run(self._clusters, in_path.get("cluster", "default"), asked)
-        return HttpResponse(HTTPStatus.OK, msgspec.json.encode(done), _JSON)
+        data = done.data if verb.content_type != _JSON else msgspec.json.encode(done)
+        return HttpResponse(HTTPStatus.OK, data, verb.content_type)
 
     async def _file(self, request: HttpRequest, path: str) -> HttpResponse:
         """A file of the page, which asks for no token. Raises Problem."""

@@ -5,7 +5,8 @@ The process' own metrics (memory, CPU, descriptors, garbage collection) are that
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Final
 
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 from prometheus_client.exposition import choose_encoder
@@ -21,6 +22,11 @@ from prometheus_client.registry import Collector
 
 from kafkalite.metrics.readings import Distribution, Readings
 from kafkalite.metrics.table import BUCKETS, METRICS, Kind, Metric
+
+if TYPE_CHECKING:
+    from kafkalite.telemetry.series import Series
+
+_PUSHED: Final = "Pushed by clients (KIP-714)."
 
 
 class Exposition:
@@ -48,6 +54,7 @@ class _Collector(Collector):
     def collect(self) -> Iterator[Family]:
         for metric in METRICS.values():
             yield self._histogram(metric) if metric.kind is Kind.HISTOGRAM else self._plain(metric)
+        yield from _pushed(self.readings.pushed)
 
     def _plain(self, metric: Metric) -> Family:
         make = CounterMetricFamily if metric.kind is Kind.COUNTER else GaugeMetricFamily
@@ -61,6 +68,19 @@ class _Collector(Collector):
         for labels, distribution in self.readings.distributions[metric.name]:
             family.add_metric(labels, _cumulative(distribution), distribution.sum_seconds)
         return family
+
+
+def _pushed(pushed: Iterable[tuple[Series, float]]) -> Iterable[Family]:
+    """The metrics that clients pushed. Labels may differ from one client to the next."""
+    families: dict[str, Family] = {}
+    for series, value in pushed:
+        family = families.get(series.name)
+        if family is None:
+            kind = "counter" if series.is_counter else "gauge"
+            name = series.name.removesuffix("_total") if series.is_counter else series.name
+            family = families[series.name] = Family(name, _PUSHED, kind)
+        family.add_sample(series.name, dict(series.labels), value)
+    return families.values()
 
 
 def _cumulative(distribution: Distribution) -> list[tuple[str, float]]:

@@ -7,8 +7,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
+from typing import TYPE_CHECKING
 
 from kafkalite.metrics.table import BUCKETS, METRICS, Kind
+
+if TYPE_CHECKING:
+    from kafkalite.telemetry.series import Series
 
 Labels = tuple[str, ...]
 
@@ -38,6 +42,8 @@ class Readings:
 
     def __init__(self) -> None:
         self.values: defaultdict[str, list[tuple[Labels, float]]] = defaultdict(list)
+        # Metrics that clients pushed; their names are the clients'.
+        self.pushed: list[tuple[Series, float]] = []
         self.distributions: defaultdict[str, list[tuple[Labels, Distribution]]] = defaultdict(list)
 
     def put(self, name: str, value: float, *labels: str) -> None:

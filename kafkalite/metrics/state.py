@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from kafkalite.cluster.image import NO_LEADER
 from kafkalite.coordinators.transaction_coordinator.transaction import Transaction, TransactionState
+from kafkalite.metrics.table import METRICS
 
 if TYPE_CHECKING:
     from kafkalite.group_coordinator.shard import Shard
@@ -30,6 +31,7 @@ def read(services: Services, readings: Readings) -> Iterator[None]:
     yield from _topics(services, readings)
     yield from _groups(services, readings)
     _transactions(services, readings)
+    yield from _clients(services, readings)
 
 
 def _topics(services: Services, readings: Readings) -> Iterator[None]:
@@ -95,3 +97,17 @@ def _transactions(services: Services, readings: Readings) -> None:
     ]
     longest_ms = max(0, services.now_ms() - min(began)) if began else 0
     readings.put("kafkalite_longest_transaction_seconds", longest_ms / 1000)
+
+
+def _clients(services: Services, readings: Readings) -> Iterator[None]:
+    telemetry = services.telemetry
+    readings.put("kafkalite_client_instances", telemetry.instance_count)
+    if not telemetry.has_pushed:
+        return
+    labels = METRICS["kafkalite_client_info"].labels
+    for client in telemetry.pushed:
+        own = (client.attributes[label] for label in labels)
+        readings.put("kafkalite_client_info", 1, *own)
+        readings.pushed += client.gauges.items()
+        readings.pushed += client.sums.items()
+        yield

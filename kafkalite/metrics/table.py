@@ -148,6 +148,25 @@ _TABLE: Final = (
         (),
         "Age of the transaction that is open for longest; 0 if none is.",
     ),
+    # Clients
+    Metric(
+        "kafkalite_client_instances",
+        _GAUGE,
+        (),
+        "Client instances that asked which metrics they shall push (KIP-714).",
+    ),
+    Metric(
+        "kafkalite_client_info",
+        _GAUGE,
+        (
+            "client_id",
+            "client_instance_id",
+            "client_software_name",
+            "client_software_version",
+            "client_source_address",
+        ),
+        "Always 1; says whose the pushed metrics are.",
+    ),
     # Nodes
     Metric("kafkalite_nodes", _GAUGE, ("state",), "Registered nodes: alive or fenced."),
 )

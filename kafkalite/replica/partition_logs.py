@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from base64 import urlsafe_b64decode, urlsafe_b64encode
+from base64 import urlsafe_b64decode
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -20,6 +20,7 @@ from kafkalite.log.open_files import OpenFiles
 from kafkalite.log.opening import offline_log
 from kafkalite.log.said_once import SaidOnce
 from kafkalite.wire.errors import KafkaError
+from kafkalite.wire.kafka_uuid import kafka_uuid
 
 if TYPE_CHECKING:
     from kafkalite.cluster.image import MetadataImage
@@ -48,6 +49,8 @@ class PartitionLogs:
         self._open_files = OpenFiles(files=files)
         # Partitions whose logs could not be opened, by name.
         self._offline: dict[str, SaidOnce] = {}
+        # Told of each directory whose disk breaks.
+        self.failed_directory: Callable[[Path, OSError], None] | None = None
         directories: list[LogDirectory] = []
         failed: dict[Path, OSError] = {}
         cluster_id = config.string("kafkalite.cluster.id")
@@ -60,6 +63,7 @@ class PartitionLogs:
                         node_id=config.node_id,
                         now_ms=now_ms,
                         open_files=self._open_files,
+                        on_failure=self._failed,
                     )
                 except OSError as error:
                     if not directories:
@@ -75,6 +79,10 @@ class PartitionLogs:
         self.manager = LogManager(directories, failed)
         self.cluster_id = directories[0].cluster_id
         self.directory_ids = [_as_uuid(directory.directory_id) for directory in directories]
+
+    def _failed(self, directory: LogDirectory, error: OSError) -> None:
+        if self.failed_directory is not None:
+            self.failed_directory(directory.path, error)
 
     @property
     def previous_broker_epoch(self) -> int:
@@ -185,7 +193,7 @@ class PartitionLogs:
         assigned: Collection[UUID] = (),
     ) -> Log:
         """The log of a partition, new or as it was; an offline one if it cannot be opened."""
-        directory_ids = [_as_text(each) for each in assigned if each.int >= _FIRST_DIRECTORY_ID]
+        directory_ids = [kafka_uuid(each) for each in assigned if each.int >= _FIRST_DIRECTORY_ID]
         name = f"{topic}-{index}"
         try:
             log = self.manager.open_log(
@@ -228,7 +236,3 @@ class PartitionLogs:
 # A directory's id in meta.properties is 22 characters of base64: 16 bytes.
 def _as_uuid(directory_id: str) -> UUID:
     return UUID(bytes=urlsafe_b64decode(directory_id + "=="))
-
-
-def _as_text(directory_id: UUID) -> str:
-    return urlsafe_b64encode(directory_id.bytes).decode().rstrip("=")

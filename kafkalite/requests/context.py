@@ -80,7 +80,7 @@ class RequestContext:
     `node_id` is the node whose listener received the request. `client_id` is never None (Kafka
     treats a null client id as ""). `received_at` is in seconds of trio's clock. `may_read` says of
     a topic whether the client may fetch from it, None if it may fetch from all. `may_create` says
-    the same of creating it.
+    the same of creating it. `client_software` is the name and version that the client gave itself.
     """
 
     node_id: int
@@ -97,8 +97,13 @@ class RequestContext:
     may_read: Callable[[str], bool] | None = None
     may_create: Callable[[str], bool] | None = None
     correlation_id: int = 0
+    client_port: int = 0
+    client_software: tuple[str, str] = ("unknown", "unknown")
     # The members of groups, by group and member id, that were heard of over this connection.
     members: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    # The fault that a test has put in the way of this request, and whether it is never answered.
+    fault: str = ""
+    is_silent: bool = False
 
     def heard_of(self, group_id: str, member_id: str | None) -> None:
         """A member of a group speaks over this connection: it lives as long as that is open."""

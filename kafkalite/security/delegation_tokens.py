@@ -24,6 +24,7 @@ from kafkalite.security.sasl.scram import (
     make_credential,
 )
 from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.kafka_uuid import kafka_uuid
 from kafkalite.wire.messages.create_delegation_token import CreateDelegationTokenRequest
 from kafkalite.wire.messages.stored.delegation_token_record import DelegationTokenRecord
 from kafkalite.wire.messages.stored.remove_delegation_token_record import (
@@ -214,6 +215,6 @@ def _sum(now_ms: int, duration_ms: int) -> int:
 def _url_safe_uuid() -> str:
     """A random UUID as Kafka writes it; none begins with a dash, which tools take for a flag."""
     while True:
-        text = base64.urlsafe_b64encode(uuid4().bytes).decode().rstrip("=")
+        text = kafka_uuid(uuid4())
         if not text.startswith("-"):
             return text

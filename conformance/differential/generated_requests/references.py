@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid5
 
 from kafkalite.wire.compression import Compression
 from kafkalite.wire.record_batch import Record, TimestampType, build_batch
@@ -32,6 +32,7 @@ class Memory:
     member_epochs: dict[tuple[str, str], int] = field(default_factory=dict)
     producers: dict[str, tuple[int, int]] = field(default_factory=dict)
     sessions: dict[str, tuple[int, int]] = field(default_factory=dict)
+    subscription_ids: dict[UUID, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,27 @@ class TopicId(Reference):
         ids = memory.old_topic_ids if self.old else memory.topic_ids
         nobodys = UUID(int=zlib.crc32(f"{self.name} {self.old}".encode()) << 8)
         return ids.get(memory.prefix + self.name, nobodys)
+
+
+@dataclass(frozen=True)
+class ClientInstance(Reference):
+    """The id of a client that pushes its metrics: one that no other story has."""
+
+    slot: str
+
+    def resolve(self, memory: Memory, around: Around) -> UUID:
+        return uuid5(NOBODY, memory.prefix + self.slot)
+
+
+@dataclass(frozen=True)
+class SubscriptionId(Reference):
+    """The subscription id that a client was given; 0 before."""
+
+    slot: str
+
+    def resolve(self, memory: Memory, around: Around) -> int:
+        client = ClientInstance(self.slot).resolve(memory, around)
+        return memory.subscription_ids.get(client, 0)
 
 
 @dataclass(frozen=True)

@@ -79,6 +79,8 @@ WEIGHTS: dict[ApiKey, int] = {
     ApiKey.CREATE_TOPICS: 2,
     ApiKey.DELETE_TOPICS: 1,
     ApiKey.DELETE_RECORDS: 3,
+    ApiKey.GET_TELEMETRY_SUBSCRIPTIONS: 2,
+    ApiKey.PUSH_TELEMETRY: 3,
 }
 RARELY = 1
 TOPIC = 2

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from conformance.differential.generated_requests.references import (
     NOBODY,
+    ClientInstance,
     Generation,
     LogDirectory,
     Member,
@@ -19,6 +20,7 @@ from conformance.differential.generated_requests.references import (
     ProducerId,
     SessionEpoch,
     SessionId,
+    SubscriptionId,
     TopicId,
 )
 from conformance.differential.generated_requests.vocabulary import (
@@ -190,6 +192,17 @@ BY_API: dict[ApiKey, dict[str, Values]] = {
         "salt": of(b"salt", b""),
         # Not empty: of an empty key Java makes no HMAC (-1).
         "salted_password": of(b"p" * 32, b"p"),
+    },
+    # Not zero, which asks for a random id.
+    ApiKey.GET_TELEMETRY_SUBSCRIPTIONS: {
+        "client_instance_id": of(*[ClientInstance("a")] * 6, ClientInstance("b"), UUID(int=1))
+    },
+    ApiKey.PUSH_TELEMETRY: {
+        "client_instance_id": of(*[ClientInstance("a")] * 6, ClientInstance("b"), UUID(int=0)),
+        "subscription_id": of(*[SubscriptionId("a")] * 6, SubscriptionId("b"), 1),
+        "terminating": often(False, True, times=6),
+        "compression_type": of(*[0] * 6, 1, 2, 3, 4, 5, -1),
+        "metrics": of(b"", b"metrics", b"metrics of a client" * 100),
     },
     ApiKey.DESCRIBE_QUORUM: {
         "topic_name": of("__cluster_metadata", "__cluster_metadata", T0, ""),

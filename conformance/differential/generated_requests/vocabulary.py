@@ -163,7 +163,7 @@ GROUP_CONFIGS: Values = of(
 )
 
 METRICS_CONFIGS: Values = of(
-    ("interval.ms", "1000"), ("interval.ms", "5"), ("metrics", "a"), ("no.such.config", "1")
+    ("interval.ms", "300000"), ("interval.ms", "5"), ("metrics", "a"), ("no.such.config", "1")
 )
 # Type, names, and configs with their values. Brokers: only those that are not there.
 RESOURCES: list[tuple[int, Values, Values]] = [

@@ -269,6 +269,8 @@ class World:
                 memory.producers[key] = answer.producer_id, answer.producer_epoch
         elif step.api in (ApiKey.JOIN_GROUP, ApiKey.CONSUMER_GROUP_HEARTBEAT):
             learn_member(memory, request, answer)
+        elif step.api is ApiKey.GET_TELEMETRY_SUBSCRIPTIONS and answer.error_code == 0:
+            memory.subscription_ids[answer.client_instance_id] = answer.subscription_id
         elif step.api is ApiKey.FETCH and answer.session_id:
             session_id, epoch = memory.sessions.get("s", (0, 0))
             if answer.session_id != session_id:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
-from uuid import UUID
 
 from kafkalite.cluster.internal_topics import SHARE_STATE_TOPIC
 from kafkalite.coordinators.coordinator_log import as_answered, decoded_records_of
@@ -13,6 +11,7 @@ from kafkalite.coordinators.share_coordinator.share_state import Record
 from kafkalite.group_coordinator.java_hash import partition_of_key
 from kafkalite.replica.share.share_partition import SharePartitionKey
 from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.kafka_uuid import kafka_uuid
 from kafkalite.wire.messages.stored import SHARE_GROUP_STATE
 
 if TYPE_CHECKING:
@@ -80,8 +79,3 @@ class ShareStateLog:
 def coordinator_key(key: SharePartitionKey) -> str:
     """The key by which FindCoordinator asks for it (Kafka's SharePartitionKey.asCoordinatorKey)."""
     return f"{key.group_id}:{kafka_uuid(key.topic_id)}:{key.partition}"
-
-
-def kafka_uuid(value: UUID) -> str:
-    """The id as Kafka's Uuid prints itself."""
-    return urlsafe_b64encode(value.bytes).rstrip(b"=").decode()

@@ -13,11 +13,7 @@ from kafkalite.coordinators.share_coordinator.share_state import (
     tombstone,
     update_record,
 )
-from kafkalite.coordinators.share_coordinator.state_log import (
-    ShareStateLog,
-    coordinator_key,
-    kafka_uuid,
-)
+from kafkalite.coordinators.share_coordinator.state_log import ShareStateLog, coordinator_key
 from kafkalite.replica.share.share_partition import SharePartitionKey
 from kafkalite.services import Services
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -45,9 +41,7 @@ def code(work: Callable[[], object]) -> ErrorCode:
     return refused.value.code
 
 
-def test_ids_are_printed_as_kafka_prints_them() -> None:
-    assert kafka_uuid(UUID(int=0)) == "A" * 22
-    assert kafka_uuid(UUID(bytes=b"\xff" * 16)) == "_" * 21 + "w"
+def test_the_key_of_a_share_partition() -> None:
     assert coordinator_key(KEY) == "g:AAAAAAAAAAAAAAAAAAAABQ:3"
 
 

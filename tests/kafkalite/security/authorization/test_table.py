@@ -239,6 +239,8 @@ def test_what_everybody_may_ask() -> None:
         ApiKey.SASL_AUTHENTICATE,
         ApiKey.RENEW_DELEGATION_TOKEN,
         ApiKey.EXPIRE_DELEGATION_TOKEN,
+        ApiKey.GET_TELEMETRY_SUBSCRIPTIONS,
+        ApiKey.PUSH_TELEMETRY,
     }
 
 

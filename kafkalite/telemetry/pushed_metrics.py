@@ -1,0 +1,92 @@
+"""The metrics that clients pushed: each gauge as it was pushed last, each sum added up.
+
+A client's metrics stay until it has been silent for three push intervals. They outlive its
+connection, as a scraper may come later than the last push of a client that ends.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from kafkalite.telemetry.otlp import Point, PointKind, read_points
+from kafkalite.telemetry.series import Series
+
+if TYPE_CHECKING:
+    from kafkalite.requests.slices import Steps
+
+# The attributes of its client instance that each series of a client has as labels.
+_LABELS: Final = ("client_id", "client_instance_id")
+# The most memory that all series may take; the clients that are silent for longest go first.
+_MOST_BYTES: Final = 64 << 20
+
+
+@dataclass(slots=True)
+class PushedByClient:
+    """The metrics of one client. `attributes` are those of its client instance."""
+
+    attributes: Mapping[str, str]
+    gauges: dict[Series, float] = field(default_factory=dict[Series, float])
+    sums: dict[Series, float] = field(default_factory=dict[Series, float])
+    gauge_bytes: int = 0
+    sum_bytes: int = 0
+    expires_at_ms: int = 0
+
+
+class PushedMetrics:
+    """The metrics of all clients of all nodes."""
+
+    def __init__(self, now_ms: Callable[[], int]) -> None:
+        self._now_ms = now_ms
+        # The client that has been silent for longest comes first.
+        self._clients: OrderedDict[str, PushedByClient] = OrderedDict()
+        self._bytes = 0
+
+    def receive(
+        self, attributes: Mapping[str, str], data: bytes, expires_at_ms: int
+    ) -> Steps[None]:
+        """Take a push of the client with these attributes; its metrics stay until it expires.
+
+        Raises KafkaError(INVALID_RECORD), and takes nothing then.
+        """
+        labels = {name: attributes[name] for name in _LABELS}
+        points = yield from read_points(data, labels)
+        self._take(attributes, points, expires_at_ms)
+
+    def _take(
+        self, attributes: Mapping[str, str], points: Sequence[Point], expires_at_ms: int
+    ) -> None:
+        key = attributes["client_instance_id"]
+        client = self._clients.pop(key, None) or PushedByClient(attributes)
+        self._clients[key] = client
+        client.expires_at_ms = expires_at_ms
+        self._bytes -= client.gauge_bytes + client.sum_bytes
+        gauges: dict[Series, float] = {}
+        for series, kind, value in points:
+            if kind is PointKind.GAUGE:
+                gauges[series] = value
+                continue
+            if series not in client.sums:
+                client.sum_bytes += series.size_bytes
+            before = client.sums.get(series, 0.0) if kind is PointKind.INCREASE else 0.0
+            client.sums[series] = before + value
+        client.gauges = gauges
+        client.gauge_bytes = sum(series.size_bytes for series in gauges)
+        self._bytes += client.gauge_bytes + client.sum_bytes
+        while self._bytes > _MOST_BYTES:
+            self._forget(next(iter(self._clients)))
+
+    def __iter__(self) -> Iterator[PushedByClient]:
+        """Those that stay; the others are forgotten."""
+        now_ms = self._now_ms()
+        for key, client in list(self._clients.items()):
+            if client.expires_at_ms > now_ms:
+                yield client
+            elif key in self._clients:
+                self._forget(key)
+
+    def _forget(self, key: str) -> None:
+        client = self._clients.pop(key)
+        self._bytes -= client.gauge_bytes + client.sum_bytes
