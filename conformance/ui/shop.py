@@ -80,6 +80,7 @@ class Member:
 @contextmanager
 def open_shop(k: Client) -> Iterator[None]:
     """The shop at work: all of it is there when this is entered."""
+    k.ask("spy.set", mode="on")
     fill(k)
     with ExitStack() as stack:
         for client_id in ("billing-1", "billing-2"):

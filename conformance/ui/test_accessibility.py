@@ -18,6 +18,8 @@ VIEWS = {
     "groups/billing": "Members",
     "faults?on=lost-ack": "Faults",
     "clock": "Due next",
+    "requests": "Requests",
+    "requests?on=60": "Requests",
     "transactions?on=checkout-0": "Transactions",
 }
 

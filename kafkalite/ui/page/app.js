@@ -16,17 +16,21 @@ import { Faults } from "./views/faults.js";
 import { Group } from "./views/group.js";
 import { Groups } from "./views/groups.js";
 import { Overview } from "./views/overview.js";
+import { Requests } from "./views/requests.js";
 import { Topic } from "./views/topic.js";
 import { Topics } from "./views/topics.js";
+import { Trace } from "./views/trace.js";
 import { Transactions } from "./views/transactions.js";
 
 const VIEWS = [
   ["overview", "Overview", Overview],
   ["topics", "Topics", Topics, Topic],
   ["groups", "Groups", Groups, Group],
+  ["requests", "Requests", Requests],
   ["faults", "Faults", Faults],
   ["clock", "Clock", Clock],
   ["transactions", "Transactions", Transactions],
+  ["trace", "Trace", Trace],
 ];
 
 function Side({ route, counts }) {

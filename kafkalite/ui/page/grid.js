@@ -66,6 +66,13 @@ export function Grid({
     if (stick && atEnd.current) box.current.scrollTop = box.current.scrollHeight;
   }, [shown.length, shown.at(-1), stick]);
 
+  // One that was chosen elsewhere is brought into sight.
+  useLayoutEffect(() => {
+    const top = index * ROW_PX;
+    const { scrollTop, clientHeight } = box.current;
+    if (index >= 0 && (top < scrollTop || top + ROW_PX > scrollTop + clientHeight - HEAD_PX)) box.current.scrollTop = top - clientHeight / 3;
+  }, [selected, index < 0]);
+
   const scrolled = () => {
     const { scrollTop, clientHeight, scrollHeight } = box.current;
     atEnd.current = scrollTop + clientHeight >= scrollHeight - ROW_PX;

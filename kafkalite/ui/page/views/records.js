@@ -113,10 +113,10 @@ function useFollowing(path, asked, found, setFound, isFollowing) {
 }
 
 const COLUMNS = [
-  { key: "partition", title: "Part.", width: "58px", align: "end", cell: (row) => row.partition },
-  { key: "offset", title: "Offset", width: "92px", align: "end", cell: (row) => number(row.offset) },
-  { key: "timestamp", title: "Time", width: "156px", cell: (row) => html`<span class="mono soft">${when(row.timestamp)}</span>` },
-  { key: "key", title: "Key", width: "minmax(70px, 1fr)", cell: (row) => preview(row.key, row.key_encoding) },
+  { key: "partition", title: "Part.", width: "52px", align: "end", cell: (row) => row.partition },
+  { key: "offset", title: "Offset", width: "84px", align: "end", cell: (row) => number(row.offset) },
+  { key: "timestamp", title: "Time", width: "minmax(104px, 150px)", cell: (row) => html`<span class="mono soft">${when(row.timestamp)}</span>` },
+  { key: "key", title: "Key", width: "minmax(104px, 1fr)", cell: (row) => preview(row.key, row.key_encoding) },
   { key: "value", title: "Value", width: "minmax(120px, 4fr)", cell: (row) => preview(row.value, row.value_encoding) },
   { key: "headers", title: "Headers", wide: true, width: "72px", align: "end", cell: (row) => Object.keys(row.headers).length || "" },
   { key: "size", title: "Size", wide: true, width: "72px", align: "end", cell: (row) => bytes(row.size_bytes) },
