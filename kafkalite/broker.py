@@ -35,6 +35,7 @@ from kafkalite.replica.fetch_sessions import FetchSessionCache
 from kafkalite.replica.partition_logs import PartitionLogs
 from kafkalite.replica.replica_moves import ReplicaMoves
 from kafkalite.replica.topics import Topics
+from kafkalite.requests.slices import Steps, at_once
 from kafkalite.security.security import Security, scram_records
 from kafkalite.server.change_gate import change_gate
 from kafkalite.server.connections import Connections
@@ -183,11 +184,15 @@ class Broker:
         logs: PartitionLogs,
         replica_moves: ReplicaMoves,
         forward: Callable[[Api], Handler] | None = None,
+        load: Callable[[Steps[None]], object] = at_once,
     ) -> None:
-        """Coordinators, services, jobs, dispatch. `forward`: for what others decide."""
+        """Coordinators, services, jobs, dispatch.
+
+        `forward`: for what others decide. `load`: takes the steps in which coordinators load.
+        """
         config, now_ms = self.config, self.clock.now_ms
         share = ShareServices(config, cluster, topics, now_ms)
-        groups = open_group_coordinator(config, cluster, topics, self.clock, share)
+        groups = open_group_coordinator(config, cluster, topics, self.clock, share, load)
         transactions = open_transaction_coordinator(config, cluster, topics, groups, now_ms)
         security = self._open_security(cluster)
         self.services = Services(
