@@ -172,18 +172,6 @@ def main(arguments: list[str] | None = None) -> int:
         from kafkalite.terminal.words import complete
 
         return complete(flags_of_the_broker().format_help())
-    if arguments[:1] == ["pipeline"]:
-        from kafkalite.spark.pipelines.command import main as pipeline
-
-        return pipeline(arguments[1:])
-    if arguments[:1] == ["sweep"]:
-        from kafkalite.client.sweep_command import main as sweep
-
-        return sweep(arguments[1:])
-    if arguments[:1] == ["format"]:
-        from kafkalite.config.storage_format import main as format_storage
-
-        return format_storage(arguments[1:])
     if arguments and not arguments[0].startswith("-"):
         from kafkalite.terminal.words import run
 
