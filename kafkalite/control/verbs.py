@@ -25,7 +25,6 @@ from kafkalite.control.operations import (
     state,
     topics,
 )
-from kafkalite.control.sightings import TraceFile
 
 _CLUSTER: Final = "/clusters/{cluster}"
 
@@ -57,7 +56,8 @@ class Verb:
     @property
     def content_type(self) -> str:
         """The type of the answer's body: JSON, unless it is a file."""
-        return "application/zip" if self.answer is TraceFile else "application/json"
+        content_type: str = getattr(self.answer, "content_type", "application/json")
+        return content_type
 
     @property
     def in_path(self) -> tuple[str, ...]:
@@ -104,6 +104,7 @@ _TABLE: Final = (
     Verb("snapshots.delete", "DELETE", "/snapshots/{snapshot}", clusters.delete_snapshot),
     Verb("snapshots.save", "PUT", _of("/snapshots/{snapshot}"), clusters.save_snapshot),
     Verb("snapshots.restore", "POST", _of("/restore"), clusters.restore_snapshot),
+    Verb("export", "GET", _of("/archive"), clusters.export_cluster),
     Verb("topics.list", "GET", _of("/topics"), topics.list_topics),
     Verb("topics.show", "GET", _of("/topics/{topic}"), topics.show_topic),
     Verb("topics.create", "POST", _of("/topics"), topics.create_topic),
