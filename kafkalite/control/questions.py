@@ -177,7 +177,7 @@ class ReadRecords(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
 
 
 class SearchRecords(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Where to begin in each partition, text to find `within` parts, and the bytes of a preview."""
+    """The places to begin, text to find `within` parts of a record, and the bytes of a preview."""
 
     topic: str
     count: Annotated[int, Meta(ge=1, le=10_000)] = 100
