@@ -67,7 +67,7 @@ cluster-crash: $(VENV)/.installed-test java ## brokers of a cluster killed for S
 	$(BIN)/python -m conformance.cluster_crash --seconds $(or $(SECONDS),600) $(CLUSTER)
 
 simulate: $(VENV)/.installed-test ## replication under faults in virtual time, for STEPS=1000000
-	KAFKALITE_STEPS=$(or $(STEPS),1000000) $(BIN)/python -m pytest -q -n auto -o faulthandler_timeout=0 tests/kafkalite/replication/test_simulation.py
+	KAFKALITE_STEPS=$(or $(STEPS),1000000) $(BIN)/python -m pytest -q -n auto -o faulthandler_timeout=0 tests/kafkalite/replication/test_simulation.py tests/kafkalite/coordinators/test_coordinator_simulation.py
 
 differential: $(VENV)/.installed-test java ## both brokers asked what nobody thought of, for SECONDS=3600
 	$(BIN)/python -m pytest -q -o faulthandler_timeout=0 conformance/differential/test_generated.py --seconds $(or $(SECONDS),3600) --summary differential.json
@@ -123,7 +123,7 @@ $(VENV)/bin/python:
 
 $(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
 	@echo "installing kafkalite into $(VENV)"
-	@$(BIN)/python -m pip install -q --editable .
+	@$(BIN)/python -m pip install -q --editable '.[terminal]'
 	@touch $@
 
 $(VENV)/.installed-test: pyproject.toml | $(VENV)/bin/python

@@ -48,7 +48,10 @@ class GroupAdministration:
     def list_groups(
         self, context: Context, states: Sequence[str], types: Sequence[str]
     ) -> list[ListedGroup]:
-        """The groups that the node coordinates. An empty filter lets all through."""
+        """The groups that the node coordinates. An empty filter lets all through.
+
+        Raises KafkaError(COORDINATOR_LOAD_IN_PROGRESS).
+        """
         return admin.listed(self._shards.all_seen(context.node_id), states, types)
 
     def delete_groups(

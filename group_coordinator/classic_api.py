@@ -122,7 +122,9 @@ class ClassicGroupRequests:
             else:
                 raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
         except KafkaError as refused:
-            error_code = refused.code
+            # Kafka's coordinator says so blindly while it loads.
+            is_loading = refused.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+            error_code = ErrorCode.NONE if is_loading else refused.code
         return 0, error_code
 
     def leave_group(self, context: Context, request: LeaveGroupRequest) -> LeaveGroupResponse:

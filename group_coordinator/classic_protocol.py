@@ -46,6 +46,7 @@ class ClassicProtocol:
         self._sessions = services.sessions
         self._now_ms = services.now_ms
         self._save = services.save
+        self._happenings = services.happenings
         self.rebalances = ClassicRebalances(services)
 
     def new_group(
@@ -72,6 +73,8 @@ class ClassicProtocol:
         if not self._accepts(group, request.member_id):
             if request.member_id:
                 group.remove(request.member_id)
+                why = "the group has as many members as it may have"
+                self._happenings.gone("group.left", group.group_id, why, request.member_id)
             raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED)
         if group.state is State.DEAD:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
@@ -187,6 +190,9 @@ class ClassicProtocol:
         if group.state is State.PREPARING_REBALANCE and group.previous_state is State.EMPTY:
             group.new_member_added = True
         group.add(member)
+        self._happenings.tell(
+            "group.joined", group.group_id, member=member_id, client_id=caller.client_id
+        )
         self.watch(group, member)
         self._sessions.set(member.session, NEW_MEMBER_JOIN_TIMEOUT_MS / 1000)
         self.rebalances.member_joined(group)
@@ -207,6 +213,9 @@ class ClassicProtocol:
         before.rebalance_timeout_ms = member.rebalance_timeout_ms
         before.session_timeout_ms = member.session_timeout_ms
         group.replace_static(member, new_member_id)
+        why = f"static member {request.group_instance_id} is back, as another process"
+        self._happenings.gone("group.left", group.group_id, why, old_member_id)
+        self._happenings.tell("group.joined", group.group_id, why, member=new_member_id)
         group.update(member, self._member_from(caller, request, new_member_id, answer))
         member.put_off(self._sessions)
         if group.state is State.STABLE and group.select_protocol() == group.protocol_name:
@@ -292,6 +301,7 @@ class ClassicProtocol:
             group.remove(member_id)
         else:
             self._dismiss(group, group.validate_member(member_id, instance_id))
+            self._happenings.gone("group.left", group.group_id, "it left", member_id)
 
     def _dismiss(self, group: ClassicGroup, member: ClassicMember) -> None:
         group.answer_join(member, JoinGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
@@ -311,6 +321,8 @@ class ClassicProtocol:
     def expel(self, group: ClassicGroup, member: ClassicMember) -> None:
         """Remove a member that was not heard of."""
         self._dismiss(group, member)
+        why = f"it was not heard of for {member.session_timeout_ms} ms"
+        self._happenings.gone("group.expired", group.group_id, why, member.member_id)
         self.rebalances.member_silent(group)
 
     def heard_of(self, group: ClassicGroup, member_id: str) -> None:

@@ -31,6 +31,7 @@ class ClassicRebalances:
         self._phases = services.phases
         self._now_ms = services.now_ms
         self._save = services.save
+        self._happenings = services.happenings
 
     def watch(self, group: ClassicGroup) -> None:
         """Give a group its timer."""
@@ -41,8 +42,10 @@ class ClassicRebalances:
         if group.can(Event.REBALANCE_NEEDED):
             self.begin(group)
 
-    def begin(self, group: ClassicGroup) -> None:
-        """Have all members join again."""
+    def begin(self, group: ClassicGroup, why: str = "") -> None:
+        """Have all members join again. `why` is for those who look on."""
+        generation = group.generation_id
+        self._happenings.tell("rebalance.began", group.group_id, why, generation=generation)
         if group.state is State.COMPLETING_REBALANCE:
             for member in group.members.values():
                 member.assignment = b""
@@ -64,7 +67,7 @@ class ClassicRebalances:
     def member_joined(self, group: ClassicGroup) -> None:
         """A member came, or changed: begin a rebalance, or end the phase if it was the last."""
         if group.can(Event.REBALANCE_NEEDED):
-            self.begin(group)
+            self.begin(group, "a member came, or changed")
         else:
             self.complete_join_if_all_there(group)
 
@@ -81,6 +84,8 @@ class ClassicRebalances:
         for member in [m for m in group.members.values() if m.answer_join is None]:
             if not member.is_static:  # static members have until their session ends
                 group.remove(member.member_id)
+                why = "it did not join again in time"
+                self._happenings.gone("group.expired", group.group_id, why, member.member_id)
         if group.members and not group.elect_joined_leader():
             group.initial_delay_left_ms = 0
             self._phases.set(group.phase, group.rebalance_timeout_ms / 1000)
@@ -88,6 +93,7 @@ class ClassicRebalances:
         group.phase.cancel()
         group.start_generation(self._now_ms())
         if group.is_empty:
+            self._tell_end(group, "no members are left")
             # Should this be lost, the generation before comes back, and its members time out.
             with contextlib.suppress(KafkaError):
                 self._save(group.group_id, [state_log.group_metadata(group)])
@@ -102,7 +108,7 @@ class ClassicRebalances:
     def member_left(self, group: ClassicGroup) -> None:
         """A member went: those that are left join again, or need not wait for it."""
         if group.state in (State.STABLE, State.COMPLETING_REBALANCE):
-            self.begin(group)
+            self.begin(group, "a member went")
         else:
             self.complete_join_if_all_there(group)
 
@@ -126,7 +132,9 @@ class ClassicRebalances:
         elif group.pending_sync:
             for member_id in tuple(group.pending_sync):
                 group.remove(member_id)
-            self.begin(group)
+                why = "it did not sync in time"
+                self._happenings.gone("group.expired", group.group_id, why, member_id)
+            self.begin(group, "members did not sync in time")
 
     def assign(self, group: ClassicGroup, assignments: dict[str, bytes]) -> None:
         """Store the leader's assignment by member id, and hand it out. If it cannot be stored the
@@ -139,10 +147,20 @@ class ClassicRebalances:
             for member in group.members.values():
                 member.assignment = b""
             self._hand_out(group, refused.code)
-            self.begin(group)
+            self.begin(group, f"the assignment could not be stored: {refused}")
             return
         group.on(Event.ASSIGNED, self._now_ms())
+        self._tell_end(group, "")
         self._hand_out(group, ErrorCode.NONE)
+
+    def _tell_end(self, group: ClassicGroup, why: str) -> None:
+        self._happenings.tell(
+            "rebalance.ended",
+            group.group_id,
+            why,
+            generation=group.generation_id,
+            members=len(group.members),
+        )
 
     def _hand_out(self, group: ClassicGroup, error_code: ErrorCode) -> None:
         for member in tuple(group.members.values()):

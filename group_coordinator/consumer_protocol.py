@@ -224,9 +224,13 @@ class ConsumerProtocol(ModernProtocol[ConsumerGroup, ConsumerMember]):
             member_id=request.member_id, member_epoch=request.member_epoch
         )
 
-    def remove(self, group: ConsumerGroup, members: Sequence[ConsumerMember]) -> None:
-        if not self.members_gone(group, members):
-            super().remove(group, members)
+    def remove(
+        self, group: ConsumerGroup, members: Sequence[ConsumerMember], silent_for: str = ""
+    ) -> None:
+        if self.members_gone(group, members):
+            self._tell_gone(group, members, silent_for)
+        else:
+            super().remove(group, members, silent_for)
 
     def _session_timeout_ms(self, group: ConsumerGroup, member: ConsumerMember) -> int:
         """A member that speaks the classic protocol has named its own."""

@@ -2,15 +2,16 @@
 
 Each group belongs to one partition of `__consumer_offsets`, and is coordinated where that partition
 is led: on being elected the coordinator loads the partition into a `Shard`, on resigning it
-forgets it. All decisions are plain functions of the shard (classic_protocol.py and its neighbours).
-Requests are routed to them by admin_api.py, classic_api.py, consumer_api.py, share_api.py,
-streams_api.py and offset_router.py. Every method there takes the caller's context and a wire
-message, and returns the response message, with refusals as error codes. Here time passes.
+forgets it. Loading may take a while, in which its groups are refused. All decisions are plain
+functions of the shard (classic_protocol.py and its neighbours). Requests are routed to them by
+admin_api.py, classic_api.py, consumer_api.py, share_api.py, streams_api.py and offset_router.py.
+Every method there takes the caller's context and a wire message, and returns the response message,
+with refusals as error codes. Here time passes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -27,6 +28,7 @@ from kafkalite.group_coordinator.config import GroupConfig, GroupOverrides
 from kafkalite.group_coordinator.consumer_api import ConsumerGroupRequests
 from kafkalite.group_coordinator.consumer_group import ConsumerGroup
 from kafkalite.group_coordinator.consumer_protocol import ConsumerProtocol
+from kafkalite.group_coordinator.happenings import Happenings
 from kafkalite.group_coordinator.interventions import Interventions
 from kafkalite.group_coordinator.offset_api import OffsetRequests
 from kafkalite.group_coordinator.offset_router import OffsetRouter
@@ -37,6 +39,7 @@ from kafkalite.group_coordinator.shards import Shards
 from kafkalite.group_coordinator.state_log import OffsetLog, StateRecord
 from kafkalite.group_coordinator.timers import Timer, Timers
 from kafkalite.group_coordinator.topics_view import TopicsView
+from kafkalite.wire.api_codec import drained
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -51,7 +54,8 @@ class GroupCoordinator:
 
     Sessions follow `clock`, and rebalances, which living members wait for, the time of trio.
     `configs_of(group_id)` returns what a group has configured for itself. `share_state` is called
-    at the first need of the share coordinator.
+    at the first need of the share coordinator. `load` takes the steps that load a partition, at
+    once or little by little.
     """
 
     def __init__(
@@ -63,12 +67,15 @@ class GroupCoordinator:
         clock: Clock,
         configs_of: Callable[[str], Mapping[str, str]] = lambda group_id: {},
         share_state: Callable[[], ShareStateKeeper] | None = None,
+        load: Callable[[Generator[None, None, None]], object] = drained,
     ) -> None:
         self.config = config
         self._log = log
+        self._load = load
         self._clock = clock
         self._sessions = Timers(clock.time, self._wake_earlier)
         self._phases = Timers(trio.current_time, self._wake_earlier)
+        self.happenings = Happenings()
         self._services = services = GroupServices(
             config=config,
             overrides=GroupOverrides(config, configs_of),
@@ -77,6 +84,7 @@ class GroupCoordinator:
             phases=self._phases,
             now_ms=clock.now_ms,
             save=self.save,
+            happenings=self.happenings,
         )
         clock.subscribe(self._wake_earlier)
         self._nap: trio.CancelScope | None = None
@@ -169,26 +177,57 @@ class GroupCoordinator:
 
         Members have not been able to reach anybody meanwhile, so their sessions begin anew.
         """
-        shard = Shard(partition)
-        shard.load(self._log.replay(partition), self._clock.now_ms())
-        self.shards.loaded[partition] = shard
-        for group in shard.groups.values():
-            if isinstance(group, ClassicGroup):
-                self._classic.rebalances.watch(group)
-                for member in group.members.values():
-                    self._classic.watch(group, member)
-                continue
-            group.is_metadata_stale = True
-            if isinstance(group, ConsumerGroup):
-                self._consumer.watch(group)
-            elif group.group_type == "share":
-                self.share.protocol.watch(group)
-            else:
-                self.streams.protocol.watch(group)
+        shard = self.shards.loading[partition] = Shard(partition)
+        self._load(self._loading(shard))
+
+    def _loading(self, shard: Shard) -> Generator[None, None, None]:
+        """Load a partition, one record a step, unless the coordinator resigns meanwhile.
+
+        Nothing else is written to the partition meanwhile: no group is found, and a marker is
+        refused.
+        """
+        partition, now_ms = shard.partition, self._clock.now_ms()
+        watched: list[Group] = []
+        try:
+            for entry in self._log.replay(partition) if self.shards.is_wanted(shard) else ():
+                shard.apply(entry, now_ms)
+                yield
+                if not self.shards.is_wanted(shard):
+                    return
+            for group in list(shard.groups.values()):
+                self._watch(group)
+                watched.append(group)
+                yield
+                if not self.shards.is_wanted(shard):
+                    return
+            if self.shards.is_wanted(shard):
+                watched.clear()
+                self.shards.loaded[partition] = shard
+        finally:
+            for group in watched:
+                self._unload(group, ErrorCode.NOT_COORDINATOR)
+            if self.shards.is_wanted(shard):
+                del self.shards.loading[partition]
+
+    def _watch(self, group: Group) -> None:
+        """Let the sessions of a group's members begin."""
+        if isinstance(group, ClassicGroup):
+            self._classic.rebalances.watch(group)
+            for member in group.members.values():
+                self._classic.watch(group, member)
+            return
+        group.is_metadata_stale = True
+        if isinstance(group, ConsumerGroup):
+            self._consumer.watch(group)
+        elif group.group_type == "share":
+            self.share.protocol.watch(group)
+        else:
+            self.streams.protocol.watch(group)
 
     def resigned(self, partition: int) -> None:
         """The partition is led elsewhere, or gone: waiting members are told to look for the new
         coordinator."""
+        self.shards.loading.pop(partition, None)
         shard = self.shards.loaded.pop(partition, None)
         if shard is not None:
             for group in shard.groups.values():
@@ -214,7 +253,7 @@ class GroupCoordinator:
     def stop(self) -> None:
         """Send parked members away, for good."""
         self._running = False
-        for partition in list(self.shards.loaded):
+        for partition in (*self.shards.loaded, *self.shards.loading):
             self.resigned(partition)
 
     def partition_for(self, group_id: str) -> int:
@@ -231,7 +270,8 @@ class GroupCoordinator:
         try:
             self._log.append(partition, records)
         except KafkaError:
-            group = self.shards.loaded[partition].groups.get(group_id)
+            shard = self.shards.loaded.get(partition)
+            group = None if shard is None else shard.groups.get(group_id)
             if group is not None and not isinstance(group, ClassicGroup):
                 self.resigned(partition)
                 self.elected(partition)

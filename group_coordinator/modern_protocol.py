@@ -43,13 +43,22 @@ class ModernProtocol(ABC, Generic[G, M]):
 
     # Leaving, silence
 
-    def remove(self, group: G, members: Sequence[M]) -> None:
-        """Members are gone, and what they had is free: the group begins another epoch."""
+    def remove(self, group: G, members: Sequence[M], silent_for: str = "") -> None:
+        """Members are gone, and what they had is free: the group begins another epoch.
+
+        `silent_for` tells why they were sent away; without it they have left.
+        """
+        self._tell_gone(group, members, silent_for)
         changes = self.changes(group)
         for member in members:
             changes.extend(group.records.no_member(group.group_id, member.member_id))
         self._raise_epoch(changes)
         self.commit(changes)
+
+    def _tell_gone(self, group: G, members: Sequence[M], silent_for: str) -> None:
+        kind, why = ("group.expired", silent_for) if silent_for else ("group.left", "it left")
+        happenings = self._services.happenings
+        happenings.gone(kind, group.group_id, why, *(each.member_id for each in members))
 
     def changes(self, group: G) -> Changes[G]:
         """Changes of a request that begins now."""
@@ -62,6 +71,7 @@ class ModernProtocol(ABC, Generic[G, M]):
     def commit(self, changes: Changes[G]) -> None:
         """Write the changes. Raises KafkaError."""
         changes.save(self._services.save)
+        self._services.happenings.changed(changes.group)
 
     def timers_of(self, group: G, member_id: str) -> MemberTimers:
         """The member's timers, whose expiry removes it."""
@@ -71,7 +81,7 @@ class ModernProtocol(ABC, Generic[G, M]):
             def expire() -> None:
                 member = group.members.get(member_id)
                 if member is not None and group.timers.get(member_id) is timers:
-                    self.remove(group, [member])
+                    self.remove(group, [member], "it was not heard of, or kept what it had")
 
             timers = group.timers[member_id] = MemberTimers(expire)
         return timers

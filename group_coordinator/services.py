@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kafkalite.group_coordinator.config import GroupConfig, GroupOverrides
+from kafkalite.group_coordinator.happenings import Happenings
 from kafkalite.group_coordinator.state_log import StateRecord
 from kafkalite.group_coordinator.timers import Timers
 from kafkalite.group_coordinator.topics_view import TopicsView
@@ -18,7 +19,7 @@ class GroupServices:
     `sessions` follow the broker's clock. `phases` are rebalances, for which living members wait:
     they take real time whatever that clock says. `now_ms` is the wall clock in milliseconds.
     `save(group_id, records)` writes the records of a group, all or none. It raises KafkaError with
-    the code to answer.
+    the code to answer. `happenings` are told what befalls groups.
     """
 
     config: GroupConfig
@@ -28,3 +29,4 @@ class GroupServices:
     phases: Timers
     now_ms: Callable[[], int]
     save: Callable[[str, Sequence[StateRecord]], None]
+    happenings: Happenings = field(default_factory=Happenings)

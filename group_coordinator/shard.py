@@ -6,7 +6,6 @@ whatever changes it is written first.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kafkalite.group_coordinator import state_log
@@ -46,13 +45,12 @@ class Shard:
             return None
         return group
 
-    def load(self, entries: Iterable[ReplayedRecord | ReplayedMarker], now_ms: int) -> None:
-        """Apply all that was written."""
-        for entry in entries:
-            if isinstance(entry, ReplayedMarker):
-                self.offsets.end_transaction(entry.producer_id, committed=entry.committed)
-            else:
-                self._apply(entry, now_ms)
+    def apply(self, entry: ReplayedRecord | ReplayedMarker, now_ms: int) -> None:
+        """Take in what was written, in order."""
+        if isinstance(entry, ReplayedMarker):
+            self.offsets.end_transaction(entry.producer_id, committed=entry.committed)
+        else:
+            self._apply(entry, now_ms)
 
     def _apply(self, record: ReplayedRecord, now_ms: int) -> None:
         match state_log.decoded(record):

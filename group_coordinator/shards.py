@@ -15,11 +15,21 @@ from kafkalite.wire.errors import ErrorCode, KafkaError
 
 
 class Shards:
-    """All shards of this process, for each of its nodes. `loaded` has them by partition."""
+    """All shards of this process, for each of its nodes. `loaded` and `loading` have them by
+    partition."""
 
     def __init__(self, log: OffsetLog) -> None:
         self._log = log
         self.loaded: dict[int, Shard] = {}
+        self.loading: dict[int, Shard] = {}
+
+    def is_wanted(self, shard: Shard) -> bool:
+        """True as long as a shard is being loaded."""
+        return self.loading.get(shard.partition) is shard
+
+    def is_loading(self, partition: int) -> bool:
+        """True while a partition is being loaded."""
+        return partition in self.loading
 
     def partition_for(self, group_id: str) -> int:
         """The partition of `__consumer_offsets` that a group belongs to.
@@ -32,12 +42,21 @@ class Shards:
         return partition_of_key(group_id, count)
 
     def shard_of(self, group_id: str, node_id: int) -> Shard:
-        """The group's shard. Raises KafkaError(NOT_COORDINATOR) if it is not this node's."""
+        """The group's shard.
+
+        Raises KafkaError: NOT_COORDINATOR if it is not this node's, COORDINATOR_LOAD_IN_PROGRESS.
+        """
         count = self._log.partition_count
-        shard = self.loaded.get(partition_of_key(group_id, count)) if count else None
-        if shard is not None and self._log.leader_id(shard.partition) == node_id:
+        partition = partition_of_key(group_id, count) if count else -1
+        shard = self.loaded.get(partition)
+        if shard is not None and self._log.leader_id(partition) == node_id:
             return shard
+        self._check_loaded(partition, node_id)
         raise KafkaError(ErrorCode.NOT_COORDINATOR)
+
+    def _check_loaded(self, partition: int, node_id: int) -> None:
+        if partition in self.loading and self._log.leader_id(partition) == node_id:
+            raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
 
     def seen(self, group_id: str, node_id: int) -> Group | None:
         """The group for those who only look (Shard.seen). KafkaError as `shard_of`."""
@@ -45,7 +64,9 @@ class Shards:
         return shard.seen(group_id, self._log.end_offset(shard.partition))
 
     def all_seen(self, node_id: int) -> Iterator[Group]:
-        """All groups that a node coordinates, for those who only look."""
+        """All groups that a node coordinates, for those who only look. KafkaError as `shard_of`."""
+        for partition in self.loading:
+            self._check_loaded(partition, node_id)
         for shard in self.shards_of(node_id):
             end_offset = self._log.end_offset(shard.partition)
             for group_id in shard.groups:

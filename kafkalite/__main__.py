@@ -37,11 +37,17 @@ class _Parser(argparse.ArgumentParser):
 
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     """The flags as given. Exits with code 2 and one sentence when they are wrong."""
+    return flags_of_the_broker().parse_args(arguments)
+
+
+def flags_of_the_broker() -> argparse.ArgumentParser:
+    """The flags of the command without a word."""
     parser = _Parser(
         prog="kafkalite",
         description="A broker that speaks Kafka's wire protocol.",
         epilog="Configs have Kafka's names. Flags win over KAFKA_* environment variables, those "
-        "over the config file. Documentation of each: docs/configs.md. Verbs for a broker with a "
+        "over the config file. Documentation of each: docs/configs.md. A look into any Kafka: "
+        "kafkalite topics, tail, produce, groups, lag: docs/terminal.md. Verbs for a broker with a "
         "control port: kafkalite reset --help, docs/testing.md. Jobs over logs: kafkalite pipeline "
         "--help.",
         allow_abbrev=False,
@@ -96,7 +102,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
         help="list every config, its value and what is made of it, and exit",
     )
     parser.add_argument("--version", action="version", version=f"kafkalite {version_and_build()}")
-    return parser.parse_args(arguments)
+    return parser
 
 
 def _add_testing_flags(parser: argparse.ArgumentParser) -> None:
@@ -159,6 +165,10 @@ def _certificate_directory(flags: argparse.Namespace) -> Path:
 def main(arguments: list[str] | None = None) -> int:
     """Run the command; returns the exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
+    if "_KAFKALITE_COMPLETE" in os.environ:
+        from kafkalite.terminal.words import complete
+
+        return complete(flags_of_the_broker().format_help())
     if arguments[:1] == ["pipeline"]:
         from kafkalite.spark.pipelines.command import main as pipeline
 
@@ -168,9 +178,9 @@ def main(arguments: list[str] | None = None) -> int:
 
         return format_storage(arguments[1:])
     if arguments and not arguments[0].startswith("-"):
-        from kafkalite.client.command import main as verb
+        from kafkalite.terminal.words import run
 
-        return verb(arguments)
+        return run(arguments)
     flags = parse_arguments(arguments)
     _log_to_stderr(flags.log_level.upper(), flags.log_format)
     from kafkalite.config import ConfigError

@@ -35,6 +35,7 @@ from kafkalite.replica.fetch_sessions import FetchSessionCache
 from kafkalite.replica.partition_logs import PartitionLogs
 from kafkalite.replica.replica_moves import ReplicaMoves
 from kafkalite.replica.topics import Topics
+from kafkalite.requests.slices import Steps, at_once
 from kafkalite.security.security import Security, scram_records
 from kafkalite.server.change_gate import change_gate
 from kafkalite.server.connections import Connections
@@ -55,6 +56,7 @@ from kafkalite.wire.errors import KafkaError
 
 if TYPE_CHECKING:
     from kafkalite.metrics.endpoint import MetricsEndpoint
+    from kafkalite.server.request_handler import RequestHandler
 
 logger = logging.getLogger(__name__)
 
@@ -182,11 +184,15 @@ class Broker:
         logs: PartitionLogs,
         replica_moves: ReplicaMoves,
         forward: Callable[[Api], Handler] | None = None,
+        load: Callable[[Steps[None]], object] = at_once,
     ) -> None:
-        """Coordinators, services, jobs, dispatch. `forward`: for what others decide."""
+        """Coordinators, services, jobs, dispatch.
+
+        `forward`: for what others decide. `load`: takes the steps in which coordinators load.
+        """
         config, now_ms = self.config, self.clock.now_ms
         share = ShareServices(config, cluster, topics, now_ms)
-        groups = open_group_coordinator(config, cluster, topics, self.clock, share)
+        groups = open_group_coordinator(config, cluster, topics, self.clock, share, load)
         transactions = open_transaction_coordinator(config, cluster, topics, groups, now_ms)
         security = self._open_security(cluster)
         self.services = Services(
@@ -359,6 +365,11 @@ class Broker:
     def take_listeners(self, listeners: Sequence[Listener]) -> None:
         """Listen with these, which are bound to the addresses that it was opened with."""
         self.listeners[:] = listeners
+
+    def answer_through(self, around: Callable[[RequestHandler], RequestHandler] | None) -> None:
+        """Let what `around` makes of the dispatcher answer all frames, or the dispatcher itself."""
+        handler: RequestHandler = self._dispatcher
+        self._connections.answer_with(handler if around is None else around(handler))
 
     def set_fault_gate(self, fault: Gate | None) -> None:
         """Have requests pass this gate, or none, from the next one on."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import ExitStack
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from kafkalite.cluster.observed_cluster import ObservedCluster
 from kafkalite.cluster.topic_creation import NewTopic
 from kafkalite.config import BrokerConfig, ConfigError
 from kafkalite.config.quorum import quorum_config
+from kafkalite.coordinators.loading import Loader
 from kafkalite.log.files import FILES
 from kafkalite.log.meta_properties import read_meta_properties
 from kafkalite.peers.link import Address
@@ -37,9 +39,12 @@ from kafkalite.replication.replica import ReplicationConfig
 from kafkalite.replication.replicas import Replicas
 from kafkalite.requests.slices import Steps, release
 from kafkalite.server.forwarded import forwarded
+from kafkalite.server.gates import Gates
 from kafkalite.server.listener import StartError, open_listeners
 from kafkalite.server.loop import Loop
 from kafkalite.server.nodes import SECURITY_PROTOCOLS
+from kafkalite.server.replication_gate import replication_gate
+from kafkalite.supervision import supervised
 from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.messages.broker_registration import Listener as RegisteredListener
 from kafkalite.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig
@@ -67,6 +72,7 @@ class QuorumBroker(Broker):
         self._are_topics_open = False
         # The reason why it is not let in, or cannot serve.
         self._refusals: list[str] = []
+        self._loader = Loader()
 
     def _open(self, stack: ExitStack) -> None:
         """Open what needs no other process: directories, listeners, an empty image."""
@@ -190,6 +196,7 @@ class QuorumBroker(Broker):
             return
         self.membership.producer_ids.prefetch()
         await nursery.start(self.replicas.run)
+        nursery.start_soon(supervised, "loading of coordinators", self._loader.run)
         await nursery.start(self._serve_clients)
         lifecycle = self.membership.lifecycle
         lifecycle.ready()
@@ -236,7 +243,13 @@ class QuorumBroker(Broker):
         self._are_topics_open = True
         moves = ReplicaMoves(config, cluster, self.topics, logs, tell_directory)
         forward = forwarded(self.membership.forwarding.forward)
-        self._put_together(self._stack, cluster, self.topics, logs, moves, forward)
+        self._put_together(
+            self._stack, cluster, self.topics, logs, moves, forward, self._loader.load
+        )
+
+    def _gates(self) -> Gates:
+        seconds = self.config.integer("offsets.commit.timeout.ms") / 1000
+        return replace(super()._gates(), replication=replication_gate(seconds))
 
     def _ask_for(self, new: NewTopic) -> None:
         self.membership.topic_requests.ask_for(

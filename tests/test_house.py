@@ -196,6 +196,7 @@ KAFKALITE_ROOMS = {
     "share",
     "spark",
     "telemetry",
+    "terminal",
 }
 
 

@@ -58,7 +58,7 @@ class Topics:
     most_frames: int = MOST_FRAMES
 
     def of(self, shape: Shape) -> list[dict[str, Any]]:
-        """How a request names each: by id where its version does, else by name."""
+        """The topics as a request names them: by id where its version does, else by name."""
         if shape.version >= _TOPIC_ID_VERSION.get(shape.api, 99):
             return [{"topic_id": topic_id} for topic_id in self.ids]
         field = "topic" if shape.api == "fetch" else "name"
@@ -234,7 +234,7 @@ def _list_offsets(shape: Shape, topics: Topics) -> Frames:
 
 
 def find_request(version: int, name: str, kind: int) -> Any:
-    """Who coordinates it; `kind` 0: a group, 1: a transactional id."""
+    """The question for a coordinator; `kind` 0: of a group, 1: of a transactional id."""
     if version >= _BY_KEYS:
         return find_coordinator.FindCoordinatorRequest(key_type=kind, coordinator_keys=[name])
     return find_coordinator.FindCoordinatorRequest(key=name, key_type=kind)

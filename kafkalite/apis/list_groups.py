@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 
 if TYPE_CHECKING:
@@ -17,7 +18,10 @@ if TYPE_CHECKING:
 def handle(
     services: Services, context: RequestContext, request: ListGroupsRequest
 ) -> ListGroupsResponse:
-    groups = services.group_coordinator.administration.list_groups(
-        context, request.states_filter, request.types_filter
-    )
+    try:
+        groups = services.group_coordinator.administration.list_groups(
+            context, request.states_filter, request.types_filter
+        )
+    except KafkaError as refused:
+        return ListGroupsResponse(error_code=refused.code)
     return ListGroupsResponse(groups=groups)

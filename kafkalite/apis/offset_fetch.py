@@ -132,5 +132,9 @@ def _fetch(
 
 def _failed(topic: OffsetFetchRequestTopicsRow, code: int) -> OffsetFetchResponseTopicsRow:
     name, topic_id, partitions = topic
-    rows = [(partition, _NO_OFFSET, _NO_EPOCH, "", code) for partition in partitions]
-    return name, topic_id, rows
+    return name, topic_id, [refused_offset(partition, code) for partition in partitions]
+
+
+def refused_offset(partition: int, code: int) -> OffsetFetchResponsePartitionsRow:
+    """A partition whose offset is not told."""
+    return partition, _NO_OFFSET, _NO_EPOCH, "", code

@@ -24,6 +24,7 @@ from kafkalite.client.values import read_seed
 from kafkalite.control.faults.rule import KINDS, When
 from kafkalite.control.problems import Problem
 from kafkalite.control.questions import Until
+from kafkalite.control.sightings import TraceFile
 
 _DONE: Final = 0
 _REFUSED: Final = 1
@@ -44,8 +45,9 @@ def main(arguments: Sequence[str]) -> int:
     """Do a verb; the exit code."""
     parser = _parser()
     given = vars(parser.parse_args(list(arguments)))
-    verb, kind = given.pop("verb"), given.pop("kind", None)
+    verb, kind = given.pop("verb"), given.pop("condition", None)
     where = {name: given.pop(name) for name in ("url", "token", "ready_file", "cluster", "json")}
+    file = given.pop("file") if verb == "trace" else Path()
     if verb == "clusters.delete":
         given["cluster"] = where["cluster"]
     try:
@@ -63,6 +65,10 @@ def main(arguments: Sequence[str]) -> int:
     except OSError as error:
         print(f"kafkalite: no broker answers: {error}", file=sys.stderr)
         return _REFUSED
+    if isinstance(answer, TraceFile):
+        file.write_bytes(answer.data)
+        print(file)
+        return _DONE
     _print(answer, as_json=where["json"])
     return _REFUSED if getattr(answer, "met", True) is False else _DONE
 
@@ -111,6 +117,8 @@ def _add_fields(command: argparse.ArgumentParser, verb: str, row: Row) -> None:
         if verb == "faults.add":
             _add_fault_flags(command)
         return
+    if verb == "trace":
+        command.add_argument("file", type=Path, help="the ZIP file to write")
     _add_struct(command, row.request, skip={"cluster"} if verb != "clusters.delete" else set())
 
 
@@ -133,7 +141,7 @@ def _add_wait(words: Any, common: _Parser) -> None:
         if struct is None or each.encode_name in ("not", "request"):
             continue
         command = kinds.add_parser(each.encode_name, parents=[common])
-        command.set_defaults(verb="wait", kind=each.encode_name)
+        command.set_defaults(verb="wait", condition=each.encode_name)
         command.add_argument("--timeout", default="10s")
         _add_struct(command, struct, skip=set())
 

@@ -14,7 +14,7 @@ import msgspec
 
 from kafkalite.client.errors import WaitTimeout
 from kafkalite.client.parts import Clock, Fault, Faults, Group, Transaction
-from kafkalite.client.values import fields_of, new_record, read_seed, text_of
+from kafkalite.client.values import fields_of, new_record, read_seed, text_of, written
 from kafkalite.client.waiting import Wait
 from kafkalite.control.answers import (
     ClusterView,
@@ -32,7 +32,9 @@ from kafkalite.control.answers import (
 )
 from kafkalite.control.faults.presets import preset
 from kafkalite.control.faults.rule import Action, Rule, When
+from kafkalite.control.problems import Problem
 from kafkalite.control.questions import Seed
+from kafkalite.control.sightings import EventView, Mode, RequestView, SpyView
 
 Do = Action | Sequence[Action]
 
@@ -274,6 +276,49 @@ class Kit:
     def close_connection(self, connection: str) -> None:
         """Cut a connection."""
         self.ask("connections.close", connection=connection)
+
+    # Looking
+
+    def spy(self, mode: Mode = "on", *, bytes: int | None = None) -> SpyView:
+        """Keep requests and answers from now on, in so many bytes; "full": with all of them."""
+        found: SpyView = self.ask("spy.set", mode=mode, bytes=bytes)
+        return found
+
+    def requests(
+        self,
+        api: str | None = None,
+        *,
+        client_id: str | None = None,
+        topic: str | None = None,
+        error: str | None = None,
+        after: int | None = None,
+        limit: int = 1000,
+    ) -> list[RequestView]:
+        """The requests that the spy has kept, decoded: the last ones, or those after one.
+
+        Raises Problem if there are none, and the spy is off.
+        """
+        wanted = {"api": api, "client_id": client_id, "topic": topic, "error": error}
+        found: list[RequestView] = self.ask(
+            "requests.list", **wanted, after=after, limit=limit, bodies=True
+        )
+        if not found:
+            shown = self.ask("spy.show")
+            if shown.mode == "off":
+                raise Problem("conflict", "the spy is off", hint='spy("on") puts it on')
+        return found
+
+    def events(
+        self, kind: str | None = None, *, after: int | None = None, limit: int = 1000
+    ) -> list[EventView]:
+        """Changes of state, each with its reason: the last ones, or those after one."""
+        found: list[EventView] = self.ask("events", kind=kind, after=after, limit=limit)
+        return found
+
+    def trace(self, path: str | Path, *, frames: bool = False) -> Path:
+        """Write events and requests to a ZIP file. Raises OSError."""
+        saved = self.ask("trace", frames=frames)
+        return written(Path(path), saved.data)
 
     # Faults
 

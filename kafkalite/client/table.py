@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from kafkalite.control import answers, questions
+from kafkalite.control import answers, questions, sightings
 from kafkalite.control.faults import rule
 
 
@@ -200,4 +200,19 @@ ROWS: Final[dict[str, Row]] = {
         questions.ConnectionName,
         questions.Nothing,
     ),
+    "requests.list": Row(
+        "GET", "/clusters/{cluster}/requests", sightings.ListRequests, list[sightings.RequestView]
+    ),
+    "requests.show": Row(
+        "GET", "/clusters/{cluster}/requests/{seq}", sightings.RequestNumber, sightings.RequestView
+    ),
+    "requests.clear": Row(
+        "DELETE", "/clusters/{cluster}/requests", questions.Nothing, questions.Nothing
+    ),
+    "events": Row(
+        "GET", "/clusters/{cluster}/events", sightings.ListEvents, list[sightings.EventView]
+    ),
+    "spy.show": Row("GET", "/clusters/{cluster}/spy", questions.Nothing, sightings.SpyView),
+    "spy.set": Row("PUT", "/clusters/{cluster}/spy", sightings.SetSpy, sightings.SpyView),
+    "trace": Row("GET", "/clusters/{cluster}/trace", sightings.SaveTrace, sightings.TraceFile),
 }

@@ -62,3 +62,9 @@ def read_seed(path: Path) -> Mapping[str, Any]:
 
     loaded = yaml.safe_load(text)
     return loaded
+
+
+def written(path: Path, data: bytes) -> Path:
+    """A file with these bytes. Raises OSError."""
+    path.write_bytes(data)
+    return path

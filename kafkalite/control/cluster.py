@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import logging
 import shutil
-import socket
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,8 +22,9 @@ import trio
 from kafkalite.broker import Broker
 from kafkalite.config import BrokerConfig
 from kafkalite.control.clock import ClusterClock
+from kafkalite.control.spy.spy import Spy
 from kafkalite.log.files import FILES, Files, UnsyncedFiles
-from kafkalite.server.listener import Listener, open_node_listeners
+from kafkalite.server.listener import Listener, closed_socket, open_node_listeners
 from kafkalite.server.loop import Loop
 
 if TYPE_CHECKING:
@@ -96,6 +96,7 @@ class ControlledCluster:
         self._stop = trio.Event()
         self._cluster_id = config.string("kafkalite.cluster.id")
         self._faults: Faults | None = None
+        self.spy = Spy(self)
         self._metrics_port: str | None = None
         self._fill: Callable[[Path], None] | None = None
         self.ended = trio.Event()
@@ -140,7 +141,7 @@ class ControlledCluster:
         if self._fill is not None:
             directory = self._new_directory()
             self._fill(directory)
-        self._core = self._open(listeners=(), clock=ClusterClock(), directory=directory)
+        self._begin(self._open(listeners=(), clock=ClusterClock(), directory=directory))
         self._cluster_id = self.broker.services.cluster.cluster_id
         if self.broker.metrics is not None:
             port = urlsplit(self.broker.metrics.url).port
@@ -166,6 +167,13 @@ class ControlledCluster:
     def stop(self) -> None:
         """Let `run` end: what is in flight is answered."""
         self._stop.set()
+
+    def _begin(self, core: _Core) -> None:
+        """From here on this broker is the cluster."""
+        self._core = core
+        self.spy.attach()
+        if self._faults is not None:
+            self._faults.attach(self)
 
     def _open(
         self, *, listeners: Collection[Listener], clock: ClusterClock, directory: Path | None = None
@@ -230,8 +238,7 @@ class ControlledCluster:
             self._faults = None
         await self._swap(None, clock)
         self.resets += 1
-        if self._faults is not None:
-            self._faults.attach(self)
+        self.spy.events.put("cluster.reset")
         if not self._keeps_directory and self._spare is None:
             self._nursery.start_soon(self._open_spare)
 
@@ -243,8 +250,7 @@ class ControlledCluster:
         if not self._keeps_directory:
             await trio.to_thread.run_sync(fill, directory)
         await self._swap(directory, ClusterClock(), fill)
-        if self._faults is not None:
-            self._faults.attach(self)
+        self.spy.events.put("cluster.restored")
 
     async def _swap(
         self,
@@ -269,7 +275,7 @@ class ControlledCluster:
         new = self._take_spare(listeners, clock) if directory is None else None
         if new is None:
             new = self._open(listeners=listeners, clock=clock, directory=directory)
-        self._core = new
+        self._begin(new)
         # From here on nothing from before reaches what comes after.
         old.is_replaced = True
         old.broker.abandon()
@@ -314,7 +320,7 @@ class ControlledCluster:
             if self._spare is not None or self.broker.metrics is not None:
                 return
             # It knows its addresses, and listens nowhere: a stopped node's port must be closed.
-            told = [replace(each, socket=_closed_socket()) for each in self.broker.listeners]
+            told = [replace(each, socket=closed_socket()) for each in self.broker.listeners]
             clock, directory = ClusterClock(), self._new_directory()
             # Files are made, which may take longer than others can wait.
             self._spare = await trio.to_thread.run_sync(
@@ -343,10 +349,9 @@ class ControlledCluster:
         await old.ended.wait()
         clock = old.clock
         clock.forget_subscribers()
-        self._core = self._open(listeners=listeners, clock=clock, directory=old.directory)
+        self._begin(self._open(listeners=listeners, clock=clock, directory=old.directory))
+        self.spy.events.put("cluster.restarted", "as after kill -9" if unclean else "")
         await self._nursery.start(self._serve, self._core)
-        if self._faults is not None:
-            self._faults.attach(self)
 
     # Parts made at their first use
 
@@ -356,7 +361,9 @@ class ControlledCluster:
         if self._faults is None:
             from kafkalite.control.faults.faults import Faults
 
-            self._faults = Faults(self.clock.now_ms, self._run_verb)
+            self._faults = Faults(
+                lambda: self.clock.now_ms(), self._run_verb, told=self.spy.events.put
+            )
             self._faults.attach(self)
         return self._faults
 
@@ -380,12 +387,6 @@ class ControlledCluster:
 
 def _address(listener: Listener) -> tuple[int, str, str, int]:
     return listener.node_id, listener.name, listener.advertised_host, listener.advertised_port
-
-
-def _closed_socket() -> socket.socket:
-    closed = socket.socket()
-    closed.close()
-    return closed
 
 
 async def _remove(directory: Path) -> None:

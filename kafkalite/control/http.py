@@ -86,7 +86,8 @@ class ControlServer:
             self._check_token(request)
         asked = self._asked(verb, in_path, request, url.query)
         done = await verb.run(self._clusters, in_path.get("cluster", "default"), asked)
-        return HttpResponse(HTTPStatus.OK, msgspec.json.encode(done), _JSON)
+        data = done.data if verb.content_type != _JSON else msgspec.json.encode(done)
+        return HttpResponse(HTTPStatus.OK, data, verb.content_type)
 
     def _guard(self, request: HttpRequest) -> None:
         host = _host_of(request.headers.get("host", ""))

@@ -60,7 +60,7 @@ def _operation(
         "summary": " ".join(first.split()),
         "tags": [verb.name.partition(".")[0]],
         "responses": {
-            "200": {"description": "Done.", "content": {"application/json": {"schema": answer}}},
+            "200": {"description": "Done.", "content": _content(verb, answer)},
             "4XX": {
                 "description": "It cannot be done, and why.",
                 "content": {
@@ -82,6 +82,12 @@ def _operation(
     if verb.name == "health":
         operation["security"] = []
     return operation
+
+
+def _content(verb: Verb, answer: dict[str, Any]) -> dict[str, Any]:
+    if verb.content_type == "application/json":
+        return {verb.content_type: {"schema": answer}}
+    return {verb.content_type: {"schema": {"type": "string", "format": "binary"}}}
 
 
 def _path_parameter(name: str, fields: dict[str, Any]) -> dict[str, Any]:

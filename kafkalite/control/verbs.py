@@ -15,7 +15,8 @@ from typing import Any, Final, get_type_hints
 
 from kafkalite.control.cluster import ControlledCluster
 from kafkalite.control.clusters import Clusters
-from kafkalite.control.operations import clusters, faults, groups, state, topics
+from kafkalite.control.operations import clusters, faults, groups, spying, state, topics
+from kafkalite.control.sightings import TraceFile
 
 _CLUSTER: Final = "/clusters/{cluster}"
 
@@ -43,6 +44,11 @@ class Verb:
     def answer(self) -> Any:
         """The type of what it gives."""
         return get_type_hints(self.function)["return"]
+
+    @property
+    def content_type(self) -> str:
+        """The type of the answer's body: JSON, unless it is a file."""
+        return "application/zip" if self.answer is TraceFile else "application/json"
 
     @property
     def in_path(self) -> tuple[str, ...]:
@@ -143,6 +149,13 @@ _TABLE: Final = (
     Verb("clock.reset", "POST", _of("/clock/reset"), state.reset_clock),
     Verb("connections.list", "GET", _of("/connections"), state.list_connections),
     Verb("connections.close", "DELETE", _of("/connections/{connection}"), state.close_connection),
+    Verb("requests.list", "GET", _of("/requests"), spying.list_requests),
+    Verb("requests.show", "GET", _of("/requests/{seq}"), spying.show_request),
+    Verb("requests.clear", "DELETE", _of("/requests"), spying.forget_requests),
+    Verb("events", "GET", _of("/events"), spying.list_events),
+    Verb("spy.show", "GET", _of("/spy"), spying.show_spy),
+    Verb("spy.set", "PUT", _of("/spy"), spying.set_spy),
+    Verb("trace", "GET", _of("/trace"), spying.save_trace),
 )
 
 VERBS: Final[dict[str, Verb]] = {verb.name: verb for verb in _TABLE}

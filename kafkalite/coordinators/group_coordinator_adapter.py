@@ -7,7 +7,7 @@ of `__consumer_offsets` are others, that topics have come, grown or gone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from kafkalite.config import BrokerConfig
     from kafkalite.coordinators.share_adapter import ShareServices
     from kafkalite.replica.topics import Topics
+    from kafkalite.requests.slices import Steps
 
 
 DYNAMIC = tuple(f"group.{each}.assignment.interval.ms" for each in ("consumer", "share", "streams"))
@@ -38,6 +39,7 @@ def open_group_coordinator(
     topics: Topics,
     clock: Clock,
     share: ShareServices,
+    load: Callable[[Steps[None]], object],
 ) -> GroupCoordinator:
     """The coordinator of all groups of this process. It works once its `run` does."""
     groups = group_config(config)
@@ -54,6 +56,7 @@ def open_group_coordinator(
         clock=clock,
         configs_of=lambda group_id: cluster.image.configs.get((GROUP_RESOURCE, group_id), {}),
         share_state=lambda: share,
+        load=load,
     )
     watcher = _Watcher(coordinator, topics)
     cluster.subscribe(watcher.metadata_changed)

@@ -49,6 +49,8 @@ class PartitionLogs:
         self._open_files = OpenFiles(files=files)
         # Partitions whose logs could not be opened, by name.
         self._offline: dict[str, SaidOnce] = {}
+        # Told of each directory whose disk breaks.
+        self.failed_directory: Callable[[Path, OSError], None] | None = None
         directories: list[LogDirectory] = []
         failed: dict[Path, OSError] = {}
         cluster_id = config.string("kafkalite.cluster.id")
@@ -61,6 +63,7 @@ class PartitionLogs:
                         node_id=config.node_id,
                         now_ms=now_ms,
                         open_files=self._open_files,
+                        on_failure=self._failed,
                     )
                 except OSError as error:
                     if not directories:
@@ -76,6 +79,10 @@ class PartitionLogs:
         self.manager = LogManager(directories, failed)
         self.cluster_id = directories[0].cluster_id
         self.directory_ids = [_as_uuid(directory.directory_id) for directory in directories]
+
+    def _failed(self, directory: LogDirectory, error: OSError) -> None:
+        if self.failed_directory is not None:
+            self.failed_directory(directory.path, error)
 
     @property
     def previous_broker_epoch(self) -> int:

@@ -97,8 +97,8 @@ class ReplicatedPartition(Partition):
 
     @property
     def _refuses_to_coordinate(self) -> bool:
-        """An answer before the followers have what it rests on could be lost with this broker."""
-        return len(self.replicas) > 1 or self.topic != OFFSETS_TOPIC
+        """Markers do not travel between brokers yet, nor what share coordinators say."""
+        return self.topic != OFFSETS_TOPIC
 
     @property
     def has_enough_in_sync(self) -> bool:

@@ -136,12 +136,10 @@ class ReplicatedTopics(Topics):
         if partition.is_coordinating_refused and not partition.has_said_refused:
             partition.has_said_refused = True
             logger.error(
-                "%s-%d is led here and has %d replicas: this broker does not coordinate what is "
-                "kept in it, as it would answer before the other replicas have it; let a broker of "
-                "Apache Kafka lead it",
+                "%s-%d is led here: this broker does not coordinate what is kept in it, as it "
+                "does not ask other brokers for it; let a broker of Apache Kafka lead it",
                 topic.name,
                 partition.index,
-                len(partition.replicas),
             )
 
     def _open_log(self, topic: Topic, index: int, state: PartitionState) -> Log:

@@ -101,6 +101,9 @@ class RequestContext:
     client_software: tuple[str, str] = ("unknown", "unknown")
     # The members of groups, by group and member id, that were heard of over this connection.
     members: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    # The fault that a test has put in the way of this request, and whether it is never answered.
+    fault: str = ""
+    is_silent: bool = False
 
     def heard_of(self, group_id: str, member_id: str | None) -> None:
         """A member of a group speaks over this connection: it lives as long as that is open."""

@@ -77,6 +77,7 @@ class Connection:
         "client_host",
         "client_port",
         "context",
+        "end_reason",
         "last_active",
         "listener",
     )
@@ -96,6 +97,8 @@ class Connection:
         self.client_host, self.client_port = address
         self.listener = listener
         self.last_active = trio.current_time()
+        # In words, for those who look on.
+        self.end_reason = "the client hung up"
         self._transport = transport
         self._loop = loop
         self._max_frame_bytes = max_frame_bytes
@@ -174,8 +177,9 @@ class Connection:
         else:
             self.send_responses()
 
-    def abort(self) -> None:
+    def abort(self, reason: str = "cut") -> None:
         """Close now."""
+        self.end_reason = reason
         if self._request.task is not None:
             self._request.task.cancel()  # and it closes
         else:
@@ -278,6 +282,7 @@ class Connection:
         What came before bad input was good, and its responses are owed.
         """
         log_end(str(self), error)
+        self.end_reason = str(error) or type(error).__name__
         is_owed = isinstance(error, (ProtocolViolation, CloseConnection))
         channel = self._channel
         if not is_owed or channel.state is not _READING:

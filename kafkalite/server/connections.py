@@ -79,6 +79,9 @@ class Connections:
         # Accepts on one more listener, while `listen` runs.
         self.listen_on: Callable[[Listener], None]
         self._stopping = False
+        # Told of each connection that is opened, and of its end with the reason.
+        self.opened: Callable[[Connection], None] | None = None
+        self.ended: Callable[[Connection], None] | None = None
 
     def __len__(self) -> int:
         return len(self._open)
@@ -123,7 +126,7 @@ class Connections:
     def close(self) -> None:
         """Close every connection that is still open."""
         for connection in tuple(self._open):
-            connection.abort()
+            connection.abort("the broker has stopped")
 
     async def accept(self, listener: Listener, nursery: trio.Nursery) -> None:
         """Accept until the listener closes; each connection becomes a task in `nursery`.
@@ -201,6 +204,8 @@ class Connections:
         self._count_by_node[listener.node_id] += 1
         connection = self._connect(sock, (host, port), listener, nursery)
         self._open.add(connection)
+        if self.opened is not None:
+            self.opened(connection)
         if self._stopping:
             connection.stop()
 
@@ -267,6 +272,8 @@ class Connections:
         self._count_by_node[node_id] -= 1
         self._count_by_host[node_id, connection.client_host] -= 1
         self._full.unpark_all()
+        if self.ended is not None:
+            self.ended(connection)
         if self._stopping and not self._open:
             self._none_left.set()
 
@@ -274,12 +281,12 @@ class Connections:
         """Close a node's connections without another word, as if its process had died."""
         for connection in tuple(self._open):
             if connection.listener.node_id == node_id:
-                connection.abort()
+                connection.abort(f"node {node_id} has stopped")
 
     def cut_all(self) -> None:
         """Close all connections without another word."""
         for connection in tuple(self._open):
-            connection.abort()
+            connection.abort("cut")
 
     async def close_idle(self) -> None:
         """Close for ever what was silent for connections.max.idle.ms."""
@@ -291,7 +298,7 @@ class Connections:
             limit = trio.current_time() - self._max_idle_seconds
             for connection in [each for each in self._open if each.last_active < limit]:
                 logger.info("%s: connection closed: idle", connection)
-                connection.abort()
+                connection.abort("idle")
 
     async def stop(self, patience_seconds: float) -> None:
         """Answer what is in flight, close everything; what takes longer is cut off."""
@@ -302,4 +309,4 @@ class Connections:
             with trio.move_on_after(patience_seconds):
                 await self._none_left.wait()
         for connection in tuple(self._open):
-            connection.abort()
+            connection.abort("the broker has stopped")

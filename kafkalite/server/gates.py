@@ -5,6 +5,7 @@
     fault           what a test wants to go wrong, and what it wants to see
     change          changes of the metadata: one decides after the other
     flush           holds the answer back until what it rests on is on the disk
+    replication     holds a coordinator's back until its replicas have what it rests on
     (handle)
     count           metrics: requests, errors, durations
     throttle        quotas: how long the client is to wait
@@ -48,6 +49,7 @@ class Gates:
     fault: Gate | None = None
     change: Gate | None = None
     flush: Gate | None = None
+    replication: Gate | None = None
     count: Gate | None = None
     throttle: Gate | None = None
 
@@ -57,8 +59,8 @@ class Gates:
         `count` and `throttle` are outside: a request that another gate refuses is counted, too.
         """
         for gate in (
-            *(self.flush, self.change, self.fault, self.authorize),
-            *(self.authenticate, self.count, self.throttle),
+            *(self.flush, self.replication, self.change, self.fault),
+            *(self.authorize, self.authenticate, self.count, self.throttle),
         ):
             if gate is not None:
                 handle = gate(api, handle)

@@ -190,3 +190,10 @@ def bind(host: str, port: int) -> socket.socket:
 def joined(host: str, port: int) -> str:
     """host:port, as it is written."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def closed_socket() -> socket.socket:
+    """A socket in the place of one that listens, for a listener that does not."""
+    closed = socket.socket()
+    closed.close()
+    return closed

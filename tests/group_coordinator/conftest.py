@@ -1,6 +1,6 @@
 """A coordinator over a log in memory, and members that speak to it, all in virtual time."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
@@ -10,6 +10,7 @@ import trio.testing
 
 from kafkalite.clock import SystemClock
 from kafkalite.group_coordinator.config import GroupConfig
+from kafkalite.wire.api_codec import drained
 from kafkalite.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -59,6 +60,7 @@ class World:
     topics: MemoryTopics = field(default_factory=MemoryTopics)
     group_configs: dict[str, dict[str, str]] = field(default_factory=dict)
     share_states: ShareStates = field(default_factory=ShareStates)
+    load: Callable[[Generator[None, None, None]], object] = drained
     scope: trio.CancelScope = field(default_factory=trio.CancelScope)
     coordinator: CoordinatorInMessages = field(init=False)
 
@@ -76,6 +78,7 @@ class World:
             clock=SystemClock(self.now_ms),
             configs_of=lambda group_id: self.group_configs.get(group_id, {}),
             share_state=lambda: self.share_states,
+            load=self.load,
         )
         self.scope = trio.CancelScope()
         await self.nursery.start(self._run)

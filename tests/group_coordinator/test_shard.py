@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from kafkalite.group_coordinator import state_log
 from kafkalite.group_coordinator.classic_group import ClassicGroup
 from kafkalite.group_coordinator.offset_table import CommittedOffset
@@ -28,9 +30,14 @@ def committed_in(shard: Shard) -> int | None:
     return None if found is None else found.offset
 
 
+def load(shard: Shard, entries: Iterable[ReplayedRecord | ReplayedMarker]) -> None:
+    for entry in entries:
+        shard.apply(entry, NOW_MS)
+
+
 def test_an_offset_without_members_makes_a_group() -> None:
     shard = Shard(0)
-    shard.load([commit(1, at=0), commit(7, at=1)], NOW_MS)
+    load(shard, [commit(1, at=0), commit(7, at=1)])
     assert isinstance(shard.groups["group"], ClassicGroup)
     assert shard.groups["group"].is_empty
     assert committed_in(shard) == 7
@@ -38,7 +45,7 @@ def test_an_offset_without_members_makes_a_group() -> None:
 
 def test_a_tombstone_removes_an_offset() -> None:
     shard = Shard(0)
-    shard.load([commit(7, at=0), tombstone(1)], NOW_MS)
+    load(shard, [commit(7, at=0), tombstone(1)])
     assert committed_in(shard) is None
 
 
@@ -46,16 +53,16 @@ def test_offsets_of_a_transaction_count_with_its_marker() -> None:
     for is_committed, expected in ((True, 7), (False, 1)):
         shard = Shard(0)
         records = [commit(1, at=0), commit(7, at=1, producer_id=5)]
-        shard.load(records, NOW_MS)
+        load(shard, records)
         assert committed_in(shard) == 1
         assert shard.offsets.is_pending("group", "words", 0)
-        shard.load([ReplayedMarker(5, is_committed)], NOW_MS)
+        load(shard, [ReplayedMarker(5, is_committed)])
         assert committed_in(shard) == expected
 
 
 def test_records_of_unknown_kinds_change_nothing() -> None:
     shard = Shard(0)
-    shard.load([ReplayedRecord(0, b"\x7f\xff", b"", NO_PRODUCER)], NOW_MS)
+    load(shard, [ReplayedRecord(0, b"\x7f\xff", b"", NO_PRODUCER)])
     assert shard.groups == {}
 
 

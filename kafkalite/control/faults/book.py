@@ -155,6 +155,8 @@ class RuleBook:
         self._by_api: dict[ApiKey, list[RuleState]] = {}
         self._made = 0
         self._subscribers: list[Callable[[], None]] = []
+        # Told of each application of a rule.
+        self.applied: Callable[[RuleState, Hit], None] | None = None
 
     def subscribe(self, changed: Callable[[], None]) -> None:
         """Call `changed` after rules came or went, and after one was applied."""
@@ -280,9 +282,10 @@ class RuleBook:
             return ()
         actions = state.rule.actions(turn)
         did = tuple(described(action) for action in actions) or ("nothing",)
-        state.hits.append(
-            Hit(now_ms, seen.client_id, str(seen.connection), API_NAMES[seen.api_key], did)
-        )
+        hit = Hit(now_ms, seen.client_id, str(seen.connection), API_NAMES[seen.api_key], did)
+        state.hits.append(hit)
+        if self.applied is not None:
+            self.applied(state, hit)
         return actions
 
     def unfired(self) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from kafkalite.control.faults.book import RuleBook
+from kafkalite.control.faults.book import Hit, RuleBook, RuleState
 from kafkalite.control.faults.gate import FaultGate, RunVerb
 from kafkalite.control.faults.holds import Holds
 from kafkalite.wire.api_keys import ApiKey
@@ -25,13 +25,22 @@ class Faults:
     for.
     """
 
-    def __init__(self, now_ms: Callable[[], int], run_verb: RunVerb, seed: int = 0) -> None:
+    def __init__(
+        self,
+        now_ms: Callable[[], int],
+        run_verb: RunVerb,
+        seed: int = 0,
+        told: Callable[..., None] | None = None,
+    ) -> None:
+        """`told` is called with each event: a kind, a reason, and what it is about."""
+        self._told = told
         self.book = RuleBook(now_ms, seed)
         self.holds = Holds()
         self._run_verb = run_verb
         self._broker: Broker | None = None
         self._concerned: frozenset[int] = frozenset()
         self.book.subscribe(self._rules_changed)
+        self.book.applied = self._applied
 
     def attach(self, cluster: ControlledCluster) -> None:
         """Stand in the way of the requests of the broker that serves now."""
@@ -54,6 +63,18 @@ class Faults:
         """Take all rules out, and let everything go."""
         self.book.clear()
         self.holds.release_all()
+
+    def _applied(self, state: RuleState, hit: Hit) -> None:
+        if self._told is not None and hit.did != ("count",):
+            about = {"fault": state.rule.id, "api": hit.api, "connection": hit.connection}
+            self._told("fault.applied", ", ".join(hit.did), **about)
+
+    def released(self, rule_id: str, count: int | None) -> int:
+        """Let go what a rule holds, or so many of those that waited longest; how many they were."""
+        released = self.holds.release(rule_id, count)
+        if self._told is not None:
+            self._told("fault.released", "", fault=rule_id, requests=released)
+        return released
 
     def _rules_changed(self) -> None:
         concerned = frozenset(key for key in ApiKey if self.book.concerns(key))

@@ -78,6 +78,8 @@ class Context(Protocol):
     client_host: str
     listener_name: str
     members: set[tuple[str, str]]
+    fault: str
+    is_silent: bool
 
     @property
     def connection(self) -> Any:
@@ -124,6 +126,7 @@ class FaultGate:
             steps = self._book.steps(self._seen(api.key, context, body))
             if all(step.action.kind == "count" for step in steps):
                 return handle(services, context, request)
+            context.fault = steps[0].state.rule.id
 
             async def handled(body: Any) -> Any:
                 response = handle(services, context, rows_of(body) if api.rows else body)
@@ -210,6 +213,7 @@ class FaultGate:
     async def _silence(self, context: Context, step: Step) -> None:
         connection = cast("FaultyConnection", context.connection)
         context.members.clear()
+        context.is_silent = True
         await connection.silence()
         raise CloseConnection(f"fault {step.state.rule.id}: silent until the client hung up")
 

@@ -89,7 +89,7 @@ async def clear_faults(cluster: ControlledCluster, request: Nothing) -> Nothing:
 async def release_fault(cluster: ControlledCluster, request: ReleaseFault) -> Released:
     """Let go requests that a fault holds: all, or so many of those that waited longest."""
     cluster.faults.book.get(request.fault)
-    return Released(cluster.faults.holds.release(request.fault, request.count))
+    return Released(cluster.faults.released(request.fault, request.count))
 
 
 async def unfired_faults(cluster: ControlledCluster, request: Nothing) -> Unfired:

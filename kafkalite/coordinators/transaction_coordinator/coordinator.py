@@ -97,6 +97,7 @@ class TransactionCoordinator:
         self._must_retry = trio.Event()
         # Notified when a transaction is complete.
         self.completions = Watchers()
+        self.adopted: Callable[[Transaction | None, Transaction, str], None] | None = None
 
     # Life
 
@@ -176,7 +177,7 @@ class TransactionCoordinator:
         if transaction.state is TransactionState.ONGOING:
             check_expected(transaction, expected)
             # Its epoch is never given to anybody: asking again bumps it once more.
-            self._fence(transaction, node_id)
+            self._fence(transaction, node_id, "another producer has come")
             raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
         transaction = initialized(
             transaction,
@@ -310,7 +311,7 @@ class TransactionCoordinator:
                 continue
             try:
                 leader_id = self._log.partition_of(transaction.transactional_id).leader_id
-                self._fence(transaction, leader_id)
+                self._fence(transaction, leader_id, "its transaction has timed out")
             except KafkaError as error:
                 logger.warning("%s: not aborted: %s", transaction.transactional_id, error)
             else:
@@ -353,20 +354,23 @@ class TransactionCoordinator:
         if transaction.client_version >= VERSION_2 and self._server_version() < 1:
             raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
 
-    def _fence(self, transaction: Transaction, node_id: int) -> None:
+    def _fence(self, transaction: Transaction, node_id: int, why: str) -> None:
         prepared = fenced(
             transaction,
             lambda: self._new_producer_id(node_id),
             server_version=self._server_version(),
             now_ms=self._now_ms(),
         )
-        self._adopt(prepared)
+        self._adopt(prepared, why)
         self._write_markers(prepared)
 
-    def _adopt(self, transaction: Transaction) -> None:
+    def _adopt(self, transaction: Transaction, why: str = "") -> None:
         """Write the transaction, then adopt it: only what is in the log counts."""
         self._log.write(transaction)
-        self._transactions[transaction.transactional_id] = transaction
+        transactional_id = transaction.transactional_id
+        if self.adopted is not None:
+            self.adopted(self._transactions.get(transactional_id), transaction, why)
+        self._transactions[transactional_id] = transaction
 
     def _write_markers(self, transaction: Transaction) -> None:
         """Write the markers that can be written. Once all are, the transaction is complete."""

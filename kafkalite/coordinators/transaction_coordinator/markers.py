@@ -60,6 +60,8 @@ class MarkerWriter:
         if leader_id < 0:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         partition.check_leader(leader_id, -1, leader_only=True)
+        if where.topic == OFFSETS_TOPIC and self._groups.shards.is_loading(where.partition):
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         marker = build_end_transaction_marker(
             producer_id=producer_id,
             producer_epoch=producer_epoch,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,11 @@ def test_a_session(ready: Path, tmp_path: Path) -> None:
     ran("faults", "clear")
     assert "fired: []" in ran("clock", "advance", "46s")
     assert "topics: 2" in ran("reset")
+    assert "mode: on" in ran("spy", "set", "on")
+    assert "cluster.reset" in ran("events", "--kind", "cluster.*")
+    assert ran("requests", "list", "--api", "Produce") == ""
+    assert ran("trace", str(tmp_path / "trace.zip")).strip() == str(tmp_path / "trace.zip")
+    assert zipfile.is_zipfile(tmp_path / "trace.zip")
     assert "name: mine" in ran("clusters", "create", "--name", "mine", "--nodes", "2")
     assert len(ran("nodes", "list", "-c", "mine").splitlines()) == 3
     ran("clusters", "delete", "mine")

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from kafkalite.client.values import fields_of, new_record, read_seed, text_of
+from kafkalite.client.values import fields_of, new_record, read_seed, text_of, written
 from kafkalite.control.faults.rule import Rule
 from kafkalite.control.questions import NewRecord
 
@@ -59,3 +59,10 @@ def test_a_seed_may_be_json(tmp_path: Path) -> None:
     assert read_seed(path) == SEED
     with pytest.raises(OSError, match="none"):
         read_seed(tmp_path / "none.json")
+
+
+def test_a_file_is_written_anew(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"what was there before")
+    assert written(path, b"new") == path
+    assert path.read_bytes() == b"new"

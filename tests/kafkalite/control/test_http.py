@@ -74,6 +74,12 @@ def test_plain_http(asked: Asked, k: Client) -> None:
     status, made = asked("POST", "/clusters", {"nodes": 2, "name": "mine"})
     assert (status, made["name"], len(made["nodes"])) == (200, "mine", 2)
     assert asked("DELETE", "/clusters/mine")[0] == 200
+    assert asked("PUT", "/clusters/default/spy", {"mode": "on"})[1]["mode"] == "on"
+    assert asked("GET", "/clusters/default/requests?after=0&limit=5&error=*") == (200, [])
+    status, events = asked("GET", "/clusters/default/events?after=0&kind=topic.*")
+    assert (status, events[0]["about"]) == (200, {"topic": "t"})
+    assert asked("PUT", "/clusters/default/spy", {"mode": "off"})[0] == 200
+    assert k.ask("trace").data.startswith(b"PK")
     assert asked("GET", "/clusters/mine")[0] == 404
 
 

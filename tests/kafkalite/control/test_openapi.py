@@ -46,6 +46,11 @@ def test_every_verb_is_described(described: dict[str, Any]) -> None:
         assert path[verb.method.lower()]["summary"].endswith(".")
 
 
+def test_a_trace_is_a_file(described: dict[str, Any]) -> None:
+    answer = operations(described)["trace"]["responses"]["200"]["content"]
+    assert answer == {"application/zip": {"schema": {"type": "string", "format": "binary"}}}
+
+
 def test_a_field_stands_in_one_place(described: dict[str, Any]) -> None:
     """In the path, else in the query of a GET or DELETE, else in the body."""
     found = operations(described)

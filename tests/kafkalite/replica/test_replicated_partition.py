@@ -75,8 +75,8 @@ async def test_without_a_replica_it_is_only_known_of(world: Replicated) -> None:
         ("__consumer_offsets", ME, [ME], ME, ME, False),
         ("__consumer_offsets", OTHER, [OTHER, ME], OTHER, -1, False),
         ("__consumer_offsets", OTHER, [OTHER], OTHER, -1, False),
-        # It would answer before the followers have what the answer rests on.
-        ("__consumer_offsets", ME, [ME, OTHER], -1, -1, True),
+        # It does not ask other brokers for what is kept in it.
+        ("__consumer_offsets", ME, [ME, OTHER], ME, ME, False),
         ("__transaction_state", ME, [ME], -1, -1, True),
     ],
 )

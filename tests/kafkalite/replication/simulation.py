@@ -64,22 +64,23 @@ class Simulation:
             self.network = Network(self.random, nursery)
             self.controller = Controller(self.random, BROKERS, PARTITIONS, MIN_ISR)
             self.network.serve(PORT, self.controller.serve)
-            self.brokers = {
-                node_id: VirtualBroker(
-                    node_id, self.root / str(node_id), self.network, self.controller, self
-                )
-                for node_id in BROKERS
-            }
+            self.brokers = {node_id: self.make_broker(node_id) for node_id in BROKERS}
             nursery.start_soon(self.controller.run)
             for broker in self.brokers.values():
                 nursery.start_soon(broker.run)
-            for index in range(PARTITIONS):
-                nursery.start_soon(self._produce, index)
+            self.begin_load()
             nursery.start_soon(self._look)
             await self._break()
             nursery.cancel_scope.cancel()
 
+    def make_broker(self, node_id: int) -> VirtualBroker:
+        return VirtualBroker(node_id, self.root / str(node_id), self.network, self.controller, self)
+
     # -- load and faults
+
+    def begin_load(self) -> None:
+        for index in range(PARTITIONS):
+            self.nursery.start_soon(self._produce, index)
 
     async def _produce(self, index: int) -> None:
         while True:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any, Protocol
@@ -173,6 +174,7 @@ class VirtualBroker:
                     await self.lifecycle.caught_up.wait()
                     self.is_suspect = False
                     self.begin()
+                    nursery.start_soon(self.work)
                     self.lifecycle.ready()
                     await self.lifecycle.may_go.wait()
                     self.previous_epoch = self.lifecycle.broker_epoch
@@ -183,6 +185,12 @@ class VirtualBroker:
             self.gone.set()
             self.network.stop(self.node_id)
             self.files.die()
+
+    async def work(self) -> None:
+        """More to do, as long as it lives."""
+
+    def replica_changed(self, index: int) -> None:
+        self.serving.notify()
 
     def kill(self, *, power: Random | None = None) -> None:
         self.scope.cancel()
@@ -226,7 +234,8 @@ class VirtualBroker:
                 open_files=OpenFiles(files=self.files),
             )
             log.advance_high_watermark(min(self.high_watermarks.get(index, 0), log.log_end_offset))
-            replica = Replica(self.replicas, TOPIC, TOPIC_ID, index, log, self.serving.notify)
+            changed = partial(self.replica_changed, index)
+            replica = Replica(self.replicas, TOPIC, TOPIC_ID, index, log, changed)
             self.replicas.add(replica)
         replica.change(
             View(

@@ -1,0 +1,62 @@
+"""Changes of groups and the reasons for them, told to a test that watches.
+
+group.joined      a member came
+group.left        a member went, or was sent away
+group.expired     a member was not heard of, or did not do in time what it had to
+rebalance.began   the members are to join again, or are assigned anew
+rebalance.ended   each has what it is to have, as far as it is known
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Protocol
+
+from kafkalite.group_coordinator.modern_group import FIRST_EPOCH, ModernGroup, ModernGroupState
+
+_UNTOLD: Final = (frozenset[str](), FIRST_EPOCH, ModernGroupState.EMPTY)
+
+
+class Watcher(Protocol):
+    """Is told what happens."""
+
+    def __call__(self, kind: str, why: str = "", /, **about: str | int) -> None: ...
+
+
+class Happenings:
+    """Tells `watcher`, if there is one."""
+
+    __slots__ = ("_known", "watcher")
+
+    def __init__(self) -> None:
+        self.watcher: Watcher | None = None
+        # The members, the epoch and the state of modern groups, as they were told.
+        self._known: dict[str, tuple[frozenset[str], int, ModernGroupState]] = {}
+
+    def tell(self, kind: str, group_id: str, why: str = "", **about: str | int) -> None:
+        """Something happened to a group."""
+        if self.watcher is not None:
+            self.watcher(kind, why, group=group_id, **about)
+
+    def gone(self, kind: str, group_id: str, why: str, *member_ids: str) -> None:
+        """Members went."""
+        if self.watcher is not None:
+            for member_id in member_ids:
+                self.watcher(kind, why, group=group_id, member=member_id)
+
+    def changed(self, group: ModernGroup[Any, Any]) -> None:
+        """A modern group was written: members that are new, and rebalances, are told."""
+        if self.watcher is None:
+            return
+        name = group.group_id
+        known, epoch, state = self._known.get(name, _UNTOLD)
+        now = group.state
+        self._known[name] = frozenset(group.members), group.epoch, now
+        for member_id in group.members:
+            if member_id not in known:
+                self.watcher("group.joined", "", group=name, member=member_id)
+        is_settled = now in (ModernGroupState.STABLE, ModernGroupState.EMPTY)
+        if group.epoch != epoch:
+            self.watcher("rebalance.began", "", group=name, generation=group.epoch)
+        if is_settled and (group.epoch != epoch or state is not now):
+            members = len(group.members)
+            self.watcher("rebalance.ended", "", group=name, generation=group.epoch, members=members)

@@ -1,0 +1,169 @@
+"""Looking at requests and events, and keeping them in a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from time import perf_counter
+from typing import Final
+from uuid import UUID
+
+import trio
+
+from kafkalite.control.cluster import ControlledCluster
+from kafkalite.control.faults.criteria import Predicate, predicate
+from kafkalite.control.faults.matching import API_NAMES, api_keys
+from kafkalite.control.problems import not_found
+from kafkalite.control.questions import Nothing
+from kafkalite.control.sightings import (
+    EventView,
+    ListEvents,
+    ListRequests,
+    RequestNumber,
+    RequestView,
+    SaveTrace,
+    SetSpy,
+    SpyView,
+    TraceFile,
+)
+from kafkalite.control.spy.decoded import header_of, view_of
+from kafkalite.control.spy.events import Event
+from kafkalite.control.spy.ring import Entry
+
+# Others have their turn after so much decoding.
+_SLICE_SECONDS: Final = 0.003
+
+
+async def list_requests(cluster: ControlledCluster, request: ListRequests) -> list[RequestView]:
+    """The requests that the spy has kept, the oldest first."""
+    ring = cluster.spy.ring
+    entries: Sequence[Entry] = ring.after(request.after or 0)
+    is_wanted = _filter(request)
+    found: list[RequestView] = []
+    if request.after is None:
+        entries = entries[::-1]
+    # The spy decodes what others did not wait for: they go first.
+    await trio.lowlevel.checkpoint()
+    until = perf_counter() + _SLICE_SECONDS
+    for entry in entries:
+        if is_wanted(entry):
+            view = view_of(entry, _topic_names(cluster), bodies=request.bodies)
+            if _fits(view, request):
+                found.append(view)
+                if len(found) == request.limit:
+                    break
+        if perf_counter() > until:
+            await trio.lowlevel.checkpoint()
+            until = perf_counter() + _SLICE_SECONDS
+    return found if request.after is not None else found[::-1]
+
+
+def _filter(request: ListRequests) -> Callable[[Entry], bool]:
+    """Tells by the header alone whether an entry may be wanted. Raises Problem."""
+    keys = api_keys(request.api)
+    names = None if keys is None else {API_NAMES[key] for key in keys}
+    client = None if request.client_id is None else predicate(request.client_id, field="client_id")
+
+    def is_wanted(entry: Entry) -> bool:
+        if names is None and client is None:
+            return True
+        header = header_of(entry)
+        return (names is None or header.api in names) and (
+            client is None or client(header.client_id)
+        )
+
+    return is_wanted
+
+
+def _fits(view: RequestView, request: ListRequests) -> bool:
+    if request.topic is not None:
+        is_topic: Predicate = predicate(request.topic, field="topic")
+        if not any(is_topic(each) for each in view.topics):
+            return False
+    return request.error is None or (
+        view.error is not None and predicate(request.error, field="error")(view.error)
+    )
+
+
+def _topic_names(cluster: ControlledCluster) -> Callable[[UUID], str | None]:
+    topics = cluster.broker.services.topics
+
+    def name(topic_id: UUID) -> str | None:
+        topic = topics.by_id(topic_id)
+        return None if topic is None else topic.name
+
+    return name
+
+
+async def show_request(cluster: ControlledCluster, request: RequestNumber) -> RequestView:
+    """One request and its answer, decoded."""
+    entry = cluster.spy.ring.get(request.seq)
+    if entry is None:
+        raise not_found("request", request.seq, hint="the oldest go first, and only the spy keeps")
+    names = _topic_names(cluster)
+    if entry.size < 65_536:
+        return view_of(entry, names, bodies=True)
+    return await trio.to_thread.run_sync(lambda: view_of(entry, names, bodies=True))
+
+
+async def forget_requests(cluster: ControlledCluster, request: Nothing) -> Nothing:
+    """Forget the requests that the spy has kept. Numbers go on."""
+    cluster.spy.ring.clear()
+    return Nothing()
+
+
+async def show_spy(cluster: ControlledCluster, request: Nothing) -> SpyView:
+    """The mode of the spy, and how much it keeps."""
+    spy = cluster.spy
+    return SpyView(
+        mode=spy.mode,
+        bytes=spy.ring.most_bytes,
+        used_bytes=spy.ring.used_bytes,
+        requests=len(spy.ring),
+        first=spy.ring.first_seq,
+        last=spy.ring.last_seq,
+        events=len(spy.events),
+    )
+
+
+async def set_spy(cluster: ControlledCluster, request: SetSpy) -> SpyView:
+    """Keep requests and answers from now on, or no longer; "full": with all their bytes."""
+    if request.bytes is not None:
+        cluster.spy.ring.resize(request.bytes)
+    cluster.spy.set_mode(request.mode)
+    return await show_spy(cluster, Nothing())
+
+
+async def list_events(cluster: ControlledCluster, request: ListEvents) -> list[EventView]:
+    """Changes of the cluster's state, each with its reason, the oldest first."""
+    is_kind = None if request.kind is None else predicate(request.kind, field="kind")
+    found = [
+        event
+        for event in cluster.spy.events.after(request.after or 0)
+        if is_kind is None or is_kind(event.kind)
+    ]
+    chosen = found[-request.limit :] if request.after is None else found[: request.limit]
+    return [event_view(each) for each in chosen]
+
+
+def event_view(event: Event) -> EventView:
+    """An event as it is shown."""
+    return EventView(
+        seq=event.seq,
+        at_ms=event.at_ns / 1e6,
+        cluster_ms=event.cluster_ms,
+        kind=event.kind,
+        about=event.about,
+        why=event.why,
+    )
+
+
+async def save_trace(cluster: ControlledCluster, request: SaveTrace) -> TraceFile:
+    """A ZIP file with events, requests and their answers: to be looked at elsewhere."""
+    from kafkalite.control.spy.trace import trace_of
+
+    names = _topic_names(cluster)
+
+    def views() -> Iterator[RequestView]:
+        return (view_of(entry, names, bodies=True) for entry in cluster.spy.ring)
+
+    return TraceFile(await trace_of(cluster, views(), with_frames=request.frames))

@@ -1,0 +1,118 @@
+"""Requests and events as they are looked at: the values of the verbs that look. No broker is
+needed.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct
+
+Mode = Literal["off", "on", "full"]
+Outcome = Literal["waiting", "answered", "none", "closed", "silent"]
+
+
+class ListRequests(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Requests that came after one, so many; the last ones unless `after` is given.
+
+    `api`, `client_id`, `topic` and `error` may be globs; `bodies`: with request and answer.
+    """
+
+    after: int | None = None
+    limit: Annotated[int, Meta(ge=1, le=10_000)] = 100
+    api: str | None = None
+    client_id: str | None = None
+    topic: str | None = None
+    error: str | None = None
+    bodies: bool = False
+
+
+class RequestNumber(Struct, frozen=True, forbid_unknown_fields=True):
+    """A request by its number."""
+
+    seq: int
+
+
+class ListEvents(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Events after one, so many; the last ones unless `after` is given. `kind` may be a glob."""
+
+    after: int | None = None
+    limit: Annotated[int, Meta(ge=1, le=10_000)] = 100
+    kind: str | None = None
+
+
+class SetSpy(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Off, on, or "full": with whole requests, and the records of Fetch.
+
+    `bytes` is the room for all that is kept; the oldest goes first.
+    """
+
+    mode: Mode
+    bytes: Annotated[int, Meta(ge=1024)] | None = None
+
+
+class SaveTrace(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """`frames`: with the bytes of every request and answer that is kept."""
+
+    frames: bool = False
+
+
+class SpyView(Struct, frozen=True, kw_only=True):
+    """The spy: its mode, the room that is taken, and the numbers of the first and last request."""
+
+    mode: Mode
+    bytes: int
+    used_bytes: int
+    requests: int
+    first: int
+    last: int
+    events: int
+
+
+class RequestView(Struct, frozen=True, kw_only=True):
+    """A request and its answer. Times are in ms since the epoch, by the machine's clock.
+
+    `parked_ms` is how long it waited in the broker, a long poll for example. `error` is the first
+    error in the answer, by Kafka's name; `fault` is the fault that was applied. `why` tells why
+    there is no answer. `request` and `answer` are there where they were asked for, and
+    `undecodable` says what could not be decoded, with the position. `truncated`: not all of the
+    request was kept.
+    """
+
+    seq: int
+    connection: str
+    client_id: str
+    api: str
+    version: int
+    correlation_id: int
+    received_ms: float
+    answered_ms: float | None
+    parked_ms: float | None
+    request_bytes: int
+    answer_bytes: int
+    outcome: Outcome
+    error: str | None
+    topics: list[str]
+    fault: str | None
+    why: str
+    request: dict[str, Any] | None = None
+    answer: dict[str, Any] | None = None
+    undecodable: str | None = None
+    truncated: bool = False
+
+
+class EventView(Struct, frozen=True, kw_only=True):
+    """A change of state: when, by the machine's clock and the cluster's, what, of what, and why."""
+
+    seq: int
+    at_ms: float
+    cluster_ms: int
+    kind: str
+    about: dict[str, str | int]
+    why: str
+
+
+class TraceFile(Struct, frozen=True):
+    """A ZIP file: meta.json, events.jsonl, requests.jsonl, and frames.bin if asked for."""
+
+    data: bytes

@@ -1,0 +1,200 @@
+"""Entries of the ring, decoded when somebody looks at them.
+
+What cannot be decoded is said, with the field and the byte. Of a Produce that was not kept as a
+whole, all is shown but the records that are missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID
+
+from kafkalite.control.faults.matching import API_NAMES
+from kafkalite.control.faults.names import class_of, listed, names_in
+from kafkalite.control.sightings import RequestView
+from kafkalite.control.spy.jsonable import message_as_json
+from kafkalite.control.spy.ring import Entry
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.codec import Request, decode_request, decode_response
+from kafkalite.wire.errors import ErrorCode, Malformed, ProtocolViolation
+from kafkalite.wire.headers import read_header
+from kafkalite.wire.schema import FIELDS, fields_of
+
+TopicName = Callable[[UUID], str | None]
+
+_NOT_KEPT: Final = "not all of it was kept: the spy keeps whole requests in the mode full"
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The first fields of a frame; `api` is a number where the API is unknown."""
+
+    api: str
+    version: int
+    correlation_id: int
+    client_id: str
+
+
+def header_of(entry: Entry) -> Header:
+    """The header of a request, as far as there is one."""
+    frame = entry.frame
+    try:
+        key, version, correlation_id, size = read_header(frame)
+    except Malformed:
+        return Header("", -1, -1, "")
+    name = API_NAMES[ApiKey(key)] if key in API_NAMES else str(key)
+    client_id = frame[10 : 10 + max(size, 0)].decode("utf-8", "replace")
+    return Header(name, version, correlation_id, client_id)
+
+
+class Decoded:
+    """A request and its answer as messages, and what is wrong with them."""
+
+    def __init__(self, entry: Entry) -> None:
+        self._entry = entry
+        self.problem: str | None = None
+        self.request = self._request()
+        self.answer = None if self.request is None else self._answer(self.request)
+
+    def _request(self) -> Request | None:
+        entry, frame = self._entry, self._entry.frame
+        if entry.is_truncated:
+            frame += bytes(entry.request_bytes - len(frame))
+        try:
+            request = decode_request(frame)
+        except ProtocolViolation as error:
+            self.problem = _NOT_KEPT if entry.is_truncated else str(error)
+            return None
+        if entry.is_truncated:
+            if request.api_key is not ApiKey.PRODUCE:
+                self.problem = _NOT_KEPT
+                return None
+            _forget_what_is_missing(request.body)
+        return request
+
+    def _answer(self, request: Request) -> Any:
+        chunks = self._entry.answer
+        if not chunks:
+            return None
+        frame = b"".join(bytes(each) if isinstance(each, int) else each for each in chunks)
+        try:
+            version = request.api_version
+            _, answer = decode_response(request.api_key, version, memoryview(frame)[4:])
+        except (ProtocolViolation, KeyError) as error:
+            self.problem = f"the answer: {error}"
+            return None
+        return answer
+
+    def topics(self, topic_name: TopicName) -> list[str]:
+        """The topics that are named in the request, and in the answer to a Fetch."""
+        if self.request is None:
+            return []
+        names = names_in(self.request.body, self.request.api_version)
+        found: list[str | UUID] = [topic for topic, _ in names.places]
+        if self.request.api_key is ApiKey.FETCH and self.answer is not None:
+            answer = names_in(self.answer, self.request.api_version)
+            found += [topic for topic, _ in answer.places]
+        shown = (each if isinstance(each, str) else topic_name(each) or str(each) for each in found)
+        return [each for each in dict.fromkeys(shown) if each]
+
+    def error(self) -> str | None:
+        """The first error in the answer, by Kafka's name."""
+        code = next(error_codes(self.answer), 0)
+        if not code:
+            return None
+        return ErrorCode(code).name if code in set(ErrorCode) else str(code)
+
+
+def _forget_what_is_missing(body: Any) -> None:
+    """Take out what was made of the zeros that stand for the bytes that were not kept."""
+    for topic in body.topic_data:
+        topic.partition_data = [each for each in topic.partition_data if each.records is not None]
+    body.topic_data = [topic for topic in body.topic_data if topic.partition_data]
+
+
+def error_codes(message: Any) -> Iterator[Any]:
+    """Every error code in a message that is not NONE, in their order."""
+    several = listed(message)
+    if several is not None:
+        for each in several:
+            yield from error_codes(each)
+    elif hasattr(message, FIELDS):
+        for field in fields_of(class_of(message)):
+            value = getattr(message, field.name)
+            if field.name == "error_code":
+                if value:
+                    yield value
+            elif isinstance(field.element, type):
+                yield from error_codes(value)
+
+
+def summarize(entry: Entry, topic_name: TopicName) -> Decoded | None:
+    """Find out topics and error of an entry that is done, once."""
+    if entry.topics is not None:
+        return None
+    decoded = Decoded(entry)
+    topics = decoded.topics(topic_name)
+    if entry.outcome != "waiting":
+        entry.topics, entry.error = topics, decoded.error()
+    return decoded
+
+
+def view_of(entry: Entry, topic_name: TopicName, *, bodies: bool) -> RequestView:
+    """An entry as it is shown; with request and answer if `bodies`."""
+    decoded = summarize(entry, topic_name)
+    if decoded is None and bodies:
+        decoded = Decoded(entry)
+    header = header_of(entry)
+    context = entry.context
+    return RequestView(
+        seq=entry.seq,
+        connection=f"{entry.client[0]}:{entry.client[1]}",
+        client_id=header.client_id,
+        api=header.api,
+        version=header.version,
+        correlation_id=header.correlation_id,
+        received_ms=entry.received_ns / 1e6,
+        answered_ms=entry.answered_ns / 1e6 if entry.answered_ns else None,
+        parked_ms=_parked_ms(entry),
+        request_bytes=entry.request_bytes,
+        answer_bytes=entry.answer_bytes,
+        outcome="silent" if context is not None and context.is_silent else entry.outcome,
+        error=entry.error,
+        topics=decoded.topics(topic_name)
+        if entry.topics is None and decoded
+        else entry.topics or [],
+        fault=(entry.fault if context is None else context.fault) or None,
+        why=entry.why,
+        truncated=entry.is_truncated,
+        **(_bodies(decoded, entry) if bodies and decoded is not None else {}),
+    )
+
+
+def _parked_ms(entry: Entry) -> float | None:
+    if not entry.parked_ns or not entry.answered_ns:
+        return None
+    return (entry.answered_ns - entry.parked_ns) / 1e6
+
+
+def _bodies(decoded: Decoded, entry: Entry) -> dict[str, Any]:
+    request, answer = decoded.request, decoded.answer
+    shown: dict[str, Any] = {"undecodable": decoded.problem}
+    if request is not None:
+        shown["request"] = message_as_json(request.body, request.api_version)
+        if entry.is_truncated:
+            _mark_cut_batches(shown["request"])
+        if answer is not None:
+            shown["answer"] = message_as_json(answer, request.api_version)
+    return shown
+
+
+def _mark_cut_batches(request: dict[str, Any]) -> None:
+    for topic in request["topic_data"]:
+        for partition in topic["partition_data"]:
+            for batch in partition["records"]:
+                if not batch.get("crc_valid", True):
+                    del batch["crc_valid"]
+                    batch.pop("records", None)
+                    batch["problem"] = _NOT_KEPT

@@ -1,0 +1,164 @@
+"""The sources of events: a broker's metadata, connections, groups, transactions and disks.
+
+Each is asked to tell when a broker takes over. An event is a value that is put in a queue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from kafkalite.cluster.image import TOPIC_RESOURCE
+from kafkalite.coordinators.transaction_coordinator.transaction import (
+    Transaction,
+    TransactionState,
+)
+from kafkalite.wire.messages.stored.broker_registration_change_record import (
+    BrokerRegistrationChangeRecord,
+)
+from kafkalite.wire.messages.stored.config_record import ConfigRecord
+from kafkalite.wire.messages.stored.partition_change_record import PartitionChangeRecord
+from kafkalite.wire.messages.stored.partition_record import PartitionRecord
+from kafkalite.wire.messages.stored.register_broker_record import RegisterBrokerRecord
+from kafkalite.wire.messages.stored.remove_topic_record import RemoveTopicRecord
+from kafkalite.wire.messages.stored.topic_record import TopicRecord
+from kafkalite.wire.messages.stored.unregister_broker_record import UnregisterBrokerRecord
+
+if TYPE_CHECKING:
+    from kafkalite.control.clock import ClusterClock
+    from kafkalite.control.cluster import ControlledCluster
+    from kafkalite.control.spy.events import Events
+    from kafkalite.server.connection import Connection
+
+_UNCHANGED = -2
+_NO_LEADER = -1
+_ENDED = {
+    TransactionState.COMPLETE_COMMIT: "transaction.committed",
+    TransactionState.COMPLETE_ABORT: "transaction.aborted",
+}
+
+
+def watch(cluster: ControlledCluster, events: Events) -> None:
+    """Have the broker that serves now tell what changes."""
+    broker = cluster.broker
+    metadata = _Metadata(events)
+    metadata.knows({each.name: each.topic_id for each in broker.services.topics.all()})
+    broker.services.cluster.subscribe(metadata.changed)
+    connections = _Connections(events)
+    broker.connections.opened = connections.opened
+    broker.connections.ended = connections.ended
+    broker.services.transaction_coordinator.adopted = _Transactions(events).adopted
+    broker.services.group_coordinator.happenings.watcher = events.put
+    broker.services.logs.failed_directory = lambda path, error: events.put(
+        "log.offline", str(error), directory=str(path)
+    )
+    clock = cluster.clock
+    clock.subscribe(lambda: events.put("clock.changed", _clock(clock)))
+
+
+def _clock(clock: ClusterClock) -> str:
+    standing = "stands still" if clock.is_frozen else "runs"
+    return f"it {standing}, {clock.ahead_ms} ms ahead, {clock.skew_ms} ms off"
+
+
+class _Connections:
+    """Connections come and go."""
+
+    def __init__(self, events: Events) -> None:
+        self._events = events
+
+    def opened(self, connection: Connection) -> None:
+        """A client has connected."""
+        node = connection.listener.node_id
+        self._events.put("connection.opened", connection=str(connection), node=node)
+
+    def ended(self, connection: Connection) -> None:
+        """A connection is closed."""
+        self._events.put(
+            "connection.closed",
+            connection.end_reason,
+            connection=str(connection),
+            node=connection.listener.node_id,
+        )
+
+
+class _Transactions:
+    """Transactions begin, and end."""
+
+    def __init__(self, events: Events) -> None:
+        self._events = events
+
+    def adopted(self, before: Transaction | None, after: Transaction, why: str) -> None:
+        """A transactional id is in another state, or has another producer."""
+        put, name = self._events.put, after.transactional_id
+        state = TransactionState.EMPTY if before is None else before.state
+        if after.state is TransactionState.EMPTY:
+            put("producer.began", why, transaction=name, epoch=after.producer_epoch)
+        elif after.state is TransactionState.ONGOING and state is not TransactionState.ONGOING:
+            put("transaction.began", why, transaction=name, epoch=after.producer_epoch)
+        elif after.state in _ENDED:
+            put(_ENDED[after.state], why, transaction=name, epoch=after.producer_epoch)
+        elif why:
+            put("producer.fenced", why, transaction=name, epoch=after.producer_epoch)
+
+
+class _Metadata:
+    """Topics, their leaders and configs, and nodes, as the records of the metadata tell."""
+
+    def __init__(self, events: Events) -> None:
+        self._put = events.put
+        self._names: dict[UUID, str] = {}
+        self._created: set[UUID] = set()
+
+    def knows(self, topics: dict[str, UUID]) -> None:
+        """Topics that were there before."""
+        self._names = {topic_id: name for name, topic_id in topics.items()}
+
+    def changed(self, records: Sequence[object]) -> None:
+        """The metadata have these records now."""
+        self._created = set()
+        for record in records:
+            match record:
+                case TopicRecord():
+                    self._names[record.topic_id] = record.name
+                    self._created.add(record.topic_id)
+                    self._put("topic.created", topic=record.name)
+                case RemoveTopicRecord():
+                    self._put("topic.deleted", topic=self._names.pop(record.topic_id, ""))
+                case PartitionRecord() | PartitionChangeRecord():
+                    self._partition(record)
+                case ConfigRecord() if self._is_of_new_topic(record):
+                    pass
+                case ConfigRecord():
+                    self._put(
+                        "config.changed", resource=record.resource_name or "all", name=record.name
+                    )
+                case _:
+                    self._node(record)
+
+    def _is_of_new_topic(self, record: ConfigRecord) -> bool:
+        new = {self._names[topic_id] for topic_id in self._created}
+        return record.resource_type == TOPIC_RESOURCE and record.resource_name in new
+
+    def _partition(self, record: PartitionRecord | PartitionChangeRecord) -> None:
+        topic, index = self._names.get(record.topic_id, ""), record.partition_id
+        if isinstance(record, PartitionRecord):
+            if record.topic_id not in self._created:
+                self._put("topic.grown", topic=topic, partition=index, leader=record.leader)
+        elif record.leader == _NO_LEADER:
+            self._put("leader.lost", topic=topic, partition=index)
+        elif record.leader != _UNCHANGED:
+            self._put("leader.moved", topic=topic, partition=index, leader=record.leader)
+
+    def _node(self, record: object) -> None:
+        match record:
+            case RegisterBrokerRecord():
+                self._put("node.up" if not record.fenced else "node.came", node=record.broker_id)
+            case BrokerRegistrationChangeRecord() if record.fenced:
+                kind = "node.down" if record.fenced > 0 else "node.up"
+                self._put(kind, node=record.broker_id)
+            case UnregisterBrokerRecord():
+                self._put("node.removed", node=record.broker_id)
+            case _:
+                pass

@@ -1,0 +1,102 @@
+"""A trace: a ZIP file that says all that is known of a run.
+
+meta.json        versions, configs, nodes, faults with what became of them
+events.jsonl     changes of state, one a line
+requests.jsonl   requests and answers, decoded, one a line
+frames.bin       if asked for: of each request its number, the sizes of request and answer, and
+                 their bytes (int64, int32, int32, all big endian)
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+import zipfile
+from collections.abc import Iterator, Mapping
+from time import perf_counter, time_ns
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+import trio
+
+import kafkalite
+from kafkalite.config.definition import BROKER_CONFIGS
+from kafkalite.control.operations.faults import fault_view
+from kafkalite.control.spy.ring import Entry
+
+if TYPE_CHECKING:
+    from kafkalite.control.cluster import ControlledCluster
+    from kafkalite.control.sightings import RequestView
+
+FRAME_HEAD: Final = struct.Struct(">qii")
+_SLICE_SECONDS: Final = 0.003
+_encode: Final = msgspec.json.Encoder().encode
+
+
+async def trace_of(
+    cluster: ControlledCluster, views: Iterator[RequestView], *, with_frames: bool
+) -> bytes:
+    """The ZIP file of a cluster as it is now."""
+    from kafkalite.control.operations.spying import event_view
+
+    files = {
+        "meta.json": _encode(_meta(cluster)),
+        "events.jsonl": _lines([event_view(each) for each in cluster.spy.events.after(0)]),
+        "requests.jsonl": _lines(await _in_slices(views)),
+    }
+    if with_frames:
+        files["frames.bin"] = b"".join(_frames(entry) for entry in cluster.spy.ring)
+    return await trio.to_thread.run_sync(_zipped, files)
+
+
+def _meta(cluster: ControlledCluster) -> dict[str, Any]:
+    broker = cluster.broker
+    return {
+        "kafkalite": kafkalite.__version__,
+        "written_ms": time_ns() // 1_000_000,
+        "cluster": cluster.name,
+        "cluster_id": broker.services.cluster.cluster_id,
+        "bootstrap": broker.bootstrap,
+        "spy": cluster.spy.mode,
+        "configs": _without_secrets(broker.config.given),
+        "faults": [fault_view(each) for each in cluster.faults.book.states()]
+        if cluster.has_faults
+        else [],
+    }
+
+
+def _without_secrets(given: Mapping[str, str]) -> dict[str, str]:
+    return {
+        name: "[hidden]" if name not in BROKER_CONFIGS or BROKER_CONFIGS[name].sensitive else value
+        for name, value in given.items()
+    }
+
+
+async def _in_slices(views: Iterator[RequestView]) -> list[RequestView]:
+    found: list[RequestView] = []
+    await trio.lowlevel.checkpoint()
+    until = perf_counter() + _SLICE_SECONDS
+    for view in views:
+        found.append(view)
+        if perf_counter() > until:
+            await trio.lowlevel.checkpoint()
+            until = perf_counter() + _SLICE_SECONDS
+    return found
+
+
+def _lines(values: list[Any]) -> bytes:
+    return b"".join(_encode(each) + b"\n" for each in values)
+
+
+def _frames(entry: Entry) -> bytes:
+    answer = b"".join(bytes(each) if isinstance(each, int) else each for each in entry.answer)
+    head = FRAME_HEAD.pack(entry.seq, len(entry.frame), len(answer))
+    return head + entry.frame + answer
+
+
+def _zipped(files: dict[str, bytes]) -> bytes:
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
+    return target.getvalue()

@@ -1,0 +1,150 @@
+"""The answers of a group coordinator that could not be given: the groups, and how each API says so.
+
+A request is decided already when its answer turns out not to be replicated. All but the code of the
+error is forgotten then. Source: GroupCoordinatorService, handleOffsetFetchException.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from kafkalite.apis.join_group import NULL_PROTOCOL_NAME_SINCE
+from kafkalite.apis.offset_fetch import GROUP_ERROR_SINCE, SEVERAL_GROUPS_SINCE, refused_offset
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.messages import consumer_group_describe, describe_groups
+from kafkalite.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
+from kafkalite.wire.messages.delete_groups import DeletableGroupResult
+from kafkalite.wire.messages.join_group import JoinGroupResponse
+from kafkalite.wire.messages.leave_group import LeaveGroupResponse
+from kafkalite.wire.messages.list_groups import ListGroupsResponse
+from kafkalite.wire.messages.offset_delete import OffsetDeleteResponse
+from kafkalite.wire.messages.sync_group import SyncGroupResponse
+from kafkalite.wire.rows import row_of
+
+if TYPE_CHECKING:
+    from kafkalite.requests.context import RequestContext
+
+Failed = Mapping[str, ErrorCode]
+"""Groups whose answer may not be given, and the codes in its place."""
+
+Refuse = Callable[["RequestContext", Any, Failed], Any]
+"""Context, the answer as it was made, and the groups: the answer to give."""
+
+
+class Guard(NamedTuple):
+    """One API: the groups that a request names, None for all; and its answer if some fail."""
+
+    group_ids: Callable[[Any], Collection[str] | None]
+    refuse: Refuse
+
+
+def _code(failed: Failed) -> ErrorCode:
+    return next(iter(failed.values()))
+
+
+def _with_code(response: type[Any]) -> Refuse:
+    def refuse(context: RequestContext, made: object, failed: Failed) -> Any:
+        return response(error_code=_code(failed))
+
+    return refuse
+
+
+def _not_joined(context: RequestContext, made: object, failed: Failed) -> JoinGroupResponse:
+    name = "" if context.api_version < NULL_PROTOCOL_NAME_SINCE else None
+    return JoinGroupResponse(error_code=_code(failed), protocol_name=name)
+
+
+def _not_committed(context: RequestContext, made: Any, failed: Failed) -> Any:
+    """Each partition has the code, but for those that were refused anyway."""
+    _, topics = row_of(made)
+    code = _code(failed)
+    return 0, [
+        (*topic[:-1], [(index, known or code) for index, known in topic[-1]]) for topic in topics
+    ]
+
+
+def _not_fetched(context: RequestContext, made: Any, failed: Failed) -> Any:
+    """NOT_COORDINATOR, whatever the reason: older consumers know no other that they try again."""
+    _, topics, _, groups = row_of(made)
+    code = ErrorCode.NOT_COORDINATOR
+    if context.api_version >= SEVERAL_GROUPS_SINCE:
+        return 0, (), 0, [(each[0], (), code) if each[0] in failed else each for each in groups]
+    if context.api_version >= GROUP_ERROR_SINCE:
+        return 0, (), code, ()
+    return (
+        0,
+        [(name, [refused_offset(row[0], code) for row in rows]) for name, rows in topics],
+        0,
+        (),
+    )
+
+
+def _not_heard(context: RequestContext, made: object, failed: Failed) -> tuple[int, ErrorCode]:
+    return 0, _code(failed)
+
+
+def _each(results: str, refused: type[Any]) -> Refuse:
+    """An answer with a list of groups."""
+
+    def refuse(context: RequestContext, made: Any, failed: Failed) -> Any:
+        each = [
+            refused(group_id=one.group_id, error_code=failed[one.group_id])
+            if one.group_id in failed
+            else one
+            for one in getattr(made, results)
+        ]
+        setattr(made, results, each)
+        return made
+
+    return refuse
+
+
+def _of_row(position: int) -> Callable[[Any], Collection[str]]:
+    def group_ids(request: Any) -> Collection[str]:
+        return (request[position],)
+
+    return group_ids
+
+
+def _of_message(request: Any) -> Collection[str]:
+    return (request.group_id,)
+
+
+def _listed(name: str) -> Callable[[Any], Collection[str]]:
+    def group_ids(request: object) -> Collection[str]:
+        found: Collection[str] = getattr(request, name)
+        return found
+
+    return group_ids
+
+
+def _all(request: object) -> None:
+    return None
+
+
+def _of_offset_fetch(request: Any) -> Collection[str]:
+    group_id, _, groups, _ = request
+    return [group[0] for group in groups] if groups else (group_id,)
+
+
+GUARDS: Final[Mapping[ApiKey, Guard]] = {
+    ApiKey.OFFSET_COMMIT: Guard(_of_row(0), _not_committed),
+    ApiKey.TXN_OFFSET_COMMIT: Guard(_of_row(1), _not_committed),
+    ApiKey.OFFSET_FETCH: Guard(_of_offset_fetch, _not_fetched),
+    ApiKey.OFFSET_DELETE: Guard(_of_message, _with_code(OffsetDeleteResponse)),
+    ApiKey.JOIN_GROUP: Guard(_of_message, _not_joined),
+    ApiKey.SYNC_GROUP: Guard(_of_message, _with_code(SyncGroupResponse)),
+    ApiKey.HEARTBEAT: Guard(_of_row(0), _not_heard),
+    ApiKey.LEAVE_GROUP: Guard(_of_message, _with_code(LeaveGroupResponse)),
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: Guard(_of_message, _with_code(ConsumerGroupHeartbeatResponse)),
+    ApiKey.DESCRIBE_GROUPS: Guard(
+        _listed("groups"), _each("groups", describe_groups.DescribedGroup)
+    ),
+    ApiKey.CONSUMER_GROUP_DESCRIBE: Guard(
+        _listed("group_ids"), _each("groups", consumer_group_describe.DescribedGroup)
+    ),
+    ApiKey.DELETE_GROUPS: Guard(_listed("groups_names"), _each("results", DeletableGroupResult)),
+    ApiKey.LIST_GROUPS: Guard(_all, _with_code(ListGroupsResponse)),
+}

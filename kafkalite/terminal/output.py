@@ -1,0 +1,138 @@
+"""The way a word answers: tables for people, JSON for programs, bars while it takes long."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import Any, Final, TypeVar
+
+from rich.console import Console
+from rich.live import Live
+from rich.progress import Progress
+from rich.table import Table
+from rich.text import Text
+
+T = TypeVar("T")
+Row = Mapping[str, Any]
+# The key in a row, and the heading over its column.
+Columns = Mapping[str, str]
+
+# A line that goes to a file or a program is not broken.
+_NO_TERMINAL_WIDTH: Final = 10_000
+_NOTHING: Final = "-"
+
+
+class Output:
+    """A word's answer on the standard output, as tables or as JSON."""
+
+    def __init__(self, *, as_json: bool) -> None:
+        self.as_json = as_json
+        is_terminal = sys.stdout.isatty()
+        self._console = Console(
+            width=None if is_terminal else _NO_TERMINAL_WIDTH,
+            markup=False,
+            highlight=False,
+            emoji=False,
+            soft_wrap=not is_terminal,
+        )
+        self._errors = Console(stderr=True, markup=False, highlight=False)
+
+    def rows(self, rows: Sequence[Row], columns: Columns) -> None:
+        """Print rows as a table; as JSON a list of all that they have."""
+        if self.as_json:
+            self.json(rows)
+        else:
+            self._console.print(_table(rows, columns))
+
+    def facts(self, facts: Mapping[str, Any]) -> None:
+        """Print lines of `name: value`, for a table that follows."""
+        width = max(map(len, facts), default=0)
+        for name, value in facts.items():
+            self._console.print(Text.assemble((f"{name:{width}}  ", "bold"), _shown(value)))
+
+    def json(self, value: Any) -> None:
+        """Print a value as JSON."""
+        print(json.dumps(value, indent=2))
+
+    def line(self, row: Row, text: Text | str) -> None:
+        """Print one of many, at once: a line of text, or of JSON."""
+        if self.as_json:
+            print(json.dumps(row), flush=True)
+        else:
+            self._console.print(text)
+            sys.stdout.flush()
+
+    def note(self, text: str) -> None:
+        """Say something beside the answer, on the standard error."""
+        self._errors.print(text, soft_wrap=True)
+
+    def track(self, items: Sequence[T], what: str) -> Iterable[T]:
+        """The items, with a bar on the terminal that shows how far it is."""
+        with self.progress(what, len(items)) as advance:
+            for item in items:
+                yield item
+                advance(1)
+
+    @contextmanager
+    def progress(self, what: str, total: int | None) -> Generator[Callable[[int], None]]:
+        """A bar on the standard error, if that is a terminal; gives what moves it on."""
+        bar = Progress(console=self._errors, transient=True, disable=not sys.stderr.isatty())
+        with bar:
+            task = bar.add_task(what, total=total)
+
+            def advance(count: int) -> None:
+                bar.advance(task, count)
+
+            yield advance
+
+    @contextmanager
+    def watched(self, columns: Columns) -> Generator[Callable[[Sequence[Row]], None]]:
+        """A table that is shown anew by calling what this gives with other rows."""
+        live = Live(console=self._console, auto_refresh=False)
+        is_live = sys.stdout.isatty() and not self.as_json
+
+        def show(rows: Sequence[Row]) -> None:
+            if self.as_json:
+                print(json.dumps(rows), flush=True)
+            elif is_live:
+                live.update(_table(rows, columns), refresh=True)
+            else:
+                self.rows(rows, columns)
+
+        with live if is_live else nullcontext():
+            yield show
+
+
+def _table(rows: Sequence[Row], columns: Columns) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for key, heading in columns.items():
+        numeric = any(isinstance(row.get(key), int) for row in rows)
+        table.add_column(heading, justify="right" if numeric else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(_shown(row.get(key)) for key in columns))
+    return table
+
+
+def _shown(value: Any) -> str:
+    match value:
+        case None:
+            return _NOTHING
+        case bool():
+            return "yes" if value else "no"
+        case list() | tuple():
+            return ",".join(map(str, value))  # pyright: ignore[reportUnknownArgumentType]
+        case _:
+            return safe(str(value))
+
+
+def safe(text: str) -> str:
+    """Text that cannot steer a terminal: control characters are shown as \\xNN."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else _escaped(each) for each in text)
+
+
+def _escaped(character: str) -> str:
+    return {"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(character) or f"\\x{ord(character):02x}"

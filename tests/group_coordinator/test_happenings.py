@@ -1,0 +1,62 @@
+"""Changes of groups are told to one watcher, each of them once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafkalite.group_coordinator.consumer_group import ConsumerGroup
+from kafkalite.group_coordinator.happenings import Happenings
+
+
+class Told:
+    """Keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.events: list[tuple[str, str, dict[str, str | int]]] = []
+
+    def __call__(self, kind: str, why: str = "", /, **about: str | int) -> None:
+        self.events.append((kind, why, about))
+
+    def taken(self) -> list[str]:
+        kinds = [kind for kind, _, _ in self.events]
+        self.events.clear()
+        return kinds
+
+
+def watched() -> tuple[Happenings, Told]:
+    happenings, told = Happenings(), Told()
+    happenings.watcher = told
+    return happenings, told
+
+
+def test_without_a_watcher_nothing_is_told() -> None:
+    happenings = Happenings()
+    happenings.tell("group.joined", "g", member="m")
+    happenings.gone("group.left", "g", "it left", "m")
+    happenings.changed(ConsumerGroup("g"))
+
+
+def test_each_member_that_went_is_told_with_the_reason() -> None:
+    happenings, told = watched()
+    happenings.gone("group.expired", "g", "silent", "m1", "m2")
+    assert told.events == [
+        ("group.expired", "silent", {"group": "g", "member": "m1"}),
+        ("group.expired", "silent", {"group": "g", "member": "m2"}),
+    ]
+
+
+def test_a_modern_group_is_compared_with_what_was_told() -> None:
+    happenings, told = watched()
+    group: Any = ConsumerGroup("g")
+    happenings.changed(group)
+    assert told.taken() == []
+    group.members["m"] = group.new_member("m")
+    group.epoch += 1
+    happenings.changed(group)
+    assert told.taken() == ["group.joined", "rebalance.began"]
+    happenings.changed(group)
+    assert told.taken() == []
+    del group.members["m"]
+    group.epoch += 1
+    happenings.changed(group)
+    assert told.taken() == ["rebalance.began", "rebalance.ended"]

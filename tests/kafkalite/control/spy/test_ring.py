@@ -1,0 +1,67 @@
+"""The ring: bounded by bytes, the oldest go first, numbers only grow."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafkalite.control.spy.ring import Entry, Ring
+
+CLIENT = ("127.0.0.1", 5)
+
+
+def sizes(ring: Ring) -> int:
+    return sum(entry.size for entry in ring)
+
+
+def test_a_request_and_its_answer_are_kept() -> None:
+    ring = Ring()
+    entry = ring.add(CLIENT, b"request", 7)
+    assert (entry.seq, entry.outcome, entry.is_truncated) == (1, "waiting", False)
+    ring.ended(entry, "answered", (b"ans", 100))
+    assert ring.get(1) is entry
+    assert (entry.outcome, entry.answer_bytes) == ("answered", 103)
+    assert entry.answered_ns >= entry.received_ns
+    assert ring.get(2) is None
+
+
+def test_what_is_only_begun_is_truncated() -> None:
+    assert Ring().add(CLIENT, b"req", 7).is_truncated
+
+
+@given(st.lists(st.tuples(st.integers(0, 3000), st.integers(0, 3000)), max_size=60))
+def test_the_bound_is_kept(requests: list[tuple[int, int]]) -> None:
+    """Answers may come in any order, and to requests that are no longer here."""
+    ring = Ring(10_000)
+    waiting: list[tuple[Entry, int]] = []
+    for size, answer in requests:
+        waiting.append((ring.add(CLIENT, bytes(size), size), answer))
+        if len(waiting) > 5:
+            entry, bytes_ = waiting.pop(0)
+            ring.ended(entry, "answered", (bytes(bytes_),))
+        assert ring.used_bytes == sizes(ring)
+        assert ring.used_bytes <= ring.most_bytes
+    seqs = [entry.seq for entry in ring]
+    assert seqs == sorted(seqs)
+    if seqs:
+        assert seqs == list(range(seqs[0], ring.last_seq + 1))
+
+
+def test_numbers_go_on_after_all_is_forgotten() -> None:
+    ring = Ring()
+    ring.add(CLIENT, b"1", 1)
+    ring.clear()
+    assert (len(ring), ring.used_bytes, ring.first_seq) == (0, 0, 0)
+    assert ring.add(CLIENT, b"2", 1).seq == 2
+    assert [entry.seq for entry in ring.after(1)] == [2]
+    assert ring.after(2) == []
+
+
+def test_a_smaller_room_is_cleared_at_once() -> None:
+    ring = Ring()
+    for _ in range(10):
+        ring.add(CLIENT, bytes(1000), 1000)
+    ring.resize(5000)
+    assert ring.used_bytes <= 5000
+    assert ring.last_seq == 10
+    assert ring.get(10) is not None

@@ -1,0 +1,122 @@
+"""Events of a real broker: each change once, with its reason."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+import pytest
+
+from kafkalite.control.sightings import EventView
+from kafkalite.faults import drop
+from kafkalite.testing import broker
+from tests.kafkalite.control.clients import Polling, consumer, producer
+
+
+def events(k: broker, kind: str, **about: object) -> list[EventView]:
+    found = k.ask("events", kind=kind, limit=10_000)
+    return [each for each in found if about.items() <= each.about.items()]
+
+
+def test_topics_come_grow_and_go(k: broker) -> None:
+    k.create_topic("one-topic", 2)
+    assert len(events(k, "topic.created", topic="one-topic")) == 1
+    assert events(k, "topic.grown") == []
+    k.delete_topic("one-topic")
+    assert len(events(k, "topic.deleted", topic="one-topic")) == 1
+
+
+def test_a_leader_moves_with_its_node(k: broker) -> None:
+    with k.new_cluster(nodes=2) as pair:
+        pair.create_topic("t", 1, 2)
+        leader = pair.topic("t").partitions[0].leader
+        pair.stop_node(leader)
+        found = pair.ask("events", kind="leader.*")
+        assert [each.about["leader"] for each in found if each.about["topic"] == "t"] == [
+            3 - leader
+        ]
+        assert [each.about["node"] for each in pair.ask("events", kind="node.down")] == [leader]
+
+
+def test_a_member_that_is_let_go_has_a_reason(k: broker) -> None:
+    k.create_topic("t")
+    with Polling(consumer(k, "of-members"), "t"):
+        k.wait.group("of-members", members=1, assigned=True)
+        (member,) = k.group("of-members").show().members
+        k.group("of-members").expire()
+        (expired,) = events(k, "group.expired", group="of-members", member=member.member_id)
+        assert "not heard of" in expired.why
+        k.wait.group("of-members", members=1, assigned=True)
+    assert [each.why for each in events(k, "group.left", group="of-members")] == ["it left"]
+    ended = events(k, "rebalance.ended", group="of-members")
+    assert [each.about["members"] for each in ended] == [1, 0, 1, 0]
+
+
+def test_members_of_the_consumer_protocol(k: broker) -> None:
+    k.create_topic("t")
+    with Polling(consumer(k, "modern", **{"group.protocol": "consumer"}), "t"):
+        k.wait.group("modern", members=1, assigned=True)
+        (member,) = k.group("modern").show().members
+    (joined,) = events(k, "group.joined", group="modern")
+    assert joined.about["member"] == member.member_id
+    assert [each.why for each in events(k, "group.left", group="modern")] == ["it left"]
+    assert len(events(k, "rebalance.began", group="modern")) >= 2
+    assert events(k, "rebalance.ended", group="modern")[-1].about["members"] == 0
+
+
+def test_transactions_and_their_producers(k: broker) -> None:
+    k.create_topic("t")
+    made = producer(k, **{"transactional.id": "of-events"})
+    made.init_transactions(10)
+    for end in (made.commit_transaction, made.abort_transaction):
+        made.begin_transaction()
+        made.produce("t", b"v")
+        made.flush(10)
+        end(10)
+    made.begin_transaction()
+    made.produce("t", b"v")
+    made.flush(10)
+    k.clock.advance("61s")
+    kinds = [
+        each.kind
+        for each in k.ask("events", limit=10_000)
+        if each.about.get("transaction") == "of-events"
+    ]
+    began = "transaction.began"
+    assert kinds == [
+        "producer.began",
+        *(began, "transaction.committed"),
+        *(began, "transaction.aborted"),
+        *(began, "producer.fenced", "transaction.aborted"),
+    ]
+    (fenced,) = events(k, "producer.fenced", transaction="of-events")
+    assert fenced.why == "its transaction has timed out"
+
+
+def test_a_connection_tells_why_it_was_closed(k: broker) -> None:
+    k.create_topic("t")
+    fault = k.fault("Produce", do=drop.after)
+    made = producer(k)
+    made.produce("t", b"v")
+    made.flush(10)
+    assert events(k, "fault.applied", fault=fault.id, api="Produce")[0].why == "drop after"
+    closed = events(k, "connection.closed")
+    assert f"fault {fault.id}" in [each.why for each in closed]
+    del made
+
+
+def test_the_clock_and_the_reset_are_told(k: broker) -> None:
+    k.clock.freeze()
+    assert "stands still" in events(k, "clock.changed")[-1].why
+    k.reset()
+    assert events(k, "cluster.reset")[-1].seq > events(k, "clock.changed")[-1].seq
+
+
+@pytest.mark.parametrize("code", [errno.EIO])
+def test_a_directory_whose_disk_breaks(code: int) -> None:
+    with broker(profile="test") as k:
+        (directory,) = k._running.services.logs.manager.directories
+        k._call(lambda: directory.failed(OSError(code, "Input/output error")))
+        (offline,) = events(k, "log.offline")
+        assert Path(str(offline.about["directory"])) == directory.path
+        assert "Input/output error" in offline.why

@@ -1,0 +1,38 @@
+"""Coordinators' partitions are loaded one after the other, while others have their turn."""
+
+from __future__ import annotations
+
+from time import sleep
+
+import trio
+import trio.lowlevel
+
+from kafkalite.coordinators.loading import Loader
+from kafkalite.requests.slices import SLICE_SECONDS, Steps
+
+
+async def test_partitions_are_loaded_in_order_and_others_go_on_meanwhile() -> None:
+    done: list[str] = []
+
+    def steps(name: str, count: int) -> Steps[None]:
+        for _ in range(count):
+            sleep(SLICE_SECONDS * 2)
+            yield
+        done.append(name)
+
+    async def other() -> None:
+        while True:
+            await trio.lowlevel.checkpoint()
+            done.append("other")
+
+    loader = Loader()
+    loader.load(steps("first", 3))
+    loader.load(steps("second", 1))
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(loader.run)
+        nursery.start_soon(other)
+        while "second" not in done:
+            await trio.lowlevel.checkpoint()
+        nursery.cancel_scope.cancel()
+    assert done.index("first") < done.index("second")
+    assert "other" in done[: done.index("first")]

@@ -1,0 +1,157 @@
+"""Broker 1 of two coordinates groups, without a network: what is asked, and what comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from uuid import UUID
+
+import trio
+import trio.lowlevel
+
+from kafkalite.apis import APIS
+from kafkalite.clock import SystemClock
+from kafkalite.cluster.internal_topics import OFFSETS_TOPIC
+from kafkalite.coordinators.coordinator_log import ConsumerOffsetsLog
+from kafkalite.coordinators.group_coordinator_adapter import TopicNames
+from kafkalite.group_coordinator.config import GroupConfig
+from kafkalite.group_coordinator.coordinator import GroupCoordinator
+from kafkalite.requests.suspension import has_to_wait
+from kafkalite.server.replication_gate import replication_gate
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.api_messages import response_class
+from kafkalite.wire.codec import encode_response
+from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.message_codec import join
+from kafkalite.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from kafkalite.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from kafkalite.wire.messages.delete_groups import DeleteGroupsRequest
+from kafkalite.wire.messages.describe_groups import DescribeGroupsRequest
+from kafkalite.wire.messages.heartbeat import HeartbeatRequest
+from kafkalite.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from kafkalite.wire.messages.leave_group import LeaveGroupRequest
+from kafkalite.wire.messages.list_groups import ListGroupsRequest
+from kafkalite.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from kafkalite.wire.messages.offset_delete import OffsetDeleteRequest
+from kafkalite.wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+)
+from kafkalite.wire.messages.sync_group import SyncGroupRequest
+from kafkalite.wire.rows import message_of_row, row_of, rows_of
+from tests.kafkalite.coordinators.coordinating_broker import Connection
+from tests.kafkalite.replica.replicated import ME, OTHER, Replicated, replicated
+
+READ_ID = UUID(int=9)
+PATIENCE_SECONDS = 5.0
+
+
+class Coordinating:
+    """Broker 1 coordinates all groups; broker 2 follows, and copies when it is told to."""
+
+    def __init__(self, world: Replicated) -> None:
+        self.world = world
+        self.partition = world.create(ME, ME, OTHER, name=OFFSETS_TOPIC)
+        world.create(ME, ME, name="read", topic_id=READ_ID)
+        topics = world.topics
+        clock = SystemClock(now_ms=lambda: 1)
+        self.groups = GroupCoordinator(
+            GroupConfig(), ConsumerOffsetsLog(topics, clock.now_ms), TopicNames(topics), clock=clock
+        )
+        world.cluster.subscribe(lambda records: self.groups.leaders_changed())
+        self.services: Any = SimpleNamespace(topics=topics, group_coordinator=self.groups)
+
+    def copy(self) -> None:
+        """The follower has everything."""
+        replica = self.partition.replica
+        assert replica is not None
+        assert replica.leading is not None
+        replica.leading.fetched(OTHER, replica.log.log_end_offset, 0, 10 + OTHER)
+        self.partition.changed()
+
+    async def ask(self, key: ApiKey, version: int, request: Any) -> Any:
+        """The answer as a message; it fits into its version."""
+        api = APIS[key]
+        handle = replication_gate(PATIENCE_SECONDS)(api, api.load())
+        context = SimpleNamespace(
+            node_id=ME,
+            api_version=version,
+            request_bytes=100,
+            client_id="c",
+            client_host="127.0.0.1",
+            connection=Connection(),
+            heard_of=lambda group_id, member_id: None,
+        )
+        answer = handle(self.services, context, rows_of(request) if api.rows else request)
+        if has_to_wait(answer):
+            answer = await answer
+        if api.rows:
+            answer = message_of_row(response_class(key), row_of(answer))
+        assert join(encode_response(key, version, 1, answer))
+        return answer
+
+
+@asynccontextmanager
+async def coordinating_in(directory: Path) -> AsyncIterator[Coordinating]:
+    """The coordinator runs."""
+    with replicated(directory) as world:
+        made = Coordinating(world)
+        async with trio.open_nursery() as nursery:
+            await nursery.start(made.groups.run)
+            yield made
+            nursery.cancel_scope.cancel()
+
+
+def commit(offset: int) -> OffsetCommitRequest:
+    partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=offset)
+    topic = OffsetCommitRequestTopic(name="read", topic_id=READ_ID, partitions=[partition])
+    return OffsetCommitRequest(group_id="g", topics=[topic])
+
+
+async def committed(coordinating: Coordinating, offset: int = 7) -> ErrorCode:
+    answer = await coordinating.ask(ApiKey.OFFSET_COMMIT, 9, commit(offset))
+    return ErrorCode(answer.topics[0].partitions[0].error_code)
+
+
+FETCH = OffsetFetchRequest(
+    groups=[
+        OffsetFetchRequestGroup(
+            group_id="g", topics=[OffsetFetchRequestTopics(name="read", partition_indexes=[0])]
+        )
+    ]
+)
+
+
+REQUESTS: dict[ApiKey, Any] = {
+    ApiKey.OFFSET_COMMIT: commit(8),
+    ApiKey.OFFSET_DELETE: OffsetDeleteRequest(group_id="g"),
+    ApiKey.JOIN_GROUP: JoinGroupRequest(
+        group_id="g",
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=10_000,
+        protocol_type="consumer",
+        protocols=[JoinGroupRequestProtocol(name="range", metadata=b"")],
+    ),
+    ApiKey.SYNC_GROUP: SyncGroupRequest(group_id="g", protocol_type="c", protocol_name="range"),
+    ApiKey.HEARTBEAT: HeartbeatRequest(group_id="g"),
+    ApiKey.LEAVE_GROUP: LeaveGroupRequest(group_id="g"),
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: ConsumerGroupHeartbeatRequest(
+        group_id="g",
+        member_id="m",
+        subscribed_topic_names=["read"],
+        rebalance_timeout_ms=10_000,
+        topic_partitions=[],
+    ),
+    ApiKey.DESCRIBE_GROUPS: DescribeGroupsRequest(groups=["g"]),
+    ApiKey.CONSUMER_GROUP_DESCRIBE: ConsumerGroupDescribeRequest(group_ids=["g"]),
+    ApiKey.DELETE_GROUPS: DeleteGroupsRequest(groups_names=["g"]),
+    ApiKey.LIST_GROUPS: ListGroupsRequest(),
+}

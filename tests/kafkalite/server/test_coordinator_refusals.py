@@ -1,0 +1,77 @@
+"""Each API says in each version that its answer could not be given."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from trio.testing import MockClock
+
+from kafkalite.apis import APIS
+from kafkalite.server.coordinator_refusals import GUARDS
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
+from kafkalite.wire.schema import FIELDS, fields_of
+from tests.kafkalite.server.coordinating import (
+    FETCH,
+    REQUESTS,
+    Coordinating,
+    committed,
+    coordinating_in,
+)
+
+
+@pytest.fixture
+async def coordinating(tmp_path: Path) -> AsyncIterator[Coordinating]:
+    async with coordinating_in(tmp_path) as made:
+        yield made
+
+
+def codes_in(answer: Any) -> set[int]:
+    """All error codes of a message."""
+    found: set[int] = set()
+    for field in fields_of(type(answer)):
+        value = getattr(answer, field.name)
+        if field.name == "error_code":
+            found.add(value)
+        for each in value if isinstance(value, list) else ():
+            if hasattr(type(each), FIELDS):
+                found |= codes_in(each)
+    return found
+
+
+def versions(key: ApiKey) -> range:
+    return range(APIS[key].min_version, APIS[key].max_version + 1)
+
+
+@pytest.mark.parametrize(
+    ("key", "version"), [(key, version) for key in REQUESTS for version in versions(key)]
+)
+async def test_each_api_says_so_in_each_version(
+    autojump_clock: MockClock, coordinating: Coordinating, key: ApiKey, version: int
+) -> None:
+    await committed(coordinating)
+    answer = await coordinating.ask(key, version, REQUESTS[key])
+    assert ErrorCode.COORDINATOR_NOT_AVAILABLE in codes_in(answer)
+
+
+@pytest.mark.parametrize("version", versions(ApiKey.OFFSET_FETCH))
+async def test_offsets_are_refused_in_each_version(
+    autojump_clock: MockClock, coordinating: Coordinating, version: int
+) -> None:
+    await committed(coordinating)
+    request = OffsetFetchRequest(
+        group_id="g", topics=[OffsetFetchRequestTopic(name="read", partition_indexes=[0])]
+    )
+    answer = await coordinating.ask(
+        ApiKey.OFFSET_FETCH, version, FETCH if version >= 8 else request
+    )
+    assert ErrorCode.NOT_COORDINATOR in codes_in(answer)
+    assert b"7" not in repr(answer).encode()
+
+
+def test_no_api_of_classic_and_consumer_groups_is_forgotten() -> None:
+    assert set(GUARDS) == {*REQUESTS, ApiKey.OFFSET_FETCH, ApiKey.TXN_OFFSET_COMMIT}

@@ -1,0 +1,78 @@
+"""Mistakes and refusals: one sentence on stderr, and the exit code that a script wants."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from tests.kafkalite.terminal.conftest import Run
+
+MISTAKES = [
+    (("tail",), "kafkalite tail: name one topic"),
+    (("tail", "a", "-t", "b"), "kafkalite tail: name one topic"),
+    (("tail", "a", "-n", "ten"), "-n ten: it is a number of records, or all"),
+    (("tail", "a", "--since", "soon"), "--since soon: it is a duration (5m, 2h, 7d) or a time"),
+    (("tail", "a", "-o", "end"), "-o end: it is an offset, or beginning"),
+    (("tail", "a", "-o", "1", "--since", "5m"), "--since and --offset exclude each other"),
+    (("tail", "a", "--bogus"), "No such option '--bogus'"),
+    (("produce", "a", "-H", "x"), "-H x: it is NAME=VALUE"),
+    (("produce", "a", "-k", "x", "-K", ":"), "--key and --key-separator exclude each other"),
+    (("produce", "a", "-l", "/no/file"), "'/no/file'"),
+    (("produce", "a", "-z", "rar"), 'Invalid value "rar" for configuration property'),
+    (("lag", "--interval", "x"), "--interval is 'x', which is not a duration"),
+    (("configs", "--topic", "a", "--group", "b"), "exclude each other"),
+    (("configs", "--add-config", "a=1"), "name what to configure"),
+    (("configs", "--topic", "a", "--add-config", "a"), "--add-config a: it is NAME=VALUE,..."),
+    (("acls", "--topic", "a", "--cluster"), "exclude each other"),
+    (("acls", "--principal", "alice"), "--principal alice: it is User:alice"),
+    (("topics", "-b", "host:port"), "-b host:port: 'host:port' is no HOST:PORT"),
+    (("topics", "-X", "debug"), "-X debug: it is NAME=VALUE"),
+    (("topics", "-X", "no.such=1"), 'No such configuration property: "no.such"'),
+    (("topics", "-F", "/no/file"), "-F /no/file cannot be read: No such file or directory"),
+    (("topics", "--ready-file", "/no/file"), "the ready file /no/file cannot be read"),
+    (("topic",), "show"),
+    (("topic", "sow", "a"), "No such command 'sow'"),
+    (("completion", "csh"), "'csh'"),
+]
+REFUSALS = [
+    (("topic", "show", "none"), "kafkalite: there is no topic 'none'"),
+    (("tail", "none"), "kafkalite: there is no topic 'none'"),
+    (("configs", "--topic", "none"), "kafkalite: there is no topic 'none'"),
+    (("configs", "--broker", "9"), "kafkalite: there is no broker '9'"),
+    (("group", "show", "none"), "kafkalite: there is no group 'none'"),
+    (("lag", "none"), "kafkalite: there is no group 'none'"),
+]
+
+
+@pytest.mark.parametrize(("words", "sentence"), MISTAKES)
+def test_a_mistake_is_told(run: Run, words: tuple[str, ...], sentence: str) -> None:
+    ran = run(*words)
+    assert (ran.code, ran.out) == (2, "")
+    assert sentence in ran.error
+
+
+@pytest.mark.parametrize(("words", "sentence"), REFUSALS)
+def test_a_refusal_is_told(run: Run, words: tuple[str, ...], sentence: str) -> None:
+    ran = run(*words)
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.error.startswith(sentence)
+    assert ran.error.count("\n") == 1
+
+
+def test_a_dead_bootstrap_is_named(run: Run) -> None:
+    with socket.socket() as taken:  # bound, and not listening: nothing else can be there
+        taken.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        ran = run("topics", "-b", address)
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.error.startswith(f"kafkalite: no Kafka answers at {address}: ")
+    assert "Connection refused" in ran.error
+    assert ran.error.count("\n") == 1
+
+
+def test_help_is_there(run: Run) -> None:
+    for words in ((), ("tail",), ("group", "show"), ("topics",)):
+        ran = run(*(words or ("topic",)), "--help")
+        assert (ran.code, ran.error) == (0, "")
+        assert ran.out.startswith("Usage: kafkalite")
