@@ -225,6 +225,7 @@ class Broker:
         config = self.config
         security = Security(config, lambda: cluster.image)
         cluster.subscribe(security.changed)
+        cluster.check_stores = security.check_stores
         for listener in self.listeners:
             security.listener(listener.node_id, listener.name, listener.config.security_protocol)
         if credentials := config.string("kafkalite.scram.credentials"):

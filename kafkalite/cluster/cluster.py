@@ -92,6 +92,8 @@ class Cluster:
         # The same by topic: empty for a topic after a change of it, or of any node.
         self.topic_cache: dict[UUID, dict[Hashable, Any]] = {}
         self.configs_warned_of: set[str] = set()
+        # Raises ConfigError for stores that a node's listener cannot have: its name, new configs.
+        self.check_stores: Callable[[int, str, Mapping[str, str]], None] = lambda *_: None
         self._subscribers: list[Subscriber] = []
 
     def _first_directory(self, topic: str, index: int) -> UUID:
