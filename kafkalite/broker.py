@@ -263,7 +263,7 @@ class Broker:
         host = self.config.listeners()[0].host if host is None else host
         self.metrics = MetricsEndpoint(
             lambda: self.services,
-            lambda: len(self._connections),
+            lambda: self._connections,
             lambda: self.loop.longest_turn_seconds,
             host,
             self.config.integer("kafkalite.metrics.port"),
