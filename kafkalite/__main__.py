@@ -112,6 +112,7 @@ def _add_testing_flags(parser: argparse.ArgumentParser) -> None:
         type=_port,
         help="take verbs over HTTP: faults, time, state, waiting (0: any free port)",
     )
+    parser.add_argument("--ui", action="store_true", help="serve a page that shows the broker")
     parser.add_argument(
         "--profile", choices=("test",), help="configs that belong together; others win over them"
     )
@@ -138,6 +139,8 @@ def properties(flags: argparse.Namespace) -> dict[str, str]:
         configs["kafkalite.nodes"] = str(flags.nodes)
     if flags.control_port is not None:
         configs["kafkalite.control.port"] = str(flags.control_port)
+    if flags.ui:
+        configs["kafkalite.ui"] = "true"
     if flags.metrics_port is not None:
         configs["kafkalite.metrics.port"] = str(flags.metrics_port)
     if _is_secured(flags):
@@ -173,6 +176,10 @@ def main(arguments: list[str] | None = None) -> int:
         from kafkalite.spark.pipelines.command import main as pipeline
 
         return pipeline(arguments[1:])
+    if arguments[:1] == ["sweep"]:
+        from kafkalite.client.sweep_command import main as sweep
+
+        return sweep(arguments[1:])
     if arguments[:1] == ["format"]:
         from kafkalite.config.storage_format import main as format_storage
 
@@ -248,7 +255,7 @@ def _run(flags: argparse.Namespace) -> int:
         host = Host()
         stack.callback(host.close)
         broker_class = _class_in_a_cluster(config)
-        if config["kafkalite.control.port"] is not None:
+        if config["kafkalite.control.port"] is not None or config.boolean("kafkalite.ui"):
             if broker_class is not None:
                 raise ConfigError("a control port is for clusters of their own (process.roles)")
             from kafkalite.control.process import ControlledProcess
@@ -347,6 +354,8 @@ def announce(
     told = ",".join(listener.advertised_address for listener in broker.listeners)
     told = "" if told == bound else f", clients connect to {told}"
     print(f"kafkalite {__version__} listens on {bound}{told}", flush=True)
+    if (page_url := getattr(broker, "page_url", None)) is not None:
+        print(f"see it at {page_url}", flush=True)
 
 
 def write_ready_file(
@@ -372,9 +381,9 @@ def write_ready_file(
         ready["clients"] = clients
     if broker.metrics is not None:
         ready["metrics"] = broker.metrics.url
-    control: dict[str, str] | None = getattr(broker, "control", None)
-    if control is not None:
-        ready["control"] = control
+    for name, attribute in (("control", "control"), ("ui", "page_url")):
+        if (told := getattr(broker, attribute, None)) is not None:
+            ready[name] = told
     temporary = path.with_name(f"{path.name}.{os.getpid()}")
     try:
         # It may hold a password.

@@ -46,6 +46,7 @@ ROWS: Final[dict[str, Row]] = {
     "snapshots.restore": Row(
         "POST", "/clusters/{cluster}/restore", questions.SnapshotName, answers.ClusterView
     ),
+    "export": Row("GET", "/clusters/{cluster}/archive", questions.Nothing, sightings.ArchiveFile),
     "topics.list": Row(
         "GET", "/clusters/{cluster}/topics", questions.Nothing, list[answers.TopicView]
     ),
@@ -75,6 +76,12 @@ ROWS: Final[dict[str, Row]] = {
         "/clusters/{cluster}/topics/{topic}/records",
         questions.ReadRecords,
         list[answers.RecordView],
+    ),
+    "records.search": Row(
+        "POST",
+        "/clusters/{cluster}/topics/{topic}/search",
+        questions.SearchRecords,
+        answers.RecordsFound,
     ),
     "records.write": Row(
         "POST",
@@ -178,6 +185,12 @@ ROWS: Final[dict[str, Row]] = {
     ),
     "faults.presets": Row(
         "GET", "/clusters/{cluster}/fault-presets", questions.Nothing, list[answers.PresetView]
+    ),
+    "faults.preset": Row(
+        "POST",
+        "/clusters/{cluster}/fault-presets/{preset}",
+        questions.UsePreset,
+        list[answers.FaultView],
     ),
     "clock.show": Row("GET", "/clusters/{cluster}/clock", questions.Nothing, answers.ClockView),
     "clock.advance": Row(

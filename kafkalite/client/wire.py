@@ -10,9 +10,8 @@ from urllib.parse import quote, urlencode, urlsplit
 import h11
 import msgspec
 
-from kafkalite.client.table import ROWS
+from kafkalite.client.table import ROWS, Row
 from kafkalite.control.problems import Problem
-from kafkalite.control.sightings import TraceFile
 
 PREFIX: Final = "/v1"
 
@@ -52,7 +51,11 @@ class Exchange:
         row = self._row
         given = {"cluster": cluster, **fields} if "{cluster}" in row.path else dict(fields)
         builtins = msgspec.to_builtins(
-            {name: value for name, value in given.items() if value is not None}
+            {
+                name: value
+                for name, value in given.items()
+                if value is not None or name in _said(row)
+            }
         )
         renamed = {row.names.get(name, name): value for name, value in builtins.items()}
         path = PREFIX + row.path
@@ -101,12 +104,23 @@ class Exchange:
     def answer(self) -> Any:
         """The verb's answer. Raises Problem."""
         data = bytes(self._data)
-        if self._status == 200 and self._row.answer is TraceFile:
-            return TraceFile(data)
+        if self._status == 200 and hasattr(self._row.answer, "content_type"):
+            return self._row.answer(data)
         if self._status == 200:
             return msgspec.json.decode(data, type=self._row.answer)
         told = msgspec.json.decode(data)
         raise Problem(told["code"], told["detail"], value=told.get("value"), hint=told.get("hint"))
+
+
+def _said(row: Row) -> set[str]:
+    """The fields whose None is to be said, as it is not what they are by default."""
+    if row.method not in ("POST", "PUT"):
+        return set()
+    return {
+        each.name
+        for each in msgspec.structs.fields(row.request)
+        if each.default is not None and each.default is not msgspec.NODEFAULT
+    }
 
 
 def _as_query(value: object) -> str:

@@ -9,6 +9,7 @@ import trio
 
 from kafkalite.control.faults.book import RuleBook
 from kafkalite.control.faults.presets import PRESETS, preset
+from kafkalite.control.problems import Problem
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -200,3 +201,21 @@ async def test_too_few_replicas_follow(broker: test_broker, client: Any) -> None
     assert await codes(client, produce(b"v", 0)) == [expected]
     assert await codes(client, produce(b"w", 0)) == [0]
     assert await values(client) == [b"v", b"w"]
+
+
+def test_parameters_may_come_as_text() -> None:
+    stale = PRESETS["stale_metadata"]
+    assert stale.required == ["topic", "leader"]
+    given = {"topic": "t", "leader": "2", "times": "4"}
+    assert stale.rules(given) == preset("stale_metadata", topic="t", leader=2, times=4)
+    (always,) = PRESETS["lost_ack"].rules({"times": None})
+    assert always.times is None
+
+
+@pytest.mark.parametrize(
+    ("given", "told"), [({}, "needs topic"), ({"topic": "t", "topics": "u"}, "has no topics")]
+)
+def test_parameters_that_are_wrong_are_named(given: dict[str, Any], told: str) -> None:
+    with pytest.raises(Problem, match=f"poison_record {told}") as caught:
+        PRESETS["poison_record"].rules(given)
+    assert caught.value.hint == "its parameters are topic"
