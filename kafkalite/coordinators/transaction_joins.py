@@ -145,20 +145,24 @@ async def join_all(
     """Ask the coordinators about first appends. In a task.
 
     One that still ends the producer's last transaction is asked again after `pause_seconds`, for
-    `patience_seconds` in all, where it is to add the partition. Source:
+    `patience_seconds` in all, where it is to add the partition. Each time is a verification of its
+    own, as the marker that comes meanwhile ends the one before. Source:
     ReplicaManager.handleProduceAppend.
     """
     joined = Joined()
-    asked: dict[Producer, dict[TopicPartition, Partition]] = {}
-    for append in appends:
-        if joined.begin(append, adds=adds):
-            where = TopicPartition(append.partition.topic, append.partition.index)
-            asked.setdefault(append.producer, {})[where] = append.partition
     until = trio.current_time() + patience_seconds
-    for producer, partitions in asked.items():
+    by_producer: dict[Producer, list[FirstAppend]] = {}
+    for append in appends:
+        by_producer.setdefault(append.producer, []).append(append)
+    for producer, those in by_producer.items():
         while True:
-            codes = await joins.join(producer, partitions, adds=adds)
-            joined.take(partitions, codes)
+            asked = {
+                TopicPartition(append.partition.topic, append.partition.index): append.partition
+                for append in those
+                if joined.begin(append, adds=adds)
+            }
+            codes = await joins.join(producer, asked, adds=adds) if asked else {}
+            joined.take(asked, codes)
             is_concurrent = ErrorCode.CONCURRENT_TRANSACTIONS in codes.values()
             if not (adds and is_concurrent and trio.current_time() < until):
                 break

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from random import Random
-from typing import Any
 from uuid import UUID
 
 import pytest
@@ -13,99 +11,18 @@ import trio
 from trio.testing import MockClock
 
 from kafkalite.coordinators.transaction_coordinator.coordinator import Producer
-from kafkalite.coordinators.transaction_coordinator.transaction import TopicPartition
 from kafkalite.coordinators.transaction_joins import (
     FirstAppend,
     Joined,
-    TransactionJoins,
     join_all,
 )
 from kafkalite.log.config import LogConfig
 from kafkalite.log.opening import open_log
 from kafkalite.log.producer_state import AppendOrigin
-from kafkalite.peers.link import Address
 from kafkalite.replica.partition import Partition
-from kafkalite.wire.codec import decode_request, encode_response
 from kafkalite.wire.control_records import build_end_transaction_marker
 from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.message_codec import join
-from kafkalite.wire.messages import api_versions
-from kafkalite.wire.messages.add_partitions_to_txn import (
-    AddPartitionsToTxnPartitionResult,
-    AddPartitionsToTxnRequest,
-    AddPartitionsToTxnResponse,
-    AddPartitionsToTxnResult,
-    AddPartitionsToTxnTopicResult,
-)
-from tests.kafkalite.replication.model_controller import versions_of
-from tests.kafkalite.replication.virtual_network import Network
-
-COORDINATOR, LEADER = 1, 2
-SECONDS = 3.0
-ONE, TWO = TopicPartition("t", 0), TopicPartition("u", 1)
-
-
-class Coordinator:
-    """Says what it is told to, after half a second."""
-
-    def __init__(self) -> None:
-        self.asked: list[AddPartitionsToTxnRequest] = []
-        self.codes: dict[TopicPartition, ErrorCode] = {}
-        self.error = ErrorCode.NONE
-
-    async def serve(self, frame: bytes) -> bytes:
-        request = decode_request(frame)
-        answer: Any = versions_of([api_versions.ApiVersionsRequest, AddPartitionsToTxnRequest])
-        if isinstance(request.body, AddPartitionsToTxnRequest):
-            self.asked.append(request.body)
-            await trio.sleep(0.5)
-            answer = self.answer(request.body)
-        return join(
-            encode_response(request.api_key, request.api_version, request.correlation_id, answer)
-        )
-
-    def answer(self, request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnResponse:
-        if self.error:
-            return AddPartitionsToTxnResponse(error_code=self.error)
-        return AddPartitionsToTxnResponse(
-            results_by_transaction=[
-                AddPartitionsToTxnResult(
-                    transactional_id=each.transactional_id,
-                    topic_results=[
-                        AddPartitionsToTxnTopicResult(
-                            name=topic.name,
-                            results_by_partition=[
-                                AddPartitionsToTxnPartitionResult(
-                                    partition_index=index,
-                                    partition_error_code=self.codes.get(
-                                        TopicPartition(topic.name, index), ErrorCode.NONE
-                                    ),
-                                )
-                                for index in topic.partitions
-                            ],
-                        )
-                        for topic in each.topics
-                    ],
-                )
-                for each in request.transactions
-            ]
-        )
-
-
-class World:
-    def __init__(self, nursery: trio.Nursery) -> None:
-        self.network = Network(Random(1), nursery)
-        self.coordinator = Coordinator()
-        self.network.serve(COORDINATOR, self.coordinator.serve)
-        self.joins = TransactionJoins(
-            lambda transactional_id: None if transactional_id == "lost" else Address("", 1),
-            SECONDS,
-            self.network.connect_from(LEADER),
-        )
-
-    async def join(self, name: str = "a", *, adds: bool = False) -> list[ErrorCode]:
-        codes = await self.joins.join(Producer(name, 5, 0), [ONE, TWO], adds=adds)
-        return [codes[ONE], codes[TWO]]
+from tests.kafkalite.coordinators.virtual_coordinator import COORDINATOR, ONE, TWO, World
 
 
 @pytest.fixture
@@ -198,6 +115,12 @@ async def joined_by(world: World, partition: Partition, *, adds: bool = True) ->
     )
 
 
+def marker() -> bytes:
+    return build_end_transaction_marker(
+        producer_id=5, producer_epoch=0, commit=False, coordinator_epoch=0, timestamp=1
+    )
+
+
 async def test_the_guard_is_that_of_the_log(
     autojump_clock: MockClock, world: World, partition: Partition
 ) -> None:
@@ -212,10 +135,7 @@ async def test_the_end_of_the_transaction_meanwhile_makes_the_guard_void(
 
         async def end() -> None:
             await trio.sleep(0.2)
-            marker = build_end_transaction_marker(
-                producer_id=5, producer_epoch=0, commit=False, coordinator_epoch=0, timestamp=1
-            )
-            partition.append(marker, origin=AppendOrigin.COORDINATOR)
+            partition.append(marker(), origin=AppendOrigin.COORDINATOR)
 
         nursery.start_soon(end)
         guard = (await joined_by(world, partition)).guard_of(partition)
@@ -234,6 +154,25 @@ async def test_a_coordinator_that_ends_the_last_transaction_is_asked_again(
             joined.guard_of(partition)
         assert refused.value.code is ErrorCode.CONCURRENT_TRANSACTIONS
         assert len(world.coordinator.asked) == times
+
+
+async def test_a_marker_of_the_last_transaction_does_not_end_the_next(
+    autojump_clock: MockClock, world: World, partition: Partition
+) -> None:
+    """The coordinator writes it while it says that it still ends the last transaction."""
+    world.coordinator.codes[ONE] = ErrorCode.CONCURRENT_TRANSACTIONS
+    async with trio.open_nursery() as nursery:
+
+        async def end() -> None:
+            await trio.sleep(0.2)
+            partition.append(marker(), origin=AppendOrigin.COORDINATOR)
+            await trio.sleep(0.35)
+            world.coordinator.codes.clear()
+
+        nursery.start_soon(end)
+        guard = (await joined_by(world, partition)).guard_of(partition)
+    assert len(world.coordinator.asked) == 2
+    assert partition.log.producer_state.verifications.is_guard(5, guard)
 
 
 def test_a_partition_that_was_not_asked_about_is_refused(partition: Partition) -> None:
