@@ -173,6 +173,10 @@ def main(arguments: list[str] | None = None) -> int:
         from kafkalite.spark.pipelines.command import main as pipeline
 
         return pipeline(arguments[1:])
+    if arguments[:1] == ["sweep"]:
+        from kafkalite.client.sweep_command import main as sweep
+
+        return sweep(arguments[1:])
     if arguments[:1] == ["format"]:
         from kafkalite.config.storage_format import main as format_storage
 

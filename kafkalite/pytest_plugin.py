@@ -12,16 +12,22 @@
     kafkalite_broker_session   one such broker for the whole run
 
 `@pytest.mark.kafkalite(nodes=3, config={...}, snapshot="orders", seed="orders.yaml",
-clock="frozen")` says what the cluster of `kafkalite` is like. All have the profile "test"
-(config/profiles.py). A fault that was never applied fails its test. The fixtures are plain
+clock="frozen", spy="full")` says what the cluster of `kafkalite` is like. All have the profile
+"test" (config/profiles.py), and the spy is on. A fault that was never applied fails its test. The
+report of a test that fails has a section "kafkalite", and with `--kafkalite-traces DIR` its trace
+and its data are kept there. `@pytest.mark.kafkalite_sweep(api=[...], do=[drop.after])` runs a test
+once for each request whose answer can be lost (client/pytest_sweep.py). The fixtures are plain
 objects, good for sync tests and for those in trio and asyncio, which await the verbs of
 `.asynchronous`. pytest imports this module in every run, hence the late imports.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
+import re
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -31,7 +37,21 @@ if TYPE_CHECKING:
     from kafkalite.client.local import NewCluster
     from kafkalite.testing import broker
 
-_MARK_FIELDS = ("nodes", "config", "snapshot", "seed", "clock")
+_MARK_FIELDS = ("nodes", "config", "snapshot", "seed", "clock", "spy")
+_KITS = pytest.StashKey[dict[str, "Kit"]]()
+_FAILED = pytest.StashKey[bool]()
+_TOLD = pytest.StashKey[list[str]]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Options of a run."""
+    parser.getgroup("kafkalite").addoption(
+        "--kafkalite-traces",
+        metavar="DIR",
+        type=Path,
+        default=None,
+        help="keep a trace and the data of each test that fails in DIR",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -39,8 +59,94 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
         "kafkalite(**arguments): how kafkalite_broker is made, as kafkalite.testing.broker, and "
-        "the cluster of kafkalite: nodes, config, snapshot, seed, clock",
+        "the cluster of kafkalite: nodes, config, snapshot, seed, clock, spy",
     )
+    config.addinivalue_line(
+        "markers",
+        "kafkalite_sweep(api, do, limit=300, **when): run the test once for each request of the "
+        "cluster of kafkalite that matches, with a fault at exactly this one",
+    )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Tell of the clusters of a test that has failed."""
+    if call.when == "call" and item.get_closest_marker("kafkalite_sweep") is not None:
+        from kafkalite.client.pytest_sweep import note_counts
+
+        note_counts(item)
+    report = yield
+    if report.failed and call.when == "call":
+        item.stash[_FAILED] = True
+        for name, kit in item.stash.get(_KITS, dict[str, "Kit"]()).items():
+            _tell(item, name, kit)
+    if report.failed:
+        report.sections += [("kafkalite", text) for text in item.stash.get(_TOLD, list[str]())]
+        item.stash[_TOLD] = []
+    return report
+
+
+@contextmanager
+def _watched(request: pytest.FixtureRequest, name: str, kit: Kit, spy: str) -> Generator[None]:
+    """Keep what a test does to a cluster, and tell of it if it fails; check its faults."""
+    item = _node(request)
+    kit.ask("requests.clear")
+    kit.ask("spy.set", mode=spy)
+    item.stash.setdefault(_KITS, {})[name] = kit
+    yield
+    # One that was never applied has shown nothing: the test that put it in fails.
+    unfired = kit.faults.unfired()
+    if unfired and not item.stash.get(_FAILED, False):
+        _tell(item, name, kit)
+    del item.stash[_KITS][name]
+    if unfired:
+        pytest.fail("; ".join(unfired), pytrace=False)
+
+
+def _tell(item: pytest.Item, name: str, kit: Kit) -> None:
+    """Put what is known of a cluster into the report, and into files."""
+    from kafkalite.client.report import report
+
+    try:
+        text = f"{name}, the last of it:\n{report(kit)}"
+        directory: Path | None = item.config.getoption("--kafkalite-traces")
+        if directory is not None:
+            kept = directory / re.sub(r"[^\w.-]+", "_", f"{item.nodeid}-{name}")
+            kept.mkdir(parents=True, exist_ok=True)
+            kit.trace(_unused(kept / "trace.zip"))
+            kit.export(_unused(kept / "data.tar"))
+            text += f"\ntrace and data: {kept}"
+    except Exception as error:  # noqa: BLE001 - the test's own failure must be seen
+        text = f"{name} cannot be told of: {error!r}"
+    item.stash.setdefault(_TOLD, []).append(text)
+
+
+def _unused(path: Path) -> Path:
+    """The path, or with a number: a test that is run again keeps each failure's files."""
+    names = (path.with_stem(f"{path.stem}-{number}") for number in count(2))
+    return path if not path.exists() else next(name for name in names if not name.exists())
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Run a test that is marked for a sweep once for each position."""
+    if item.get_closest_marker("kafkalite_sweep") is None:
+        return None
+    from kafkalite.client.pytest_sweep import run_sweep
+
+    run_sweep(item, nextitem)
+    return True
+
+
+def swept(item: pytest.Item, kit: Kit) -> AbstractContextManager[None]:
+    """The fault of a sweep in the cluster of a test, if there is a sweep."""
+    if item.get_closest_marker("kafkalite_sweep") is None:
+        return nullcontext()
+    from kafkalite.client.pytest_sweep import with_fault
+
+    return with_fault(item, kit)
 
 
 @pytest.fixture
@@ -52,9 +158,9 @@ def kafkalite_broker(request: pytest.FixtureRequest) -> Iterator[broker]:
     from kafkalite.testing import broker
 
     marked: dict[str, Any] = {"profile": "test", **_marked(request)}
-    with broker(**marked) as running:
+    spy = marked.pop("spy", "on")
+    with broker(**marked) as running, _watched(request, "kafkalite_broker", running, spy):
         yield running
-        _check_faults(running)
 
 
 @pytest.fixture(scope="session")
@@ -84,57 +190,60 @@ def kafkalite(request: pytest.FixtureRequest, kafkalite_session: broker) -> Iter
         known = ", ".join(_MARK_FIELDS)
         raise pytest.UsageError(f"kafkalite({', '.join(unknown)}=...): the marker has {known}")
     seed, clock = marked.pop("seed", None), marked.pop("clock", None)
-    with kafkalite_session.new_cluster(**marked) as cluster:
+    spy = marked.pop("spy", "on")
+    with (
+        kafkalite_session.new_cluster(**marked) as cluster,
+        _watched(request, "kafkalite", cluster, spy),
+        swept(_node(request), cluster),
+    ):
         if seed is not None:
             cluster.seed(seed)
         if clock == "frozen":
             cluster.clock.freeze()
         yield cluster
-        _check_faults(cluster)
+
+
+def _node(request: pytest.FixtureRequest) -> pytest.Item:
+    untyped: Any = request
+    node: pytest.Item = untyped.node
+    return node
 
 
 def _marked(request: pytest.FixtureRequest) -> dict[str, Any]:
     marked: dict[str, Any] = {}
-    untyped: Any = request
-    node: pytest.Item = untyped.node
-    for marker in reversed(list(node.iter_markers("kafkalite"))):
+    for marker in reversed(list(_node(request).iter_markers("kafkalite"))):
         marked |= marker.kwargs
     return marked
 
 
 @pytest.fixture
-def kafkalite_factory(kafkalite_session: broker) -> Iterator[Callable[..., NewCluster]]:
+def kafkalite_factory(
+    request: pytest.FixtureRequest, kafkalite_session: broker
+) -> Iterator[Callable[..., NewCluster]]:
     """Makes clusters for one test: `kafkalite_factory(nodes=3, config={...})`."""
     with ExitStack() as stack:
-        made: list[NewCluster] = []
 
         def make(
             nodes: int = 1,
             config: Mapping[str, object] | None = None,
             *,
             snapshot: str | None = None,
+            spy: str = "on",
         ) -> NewCluster:
-            cluster = kafkalite_session.new_cluster(nodes=nodes, config=config, snapshot=snapshot)
-            made.append(stack.enter_context(cluster))
+            new = kafkalite_session.new_cluster(nodes=nodes, config=config, snapshot=snapshot)
+            cluster = stack.enter_context(new)
+            stack.enter_context(_watched(request, cluster.cluster, cluster, spy))
             return cluster
 
         yield make
-        for cluster in made:
-            _check_faults(cluster)
 
 
 @pytest.fixture
-def kafkalite_reset(kafkalite_session: broker) -> Iterator[broker]:
+def kafkalite_reset(request: pytest.FixtureRequest, kafkalite_session: broker) -> Iterator[broker]:
     """The run's default cluster, which keeps its address; reset after the test."""
-    yield kafkalite_session
     try:
-        _check_faults(kafkalite_session)
+        with _watched(request, "kafkalite_reset", kafkalite_session, "on"):
+            yield kafkalite_session
     finally:
+        kafkalite_session.ask("spy.set", mode="off")
         kafkalite_session.reset()
-
-
-def _check_faults(kit: Kit) -> None:
-    """A fault that was never applied has shown nothing: the test that put it in fails."""
-    unfired = kit.faults.unfired()
-    if unfired:
-        pytest.fail("; ".join(unfired), pytrace=False)

@@ -29,6 +29,7 @@ from uuid import UUID
 import trio
 
 from kafkalite.broker import Broker
+from kafkalite.client.effects import Effects, check_effects
 from kafkalite.client.local import LocalKit, NewCluster, at_once, in_trio
 from kafkalite.client.values import text_of
 from kafkalite.config import BrokerConfig
@@ -40,6 +41,8 @@ from kafkalite.replica.record_removal import remove_records
 from kafkalite.replica.topics import NewTopic
 from kafkalite.server.host import Host
 from kafkalite.server.loop import Loop
+
+__all__ = ["Effects", "broker", "check_effects"]
 
 T = TypeVar("T")
 

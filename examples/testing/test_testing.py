@@ -11,6 +11,7 @@ from confluent_kafka import KafkaException, Producer
 
 from kafkalite.client.errors import WaitTimeout
 from kafkalite.faults import delay, drop, error, hold, repeat, run, silence
+from kafkalite.testing import check_effects
 
 
 def test_produce_only_when_the_consumer_is_assigned(k: Any, start_app: Callable[..., Any]) -> None:
@@ -169,3 +170,20 @@ def test_a_breakpoint_throws_no_member_out(k: Any, start_app: Callable[..., Any]
     start_app()
     k.wait.group("billing", members=1, assigned=True)
     assert k.clock.show().frozen
+
+
+@pytest.mark.slow
+@pytest.mark.kafkalite_sweep(api=["Produce"], topic="invoices", do=[drop.after, drop.before])
+def test_wherever_an_answer_is_lost(k: Any, start_app: Callable[..., Any]) -> None:
+    orders = ["1", "2", "3"]
+    for order in orders:
+        k.produce("orders", order)
+    start_app()
+    invoices = k.records("invoices", len(orders), wait="30s")
+    assert check_effects(orders, [invoice.value for invoice in invoices], by=str)
+
+
+def test_what_did_my_client_really_send(k: Any, app: Any) -> None:
+    app.place("1")
+    assert [r.request["acks"] for r in k.requests("Produce", client_id="app")] == [-1]
+    assert [e.about["topic"] for e in k.events("topic.created")][:2] == ["orders", "invoices"]

@@ -106,6 +106,11 @@ class AsyncKit:
         found: list[SnapshotView] = await self.ask("snapshots.list")
         return found
 
+    async def export(self, path: str | Path) -> Path:
+        """Write all data to a tar file: a data directory that Apache Kafka opens, too."""
+        saved = await self.ask("export")
+        return written(Path(path), saved.data)
+
     async def seed(self, seed: str | Path | Mapping[str, Any]) -> Seeded:
         """Make topics with records and groups with offsets, of a dict or a file of JSON or
         YAML.

@@ -24,11 +24,13 @@ from kafkalite.client.values import read_seed
 from kafkalite.control.faults.rule import KINDS, When
 from kafkalite.control.problems import Problem
 from kafkalite.control.questions import Until
-from kafkalite.control.sightings import TraceFile
+from kafkalite.control.sightings import File
 
 _DONE: Final = 0
 _REFUSED: Final = 1
 _MISTAKE: Final = 2
+# Verbs that answer with a file.
+_FILES: Final = {"trace": "ZIP", "export": "tar"}
 # Actions of faults that one flag can say.
 _SIMPLE_ACTIONS: Final = (
     *("delay", "hold", "error", "drop", "silence", "cut", "throttle", "corrupt", "repeat"),
@@ -47,11 +49,11 @@ def main(arguments: Sequence[str]) -> int:
     given = vars(parser.parse_args(list(arguments)))
     verb, kind = given.pop("verb"), given.pop("condition", None)
     where = {name: given.pop(name) for name in ("url", "token", "ready_file", "cluster", "json")}
-    file = given.pop("file") if verb == "trace" else Path()
+    file = given.pop("file") if verb in _FILES else Path()
     if verb == "clusters.delete":
         given["cluster"] = where["cluster"]
     try:
-        client = _client(where)
+        client = client_of(where)
         fields = _fields(verb, kind, {name: v for name, v in given.items() if v is not None})
     except (OSError, ValueError, KeyError, msgspec.ValidationError, Problem) as error:
         print(f"kafkalite: {error}", file=sys.stderr)
@@ -65,7 +67,7 @@ def main(arguments: Sequence[str]) -> int:
     except OSError as error:
         print(f"kafkalite: no broker answers: {error}", file=sys.stderr)
         return _REFUSED
-    if isinstance(answer, TraceFile):
+    if isinstance(answer, File):
         file.write_bytes(answer.data)
         print(file)
         return _DONE
@@ -73,7 +75,11 @@ def main(arguments: Sequence[str]) -> int:
     return _REFUSED if getattr(answer, "met", True) is False else _DONE
 
 
-def _client(where: Mapping[str, Any]) -> Client:
+def client_of(where: Mapping[str, Any]) -> Client:
+    """A client of the control port that flags, or the environment, name.
+
+    Raises ValueError if none does, OSError, and KeyError for a broker without a control port.
+    """
     if where["url"] is not None:
         return Client(where["url"], where["token"] or "", where["cluster"])
     if where["ready_file"] is not None:
@@ -117,8 +123,8 @@ def _add_fields(command: argparse.ArgumentParser, verb: str, row: Row) -> None:
         if verb == "faults.add":
             _add_fault_flags(command)
         return
-    if verb == "trace":
-        command.add_argument("file", type=Path, help="the ZIP file to write")
+    if verb in _FILES:
+        command.add_argument("file", type=Path, help=f"the {_FILES[verb]} file to write")
     _add_struct(command, row.request, skip={"cluster"} if verb != "clusters.delete" else set())
 
 

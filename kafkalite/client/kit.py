@@ -105,6 +105,11 @@ class Kit:
         found: list[SnapshotView] = self.ask("snapshots.list")
         return found
 
+    def export(self, path: str | Path) -> Path:
+        """Write all data to a tar file: a data directory that Apache Kafka opens, too."""
+        saved = self.ask("export")
+        return written(Path(path), saved.data)
+
     def seed(self, seed: str | Path | Mapping[str, Any]) -> Seeded:
         """Make topics with records and groups with offsets, of a dict or a file of JSON or
         YAML.

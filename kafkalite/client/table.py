@@ -46,6 +46,7 @@ ROWS: Final[dict[str, Row]] = {
     "snapshots.restore": Row(
         "POST", "/clusters/{cluster}/restore", questions.SnapshotName, answers.ClusterView
     ),
+    "export": Row("GET", "/clusters/{cluster}/archive", questions.Nothing, sightings.ArchiveFile),
     "topics.list": Row(
         "GET", "/clusters/{cluster}/topics", questions.Nothing, list[answers.TopicView]
     ),

@@ -12,7 +12,6 @@ import msgspec
 
 from kafkalite.client.table import ROWS
 from kafkalite.control.problems import Problem
-from kafkalite.control.sightings import TraceFile
 
 PREFIX: Final = "/v1"
 
@@ -101,8 +100,8 @@ class Exchange:
     def answer(self) -> Any:
         """The verb's answer. Raises Problem."""
         data = bytes(self._data)
-        if self._status == 200 and self._row.answer is TraceFile:
-            return TraceFile(data)
+        if self._status == 200 and hasattr(self._row.answer, "content_type"):
+            return self._row.answer(data)
         if self._status == 200:
             return msgspec.json.decode(data, type=self._row.answer)
         told = msgspec.json.decode(data)

@@ -26,6 +26,8 @@ from kafkalite.wire.errors import KafkaError
 
 DEFAULT: Final = "default"
 MOST_CLUSTERS: Final = 256
+# It is made, and sent, in memory.
+MOST_EXPORTED_BYTES: Final = 512 << 20
 _LOOK_FOR_IDLE_SECONDS: Final = 5.0
 
 
@@ -185,6 +187,18 @@ class Clusters:
             return await trio.to_thread.run_sync(snapshots.carry_out, plan, self._snapshots / name)
         except (KafkaError, OSError) as error:
             raise Problem("refused", f"no snapshot was taken: {error}") from None
+
+    async def export(self, cluster: ControlledCluster) -> bytes:
+        """A cluster's data as a tar file. Raises Problem."""
+        name = f"export-{random_id()}"
+        view = await self.save(cluster, name)
+        try:
+            if view.size_bytes > MOST_EXPORTED_BYTES:
+                most = MOST_EXPORTED_BYTES >> 20
+                raise Problem("too_large", f"an export may have {most} MiB", value=view.size_bytes)
+            return await trio.to_thread.run_sync(snapshots.archived, self._snapshots / name)
+        finally:
+            await self.delete_snapshot(name)
 
     async def restore(self, cluster: ControlledCluster, name: str) -> None:
         """Have a cluster go on from a snapshot, of another one perhaps. Raises Problem."""

@@ -4,7 +4,7 @@ needed.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta, Struct
 
@@ -115,4 +115,15 @@ class EventView(Struct, frozen=True, kw_only=True):
 class TraceFile(Struct, frozen=True):
     """A ZIP file: meta.json, events.jsonl, requests.jsonl, and frames.bin if asked for."""
 
+    content_type: ClassVar[str] = "application/zip"
     data: bytes
+
+
+class ArchiveFile(Struct, frozen=True):
+    """A tar file of a data directory in Apache Kafka's layout."""
+
+    content_type: ClassVar[str] = "application/x-tar"
+    data: bytes
+
+
+File = TraceFile | ArchiveFile

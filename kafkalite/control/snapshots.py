@@ -9,8 +9,10 @@ makes opening the copy quick.
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
+import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -135,3 +137,12 @@ def view(snapshot: Path) -> SnapshotView:
         sum(each.st_nlink > 1 for each in sizes),
         sum(each.st_size for each in sizes),
     )
+
+
+def archived(snapshot: Path) -> bytes:
+    """A snapshot as a tar file, whose names begin below the data directory."""
+    target = io.BytesIO()
+    with tarfile.open(fileobj=target, mode="w") as archive:
+        for path in sorted(snapshot.iterdir()):
+            archive.add(path, path.name)
+    return target.getvalue()

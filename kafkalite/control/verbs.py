@@ -16,7 +16,6 @@ from typing import Any, Final, get_type_hints
 from kafkalite.control.cluster import ControlledCluster
 from kafkalite.control.clusters import Clusters
 from kafkalite.control.operations import clusters, faults, groups, spying, state, topics
-from kafkalite.control.sightings import TraceFile
 
 _CLUSTER: Final = "/clusters/{cluster}"
 
@@ -48,7 +47,8 @@ class Verb:
     @property
     def content_type(self) -> str:
         """The type of the answer's body: JSON, unless it is a file."""
-        return "application/zip" if self.answer is TraceFile else "application/json"
+        content_type: str = getattr(self.answer, "content_type", "application/json")
+        return content_type
 
     @property
     def in_path(self) -> tuple[str, ...]:
@@ -95,6 +95,7 @@ _TABLE: Final = (
     Verb("snapshots.delete", "DELETE", "/snapshots/{snapshot}", clusters.delete_snapshot),
     Verb("snapshots.save", "PUT", _of("/snapshots/{snapshot}"), clusters.save_snapshot),
     Verb("snapshots.restore", "POST", _of("/restore"), clusters.restore_snapshot),
+    Verb("export", "GET", _of("/archive"), clusters.export_cluster),
     Verb("topics.list", "GET", _of("/topics"), topics.list_topics),
     Verb("topics.show", "GET", _of("/topics/{topic}"), topics.show_topic),
     Verb("topics.create", "POST", _of("/topics"), topics.create_topic),

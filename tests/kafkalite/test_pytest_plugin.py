@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -102,13 +104,13 @@ def test_entered_twice():
 """
 
 
-def outcome(tmp_path: Path, tests: str) -> subprocess.CompletedProcess[str]:
+def outcome(tmp_path: Path, tests: str, *options: str) -> subprocess.CompletedProcess[str]:
     """A run of pytest of its own over these tests."""
     (tmp_path / "test_it.py").write_text(tests)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "error"]
     environment = os.environ | {"PYTHONPATH": str(Path(kafkalite.__file__).parent.parent)}
     return subprocess.run(
-        [*command, str(tmp_path)],
+        [*command, *options, str(tmp_path)],
         capture_output=True,
         text=True,
         cwd=tmp_path,
@@ -165,3 +167,62 @@ def test_importing_the_plugin_is_cheap() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True
     )
     assert done.stdout.strip() == "False"
+
+
+FAILING = """
+import pytest
+from kafkalite.faults import drop
+
+
+def test_that_fails(kafkalite):
+    kafkalite.create_topic("orders")
+    kafkalite.fault("EndTxn", id="never", do=drop.after)
+    kafkalite.produce("orders", "kept")
+    assert False
+
+
+@pytest.mark.kafkalite(spy="off")
+def test_another(kafkalite, kafkalite_factory):
+    kafkalite_factory().create_topic("elsewhere")
+    assert kafkalite.ask("spy.show").mode == "off"
+    assert False
+
+
+def test_a_fault_that_never_came(kafkalite_broker):
+    kafkalite_broker.fault("EndTxn", id="idle", do=drop.after)
+
+
+def test_reset(kafkalite_reset):
+    kafkalite_reset.create_topic("gone")
+    assert False
+
+
+def test_well(kafkalite):
+    kafkalite.create_topic("quiet")
+    assert kafkalite.ask("spy.show").mode == "on"
+"""
+
+
+@pytest.mark.slow
+def test_a_failure_tells_what_happened_and_keeps_it(tmp_path: Path) -> None:
+    """Section, trace and data for each cluster of a test that failed, and for no other."""
+    done = outcome(tmp_path, FAILING, "--kafkalite-traces", "kept")
+    assert "3 failed, 2 passed, 2 errors" in done.stdout.replace("\n", " ")
+    section = done.stdout.partition("kafkalite, the last of it:")[2]
+    assert "topic.created topic=orders" in section
+    assert "fault never was never applied" in section
+    assert "topic.created topic=elsewhere" in done.stdout
+    assert "fault idle was never applied" in done.stdout
+    assert "topic.created topic=gone" in done.stdout
+    assert "quiet" not in done.stdout
+    kept = sorted(path.name for path in (tmp_path / "kept").iterdir())
+    assert [name.partition("test_it.py_")[2] for name in kept] == [
+        "test_a_fault_that_never_came-kafkalite_broker",
+        "test_another-kafkalite",
+        "test_another-t-3",
+        "test_reset-kafkalite_reset",
+        "test_that_fails-kafkalite",
+    ]
+    for directory in (tmp_path / "kept").iterdir():
+        assert zipfile.is_zipfile(directory / "trace.zip")
+        assert tarfile.is_tarfile(directory / "data.tar")

@@ -19,6 +19,7 @@ from kafkalite.control.questions import (
     SnapshotName,
     WriteRecords,
 )
+from kafkalite.control.sightings import ArchiveFile
 
 
 async def health(clusters: Clusters, request: Nothing) -> Health:
@@ -69,6 +70,13 @@ async def save_snapshot(
 ) -> SnapshotView:
     """Keep a cluster's data under a name: records, offsets, transactions, topics, configs."""
     return await clusters.save(cluster, request.snapshot)
+
+
+async def export_cluster(
+    clusters: Clusters, cluster: ControlledCluster, request: Nothing
+) -> ArchiveFile:
+    """A cluster's data as a tar file: a data directory that Apache Kafka opens, too."""
+    return ArchiveFile(await clusters.export(cluster))
 
 
 async def restore_snapshot(

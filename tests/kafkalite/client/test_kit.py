@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tarfile
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -178,3 +179,5 @@ async def test_requests_events_and_a_trace(broker: test_broker, tmp_path: Path) 
     assert await k.events(after=created.seq) == []
     path = await k.trace(tmp_path / "trace.zip")
     assert zipfile.is_zipfile(path)
+    archive = await k.export(tmp_path / "data.tar")
+    assert tarfile.is_tarfile(archive)

@@ -1,0 +1,128 @@
+"""A sweep of one test: it is run again and again, with all its fixtures, once for each position.
+
+What is reported is one test: the first run if no position fails, else the smallest that does, with
+a section that says what came of all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from _pytest.runner import runtestprotocol
+
+from kafkalite.client.sweep import (
+    MOST_POSITIONS,
+    SWEEP,
+    SweepReport,
+    counting_rule,
+    criteria,
+    position,
+    positions_of,
+    rule_at,
+)
+from kafkalite.client.values import fields_of
+from kafkalite.control.faults.rule import Action, Rule
+
+if TYPE_CHECKING:
+    from kafkalite.client.kit import Kit
+
+
+@dataclass(slots=True)
+class _Run:
+    """One run: the rule that is put in, and what became of it."""
+
+    rule: Rule
+    matched: int = 0
+    applied: int = 0
+    kit: Kit | None = None
+
+
+_RUN = pytest.StashKey[_Run]()
+
+
+@contextmanager
+def with_fault(item: pytest.Item, kit: Kit) -> Generator[None]:
+    """The fault of the run, in the cluster of the test."""
+    run = item.stash[_RUN]
+    kit.ask("faults.add", **fields_of(run.rule))
+    run.kit = kit
+    yield
+    run.kit = None
+
+
+def note_counts(item: pytest.Item) -> None:
+    """The test has been called: see how often the rule matched, before fixtures clear it away."""
+    run = item.stash.get(_RUN, None)
+    if run is not None and run.kit is not None:
+        shown = {each.rule.id: each for each in run.kit.faults.list()}.get(SWEEP)
+        if shown is not None:
+            run.matched, run.applied = shown.matched, shown.applied
+
+
+def run_sweep(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Run a test at all positions, and report it as one."""
+    hook = item.ihook
+    hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    for report in _reports(item, nextitem):
+        hook.pytest_runtest_logreport(report=report)
+    hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+
+
+def _reports(item: pytest.Item, nextitem: pytest.Item | None) -> list[pytest.TestReport]:
+    marker = item.get_closest_marker("kafkalite_sweep")
+    assert marker is not None
+    arguments = dict(marker.kwargs)
+    do, limit = arguments.pop("do"), arguments.pop("limit", MOST_POSITIONS)
+    actions: list[Action] = [do] if isinstance(do, Action) else list(do)
+    when = criteria(arguments.pop("api", None), arguments)
+    first, run = _once(item, counting_rule(when))
+    if "kafkalite" not in getattr(item, "fixturenames", ()):
+        return _failed(first, "a sweep is of the cluster of the fixture kafkalite: ask for it")
+    if any(report.failed or report.skipped for report in first):
+        return first
+    if not run.matched:
+        return _failed(first, "no request matches: there is nothing to lose")
+    chosen = positions_of(run.matched, limit, actions)
+    sweep = SweepReport(run.matched, run.matched * len(actions) - len(chosen))
+    failures: list[list[pytest.TestReport]] = []
+    for number, action in chosen:
+        reports, run = _once(item, rule_at(when, action, number))
+        failed = next((each for each in reports if each.failed), None)
+        why = None if failed is None else _last_line(failed)
+        if failed is not None:
+            failures.append(reports)
+        found = position(number, action, run.rule, why, was_reached=run.applied > 0)
+        sweep.positions.append(found)
+    untyped: Any = item.session
+    untyped._setupstate.teardown_exact(nextitem)  # what later tests do not need
+    shown = failures[0] if failures else first
+    for report in shown:
+        if report.when == "call":
+            report.sections.append(("kafkalite sweep", str(sweep)))
+    return shown
+
+
+def _once(item: pytest.Item, rule: Rule) -> tuple[list[pytest.TestReport], _Run]:
+    """One run with all of the test's own fixtures; those of module and session stay."""
+    run = item.stash[_RUN] = _Run(rule)
+    untyped: Any = item
+    untyped._initrequest()
+    reports = runtestprotocol(item, log=False, nextitem=untyped.parent)
+    return reports, run
+
+
+def _failed(reports: list[pytest.TestReport], why: str) -> list[pytest.TestReport]:
+    for report in reports:
+        if report.when == "call":
+            report.outcome, report.longrepr = "failed", why
+    return reports
+
+
+def _last_line(report: pytest.TestReport) -> str:
+    crash = getattr(report.longrepr, "reprcrash", None)
+    message = str(report.longrepr) if crash is None else str(crash.message)
+    return message.strip().splitlines()[0] if message.strip() else "it fails"

@@ -1,0 +1,135 @@
+"""`kafkalite sweep --api Produce,OffsetCommit --drop after -- COMMAND`: a sweep of any program.
+
+The command is run once for each position. It finds the cluster by KAFKALITE_BOOTSTRAP, and its
+verbs by KAFKALITE_URL, KAFKALITE_TOKEN and KAFKALITE_CLUSTER. It passes if it exits with 0.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from kafkalite.client.connecting import Client, read_ready_file
+from kafkalite.client.kit import Kit
+from kafkalite.client.sweep import MOST_POSITIONS, NothingToSweep, criteria, sweep
+from kafkalite.control.faults.rule import Action
+from kafkalite.control.problems import Problem
+
+_START_SECONDS: Final = 30.0
+_SHOWN_CHARACTERS: Final = 2000
+_MOMENTS: Final = ("drop", "silence")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The exit code: 0 all passed, 1 a position fails, 2 there was nothing to sweep."""
+    given = _parser().parse_args(list(arguments))
+    command = given.command[1:] if given.command[:1] == ["--"] else given.command
+    actions = _actions(given)
+    if not command or not actions:
+        print("kafkalite: sweep needs an action, and a command after --", file=sys.stderr)
+        return 2
+    named = {"topic": given.topic, "client_id": given.client_id}
+    when = criteria(given.api.split(","), {key: each for key, each in named.items() if each})
+    try:
+        with _process() as ready:
+            url, token = read_ready_file(ready)
+            kit = Client(url, token)
+
+            @contextmanager
+            def new_cluster() -> Generator[Kit]:
+                made = kit.ask("clusters.create")
+                cluster = kit.on(made.name)
+                cluster.spy()
+                try:
+                    yield cluster
+                finally:
+                    cluster.ask("clusters.delete")
+
+            def run(cluster: Kit, name: str) -> str | None:
+                why = _run(command, _environment(url, token, cluster), given.timeout)
+                if why is not None and given.traces is not None:
+                    given.traces.mkdir(parents=True, exist_ok=True)
+                    cluster.trace(given.traces / f"{name.replace(' ', '-')}.zip")
+                return why
+
+            report = sweep(new_cluster, run, when, actions, given.limit)
+    except (NothingToSweep, Problem) as error:
+        print(f"kafkalite: {error}", file=sys.stderr)
+        return 2
+    print(report)
+    return 1 if report.failed else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="kafkalite sweep", description=__doc__)
+    parser.add_argument("--api", required=True, help="APIs whose requests count: Produce,EndTxn")
+    parser.add_argument("--topic", help="only requests that name it")
+    parser.add_argument("--client-id", help="only requests of this client")
+    for name in _MOMENTS:
+        parser.add_argument(f"--{name}", action="append", choices=("before", "after"), default=[])
+    parser.add_argument("--error", action="append", default=[], help="an error of Kafka's")
+    parser.add_argument("--limit", type=int, default=MOST_POSITIONS, help="runs at most")
+    parser.add_argument("--timeout", type=float, default=300.0, help="seconds for a run")
+    parser.add_argument("--traces", type=Path, help="keep a trace of each run that fails there")
+    parser.add_argument("command", nargs=argparse.REMAINDER, help="-- COMMAND ...")
+    return parser
+
+
+def _actions(given: argparse.Namespace) -> list[Action]:
+    chosen = [Action(drop=moment) for moment in given.drop]
+    chosen += [Action(silence=moment) for moment in given.silence]
+    return chosen + [Action(error=code) for code in given.error]
+
+
+def _environment(url: str, token: str, cluster: Kit) -> dict[str, str]:
+    return {
+        **os.environ,
+        "KAFKALITE_BOOTSTRAP": cluster.describe().bootstrap,
+        "KAFKALITE_URL": url,
+        "KAFKALITE_TOKEN": token,
+        "KAFKALITE_CLUSTER": cluster.cluster,
+    }
+
+
+def _run(command: Sequence[str], environment: dict[str, str], timeout: float) -> str | None:
+    """Says how a command has failed; None if it did not."""
+    try:
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, check=False, timeout=timeout
+        )
+    except subprocess.TimeoutExpired:
+        return f"it takes longer than {timeout:g} s"
+    if done.returncode == 0:
+        return None
+    said = (done.stdout + done.stderr).strip()[-_SHOWN_CHARACTERS:]
+    return f"exit code {done.returncode}: {said}"
+
+
+@contextmanager
+def _process() -> Generator[Path]:
+    """A broker with a control port, and its ready file."""
+    with tempfile.TemporaryDirectory(prefix="kafkalite-sweep-") as directory:
+        ready = Path(directory) / "ready.json"
+        flags = ("--port", "0", "--temporary", "--control-port", "0", "--profile", "test")
+        command = [sys.executable, "-m", "kafkalite", *flags, "--ready-file", str(ready)]
+        process: subprocess.Popen[Any] = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        try:
+            deadline = time.monotonic() + _START_SECONDS
+            while not ready.exists():
+                if process.poll() is not None or time.monotonic() > deadline:
+                    raise NothingToSweep("the broker does not start")
+                time.sleep(0.02)
+            yield ready
+        finally:
+            process.terminate()
+            process.wait()
