@@ -17,6 +17,7 @@ __all__ = [
     "delay",
     "dribble",
     "drop",
+    "errno",
     "error",
     "hold",
     "move_leader",
@@ -93,13 +94,23 @@ def corrupt(what: Literal["crc", "length", "value"]) -> Action:
     return Action(corrupt=what)
 
 
+def errno(name: str) -> Action:
+    """An operation on a file fails: "EIO", "ENOSPC". Such a rule has `disk="write"` or the like."""
+    return Action(errno=name)
+
+
 def repeat(times: int = 2) -> Action:
     """A batch that is produced is written so often, by another producer."""
     return Action(repeat=times)
 
 
-def run(verb: str, *, at: Literal["before", "then"] = "before", **arguments: Any) -> Action:
-    """A verb is done at exactly this request: `run("nodes.stop", node=2)`."""
+def run(
+    verb: str, *, at: Literal["before", "then", "beside"] = "before", **arguments: Any
+) -> Action:
+    """A verb is done at exactly this request: `run("nodes.stop", node=2)`.
+
+    "beside": the request does not wait for it.
+    """
     return Action(run=verb, at=at, arguments=arguments)
 
 

@@ -75,6 +75,11 @@ class _CachedOnly:
 cached_only = _CachedOnly()
 
 
+def is_cached_only() -> bool:
+    """True inside of `cached_only`: a read must not wait here."""
+    return _reading.cached_only
+
+
 def pread(descriptor: int, size: int, position: int) -> bytes:
     """`os.pread`. Raises OSError; NotCached inside of `cached_only` if it would have to wait."""
     if _reading.cached_only:

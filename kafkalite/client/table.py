@@ -148,6 +148,9 @@ ROWS: Final[dict[str, Row]] = {
         "GET", "/clusters/{cluster}/nodes", questions.Nothing, list[answers.NodeView]
     ),
     "nodes.add": Row("POST", "/clusters/{cluster}/nodes", questions.Nothing, answers.NodeView),
+    "nodes.roll": Row(
+        "POST", "/clusters/{cluster}/nodes/roll", questions.RollNodes, list[answers.NodeView]
+    ),
     "nodes.stop": Row(
         "POST", "/clusters/{cluster}/nodes/{node}/stop", questions.NodeName, answers.NodeView
     ),

@@ -22,8 +22,9 @@ import trio
 from kafkalite.broker import Broker
 from kafkalite.config import BrokerConfig
 from kafkalite.control.clock import ClusterClock
+from kafkalite.control.faults.disk import FaultyFiles
 from kafkalite.control.spy.spy import Spy
-from kafkalite.log.files import FILES, Files, UnsyncedFiles
+from kafkalite.log.files import FILES, UnsyncedFiles
 from kafkalite.server.listener import Listener, closed_socket, open_node_listeners
 from kafkalite.server.loop import Loop
 
@@ -87,7 +88,7 @@ class ControlledCluster:
         self.root = root
         self._config = config
         self._keeps_directory = keeps_directory
-        self._files: Files = FILES if keeps_directory else UnsyncedFiles()
+        self.files = FaultyFiles(FILES if keeps_directory else UnsyncedFiles())
         self._number = 0
         self._core: _Core
         self._spare: _Core | None = None
@@ -183,7 +184,7 @@ class ControlledCluster:
             directory = self._new_directory()
         config = self._config_for(directory)
         broker = Broker(
-            config, clock=clock, files=self._files, listeners=list(listeners), loop=self.loop
+            config, clock=clock, files=self.files, listeners=list(listeners), loop=self.loop
         )
         broker.__enter__()
         return _Core(broker, clock, directory)
@@ -362,7 +363,10 @@ class ControlledCluster:
             from kafkalite.control.faults.faults import Faults
 
             self._faults = Faults(
-                lambda: self.clock.now_ms(), self._run_verb, told=self.spy.events.put
+                lambda: self.clock.now_ms(),
+                self._run_verb,
+                self._nursery.start_soon,
+                told=self.spy.events.put,
             )
             self._faults.attach(self)
         return self._faults

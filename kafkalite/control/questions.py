@@ -306,6 +306,12 @@ class NodeName(Struct, frozen=True, forbid_unknown_fields=True):
     node: int
 
 
+class RollNodes(Struct, frozen=True, forbid_unknown_fields=True):
+    """The time that each node is away."""
+
+    pause: Duration = "200ms"
+
+
 class MoveLeader(Struct, frozen=True, forbid_unknown_fields=True):
     """The node that is to lead a partition: the next one in sync unless told, of all partitions
     unless one is named.

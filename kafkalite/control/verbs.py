@@ -145,6 +145,7 @@ _TABLE: Final = (
     ),
     Verb("nodes.list", "GET", _of("/nodes"), state.list_nodes),
     Verb("nodes.add", "POST", _of("/nodes"), state.add_node),
+    Verb("nodes.roll", "POST", _of("/nodes/roll"), state.roll_nodes),
     Verb("nodes.stop", "POST", _of("/nodes/{node}/stop"), state.stop_node),
     Verb("nodes.start", "POST", _of("/nodes/{node}/start"), state.start_node),
     Verb("nodes.remove", "DELETE", _of("/nodes/{node}"), state.remove_node),

@@ -161,7 +161,9 @@ async def join_all(
                 for append in those
                 if joined.begin(append, adds=adds)
             }
-            codes = await joins.join(producer, asked, adds=adds) if asked else {}
+            codes: Mapping[TopicPartition, ErrorCode] = {}
+            if asked:
+                codes = await joins.join(producer, asked, adds=adds)
             joined.take(asked, codes)
             is_concurrent = ErrorCode.CONCURRENT_TRANSACTIONS in codes.values()
             if not (adds and is_concurrent and trio.current_time() < until):

@@ -17,13 +17,14 @@ import random
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 from zlib import crc32
 
 from kafkalite.control.durations import milliseconds
+from kafkalite.control.faults.disk import DiskMatcher, check_disk_rule
 from kafkalite.control.faults.matching import (
     API_NAMES,
-    Matched,
     Matcher,
     Missed,
     Seen,
@@ -74,6 +75,7 @@ class RuleState:
     def __init__(self, rule: Rule, *, made_ms: int, cluster_seed: int) -> None:
         self.rule = rule
         self.matcher = Matcher(rule.when)
+        self.disk = None if rule.when.disk is None else DiskMatcher(rule.when)
         self.matched = 0
         self.applied = 0
         self.held = 0
@@ -125,14 +127,18 @@ class RuleState:
                 f"{self.rule.skip} and takes every {self.rule.every}"
             )
         if not self.near:
-            return f"{name} was never applied: no request of its API came"
+            came = "request of its API came" if self.disk is None else "such operation was done"
+            return f"{name} was never applied: no {came}"
         criterion, near = max(self.near.items(), key=lambda each: each[1].count)
         wanted = getattr(self.rule.when, criterion.partition(".")[0], None)
         seen = ", ".join(near.seen) or "nothing"
         return (
-            f"{name} was never applied: {_api_names(self.matcher)} came {_times(near.count)}, "
+            f"{name} was never applied: {self._what()} came {_times(near.count)}, "
             f"{criterion} was {seen}, not {wanted!r}"
         )
+
+    def _what(self) -> str:
+        return _api_names(self.matcher) if self.disk is None else "operations on files"
 
 
 def _times(count: int) -> str:
@@ -223,7 +229,7 @@ class RuleBook:
         self._changed()
 
     def _new_state(self, rule: Rule) -> RuleState:
-        check_rule(rule)
+        check_disk_rule(check_rule(rule))
         if not rule.id:
             from msgspec.structs import replace
 
@@ -239,7 +245,8 @@ class RuleBook:
                 rules := [
                     state
                     for state in self._rules.values()
-                    if state.matcher.api_keys is None or key in state.matcher.api_keys
+                    if state.disk is None
+                    and (state.matcher.api_keys is None or key in state.matcher.api_keys)
                 ]
             )
         }
@@ -253,6 +260,30 @@ class RuleBook:
         """Tells whether any rule is for requests of this API."""
         return api_key in self._by_api
 
+    @property
+    def has_disk_rules(self) -> bool:
+        """Tells whether any rule is for operations on files."""
+        return any(state.disk is not None for state in self._rules.values())
+
+    def disk_actions(self, operation: str, path: Path) -> list[Action]:
+        """Show an operation on a file to the rules: what is to be done to it. Any thread may ask.
+
+        Those who wait for a rule to be applied look again by themselves.
+        """
+        actions: list[Action] = []
+        for state in list(self._rules.values()):
+            if state.disk is None:
+                continue
+            missed = state.disk.missed(operation, path)
+            if missed is not None:
+                if not state.matched and missed[0] != "disk":
+                    state.missed(Missed(missed[0], (missed[1],)))
+                continue
+            actions += self._due(state, f"disk {operation}", path.name)
+            if any(action.is_final for action in actions):
+                break
+        return actions
+
     def steps(self, seen: Seen) -> list[Step]:
         """Show a request to the rules: what is to be done to it, in order."""
         steps: list[Step] = []
@@ -262,7 +293,8 @@ class RuleBook:
                 if not state.matched:
                     state.missed(result)
                 continue
-            actions = self._due(state, result, seen)
+            api, connection = API_NAMES[seen.api_key], str(seen.connection)
+            actions = self._due(state, api, connection, seen.client_id)
             steps += [Step(state, action, result.places) for action in actions]
             if any(action.is_final for action in actions):
                 break
@@ -270,7 +302,9 @@ class RuleBook:
             self._tell()
         return steps
 
-    def _due(self, state: RuleState, result: Matched, seen: Seen) -> tuple[Action, ...]:
+    def _due(
+        self, state: RuleState, api: str, connection: str, client_id: str = ""
+    ) -> tuple[Action, ...]:
         after = state.rule.when.after
         if after is not None:
             first = self._rules.get(after)
@@ -282,7 +316,7 @@ class RuleBook:
             return ()
         actions = state.rule.actions(turn)
         did = tuple(described(action) for action in actions) or ("nothing",)
-        hit = Hit(now_ms, seen.client_id, str(seen.connection), API_NAMES[seen.api_key], did)
+        hit = Hit(now_ms, client_id, connection, api, did)
         state.hits.append(hit)
         if self.applied is not None:
             self.applied(state, hit)

@@ -6,9 +6,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from msgspec import ValidationError
+
 from kafkalite.control.faults.book import Hit, RuleBook, RuleState
+from kafkalite.control.faults.disk import FaultyFiles, check_of
 from kafkalite.control.faults.gate import FaultGate, RunVerb
 from kafkalite.control.faults.holds import Holds
+from kafkalite.control.problems import Problem
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.fields import NO_UUID
 
@@ -20,6 +24,10 @@ if TYPE_CHECKING:
     from kafkalite.control.faults.matching import TopicPlace
 
 
+# Starts a function as a task of the cluster.
+Begin = Callable[..., None]
+
+
 class Faults:
     """The gate stands in the way only while there are rules, and only of the APIs they are
     for.
@@ -29,15 +37,22 @@ class Faults:
         self,
         now_ms: Callable[[], int],
         run_verb: RunVerb,
+        begin: Begin,
         seed: int = 0,
         told: Callable[..., None] | None = None,
     ) -> None:
-        """`told` is called with each event: a kind, a reason, and what it is about."""
+        """Make the faults of one cluster.
+
+        `begin` starts a verb beside a request. `told` is called with each event: a kind, a reason,
+        and what it is about.
+        """
         self._told = told
+        self._begin = begin
         self.book = RuleBook(now_ms, seed)
         self.holds = Holds()
         self._run_verb = run_verb
         self._broker: Broker | None = None
+        self._files: FaultyFiles | None = None
         self._concerned: frozenset[int] = frozenset()
         self.book.subscribe(self._rules_changed)
         self.book.applied = self._applied
@@ -45,6 +60,7 @@ class Faults:
     def attach(self, cluster: ControlledCluster) -> None:
         """Stand in the way of the requests of the broker that serves now."""
         self._broker = cluster.broker
+        self._files = cluster.files
         self._concerned = frozenset()
         self._rules_changed()
 
@@ -77,11 +93,24 @@ class Faults:
         return released
 
     def _rules_changed(self) -> None:
+        if self._files is not None:
+            self._files.set_check(check_of(self.book) if self.book.has_disk_rules else None)
         concerned = frozenset(key for key in ApiKey if self.book.concerns(key))
         if self._broker is None or concerned == self._concerned:
             return
         self._concerned = concerned
         self._broker.set_fault_gate(self._gate(self._broker) if concerned else None)
+
+    def _begin_verb(self, name: str, arguments: dict[str, Any]) -> None:
+        self._begin(self._run_beside, name, arguments)
+
+    async def _run_beside(self, name: str, arguments: dict[str, Any]) -> None:
+        """A verb that does not hold its request up. Without it, the cluster goes on."""
+        try:
+            await self._run_verb(name, arguments)
+        except (Problem, ValidationError) as problem:
+            if self._told is not None:
+                self._told("verb.failed", str(problem), verb=name)
 
     def _gate(self, broker: Broker) -> FaultGate:
         topics = broker.services.topics
@@ -110,4 +139,5 @@ class Faults:
             topic_id=topic_id,
             fetching=fetching,
             run_verb=self._run_verb,
+            begin_verb=self._begin_verb,
         )

@@ -99,6 +99,7 @@ class FaultGate:
         topic_id: Callable[[str], UUID],
         fetching: Fetching,
         run_verb: RunVerb,
+        begin_verb: Callable[[str, dict[str, Any]], None],
     ) -> None:
         self._book = book
         self._holds = holds
@@ -106,6 +107,7 @@ class FaultGate:
         self._topic_id = topic_id
         self._fetching = fetching
         self._run_verb = run_verb
+        self._begin_verb = begin_verb
 
     def concerns(self, api_key: int) -> bool:
         """Tells whether a rule is for requests of this API."""
@@ -197,6 +199,8 @@ class FaultGate:
                 await trio.sleep(delay_seconds(action, step.state.luck))
             case "hold":
                 await self._holds.hold(step.state, context.connection)
+            case "run" if action.at == "beside":
+                self._begin_verb(cast(str, action.run), action.arguments)
             case "run":
                 await self._run_verb(cast(str, action.run), action.arguments)
             case "repeat" if key is ApiKey.PRODUCE:

@@ -150,6 +150,33 @@ def throttled(client_id: str, by: str, times: int | None = None) -> list[Rule]:
     return [Rule(note="throttled", when=when, times=times, do=(Action(throttle=by),))]
 
 
+def rolling_restart(pause: str = "200ms") -> list[Rule]:
+    """From the first request on, each node goes and comes back, one after the other."""
+    do = (Action(run="nodes.roll", arguments={"pause": pause}, at="beside"),)
+    return [Rule(note="rolling_restart", do=do)]
+
+
+def rebalance_storm(group: str, times: int = 10, every: str = "200ms") -> list[Rule]:
+    """A group rebalances again and again, once it has members."""
+    arguments = {"group": group, "times": times, "every": every}
+    when = When(api=["SyncGroup", *_COORDINATOR_APIS[2:]], group=group)
+    do = (Action(run="groups.rebalance", arguments=arguments, at="beside"),)
+    return [Rule(note="rebalance_storm", when=when, skip=1, do=do)]
+
+
+def clock_skew(by: str) -> list[Rule]:
+    """From the first request on, what the broker writes is off by so much time."""
+    do = (Action(run="clock.skew", arguments={"by": by}),)
+    return [Rule(note="clock_skew", do=do)]
+
+
+def disk_full(topic: str = "*", times: int | None = None) -> list[Rule]:
+    """Nothing can be written to a topic, until the fault is removed."""
+    do = (Action(errno="ENOSPC"),)
+    when = When(disk="write", topic=topic)
+    return [Rule(note="disk_full", when=when, times=times, do=do)]
+
+
 def acks_to_minority(topic: str, times: int | None = 1) -> list[Rule]:
     """A batch is written by the leader, and too few replicas follow."""
     do = (Action(error="NOT_ENOUGH_REPLICAS_AFTER_APPEND", apply=True),)
@@ -172,6 +199,10 @@ PRESETS: Final[dict[str, Preset]] = {
         stale_metadata,
         throttled,
         acks_to_minority,
+        rolling_restart,
+        rebalance_storm,
+        clock_skew,
+        disk_full,
     )
 }
 

@@ -38,7 +38,11 @@ class RecordMatch(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
 
 
 class When(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
-    """The criteria of a rule. All that are given must hold."""
+    """The criteria of a rule. All that are given must hold.
+
+    With `disk` (read, write, sync, open, rename) it is for operations on files, of which it can
+    name the path (`file`), topic and partition.
+    """
 
     api: Match = None
     version: Match = None
@@ -58,6 +62,8 @@ class When(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, 
     request: dict[str, Match] = {}
     records: RecordMatch | None = None
     after: str | None = None
+    disk: Match = None
+    file: Match = None
 
 
 class LogNormal(Struct, frozen=True, forbid_unknown_fields=True):
@@ -97,12 +103,13 @@ class Action(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     repeat: Annotated[int, Meta(ge=2, le=1000)] | None = None
     run: str | None = None
     count: Literal[True] | None = None
+    errno: str | None = None
 
     message: str | None = None
     apply: bool = False
     reset: bool = False
     arguments: dict[str, Any] = {}
-    at: Literal["before", "then"] = "before"
+    at: Literal["before", "then", "beside"] = "before"
 
     @property
     def kind(self) -> str:
@@ -143,8 +150,9 @@ KINDS: Final = (
     "repeat",
     "run",
     "count",
+    "errno",
 )
-_FINAL: Final = frozenset({"error", "drop", "silence", "cut", "answer"})
+_FINAL: Final = frozenset({"error", "drop", "silence", "cut", "answer", "errno"})
 _AFTER: Final = frozenset({"cut", "dribble", "throttle", "patch", "corrupt"})
 
 

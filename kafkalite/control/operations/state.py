@@ -28,6 +28,7 @@ from kafkalite.control.questions import (
     Nothing,
     Reset,
     Restart,
+    RollNodes,
     Skew,
     Wait,
 )
@@ -130,6 +131,18 @@ async def remove_node(cluster: ControlledCluster, request: NodeName) -> Nothing:
     except ValueError as error:
         raise Problem("conflict", str(error)) from None
     return Nothing()
+
+
+async def roll_nodes(cluster: ControlledCluster, request: RollNodes) -> list[NodeView]:
+    """Stop each node that is up, and start it again, one after the other."""
+    pause = seconds(request.pause, field="pause")
+    for node in _nodes(cluster.broker):
+        if node.up:
+            cluster.broker.nodes.stop(node.node)
+            await trio.sleep(pause)
+            cluster.broker.nodes.start(node.node)
+            await trio.sleep(pause)
+    return _nodes(cluster.broker)
 
 
 async def move_leader(cluster: ControlledCluster, request: MoveLeader) -> TopicView:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -10,12 +11,15 @@ import trio
 from kafkalite.control.faults.book import RuleBook
 from kafkalite.control.faults.presets import PRESETS, preset
 from kafkalite.control.problems import Problem
+from kafkalite.faults import run
+from kafkalite.testing import broker as running
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from kafkalite.wire.messages.heartbeat import HeartbeatRequest
 from kafkalite.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from kafkalite.wire.record_batch import iterate_batches, iterate_records
+from tests.kafkalite.control.clients import Polling, consumer, produced
 from tests.kafkalite.first_partition import codes, produce
 from tests.kafkalite.group_requests import find
 from tests.kafkalite.transactional import Transactional
@@ -34,6 +38,10 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "stale_metadata": {"topic": "t", "leader": 2},
     "throttled": {"client_id": "app", "by": "1s"},
     "acks_to_minority": {"topic": "t"},
+    "rolling_restart": {"pause": "1s"},
+    "rebalance_storm": {"group": "g"},
+    "clock_skew": {"by": "-1h"},
+    "disk_full": {"topic": "t"},
 }
 
 
@@ -219,3 +227,63 @@ def test_parameters_that_are_wrong_are_named(given: dict[str, Any], told: str) -
     with pytest.raises(Problem, match=f"poison_record {told}") as caught:
         PRESETS["poison_record"].rules(given)
     assert caught.value.hint == "its parameters are topic"
+
+
+def test_a_rolling_restart_does_not_hold_the_client_up() -> None:
+    with running(profile="test", nodes=3) as k:
+        k.create_topic("t", 1, 3)
+        fault = k.preset("rolling_restart", pause="50ms")
+        assert produced(k) == [None]
+        k.wait.fault(fault)
+        k.wait.until({"all": [{"topic": {"name": "t", "leaders": True}}]})
+        deadline = time.monotonic() + 60
+        while len(k.ask("events", kind="node.up")) < 3:
+            assert time.monotonic() < deadline
+        down = [each.about["node"] for each in k.ask("events", kind="node.down")]
+        assert down == [1, 2, 3]
+        assert len(k.records("t")) == 1
+
+
+def test_a_storm_of_rebalances() -> None:
+    with running(profile="test") as k:
+        k.create_topic("t")
+        fault = k.preset("rebalance_storm", group="stormy", times=2, every="100ms")
+        with Polling(consumer(k, "stormy", **{"heartbeat.interval.ms": 100}), "t") as polling:
+            k.wait.fault(fault)
+            deadline = time.monotonic() + 60
+            while len(k.ask("events", kind="rebalance.ended")) < 2:
+                assert time.monotonic() < deadline
+            k.wait.group("stormy", members=1, assigned=True)
+            assert polling.assignments >= 1
+
+
+def test_a_full_disk_until_there_is_room() -> None:
+    with running(profile="test") as k:
+        k.create_topic("t")
+        k.create_topic("other")
+        full = k.preset("disk_full", topic="t")
+        (failed,) = produced(k, "t", **{"delivery.timeout.ms": 1500, "socket.timeout.ms": 1000})
+        assert failed is not None
+        assert produced(k, "other") == [None]
+        assert full.applied > 0
+        full.remove()
+        assert produced(k, "t") == [None]
+        assert len(k.records("t")) == 1
+
+
+def test_what_is_written_is_off() -> None:
+    with running(profile="test") as k:
+        k.preset("clock_skew", by="-1h")
+        k.create_topic("t", configs={"message.timestamp.type": "LogAppendTime"})
+        assert produced(k) == [None]
+        (record,) = k.records("t")
+        assert abs(record.timestamp + 3_600_000 - time.time() * 1000) < 600_000
+
+
+def test_a_verb_beside_a_request_that_fails_is_told() -> None:
+    with running(profile="test") as k:
+        k.create_topic("t")
+        k.fault("Produce", do=run("topics.delete", topic="none", at="beside"))
+        assert produced(k) == [None]
+        k.wait.until({"fault": {"id": "fault-1"}})
+        assert "no topic 'none'" in k.ask("events", kind="verb.failed")[0].why

@@ -1,0 +1,207 @@
+"""Faults of the disk: operations on files that fail, or take their time.
+
+A rule with `disk` is shown each operation of that kind, instead of requests. The files of a cluster
+are `FaultyFiles`. Without such a rule their methods are those of the files behind them.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from kafkalite.control.durations import seconds
+from kafkalite.control.faults.criteria import predicate
+from kafkalite.control.problems import Problem
+from kafkalite.log import page_cache
+from kafkalite.log.files import Files, parse_partition_directory, without_future
+
+if TYPE_CHECKING:
+    from kafkalite.control.faults.book import RuleBook
+    from kafkalite.control.faults.rule import Rule, When
+
+OPERATIONS: Final = ("read", "write", "sync", "open", "rename")
+_KINDS: Final = frozenset({"errno", "delay", "count"})
+# Those that a thread may wait for, so that the loop does not.
+_MAY_BE_SLOW: Final = frozenset({"read", "sync"})
+_CRITERIA: Final = frozenset({"disk", "file", "topic", "partition", "after"})
+
+Check = Callable[[str, Path], None]
+
+
+def check_disk_rule(rule: Rule) -> None:
+    """Raises Problem if a rule mixes requests with the disk, or asks for what a disk cannot do."""
+    when = rule.when
+    actions = [*rule.do, *(each for turn in rule.sequence for each in turn)]
+    for action in actions:
+        if action.errno is not None:
+            error_number(action.errno)
+    if when.disk is None:
+        if when.file is not None or any(each.errno is not None for each in actions):
+            raise Problem("invalid_fault", "errors of files need `disk`: the operation that fails")
+        return
+    operations = predicate(when.disk, field="disk")
+    if not any(map(operations, OPERATIONS)):
+        raise Problem("invalid_fault", f"disk is one of {', '.join(OPERATIONS)}", value=when.disk)
+    others = [
+        name
+        for name in when.__struct_fields__
+        if name not in _CRITERIA and getattr(when, name) not in (None, {})
+    ]
+    if others:
+        raise Problem("invalid_fault", f"operations on files have no {', '.join(others)}")
+    for action in actions:
+        if action.kind not in _KINDS:
+            raise Problem("invalid_fault", f"{action.kind} cannot be done to a file")
+        slow = [each for each in OPERATIONS if each not in _MAY_BE_SLOW and operations(each)]
+        if action.delay is not None and slow:
+            raise Problem("invalid_fault", f"only read and sync can be slow, not {', '.join(slow)}")
+
+
+def error_number(name: str) -> int:
+    """The number of an error such as "ENOSPC". Raises Problem."""
+    number: object = getattr(errno, name, None)
+    if not name.startswith("E") or not isinstance(number, int):
+        raise Problem(
+            "unknown_error", f"there is no error {name!r}", value=name, hint="EIO, ENOSPC"
+        )
+    return number
+
+
+class DiskMatcher:
+    """The criteria of a rule for operations on files, made ready."""
+
+    def __init__(self, when: When) -> None:
+        self._criteria = [
+            (name, predicate(getattr(when, name), field=name))
+            for name in ("disk", "topic", "partition", "file")
+            if getattr(when, name) is not None
+        ]
+
+    def missed(self, operation: str, path: Path) -> tuple[str, object] | None:
+        """The criterion that does not hold, and what there is instead; None if all hold."""
+        topic, partition = parse_partition_directory(without_future(path.parent.name)) or ("", -1)
+        seen = {"disk": operation, "topic": topic, "partition": partition, "file": str(path)}
+        return next(
+            ((name, seen[name]) for name, holds in self._criteria if not holds(seen[name])), None
+        )
+
+
+class FaultyFiles(Files):
+    """The files of a cluster: those of `inner`, until a check is set."""
+
+    def __init__(self, inner: Files) -> None:
+        self._inner = inner
+        self._check: Check | None = None
+        self._paths: dict[int, Path] = {}
+        # Reads that a thread has waited for, and that the loop is about to repeat.
+        self._waited: set[tuple[int, int]] = set()
+        self.set_check(None)
+
+    def set_check(self, check: Check | None) -> None:
+        """Have `check` called before each operation. It raises OSError, or SlowDisk."""
+        self._check = check
+        for name in ("pread", "pwritev", "sync", "rename", "sync_directory"):
+            self.__dict__.pop(name, None)
+        if check is not None:
+            self.waits_for_disk = True
+            self.__dict__.update(
+                pread=self._checked_pread,
+                pwritev=self._checked_pwritev,
+                sync=self._checked_sync,
+                rename=self._checked_rename,
+            )
+        else:
+            self.waits_for_disk = self._inner.waits_for_disk
+            self.__dict__.update(sync=self._inner.sync)
+        self.__dict__.update(
+            sync_directory=self._inner.sync_directory,
+            sync_everything=self._inner.sync_everything,
+            sync_file=self._inner.sync_file,
+        )
+
+    def open(self, path: Path, flags: int) -> int:
+        if self._check is not None:
+            self._check("open", path)
+        descriptor = super().open(path, flags)
+        self._paths[descriptor] = path
+        return descriptor
+
+    def close(self, descriptor: int) -> None:
+        self._paths.pop(descriptor, None)
+        super().close(descriptor)
+
+    def _before(self, operation: str, descriptor: int) -> None:
+        if self._check is not None:
+            self._check(operation, self._paths.get(descriptor, Path()))
+
+    def _checked_pread(self, descriptor: int, size: int, position: int) -> bytes:
+        if (descriptor, position) in self._waited:
+            self._waited.discard((descriptor, position))
+            return page_cache.pread(descriptor, size, position)
+        try:
+            self._before("read", descriptor)
+        except SlowDisk as slow:
+            if page_cache.is_cached_only():
+                self._waited.add((descriptor, position))
+                raise _ReadLater(descriptor, size, position, slow.seconds) from None
+            time.sleep(slow.seconds)
+        return page_cache.pread(descriptor, size, position)
+
+    def _checked_pwritev(
+        self, descriptor: int, buffers: Sequence[bytes | memoryview | bytearray], position: int
+    ) -> int:
+        self._before("write", descriptor)
+        return super().pwritev(descriptor, buffers, position)
+
+    def _checked_sync(self, descriptor: int) -> None:
+        try:
+            self._before("sync", descriptor)
+        except SlowDisk as slow:
+            time.sleep(slow.seconds)
+        self._inner.sync(descriptor)
+
+    def _checked_rename(self, source: Path, target: Path) -> None:
+        if self._check is not None:
+            self._check("rename", source)
+        super().rename(source, target)
+
+
+class SlowDisk(Exception):
+    """An operation takes so long."""
+
+    def __init__(self, duration: float) -> None:
+        super().__init__(f"{duration} s")
+        self.seconds = duration
+
+
+class _ReadLater(page_cache.NotCached):
+    """A thread is to wait before the loop reads again."""
+
+    def __init__(self, descriptor: int, size: int, position: int, duration: float) -> None:
+        super().__init__(descriptor, size, position)
+        self._duration = duration
+
+    def read(self) -> None:
+        time.sleep(self._duration)
+        super().read()
+
+
+def check_of(book: RuleBook) -> Check:
+    """Does to an operation what the rules say."""
+
+    def check(operation: str, path: Path) -> None:
+        slow = 0.0
+        for action in book.disk_actions(operation, path):
+            if action.errno is not None:
+                number = error_number(action.errno)
+                raise OSError(number, os.strerror(number), str(path))
+            if action.delay is not None:
+                slow += seconds(action.delay)
+        if slow:
+            raise SlowDisk(slow)
+
+    return check
