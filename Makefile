@@ -16,8 +16,8 @@ SOURCES := $(shell find kafkalite wire log group_coordinator -name '*.py')
 help: ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-run: $(VENV)/.installed ## start a broker on 127.0.0.1:9092, data in ./kafkalite-data
-	@exec $(BIN)/kafkalite --data-dir ./kafkalite-data
+run: $(VENV)/.installed ## start a broker on 127.0.0.1:9092, data in ./kafkalite-data; more flags in RUN
+	@exec $(BIN)/kafkalite --data-dir ./kafkalite-data $(RUN)
 
 test: lint unit slow conformance pipelines ## all checks and all tests, the JVM ones included
 
