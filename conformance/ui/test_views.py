@@ -203,10 +203,13 @@ def test_partitions_lose_records(opened: Open, k: Client) -> None:
     k.delete_topic("loses")
 
 
-def test_a_group_with_members(opened: Open) -> None:
+def test_a_group_with_members(opened: Open, k: Client) -> None:
+    k.wait.group("billing", members=2, assigned=True, timeout="60s")
+    k.wait.lag("billing", timeout="60s")
     page = opened("groups")
     rows(page, "Groups").get_by_role("link", name="billing").click()
     page.get_by_role("heading", name="billing").wait_for()
+    rows(page, "Members").nth(1).wait_for()
     assert rows(page, "Members").count() == 2
     partitions = rows(page, "Partitions of the group")
     assert [line.split()[:2] for line in partitions.all_inner_texts()] == [
