@@ -113,9 +113,7 @@ def _add_testing_flags(parser: argparse.ArgumentParser) -> None:
         help="take verbs over HTTP: faults, time, state, waiting (0: any free port)",
     )
     parser.add_argument("--ui", action="store_true", help="serve a page that shows the broker")
-    parser.add_argument(
-        "--profile", choices=("test",), help="configs that belong together; others win over them"
-    )
+    parser.add_argument("--profile", choices=("test",), help="configs that belong together")
 
 
 def _port(text: str) -> int:
@@ -133,16 +131,14 @@ def properties(flags: argparse.Namespace) -> dict[str, str]:
 
         configs |= profile(flags.profile)
     configs |= dict(flags.settings)
-    if flags.data_dir is not None:
-        configs["log.dirs"] = flags.data_dir
-    if flags.nodes is not None:
-        configs["kafkalite.nodes"] = str(flags.nodes)
-    if flags.control_port is not None:
-        configs["kafkalite.control.port"] = str(flags.control_port)
-    if flags.ui:
-        configs["kafkalite.ui"] = "true"
-    if flags.metrics_port is not None:
-        configs["kafkalite.metrics.port"] = str(flags.metrics_port)
+    given = {
+        "log.dirs": flags.data_dir,
+        "kafkalite.nodes": flags.nodes,
+        "kafkalite.control.port": flags.control_port,
+        "kafkalite.ui": "true" if flags.ui else None,
+        "kafkalite.metrics.port": flags.metrics_port,
+    }
+    configs |= {name: str(value) for name, value in given.items() if value is not None}
     if _is_secured(flags):
         from kafkalite.security.quick_start import make_files, wanted, with_listener
 
@@ -172,18 +168,6 @@ def main(arguments: list[str] | None = None) -> int:
         from kafkalite.terminal.words import complete
 
         return complete(flags_of_the_broker().format_help())
-    if arguments[:1] == ["pipeline"]:
-        from kafkalite.spark.pipelines.command import main as pipeline
-
-        return pipeline(arguments[1:])
-    if arguments[:1] == ["sweep"]:
-        from kafkalite.client.sweep_command import main as sweep
-
-        return sweep(arguments[1:])
-    if arguments[:1] == ["format"]:
-        from kafkalite.config.storage_format import main as format_storage
-
-        return format_storage(arguments[1:])
     if arguments and not arguments[0].startswith("-"):
         from kafkalite.terminal.words import run
 
