@@ -4,7 +4,7 @@ The answer goes out at once, and the connection is not read until the time is ov
 APIs but those of brokers pay for the time of the request itself. These are measured besides:
 
     Produce                           the bytes of the request
-    Fetch                             the bytes of the response; throttled, it comes empty
+    Fetch, ShareFetch                 the bytes of the response; throttled, it comes empty
     CreateTopics, CreatePartitions,   partitions created and deleted (KIP-599): newer versions are
     DeleteTopics                      refused when the tokens are spent, older ones wait
 
@@ -33,6 +33,7 @@ from kafkalite.wire.schema import fields_of
 
 if TYPE_CHECKING:
     from kafkalite.services import Services
+    from kafkalite.wire.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
 
 QuotasOf = Callable[[int], NodeQuotas]
 
@@ -57,6 +58,8 @@ def quota_gate(quotas_of: QuotasOf) -> Gate:
             return _producing(quotas_of, api, handle)
         if api.key is ApiKey.FETCH:
             return _fetching(quotas_of, api, handle)
+        if api.key is ApiKey.SHARE_FETCH:
+            return _share_fetching(quotas_of, handle)
         if api.key in MUTATIONS:
             return _mutating(quotas_of, api, handle)
         return _timed(quotas_of, api, handle)
@@ -180,6 +183,56 @@ def _fetched_bytes(response: Any) -> int:
         len(name) + 24 + sum(64 + len(row[10] or b"") for row in rows)
         for name, _, rows in row_of(response)[3]
     )
+
+
+def _share_fetching(quotas_of: QuotasOf, handle: Handler) -> Handler:
+    def share_fetch(services: Services, context: RequestContext, request: ShareFetchRequest) -> Any:
+        quotas = quotas_of(context.node_id)
+        user, client_id = context.principal.name, context.client_id
+        request.max_bytes = int(
+            min(request.max_bytes, quotas.fetch.most_in_window(user, client_id))
+        )
+        began = perf_counter()
+        response = handle(services, context, request)
+        took = perf_counter() - began
+
+        def finish(response: ShareFetchResponse) -> ShareFetchResponse:
+            size = sum(
+                24 + sum(64 + len(each.records or b"") for each in topic.partitions)
+                for topic in response.responses
+            )
+            bytes_wait_ms = quotas.fetch.record(user, client_id, size, _now_ms())
+            wait_ms = max(bytes_wait_ms, _request_wait_ms(quotas, context, took))
+            if wait_ms:
+                quotas.fetch.unrecord(user, client_id, size, _now_ms())
+                _mute(context, wait_ms)
+                response.throttle_time_ms = wait_ms
+                _leave_out_records(request, response)
+            return response
+
+        return when_done(response, finish)
+
+    return share_fetch
+
+
+def _leave_out_records(request: ShareFetchRequest, response: ShareFetchResponse) -> None:
+    """Answer the acknowledgements alone. The records stay acquired until their locks end."""
+    acknowledged = {
+        (topic.topic_id, each.partition_index)
+        for topic in request.topics
+        for each in topic.partitions
+        if each.acknowledgement_batches
+    }
+    for topic in response.responses:
+        close_slices([each.records for each in topic.partitions])
+        topic.partitions = [
+            each
+            for each in topic.partitions
+            if (topic.topic_id, each.partition_index) in acknowledged
+        ]
+        for each in topic.partitions:
+            each.records, each.acquired_records = b"", []
+    response.responses = [topic for topic in response.responses if topic.partitions]
 
 
 def _mutating(quotas_of: QuotasOf, api: Api, handle: Handler) -> Handler:

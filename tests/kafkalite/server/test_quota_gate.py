@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
+from uuid import UUID
 
 import pytest
 import trio
@@ -18,6 +19,7 @@ from kafkalite.server.quota_gate import quota_gate
 from kafkalite.testing import broker
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.messages import share_fetch
 from kafkalite.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from kafkalite.wire.messages.fetch import (
     FetchableTopicResponse,
@@ -206,3 +208,45 @@ async def test_a_throttled_fetch_comes_empty_and_does_not_count(autojump_clock: 
         assert third[0] == second[0], "what was not sent does not count"
     # No more is read than a whole window allows.
     assert seen == [10_000] * 3
+
+
+async def test_a_throttled_share_fetch_brings_no_records(autojump_clock: MockClock) -> None:
+    """Nor are they counted. Acknowledgements are answered all the same."""
+    topic_id = UUID(int=5)
+    batch = share_fetch.AcknowledgementBatch(0, 0, [1])
+
+    def request() -> share_fetch.ShareFetchRequest:
+        partitions = [share_fetch.FetchPartition(0, [batch]), share_fetch.FetchPartition(1)]
+        topics = [share_fetch.FetchTopic(topic_id, partitions)]
+        return share_fetch.ShareFetchRequest(max_bytes=1 << 20, topics=topics)
+
+    seen: list[int] = []
+
+    def fetch_(services: Any, context: Any, asked: Any) -> share_fetch.ShareFetchResponse:
+        seen.append(asked.max_bytes)
+        partitions = [
+            share_fetch.PartitionData(
+                partition_index=index,
+                acknowledge_error_code=7,
+                records=bytes(4_500),
+                acquired_records=[share_fetch.AcquiredRecords(0, 9, 1)],
+            )
+            for index in (0, 1)
+        ]
+        topic = share_fetch.ShareFetchableTopicResponse(topic_id=topic_id, partitions=partitions)
+        return share_fetch.ShareFetchResponse(responses=[topic])
+
+    with one_dispatcher() as asked:
+        gated = Gated(asked, ApiKey.SHARE_FETCH, consumer_byte_rate=1000)
+        first = gated.ask(request(), fetch_)
+        assert first.throttle_time_ms == 0
+        assert [len(each.records) for each in first.responses[0].partitions] == [4_500, 4_500]
+        second = gated.ask(request(), fetch_)
+        assert second.throttle_time_ms > 0
+        (answered,) = second.responses[0].partitions
+        assert (answered.partition_index, answered.acknowledge_error_code) == (0, 7)
+        assert (answered.records, answered.acquired_records) == (b"", [])
+        third = gated.ask(request(), fetch_)
+        assert third.throttle_time_ms == second.throttle_time_ms
+    assert seen == [10_000] * 3
+    assert len(gated.muted) == 2
