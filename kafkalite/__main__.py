@@ -112,6 +112,7 @@ def _add_testing_flags(parser: argparse.ArgumentParser) -> None:
         type=_port,
         help="take verbs over HTTP: faults, time, state, waiting (0: any free port)",
     )
+    parser.add_argument("--as-version", metavar="X.Y", help="look like Apache Kafka 2.8 to 4.3")
     parser.add_argument(
         "--profile", choices=("test",), help="configs that belong together; others win over them"
     )
@@ -132,14 +133,14 @@ def properties(flags: argparse.Namespace) -> dict[str, str]:
 
         configs |= profile(flags.profile)
     configs |= dict(flags.settings)
-    if flags.data_dir is not None:
-        configs["log.dirs"] = flags.data_dir
-    if flags.nodes is not None:
-        configs["kafkalite.nodes"] = str(flags.nodes)
-    if flags.control_port is not None:
-        configs["kafkalite.control.port"] = str(flags.control_port)
-    if flags.metrics_port is not None:
-        configs["kafkalite.metrics.port"] = str(flags.metrics_port)
+    named = {
+        "log.dirs": flags.data_dir,
+        "kafkalite.nodes": flags.nodes,
+        "kafkalite.control.port": flags.control_port,
+        "kafkalite.metrics.port": flags.metrics_port,
+        "kafkalite.as.version": flags.as_version,
+    }
+    configs |= {name: str(value) for name, value in named.items() if value is not None}
     if _is_secured(flags):
         from kafkalite.security.quick_start import make_files, wanted, with_listener
 
