@@ -11,13 +11,13 @@ COMPILED_VENV := .venv-compiled
 COMPILED_BIN := $(COMPILED_VENV)/bin
 SOURCES := $(shell find kafkalite wire log group_coordinator -name '*.py')
 
-.PHONY: run test lint unit compiled unit-compiled slow conformance pipelines prove crash cluster cluster-crash simulate differential soak fuzz report bench bench-pure demo docs wheel wheels clean help
+.PHONY: run vendor test lint unit compiled unit-compiled slow conformance pipelines prove crash cluster cluster-crash simulate differential soak fuzz report bench bench-pure demo docs wheel wheels clean help
 
 help: ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-run: $(VENV)/.installed ## start a broker on 127.0.0.1:9092, data in ./kafkalite-data
-	@exec $(BIN)/kafkalite --data-dir ./kafkalite-data
+run: $(VENV)/.installed ## start a broker on 127.0.0.1:9092, data in ./kafkalite-data; more flags in RUN
+	@exec $(BIN)/kafkalite --data-dir ./kafkalite-data $(RUN)
 
 test: lint unit slow conformance pipelines ## all checks and all tests, the JVM ones included
 
@@ -95,6 +95,9 @@ java-if-any: $(VENV)/.installed-test
 demo: $(VENV)/.installed-demo ## a year of flights through Spark Structured Streaming
 	@$(BIN)/python -m conformance.prepare
 	$(BIN)/python -m examples.flights
+
+vendor: $(VENV)/.installed-test ## renew the libraries of the page from npm
+	$(BIN)/python -m conformance.ui.vendor
 
 client: $(VENV)/.installed-test ## write the clients of the control port from the table of verbs
 	$(BIN)/python -m kafkalite.control.make_client

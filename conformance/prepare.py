@@ -1,7 +1,7 @@
 """`python -m conformance.prepare`: bring what the tests need from outside, or say what to install.
 
-Java is needed (the console tools, Spark). KafkaJS and kcat are brought where npm is, and where
-apt may be used; their tests say so when they are left out.
+Java is needed (the console tools, Spark). KafkaJS, axe-core, kcat and Chromium are brought where
+npm is, and where apt may be used; their tests say so when they are left out.
 """
 
 import os
@@ -26,25 +26,27 @@ def prepare_java() -> None:
     kafka_shell_jars()
 
 
-def prepare_kafkajs() -> None:
+def prepare_node_modules() -> None:
     npm = shutil.which("npm")
-    if npm and not (HERE / "node_modules" / "kafkajs").is_dir():
+    there = [HERE / "node_modules" / name for name in ("kafkajs", "axe-core")]
+    if npm and not all(each.is_dir() for each in there):
         subprocess.run([npm, "ci", "--no-audit", "--no-fund", "--silent"], check=False, cwd=HERE)
 
 
-def prepare_kcat() -> None:
-    if shutil.which("kcat") or os.geteuid() != 0 or not shutil.which("apt-get"):
+def prepare_package(name: str) -> None:
+    if shutil.which(name) or os.geteuid() != 0 or not shutil.which("apt-get"):
         return
-    command = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", "kcat"]
+    command = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", name]
     subprocess.run(command, check=False)
 
 
 def main() -> int:
     try:
         with locked(cache_directory() / "prepare.lock"):
+            prepare_node_modules()
+            prepare_package("kcat")
+            prepare_package("chromium")
             prepare_java()
-            prepare_kafkajs()
-            prepare_kcat()
     except (JavaMissing, JarsMissing) as problem:
         print(problem, file=sys.stderr)
         return 1

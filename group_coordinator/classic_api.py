@@ -42,16 +42,16 @@ class ClassicGroupRequests:
         self._protocol = protocol
         self._in_consumer_group = in_consumer_group
 
-    async def join_group(self, context: Context, request: JoinGroupRequest) -> JoinGroupResponse:
+    def join_group(self, context: Context, request: JoinGroupRequest) -> Parked[JoinGroupResponse]:
+        """Answered when all members have joined, or the rebalance timeout is over."""
         parked = Parked[JoinGroupResponse]()
         try:
             self._join_group(context, request, parked.answer)
         except KafkaError as refused:
             known = refused.code is not ErrorCode.GROUP_MAX_SIZE_REACHED
-            return JoinGroupResponse(
-                member_id=request.member_id if known else "", error_code=refused.code
-            )
-        return await parked.response()
+            member_id = request.member_id if known else ""
+            parked.answer(JoinGroupResponse(member_id=member_id, error_code=refused.code))
+        return parked
 
     def _join_group(
         self,
@@ -88,7 +88,8 @@ class ClassicGroupRequests:
         except KafkaError as refused:
             return JoinGroupResponse(error_code=refused.code)  # without the member's id, as Kafka
 
-    async def sync_group(self, context: Context, request: SyncGroupRequest) -> SyncGroupResponse:
+    def sync_group(self, context: Context, request: SyncGroupRequest) -> Parked[SyncGroupResponse]:
+        """Answered when the leader has synced."""
         parked = Parked[SyncGroupResponse]()
         try:
             check_group_id(request.group_id)
@@ -97,13 +98,14 @@ class ClassicGroupRequests:
             if group is None or group.is_empty:
                 raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
             if isinstance(group, ConsumerGroup):
-                return self._in_consumer_group.sync(group, request)
-            if not isinstance(group, ClassicGroup):
+                parked.answer(self._in_consumer_group.sync(group, request))
+            elif isinstance(group, ClassicGroup):
+                self._protocol.sync(group, request, parked.answer)
+            else:
                 raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
-            self._protocol.sync(group, request, parked.answer)
         except KafkaError as refused:
-            return SyncGroupResponse(error_code=refused.code)
-        return await parked.response()
+            parked.answer(SyncGroupResponse(error_code=refused.code))
+        return parked
 
     def heartbeat(self, context: Context, request: HeartbeatRequestRow) -> HeartbeatResponseRow:
         group_id, generation_id, member_id, instance_id = request

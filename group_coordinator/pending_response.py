@@ -16,6 +16,11 @@ class Parked(Generic[T]):
         self._answered = trio.Event()
         self._response: T | None = None
 
+    @property
+    def is_answered(self) -> bool:
+        """True if nothing is waited for any more."""
+        return self._response is not None
+
     def answer(self, response: T) -> None:
         self._response = response
         self._answered.set()

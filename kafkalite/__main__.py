@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import ExitStack, suppress
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
@@ -25,6 +26,11 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_COMMANDS = {
+    "pipeline": "kafkalite.spark.pipelines.command",
+    "format": "kafkalite.config.storage_format",
+    "sweep": "kafkalite.client.sweep_command",
+}
 _DEFAULT_HOST: Final = "127.0.0.1"
 _DEFAULT_PORT: Final = 9092
 _USAGE_EXIT_CODE: Final = 2
@@ -113,6 +119,7 @@ def _add_testing_flags(parser: argparse.ArgumentParser) -> None:
         help="take verbs over HTTP: faults, time, state, waiting (0: any free port)",
     )
     parser.add_argument("--as-version", metavar="X.Y", help="look like Apache Kafka 2.8 to 4.3")
+    parser.add_argument("--ui", action="store_true", help="serve a page that shows the broker")
     parser.add_argument(
         "--profile", choices=("test",), help="configs that belong together; others win over them"
     )
@@ -138,6 +145,7 @@ def properties(flags: argparse.Namespace) -> dict[str, str]:
         "kafkalite.nodes": flags.nodes,
         "kafkalite.control.port": flags.control_port,
         "kafkalite.metrics.port": flags.metrics_port,
+        "kafkalite.ui": "true" if flags.ui else None,
         "kafkalite.as.version": flags.as_version,
     }
     configs |= {name: str(value) for name, value in named.items() if value is not None}
@@ -170,18 +178,8 @@ def main(arguments: list[str] | None = None) -> int:
         from kafkalite.terminal.words import complete
 
         return complete(flags_of_the_broker().format_help())
-    if arguments[:1] == ["pipeline"]:
-        from kafkalite.spark.pipelines.command import main as pipeline
-
-        return pipeline(arguments[1:])
-    if arguments[:1] == ["sweep"]:
-        from kafkalite.client.sweep_command import main as sweep
-
-        return sweep(arguments[1:])
-    if arguments[:1] == ["format"]:
-        from kafkalite.config.storage_format import main as format_storage
-
-        return format_storage(arguments[1:])
+    if arguments and arguments[0] in _COMMANDS:
+        return int(import_module(_COMMANDS[arguments[0]]).main(arguments[1:]))
     if arguments and not arguments[0].startswith("-"):
         from kafkalite.terminal.words import run
 
@@ -253,7 +251,7 @@ def _run(flags: argparse.Namespace) -> int:
         host = Host()
         stack.callback(host.close)
         broker_class = _class_in_a_cluster(config)
-        if config["kafkalite.control.port"] is not None:
+        if config["kafkalite.control.port"] is not None or config.boolean("kafkalite.ui"):
             if broker_class is not None:
                 raise ConfigError("a control port is for clusters of their own (process.roles)")
             from kafkalite.control.process import ControlledProcess
@@ -352,6 +350,8 @@ def announce(
     told = ",".join(listener.advertised_address for listener in broker.listeners)
     told = "" if told == bound else f", clients connect to {told}"
     print(f"kafkalite {__version__} listens on {bound}{told}", flush=True)
+    if (page_url := getattr(broker, "page_url", None)) is not None:
+        print(f"see it at {page_url}", flush=True)
 
 
 def write_ready_file(
@@ -377,9 +377,9 @@ def write_ready_file(
         ready["clients"] = clients
     if broker.metrics is not None:
         ready["metrics"] = broker.metrics.url
-    control: dict[str, str] | None = getattr(broker, "control", None)
-    if control is not None:
-        ready["control"] = control
+    for name, attribute in (("control", "control"), ("ui", "page_url")):
+        if (told := getattr(broker, attribute, None)) is not None:
+            ready[name] = told
     temporary = path.with_name(f"{path.name}.{os.getpid()}")
     try:
         # It may hold a password.

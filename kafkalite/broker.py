@@ -22,6 +22,7 @@ import trio
 from kafkalite.apis import Api, Handler
 from kafkalite.background import Background
 from kafkalite.clock import Clock, SystemClock
+from kafkalite.cluster.broker_loggers import requests_are_logged, when_levels_change
 from kafkalite.cluster.cluster import Cluster
 from kafkalite.cluster.metadata_log import MetadataLog, MetadataLogConfig
 from kafkalite.cluster.sole_controller import SoleController
@@ -214,11 +215,12 @@ class Broker:
         if loop is None:
             loop = Loop()
             stack.callback(loop.close)
-        dispatcher = self._dispatcher = Dispatcher(
+        self._dispatcher = Dispatcher(
             self.services, self._gates(), forward, loads_in_thread=loop.is_hosted
         )
-        security.when_quotas_change(lambda: dispatcher.set_gates(self._gates()))
-        self._connections = Connections(dispatcher, config, loop, self.services)
+        security.when_quotas_change(self._change_gates)
+        stack.callback(when_levels_change(self._change_gates))
+        self._connections = Connections(self._dispatcher, config, loop, self.services)
 
     def _open_security(self, cluster: Cluster) -> Security:
         """Raises ConfigError where a security config cannot be obeyed."""
@@ -234,7 +236,7 @@ class Broker:
     def _gates(self) -> Gates:
         """The gates of requests now. A matter that is not configured has no gate."""
         security = self.services.security
-        authorize = throttle = None
+        authorize = throttle = log = None
         if security.authorizer is not None:
             from kafkalite.server.authorize_gate import authorize_gate
 
@@ -243,6 +245,10 @@ class Broker:
             from kafkalite.server.quota_gate import quota_gate
 
             throttle = quota_gate(security.quotas)
+        if requests_are_logged():
+            from kafkalite.metrics.request_log import log_gate
+
+            log = log_gate
         return Gates(
             authorize=authorize,
             fault=self._fault,
@@ -250,7 +256,11 @@ class Broker:
             flush=flush_gate(self.background.flusher),
             count=None if self.metrics is None else self.metrics.requests.count,
             throttle=throttle,
+            log=log,
         )
+
+    def _change_gates(self) -> None:
+        self._dispatcher.set_gates(self._gates())
 
     def _open_metrics(self, stack: ExitStack) -> None:
         port = self.config["kafkalite.metrics.port"]
@@ -374,7 +384,7 @@ class Broker:
     def set_fault_gate(self, fault: Gate | None) -> None:
         """Have requests pass this gate, or none, from the next one on."""
         self._fault = fault
-        self._dispatcher.set_gates(self._gates())
+        self._change_gates()
 
     @property
     def connections(self) -> Connections:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import logging
+
 from kafkalite.log.log_state import LogState
 from kafkalite.log.segment import LogSegment
+
+_logger = logging.getLogger(__name__)
 
 
 def roll(log: LogState) -> LogSegment:
@@ -18,5 +22,6 @@ def roll(log: LogState) -> LogSegment:
         log.directory, log.log_end_offset, log.open_files, now_ms=log.now_ms()
     )
     log.segments.add(segment)
+    _logger.info("%s: new segment at offset %d", log.name, segment.base_offset)
     log.roll_jitter_ms = log.config.random_segment_jitter_ms()
     return segment

@@ -197,6 +197,7 @@ KAFKALITE_ROOMS = {
     "spark",
     "telemetry",
     "terminal",
+    "ui",
 }
 
 

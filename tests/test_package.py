@@ -42,7 +42,10 @@ def test_what_an_earlier_build_left_is_not_packed(tree: Path, tmp_path: Path) ->
     subprocess.run(command, cwd=tree, check=True, capture_output=True)
     (wheel,) = (tree / "out").glob("*.whl")
     with zipfile.ZipFile(wheel) as packed:
-        names = {name for name in packed.namelist() if name.endswith(".py")}
+        all_names = set(packed.namelist())
+    names = {name for name in all_names if name.endswith(".py")}
+    page = {str(path.relative_to(tree)) for path in (tree / "kafkalite/ui/page").rglob("*.*")}
+    assert {name for name in all_names if name.startswith("kafkalite/ui/page/")} == page
     expected = {
         f"kafkalite/{path.relative_to(tree)}"
         for room in ("wire", "log", "group_coordinator")

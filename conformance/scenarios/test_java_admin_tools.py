@@ -1,6 +1,7 @@
 """Work of operators with Apache Kafka's tools, on three nodes."""
 
 import json
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -116,6 +117,21 @@ def test_loggers(cluster: Broker) -> None:
     ran("kafka-configs", cluster, "--alter", *about, "--add-config", "root=WARN")
     assert "root=WARN" in ran("kafka-configs", cluster, "--describe", *about).output
     ran("kafka-configs", cluster, "--alter", *about, "--add-config", "root=INFO")
+
+
+def test_requests_in_the_log(cluster: Broker) -> None:
+    if cluster.kind != "kafkalite":
+        pytest.skip("left out: the reference is run with a logging library without levels")
+    about = ("--entity-type", "broker-loggers", "--entity-name", "1")
+    change = ("kafka-configs", cluster, "--alter", *about)
+    ran(*change, "--add-config", "kafka.request.logger=DEBUG")
+    described = ran("kafka-configs", cluster, "--describe", *about).output
+    assert "kafka.request.logger=DEBUG" in described
+    ran(*change, "--delete-config", "kafka.request.logger")
+    assert re.search(r"DEBUG DescribeConfigs v4 by \S+ at 127.0.0.1: ok, \d", cluster.tail())
+    seen = cluster.tail().count("DEBUG")
+    ran("kafka-configs", cluster, "--describe", *about)
+    assert cluster.tail().count("DEBUG") == seen
 
 
 def test_client_metrics(cluster: Broker) -> None:

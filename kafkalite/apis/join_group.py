@@ -22,7 +22,10 @@ async def handle(
     services: Services, context: RequestContext, request: JoinGroupRequest
 ) -> JoinGroupResponse:
     """Answered when all members have joined, or the rebalance timeout is over."""
-    response = await services.group_coordinator.classic.join_group(context, request)
+    parked = services.group_coordinator.classic.join_group(context, request)
+    if not parked.is_answered:
+        await context.connection.move_to_task()
+    response = await parked.response()
     context.heard_of(request.group_id, response.member_id)
     if context.api_version < NULL_PROTOCOL_NAME_SINCE:
         response.protocol_name = response.protocol_name or ""

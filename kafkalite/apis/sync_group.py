@@ -27,4 +27,7 @@ async def handle(
     ):
         return SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     context.heard_of(request.group_id, request.member_id)
-    return await services.group_coordinator.classic.sync_group(context, request)
+    parked = services.group_coordinator.classic.sync_group(context, request)
+    if not parked.is_answered:
+        await context.connection.move_to_task()
+    return await parked.response()

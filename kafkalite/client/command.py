@@ -53,7 +53,7 @@ def main(arguments: Sequence[str]) -> int:
     if verb == "clusters.delete":
         given["cluster"] = where["cluster"]
     try:
-        client = _client(where)
+        client = client_of(where)
         fields = _fields(verb, kind, {name: v for name, v in given.items() if v is not None})
     except (OSError, ValueError, KeyError, msgspec.ValidationError, Problem) as error:
         print(f"kafkalite: {error}", file=sys.stderr)
@@ -75,7 +75,11 @@ def main(arguments: Sequence[str]) -> int:
     return _REFUSED if getattr(answer, "met", True) is False else _DONE
 
 
-def _client(where: Mapping[str, Any]) -> Client:
+def client_of(where: Mapping[str, Any]) -> Client:
+    """A client of the control port that flags, or the environment, name.
+
+    Raises ValueError if none does, OSError, and KeyError for a broker without a control port.
+    """
     if where["url"] is not None:
         return Client(where["url"], where["token"] or "", where["cluster"])
     if where["ready_file"] is not None:

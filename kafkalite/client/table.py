@@ -77,6 +77,12 @@ ROWS: Final[dict[str, Row]] = {
         questions.ReadRecords,
         list[answers.RecordView],
     ),
+    "records.search": Row(
+        "POST",
+        "/clusters/{cluster}/topics/{topic}/search",
+        questions.SearchRecords,
+        answers.RecordsFound,
+    ),
     "records.write": Row(
         "POST",
         "/clusters/{cluster}/topics/{topic}/records",
@@ -182,6 +188,12 @@ ROWS: Final[dict[str, Row]] = {
     ),
     "faults.presets": Row(
         "GET", "/clusters/{cluster}/fault-presets", questions.Nothing, list[answers.PresetView]
+    ),
+    "faults.preset": Row(
+        "POST",
+        "/clusters/{cluster}/fault-presets/{preset}",
+        questions.UsePreset,
+        list[answers.FaultView],
     ),
     "clock.show": Row("GET", "/clusters/{cluster}/clock", questions.Nothing, answers.ClockView),
     "clock.advance": Row(

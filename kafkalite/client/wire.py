@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode, urlsplit
 import h11
 import msgspec
 
-from kafkalite.client.table import ROWS
+from kafkalite.client.table import ROWS, Row
 from kafkalite.control.problems import Problem
 
 PREFIX: Final = "/v1"
@@ -51,7 +51,11 @@ class Exchange:
         row = self._row
         given = {"cluster": cluster, **fields} if "{cluster}" in row.path else dict(fields)
         builtins = msgspec.to_builtins(
-            {name: value for name, value in given.items() if value is not None}
+            {
+                name: value
+                for name, value in given.items()
+                if value is not None or name in _said(row)
+            }
         )
         renamed = {row.names.get(name, name): value for name, value in builtins.items()}
         path = PREFIX + row.path
@@ -106,6 +110,17 @@ class Exchange:
             return msgspec.json.decode(data, type=self._row.answer)
         told = msgspec.json.decode(data)
         raise Problem(told["code"], told["detail"], value=told.get("value"), hint=told.get("hint"))
+
+
+def _said(row: Row) -> set[str]:
+    """The fields whose None is to be said, as it is not what they are by default."""
+    if row.method not in ("POST", "PUT"):
+        return set()
+    return {
+        each.name
+        for each in msgspec.structs.fields(row.request)
+        if each.default is not None and each.default is not msgspec.NODEFAULT
+    }
 
 
 def _as_query(value: object) -> str:

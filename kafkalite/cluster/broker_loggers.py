@@ -1,18 +1,21 @@
 """Python's loggers as Kafka's tools see a broker's loggers: names, and levels in Log4j's words.
 
-Levels set here are this process' and gone with it, as in Kafka (KIP-412).
+Levels set here are this process' and gone with it, as in Kafka (KIP-412). So are those who watch
+them: loggers belong to the process, whose brokers share them.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from kafkalite.cluster.config_changes import ConfigChange, Operation
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
 ROOT: Final = "root"
+# Kafka's log of requests (RequestChannel): a line for each at DEBUG.
+request_logger: Final = logging.getLogger("kafka.request.logger")
 
 _LEVELS: Final[Mapping[str, int]] = {
     "FATAL": logging.CRITICAL,
@@ -25,6 +28,19 @@ _LEVELS: Final[Mapping[str, int]] = {
 _NAMES: Final[Mapping[int, str]] = {
     level: name for name, level in _LEVELS.items() if name != "TRACE"
 }
+
+_watchers: Final[list[Callable[[], None]]] = []
+
+
+def when_levels_change(callback: Callable[[], None]) -> Callable[[], None]:
+    """Call `callback` after a level was set here, until what this returns is called."""
+    _watchers.append(callback)
+    return lambda: _watchers.remove(callback)
+
+
+def requests_are_logged() -> bool:
+    """Tells whether each request is to have a line in the log."""
+    return request_logger.isEnabledFor(logging.DEBUG)
 
 
 def levels() -> dict[str, str]:
@@ -64,3 +80,5 @@ def change_levels(changes: Sequence[ConfigChange], *, validate_only: bool) -> No
             target = logging.getLogger(None if change.name == ROOT else change.name)
             is_set = change.operation == Operation.SET
             target.setLevel(_LEVELS[change.value or ""] if is_set else logging.NOTSET)
+        for watcher in tuple(_watchers):
+            watcher()

@@ -133,6 +133,25 @@ class RecordView(Struct, frozen=True, kw_only=True):
     value_encoding: str = "utf-8"
 
 
+class FoundRecord(RecordView, frozen=True, kw_only=True):
+    """A record that a search found, with the bytes of its key, value and headers."""
+
+    size_bytes: int
+
+
+class RecordsFound(Struct, frozen=True, kw_only=True):
+    """Records by time, and the offsets by partition to go on from: `next`, and back, `before`.
+
+    `searched` records were looked at; `exhausted`: there are no more that way.
+    """
+
+    records: list[FoundRecord]
+    next: dict[int, int]
+    before: dict[int, int]
+    searched: int
+    exhausted: bool
+
+
 class Place(Struct, frozen=True):
     """A partition and an offset in it."""
 
@@ -246,11 +265,12 @@ class Unfired(Struct, frozen=True):
 
 
 class PresetView(Struct, frozen=True):
-    """A ready-made fault."""
+    """A ready-made fault; `required` are the parameters without a default."""
 
     name: str
     doc: str
     parameters: list[str]
+    required: list[str]
 
 
 class SnapshotView(Struct, frozen=True):

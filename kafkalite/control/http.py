@@ -14,7 +14,7 @@ import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import msgspec
@@ -25,6 +25,9 @@ from kafkalite.control.problems import Problem
 from kafkalite.control.verbs import VERBS, Verb
 from kafkalite.server.http import HttpRequest, HttpResponse, HttpServer
 from kafkalite.wire.errors import KafkaError
+
+if TYPE_CHECKING:
+    from kafkalite.ui.page_files import PageFiles
 
 logger = logging.getLogger(__name__)
 
@@ -50,10 +53,22 @@ def _routes() -> list[_Route]:
 
 
 class ControlServer:
-    """Serves the verbs to those who know the token. `hosts` are names it may be called by."""
+    """Serves the verbs to those who know the token, and the page (`has_page`) to all.
 
-    def __init__(self, clusters: Clusters, token: str, hosts: frozenset[str] = frozenset()) -> None:
+    `hosts` are names it may be called by.
+    """
+
+    def __init__(
+        self,
+        clusters: Clusters,
+        token: str,
+        hosts: frozenset[str] = frozenset(),
+        *,
+        has_page: bool = False,
+    ) -> None:
         self._clusters = clusters
+        self._has_page = has_page
+        self._page: PageFiles | None = None
         self._token = token
         self._hosts = LOOPBACK | hosts
         self._routes = _routes()
@@ -77,6 +92,8 @@ class ControlServer:
     async def _answer(self, request: HttpRequest) -> HttpResponse:
         self._guard(request)
         url = urlsplit(request.target)
+        if not url.path.startswith(f"{PREFIX}/"):
+            return await self._file(request, url.path)
         if url.path == f"{PREFIX}/openapi.json":
             from kafkalite.control.openapi import openapi
 
@@ -88,6 +105,22 @@ class ControlServer:
         done = await verb.run(self._clusters, in_path.get("cluster", "default"), asked)
         data = done.data if verb.content_type != _JSON else msgspec.json.encode(done)
         return HttpResponse(HTTPStatus.OK, data, verb.content_type)
+
+    async def _file(self, request: HttpRequest, path: str) -> HttpResponse:
+        """A file of the page, which asks for no token. Raises Problem."""
+        if not self._has_page:
+            hint = f"see {PREFIX}/openapi.json; `kafkalite --ui` has a page here"
+            raise Problem("not_found", f"there is no {path}", hint=hint)
+        if self._page is None:
+            from kafkalite.ui.page_files import PageFiles
+
+            self._page = PageFiles()
+        if request.method not in ("GET", "HEAD"):
+            raise Problem("method_not_allowed", f"{request.method} is not for {path}", hint="GET")
+        file = await self._page.answer(request, path)
+        if file is None:
+            raise Problem("not_found", f"there is no {path}", hint="the page is at /")
+        return file
 
     def _guard(self, request: HttpRequest) -> None:
         host = _host_of(request.headers.get("host", ""))

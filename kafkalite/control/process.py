@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
+from urllib.parse import quote
 
 import trio
 
@@ -57,8 +58,11 @@ class ControlledProcess:
                 "it can do everything"
             )
         self._token = self._token or new_token()
+        # The page alone was asked for: any free port will do.
+        given = self.config["kafkalite.control.port"] is not None
+        port = self.config.integer("kafkalite.control.port") if given else 0
         with ExitStack() as stack:
-            self._socket = bind(self._host, self.config.integer("kafkalite.control.port"))
+            self._socket = bind(self._host, port)
             stack.callback(self._socket.close)
             self._cluster.open()
             self._stack = stack.pop_all()
@@ -79,7 +83,8 @@ class ControlledProcess:
         from kafkalite.control.http import ControlServer
 
         hosts = frozenset(self.config.items("kafkalite.control.hosts"))
-        server = ControlServer(self._clusters, self._token, hosts)
+        has_page = self.config.boolean("kafkalite.ui")
+        server = ControlServer(self._clusters, self._token, hosts, has_page=has_page)
         async with trio.open_nursery() as nursery:
             await nursery.start(self._clusters.run)
             nursery.start_soon(server.serve, self._socket.dup())
@@ -98,6 +103,13 @@ class ControlledProcess:
         host, port = self._socket.getsockname()[:2]
         host = "127.0.0.1" if host == "0.0.0.0" else "::1" if host == "::" else host
         return {"url": f"http://{joined(host, port)}", "token": self._token}
+
+    @property
+    def page_url(self) -> str | None:
+        """The URL of the page, with the token where no server sees it; None without a page."""
+        if not self.config.boolean("kafkalite.ui"):
+            return None
+        return f"{self.control['url']}/#token={quote(self._token, safe='')}"
 
     @property
     def bootstrap(self) -> str:

@@ -5,7 +5,7 @@ Fields whose names are in a verb's path are taken from there.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
@@ -180,6 +180,26 @@ class ReadRecords(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     wait: Duration | None = None
 
 
+class SearchRecords(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Records of a topic: where to begin in each partition, and the text they are to have.
+
+    `within` says in which parts (all unless told), `preview` to how many bytes they are cut.
+    """
+
+    topic: str
+    count: Annotated[int, Meta(ge=1, le=10_000)] = 100
+    partition: int | None = None
+    text: str | None = None
+    within: list[Literal["key", "value", "headers"]] = []
+    start: int | None = None
+    since: int | str | None = None
+    newest: bool = False
+    positions: dict[int, int] = {}
+    before: dict[int, int] = {}
+    committed: bool = False
+    preview: Annotated[int, Meta(ge=1)] | None = None
+
+
 Encoding: TypeAlias = Literal["utf-8", "base64"]
 
 
@@ -339,6 +359,13 @@ class Faults(Struct, frozen=True, forbid_unknown_fields=True):
     """All faults that there are to be."""
 
     faults: list[Rule]
+
+
+class UsePreset(Struct, frozen=True, forbid_unknown_fields=True):
+    """A ready-made fault by its name, and its parameters."""
+
+    preset: str
+    parameters: dict[str, Any] = {}
 
 
 class ReleaseFault(Struct, frozen=True, forbid_unknown_fields=True):

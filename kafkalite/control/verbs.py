@@ -15,7 +15,7 @@ from typing import Any, Final, get_type_hints
 
 from kafkalite.control.cluster import ControlledCluster
 from kafkalite.control.clusters import Clusters
-from kafkalite.control.operations import clusters, faults, groups, spying, state, topics
+from kafkalite.control.operations import clusters, faults, groups, searching, spying, state, topics
 
 _CLUSTER: Final = "/clusters/{cluster}"
 
@@ -105,6 +105,7 @@ _TABLE: Final = (
     Verb("topics.clean", "POST", _of("/clean"), topics.clean),
     Verb("topics.lead", "POST", _of("/topics/{topic}/lead"), state.move_leader),
     Verb("records.read", "GET", _of("/topics/{topic}/records"), topics.read_records),
+    Verb("records.search", "POST", _of("/topics/{topic}/search"), searching.search_records),
     Verb("records.write", "POST", _of("/topics/{topic}/records"), topics.write_records),
     Verb("groups.list", "GET", _of("/groups"), groups.list_groups),
     Verb("groups.show", "GET", _of("/groups/{group}"), groups.show_group),
@@ -143,6 +144,7 @@ _TABLE: Final = (
     Verb("faults.release", "POST", _of("/faults/{fault}/release"), faults.release_fault),
     Verb("faults.unfired", "GET", _of("/unfired-faults"), faults.unfired_faults),
     Verb("faults.presets", "GET", _of("/fault-presets"), faults.list_presets),
+    Verb("faults.preset", "POST", _of("/fault-presets/{preset}"), faults.use_preset),
     Verb("clock.show", "GET", _of("/clock"), state.show_clock),
     Verb("clock.advance", "POST", _of("/clock/advance"), state.advance_clock),
     Verb("clock.freeze", "POST", _of("/clock/freeze"), state.freeze_clock),

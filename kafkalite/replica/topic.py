@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+import logging
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
-from kafkalite.cluster.image import NO_LEADER
+from kafkalite.cluster.image import NO_LEADER, NewPartitions
 from kafkalite.cluster.internal_topics import INTERNAL_TOPICS
+from kafkalite.requests.slices import Steps
 
 if TYPE_CHECKING:
     from kafkalite.cluster.image import PartitionState, TopicState
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from kafkalite.log.config import LogConfig
     from kafkalite.log.log import Log
     from kafkalite.replica.partition import Partition
+
+logger = logging.getLogger(__name__)
 
 
 class PartitionLogs(Protocol):
@@ -52,6 +56,22 @@ class Topic:
     partitions: list[Partition]
     states: list[PartitionState]
     configs: Mapping[str, str]
+
+
+def telling_of_growth(changes: Iterable[object], topics: Mapping[UUID, Topic]) -> Steps[None]:
+    """Say in the log which topics have come, or have more partitions."""
+    for change in changes:
+        if isinstance(change, NewPartitions) and change.topic_id in topics:
+            topic = topics[change.topic_id]
+            count = len(topic.partitions)
+            what = "created" if count == len(change.states) else "has grown"
+            logger.info("topic %s %s: %d partition(s)", topic.name, what, count)
+            yield
+
+
+def tell_of_end(topic: Topic) -> None:
+    """Say in the log that a topic is gone."""
+    logger.info("topic %s deleted", topic.name)
 
 
 def without_partitions(state: TopicState, configs: Mapping[str, str]) -> Topic:

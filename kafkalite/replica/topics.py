@@ -12,12 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from kafkalite.cluster.image import (
-    TOPIC_RESOURCE,
-    NewPartitions,
-    PartitionState,
-    TopicState,
-)
+from kafkalite.cluster.image import TOPIC_RESOURCE, NewPartitions, PartitionState, TopicState
 from kafkalite.cluster.new_partitions import gathered
 from kafkalite.cluster.topic_creation import CreatedTopic, NewTopic, TopicCreation, internal_topic
 from kafkalite.replica.partition import Partition
@@ -26,6 +21,8 @@ from kafkalite.replica.topic import (
     Topic,
     assigned_here,
     log_configs,
+    tell_of_end,
+    telling_of_growth,
     without_partitions,
 )
 from kafkalite.requests.in_turn import InTurn
@@ -186,6 +183,7 @@ class Topics:
                 [RemoveTopicRecord(topic_id=topic.topic_id) for topic in some]
             )
         for topic in going:
+            tell_of_end(topic)
             for partition in topic.partitions:
                 self._delete_partition(partition)
                 yield None
@@ -237,6 +235,7 @@ class Topics:
             for change in changes:
                 if isinstance(change, NewPartitions):
                     self._configure(self._by_id.get(change.topic_id))
+        yield from telling_of_growth(changes, self._by_id)
         yield from release([records])
         self._cluster.catch_up_with(alive)
 

@@ -1,1 +1,1 @@
-"""A request while it is handled: its context, and how it waits."""
+"""A request while it is handled: its context, how it waits, and the names in it."""

@@ -9,6 +9,7 @@
     (handle)
     count           metrics: requests, errors, durations
     throttle        quotas: how long the client is to wait
+    log             one line for each request, while the log is to have them
 
 A gate is asked once per API, when the first request for the API comes in, and returns a handler
 around the one it is given; or that one itself, if it has nothing to do with the API. So a gate that
@@ -52,15 +53,17 @@ class Gates:
     replication: Gate | None = None
     count: Gate | None = None
     throttle: Gate | None = None
+    log: Gate | None = None
 
     def around(self, api: Api, handle: Handler) -> Handler:
         """The handler with all gates around it, the innermost first.
 
-        `count` and `throttle` are outside: a request that another gate refuses is counted, too.
+        `count`, `throttle` and `log` are outside: a request that another gate refuses is counted
+        and logged, too.
         """
         for gate in (
             *(self.flush, self.replication, self.change, self.fault),
-            *(self.authorize, self.authenticate, self.count, self.throttle),
+            *(self.authorize, self.authenticate, self.count, self.throttle, self.log),
         ):
             if gate is not None:
                 handle = gate(api, handle)

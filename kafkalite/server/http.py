@@ -7,7 +7,7 @@ is read to its end before it is answered.
 from __future__ import annotations
 
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Final
@@ -35,11 +35,12 @@ class HttpRequest:
 
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
-    """A response: a status, a body, and the type of the body."""
+    """A response: a status, a body, the type of the body, and headers beside the usual ones."""
 
     status: HTTPStatus
     body: bytes
     content_type: str
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 class _TooLargeError(Exception):
@@ -134,14 +135,18 @@ async def _send(
 ) -> None:
     if connection.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
         return
-    headers = [
-        ("Content-Type", response.content_type),
-        ("Content-Length", str(len(response.body))),
-        ("Cache-Control", "no-store"),
-        ("X-Content-Type-Options", "nosniff"),
-    ]
+    headers = {
+        "Content-Type": response.content_type,
+        "Content-Length": str(len(response.body)),
+        "Cache-Control": "no-store",
+        "X-Content-Type-Options": "nosniff",
+        **response.headers,
+    }
+    if response.status is HTTPStatus.NOT_MODIFIED:
+        # It would say how long the body is that is not sent.
+        del headers["Content-Length"]
     reason = response.status.phrase.encode()
-    head = h11.Response(status_code=response.status, headers=headers, reason=reason)
+    head = h11.Response(status_code=response.status, headers=[*headers.items()], reason=reason)
     data = connection.send(head) or b""
     if method != "HEAD":
         data += connection.send(h11.Data(response.body)) or b""

@@ -15,6 +15,7 @@ from kafkalite.terminal.groups import group, list_groups
 from kafkalite.terminal.kafka import Refused
 from kafkalite.terminal.lag import lag
 from kafkalite.terminal.produce import produce
+from kafkalite.terminal.requests import requests
 from kafkalite.terminal.tail import tail
 from kafkalite.terminal.topics import list_topics, topic
 
@@ -31,6 +32,7 @@ def words() -> None:
 
 for _word in (list_topics, topic, tail, produce, list_groups, group, lag, configs, acls):
     words.add_command(_word)
+words.add_command(requests)
 words.add_command(completion)
 
 

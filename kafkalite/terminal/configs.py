@@ -6,6 +6,7 @@ The words are those of kafka-configs.sh.
 from __future__ import annotations
 
 import re
+import time
 from typing import Any, Final
 
 import click
@@ -24,6 +25,8 @@ _ENTITY_COLUMNS = {"entity_type": "ENTITY-TYPE", "entity_name": "ENTITY-NAME", *
 _PAIR: Final = re.compile(r"([^=,]+)=(?:\[([^\]]*)\]|((?!\[)[^,]*))(?:,|$)")
 _INHERITED: Final = frozenset({_Source.DEFAULT_CONFIG, _Source.UNKNOWN_CONFIG})
 _HIDDEN: Final = "(sensitive)"
+_SHOWN_WITHIN_SECONDS: Final = 3.0
+_PAUSE_SECONDS: Final = 0.05
 
 
 @click.command("configs")
@@ -73,8 +76,20 @@ def configs(
         )
         for answer in asked.values():
             answered(answer, _named(kind, name))
+        _wait_for(kafka, kind, name, changes)
     found = described_configs(kafka, kind, name) if is_all else set_configs(kafka, kind, name)
     out.rows([_row(kind, name, each) for each in found], _COLUMNS)
+
+
+def _wait_for(kafka: Kafka, kind: Any, name: str, changes: list[Any]) -> None:
+    """Wait until the broker that is asked shows the changes: the controllers have made them."""
+    deadline = time.monotonic() + _SHOWN_WITHIN_SECONDS
+    wanted = {each.name: each.value for each in changes}
+    while time.monotonic() < deadline:
+        shown = {each.name: each.value for each in set_configs(kafka, kind, name)}
+        if all(shown.get(name) == value for name, value in wanted.items()):
+            return
+        time.sleep(_PAUSE_SECONDS)
 
 
 def set_configs(kafka: Kafka, kind: Any, name: str) -> list[Any]:

@@ -133,7 +133,8 @@ def topic_row(kafka: Kafka, out: Output, name: str) -> dict[str, Any]:
         configs = {}
     return {
         "topic": name,
-        "topic_id": str(described.topic_id),
+        # as Kafka writes it; librdkafka has the other alphabet of base64
+        "topic_id": str(described.topic_id).replace("+", "-").replace("/", "_"),
         "internal": described.is_internal,
         "records": offsets.total([each["records"] for each in partitions]),
         "partitions": partitions,

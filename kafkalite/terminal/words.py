@@ -15,7 +15,7 @@ from typing import Final
 WORDS: Final = frozenset(
     {"topic", "tail", "produce", "group", "lag", "configs", "acls", "completion"}
 )
-SHARED: Final = frozenset({"topics", "groups"})
+SHARED: Final = frozenset({"topics", "groups", "requests"})
 # Words of the command itself.
 _OTHERS: Final = frozenset({"format", "pipeline"})
 _LIBRARIES: Final = frozenset({"click", "confluent_kafka", "rich"})

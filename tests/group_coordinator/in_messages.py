@@ -31,11 +31,15 @@ class CoordinatorInMessages:
         return getattr(self._coordinator, name)
 
     async def join_group(self, context: object, request: JoinGroupRequest) -> JoinGroupResponse:
-        answer: JoinGroupResponse = await self._coordinator.classic.join_group(context, request)
+        answer: JoinGroupResponse = await self._coordinator.classic.join_group(
+            context, request
+        ).response()
         return answer
 
     async def sync_group(self, context: object, request: SyncGroupRequest) -> SyncGroupResponse:
-        answer: SyncGroupResponse = await self._coordinator.classic.sync_group(context, request)
+        answer: SyncGroupResponse = await self._coordinator.classic.sync_group(
+            context, request
+        ).response()
         return answer
 
     async def heartbeat(self, context: object, request: HeartbeatRequest) -> HeartbeatResponse:

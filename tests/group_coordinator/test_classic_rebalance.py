@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import pytest
 import trio
 
@@ -141,3 +143,24 @@ async def test_a_group_whose_last_member_leaves_waits_for_nobody_who_is_only_exp
     assert (await member.join()).error_code == ErrorCode.NONE
     await member.leave()
     assert await world.state() == "Empty"
+
+
+async def test_the_log_tells_of_each_rebalance_and_why(autojump_clock, world, caplog):
+    caplog.set_level(logging.INFO, "kafkalite.group_coordinator.happenings")
+    stays, vanishes = world.member(), world.member(session_timeout_ms=6_000)
+    await world.join_all(stays)
+    joined = await world.soon(vanishes.rejoin)
+    await stays.rejoin()
+    await joined.wait()
+    caplog.clear()
+    for _ in range(4):
+        await trio.sleep(3)
+        await stays.heartbeat()
+    await stays.rejoin()
+    await stays.sync()
+    said = [each.getMessage() for each in caplog.records if each.levelno == logging.INFO]
+    assert said == [
+        f"group group: member {vanishes.member_id} is sent away: it was not heard of for 6000 ms",
+        "group group: rebalance at generation 2: a member went",
+        "group group: generation 3 has 1 member(s)",
+    ]

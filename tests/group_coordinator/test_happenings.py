@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
+
+import pytest
 
 from kafkalite.group_coordinator.consumer_group import ConsumerGroup
 from kafkalite.group_coordinator.happenings import Happenings
@@ -60,3 +63,30 @@ def test_a_modern_group_is_compared_with_what_was_told() -> None:
     group.epoch += 1
     happenings.changed(group)
     assert told.taken() == ["rebalance.began", "rebalance.ended"]
+
+
+def test_the_log_has_a_line_for_each(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "kafkalite.group_coordinator.happenings")
+    happenings = Happenings()
+    group: Any = ConsumerGroup("g")
+    group.members["m"] = group.new_member("m")
+    group.epoch += 1
+    happenings.changed(group)
+    happenings.changed(group)
+    happenings.gone("group.expired", "g", "it was not heard of", "m")
+    del group.members["m"]
+    group.epoch += 1
+    happenings.changed(group)
+    assert caplog.messages == [
+        "group g: member m joined",
+        "group g: rebalance at generation 2",
+        "group g: member m is sent away: it was not heard of",
+        "group g: rebalance at generation 3",
+        "group g: generation 3 has 0 member(s)",
+    ]
+
+
+def test_a_group_that_is_gone_is_not_kept() -> None:
+    happenings, _ = watched()
+    happenings.changed(ConsumerGroup("g"))
+    assert len(happenings._known) == 0

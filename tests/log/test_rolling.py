@@ -1,6 +1,7 @@
 """A new segment begins: by size, time, offset or a full index."""
 
 import errno
+import logging
 from typing import Any
 
 import pytest
@@ -24,6 +25,15 @@ def test_roll_by_time(disk: Any, fields: dict[str, Any], gap_ms: int, rolls: boo
     disk.now_ms += gap_ms
     disk.append(log, b"b")
     assert len(log.segments) == (2 if rolls else 1)
+
+
+def test_the_log_tells_of_a_roll(disk: Any, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "kafkalite.log.rolling")
+    log = disk.log()
+    disk.append(log, b"a")
+    log.roll()
+    log.roll()  # an empty one is not rolled
+    assert caplog.messages == [f"{log.name}: new segment at offset 1"]
 
 
 def test_roll_when_the_index_is_full(disk: Any) -> None:

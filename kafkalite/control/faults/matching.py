@@ -10,9 +10,9 @@ from typing import Any, Final, cast
 from uuid import UUID
 
 from kafkalite.control.faults.criteria import Predicate, predicate
-from kafkalite.control.faults.names import Names, listed, names_in, records_in
 from kafkalite.control.faults.rule import RecordMatch, When
 from kafkalite.control.problems import Problem
+from kafkalite.requests.names import Names, listed, names_in, records_in
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import KafkaError, ProtocolViolation
 from kafkalite.wire.record_batch import iterate_batches, iterate_records

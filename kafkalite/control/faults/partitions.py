@@ -17,12 +17,12 @@ from typing import Any, Final
 from uuid import UUID
 
 from kafkalite.control.faults.matching import TopicPlace
-from kafkalite.control.faults.names import class_of, topic_of
 from kafkalite.control.faults.refusals import (
     number_of,
     partition_lists,
     partition_refusal,
 )
+from kafkalite.requests.names import class_of, topic_of
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.fields import NO_UUID

@@ -10,9 +10,9 @@ from typing import Any, Final, cast
 from uuid import UUID
 
 from kafkalite.control.faults.matching import TopicPlace
-from kafkalite.control.faults.names import class_of, listed, topic_of
 from kafkalite.control.problems import Problem
 from kafkalite.log.open_files import FileSlice
+from kafkalite.requests.names import class_of, listed, topic_of
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.api_messages import response_class
 from kafkalite.wire.fields import FieldType, Records

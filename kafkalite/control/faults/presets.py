@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, get_type_hints
+
+import msgspec
 
 from kafkalite.control.faults.rule import Action, Rule, When
+from kafkalite.control.problems import Problem
 
 _COORDINATOR_APIS: Final = (
     "JoinGroup",
@@ -34,6 +37,30 @@ class Preset:
     def parameters(self) -> list[str]:
         """The names of its parameters."""
         return list(inspect.signature(self.make).parameters)
+
+    @property
+    def required(self) -> list[str]:
+        """The names of the parameters that have no default."""
+        parameters = inspect.signature(self.make).parameters.values()
+        return [each.name for each in parameters if each.default is each.empty]
+
+    def rules(self, given: Mapping[str, Any]) -> list[Rule]:
+        """The rules for these parameters, whose numbers may be text. Raises Problem."""
+        for name in [*self.required, *given]:
+            if name not in given or name not in self.parameters:
+                raise Problem(
+                    "invalid_preset",
+                    f"{self.make.__name__} {'needs' if name not in given else 'has no'} {name}",
+                    value=name,
+                    hint=f"its parameters are {', '.join(self.parameters)}",
+                )
+        types = get_type_hints(self.make)
+        return self.make(
+            **{
+                name: msgspec.convert(value, types[name], strict=False)
+                for name, value in given.items()
+            }
+        )
 
 
 def lost_ack(topic: str = "*", times: int | None = 1) -> list[Rule]:

@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any, Final
 from uuid import UUID
 
-from kafkalite.control.faults.names import class_of, partition_number
+from kafkalite.requests.names import class_of, partition_number
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.api_messages import response_class
 from kafkalite.wire.errors import ErrorCode

@@ -17,7 +17,8 @@ from kafkalite.control.conditions import WAITING
 from kafkalite.control.faults.book import RuleState
 from kafkalite.control.faults.presets import PRESETS
 from kafkalite.control.faults.rule import Rule
-from kafkalite.control.questions import FaultName, Faults, Nothing, ReleaseFault
+from kafkalite.control.problems import not_found
+from kafkalite.control.questions import FaultName, Faults, Nothing, ReleaseFault, UsePreset
 
 
 def fault_view(state: RuleState) -> FaultView:
@@ -99,7 +100,19 @@ async def unfired_faults(cluster: ControlledCluster, request: Nothing) -> Unfire
 
 async def list_presets(cluster: ControlledCluster, request: Nothing) -> list[PresetView]:
     """Ready-made faults, each with its parameters."""
-    return [PresetView(name, preset.doc, preset.parameters) for name, preset in PRESETS.items()]
+    return [
+        PresetView(name, preset.doc, preset.parameters, preset.required)
+        for name, preset in PRESETS.items()
+    ]
+
+
+async def use_preset(cluster: ControlledCluster, request: UsePreset) -> list[FaultView]:
+    """Put a ready-made fault in; some are several rules."""
+    found = PRESETS.get(request.preset)
+    if found is None:
+        raise not_found("preset", request.preset, hint=f"there are {', '.join(PRESETS)}")
+    rules = found.rules(request.parameters)
+    return [fault_view(cluster.faults.book.add(rule)) for rule in rules]
 
 
 def with_id(rule: Rule, rule_id: str) -> Rule:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import heapq
-from collections.abc import Iterator
 
 import trio
 
@@ -23,18 +22,13 @@ from kafkalite.control.questions import (
     TopicName,
     WriteRecords,
 )
+from kafkalite.control.record_reading import records_of, view
 from kafkalite.control.views import partition_of, topic_of, topic_view
-from kafkalite.log.open_files import FileSlice
-from kafkalite.replica.partition import Partition
 from kafkalite.replica.record_removal import remove_records
 from kafkalite.replica.topics import NewTopic
 from kafkalite.requests.purgatory import Watchers
 from kafkalite.wire.errors import KafkaError
-from kafkalite.wire.record_batch import Record, build_batch, iterate_batches, iterate_records
-
-# Read of a partition at a time.
-_READ_BYTES = 1 << 20
-_NO_TIMESTAMP = -1
+from kafkalite.wire.record_batch import Record, build_batch
 
 
 async def list_topics(cluster: ControlledCluster, request: Nothing) -> list[TopicView]:
@@ -156,7 +150,8 @@ def _read(cluster: ControlledCluster, request: ReadRecords) -> list[RecordView]:
         if request.partition not in (None, partition.index):
             continue
         found: list[RecordView] = []
-        for record in records_of(partition, request.start, committed_only=request.committed):
+        for each in records_of(partition, request.start, committed_only=request.committed):
+            record = view(partition.index, each)
             if request.value_contains is None or request.value_contains in (record.value or ""):
                 found.append(record)
             if len(found) >= request.count:
@@ -164,71 +159,6 @@ def _read(cluster: ControlledCluster, request: ReadRecords) -> list[RecordView]:
         by_partition.append(found)
     # By time across partitions; within one, their order is that of the offsets.
     return list(heapq.merge(*by_partition, key=lambda each: each.timestamp))
-
-
-def records_of(
-    partition: Partition, start: int | None = None, *, committed_only: bool = False
-) -> Iterator[RecordView]:
-    """The records of a partition from an offset on; without aborted ones if `committed_only`."""
-    offset = partition.log.log_start_offset if start is None else start
-    offset = max(offset, partition.log.log_start_offset)
-    limit = partition.read_limit(committed_only=committed_only)
-    aborted: dict[int, list[int]] = {}
-    while offset < limit:
-        result = partition.read(offset, _READ_BYTES, committed_only=committed_only)
-        for each in result.aborted_transactions or ():
-            firsts = aborted.setdefault(each.producer_id, [])
-            if each.first_offset not in firsts:
-                firsts.append(each.first_offset)
-        data = _bytes_of(result.records)
-        after = offset
-        for batch in iterate_batches(data):
-            after = batch.next_offset
-            firsts = aborted.get(batch.producer_id, [])
-            if batch.is_control:
-                # The marker of the oldest of the producer's transactions that were aborted.
-                if firsts and firsts[0] <= batch.base_offset:
-                    del firsts[0]
-                continue
-            if batch.is_transactional and firsts and firsts[0] <= batch.base_offset:
-                continue
-            for record in iterate_records(batch):
-                if record.offset >= offset:
-                    yield _view(partition.index, record)
-        if after <= offset:
-            return
-        offset = after
-
-
-def _bytes_of(records: FileSlice | bytes) -> bytes:
-    if isinstance(records, bytes):
-        return records
-    with records as slice_:
-        return slice_.read()
-
-
-def _view(partition: int, record: Record) -> RecordView:
-    key, key_encoding = _shown(record.key)
-    value, value_encoding = _shown(record.value)
-    return RecordView(
-        partition=partition,
-        offset=record.offset,
-        timestamp=record.timestamp,
-        key=key,
-        value=value,
-        headers={name: _shown(each)[0] for name, each in record.headers},
-        key_encoding=key_encoding,
-        value_encoding=value_encoding,
-    )
-
-
-def _shown(data: bytes | None) -> tuple[str | None, str]:
-    if data is None:
-        return None, "utf-8"
-    try:
-        return bytes(data).decode(), "utf-8"
-    except UnicodeDecodeError:
-        return base64.b64encode(data).decode(), "base64"
 
 
 async def write_records(cluster: ControlledCluster, request: WriteRecords) -> Written:

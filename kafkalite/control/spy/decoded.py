@@ -12,10 +12,10 @@ from typing import Any, Final
 from uuid import UUID
 
 from kafkalite.control.faults.matching import API_NAMES
-from kafkalite.control.faults.names import class_of, listed, names_in
 from kafkalite.control.sightings import RequestView
 from kafkalite.control.spy.jsonable import message_as_json
 from kafkalite.control.spy.ring import Entry
+from kafkalite.requests.names import class_of, listed, names_in
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.codec import Request, decode_request, decode_response
 from kafkalite.wire.errors import ErrorCode, Malformed, ProtocolViolation

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any, Final, cast
 from uuid import UUID
 
-from kafkalite.control.faults.names import listed
+from kafkalite.requests.names import listed
 from kafkalite.wire.control_records import read_end_transaction_marker
 from kafkalite.wire.errors import KafkaError, ProtocolViolation
 from kafkalite.wire.fields import (

@@ -306,16 +306,13 @@ class TransactionCoordinator:
     def abort_timed_out(self) -> None:
         """Abort the transactions whose producer took longer than its timeout, and fence it."""
         now_ms = self._now_ms()
-        for transaction in list(self._transactions.values()):
-            if not transaction.is_timed_out(now_ms):
-                continue
+        overdue = [each for each in self._transactions.values() if each.is_timed_out(now_ms)]
+        for transaction in overdue:
             try:
                 leader_id = self._log.partition_of(transaction.transactional_id).leader_id
                 self._fence(transaction, leader_id, "its transaction has timed out")
             except KafkaError as error:
                 logger.warning("%s: not aborted: %s", transaction.transactional_id, error)
-            else:
-                logger.info("%s: its transaction timed out", transaction.transactional_id)
 
     def remove_expired(self) -> None:
         """Forget the transactional ids that were idle for transactional.id.expiration.ms."""
@@ -368,6 +365,9 @@ class TransactionCoordinator:
         """Write the transaction, then adopt it: only what is in the log counts."""
         self._log.write(transaction)
         transactional_id = transaction.transactional_id
+        if why or transaction.state is TransactionState.EMPTY:
+            what = f"producer fenced, {why}" if why else "new producer"
+            logger.info("%s: %s, epoch %d now", transactional_id, what, transaction.producer_epoch)
         if self.adopted is not None:
             self.adopted(self._transactions.get(transactional_id), transaction, why)
         self._transactions[transactional_id] = transaction

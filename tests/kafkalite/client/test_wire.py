@@ -58,6 +58,19 @@ def sent(verb: str, cluster: str = "default", address: Address = ADDRESS, **fiel
     ("verb", "fields", "line", "body"),
     [
         ("version", {}, "GET /v1/version", b""),
+        # None is said where it is not what a field is by default.
+        (
+            "clusters.create",
+            {"name": None, "idle_end": None},
+            "POST /v1/clusters",
+            b'{"idle_end":null}',
+        ),
+        (
+            "records.read",
+            {"topic": "t", "count": None},
+            "GET /v1/clusters/default/topics/t/records",
+            b"",
+        ),
         ("clusters.show", {}, "GET /v1/clusters/default", b""),
         ("topics.show", {"topic": "a b/c"}, "GET /v1/clusters/default/topics/a%20b%2Fc", b""),
         (

@@ -10,6 +10,7 @@ import trio
 
 from kafkalite.control.faults.book import RuleBook
 from kafkalite.control.faults.presets import PRESETS, preset
+from kafkalite.control.problems import Problem
 from kafkalite.faults import run
 from kafkalite.testing import broker as running
 from kafkalite.testing import broker as test_broker
@@ -268,3 +269,21 @@ def test_a_verb_beside_a_request_that_fails_is_told() -> None:
         assert produced(k) == [None]
         k.wait.until({"fault": {"id": "fault-1"}})
         assert "no topic 'none'" in k.ask("events", kind="verb.failed")[0].why
+
+
+def test_parameters_may_come_as_text() -> None:
+    stale = PRESETS["stale_metadata"]
+    assert stale.required == ["topic", "leader"]
+    given = {"topic": "t", "leader": "2", "times": "4"}
+    assert stale.rules(given) == preset("stale_metadata", topic="t", leader=2, times=4)
+    (always,) = PRESETS["lost_ack"].rules({"times": None})
+    assert always.times is None
+
+
+@pytest.mark.parametrize(
+    ("given", "told"), [({}, "needs topic"), ({"topic": "t", "topics": "u"}, "has no topics")]
+)
+def test_parameters_that_are_wrong_are_named(given: dict[str, Any], told: str) -> None:
+    with pytest.raises(Problem, match=f"poison_record {told}") as caught:
+        PRESETS["poison_record"].rules(given)
+    assert caught.value.hint == "its parameters are topic"

@@ -113,3 +113,15 @@ async def test_presets_are_listed_with_their_parameters(broker: test_broker) -> 
     listed = {each.name: each for each in await broker.asynchronous.ask("faults.presets")}
     assert listed["lost_ack"].parameters == ["topic", "times"]
     assert listed["lost_ack"].doc.startswith("A Produce is written")
+
+
+async def test_a_ready_made_fault_is_put_in(broker: test_broker) -> None:
+    k = broker.asynchronous
+    (shown,) = await k.ask("faults.preset", preset="lost_ack", parameters={"topic": "t"})
+    assert (shown.rule.note, shown.rule.when.topic) == ("lost_ack", "t")
+    assert [each.rule for each in await k.ask("faults.list")] == [shown.rule]
+    presets = {each.name: each.required for each in await k.ask("faults.presets")}
+    assert (presets["lost_ack"], presets["slow_broker"]) == ([], ["by"])
+    with pytest.raises(Problem, match="no preset 'lost'"):
+        await k.ask("faults.preset", preset="lost")
+    await k.faults.clear()

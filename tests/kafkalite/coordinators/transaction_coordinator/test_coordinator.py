@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import re
 from typing import Any
 
 import pytest
@@ -104,6 +106,31 @@ async def test_a_transaction_that_takes_too_long_is_aborted(
     assert await writer.init(**identity) is NONE
     await writer.write(b"again", commit=True)
     assert await read_committed(writer.client) == [b"again"]
+
+
+async def test_the_log_tells_who_is_fenced_and_why(
+    writer: Transactional,
+    broker: a_broker,
+    clients: Any,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    caplog.set_level(logging.INFO, "kafkalite.coordinators.transaction_coordinator.coordinator")
+    assert await writer.produce(b"open") is NONE
+    heir = Transactional(await clients.connect())
+    assert await heir.init() is ErrorCode.CONCURRENT_TRANSACTIONS
+    assert await heir.init() is NONE
+    assert await heir.produce(b"slow") is NONE
+    coordinator = broker._running.services.transaction_coordinator
+    later_ms = broker._running.services.now_ms() + 3_600_000
+    monkeypatch.setattr(coordinator, "_now_ms", lambda: later_ms)
+    coordinator.abort_timed_out()
+    said = [message.partition(": ")[2] for message in caplog.messages]
+    assert [re.sub(r"\d+", "N", text) for text in said] == [
+        "producer fenced, another producer has come, epoch N now",
+        "new producer, epoch N now",
+        "producer fenced, its transaction has timed out, epoch N now",
+    ]
 
 
 async def test_a_transactional_id_that_rests_is_forgotten(

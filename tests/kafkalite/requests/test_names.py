@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from kafkalite.control.faults.names import names_in, partition_number, records_in, topic_of
+from kafkalite.requests.names import names_in, partition_number, records_in, topic_of
 from kafkalite.wire.messages import create_topics, delete_groups, metadata
 from kafkalite.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,

@@ -1,0 +1,179 @@
+"""The words of kafkalite's terminal, against Apache Kafka and against kafkalite.
+
+Each word is said to both, as text and as JSON. The output and the exit code must be the same, but
+for ids, ports and times.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+import pytest
+from confluent_kafka import Consumer, Producer
+
+from conformance.differential.broker_side import Side
+from conformance.differential.comparison import Pair, wait_for_topic
+from kafkalite.terminal.words import run
+
+SECONDS = 60
+Compare = Callable[..., str]
+
+
+def plain(side: Side, printed: str) -> str:
+    """Names for what differs between any two brokers."""
+    port = side.broker.bootstrap.rpartition(":")[2]
+    text = printed.replace(port, "PORT")
+    text = re.sub(r'("topic_id": "|id        )[\w-]{22}', r"\1ID", text)
+    text = re.sub(r"\b(app|rdkafka)-[0-9a-f-]{36}", r"\1-UUID", text)
+    text = re.sub(r'("member": ")[\w+/-]{22}', r"\1UUID", text)
+    text = re.sub(r"(127\.0\.0\.1  )[\w+/-]{22}\n", r"\1UUID\n", text)
+    text = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}", "TIME", text)
+    text = re.sub(r'("timestamp": )\d{13}', r"\1TIME", text)
+    return "\n".join(line.rstrip() for line in text.splitlines())
+
+
+@pytest.fixture
+def compare(
+    pair: Pair, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Compare:
+    """`compare("tail", topic)`: said to both; both printed the same, which is returned."""
+
+    def said(side: Side, words: tuple[str, ...], given: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given.encode())))
+        capsys.readouterr()
+        code = run([*words, "-b", side.broker.bootstrap])
+        captured = capsys.readouterr()
+        return code, plain(side, captured.out), plain(side, captured.err)
+
+    def compare(*words: str, given: str = "", code: int = 0) -> str:
+        seen = [said(side, words, given) for side in (pair.reference, pair.tested)]
+        assert seen[1] == seen[0], words
+        assert seen[0][0] == code, seen[0]
+        return seen[0][1] or seen[0][2]
+
+    return compare
+
+
+@pytest.fixture
+def ready(pair: Pair, topic: str) -> str:
+    """A topic of two partitions on both."""
+    pair.create_topic(topic, 2)
+    for side in (pair.reference, pair.tested):
+        wait_for_topic(side, topic, 2)
+    return topic
+
+
+def both_ways(compare: Compare, *words: str) -> str:
+    """The text; JSON is compared, too."""
+    compare(*words, "--json")
+    return compare(*words)
+
+
+def test_records(compare: Compare, ready: str) -> None:
+    told = compare("produce", ready, "-p", "1", "-K", ":", "-H", "a=1", "--json", given="k:v\nx\n")
+    assert '"last": 1' in told
+    compare("produce", ready, "-p", "0", "-k", "key", "-Z", "-z", "gzip", given="\na\nb\n")
+    assert both_ways(compare, "tail", ready, "-n", "all").count("\n") == 4
+    assert "null" in both_ways(compare, "tail", ready, "-p", "0", "-n", "3")
+    both_ways(compare, "tail", ready, "-p", "1", "-o", "1")
+    both_ways(compare, "tail", ready, "--since", "1h")
+    assert both_ways(compare, "tail", ready, "--since", "2100-01-01") == ""
+    compare("tail", ready, "-p", "7", code=1)
+    compare("tail", f"{ready}x", code=1)
+    compare("produce", ready, "-p", "7", given="x\n", code=1)
+    assert ready in both_ways(compare, "topics")
+    assert "records   5" in both_ways(compare, "topic", "show", ready)
+    compare("topic", "show", f"{ready}x", code=1)
+
+
+def test_transactions_that_are_aborted_are_not_shown(
+    pair: Pair, compare: Compare, ready: str
+) -> None:
+    for side in pair.sides:
+        settings = {"bootstrap.servers": side.broker.bootstrap, "transactional.id": ready}
+        producer = Producer(settings)
+        producer.init_transactions(SECONDS)
+        for value, is_committed in (("yes", True), ("no", False), ("no", False), ("also", True)):
+            producer.begin_transaction()
+            producer.produce(ready, value, partition=0)
+            producer.flush()
+            if is_committed:
+                producer.commit_transaction(SECONDS)
+            else:
+                producer.abort_transaction(SECONDS)
+    shown = both_ways(compare, "tail", ready, "-n", "2", "-p", "0")
+    assert [line.split()[-1] for line in shown.splitlines()] == ["yes", "also"]
+    uncommitted = ("-X", "isolation.level=read_uncommitted")
+    assert both_ways(compare, "tail", ready, *uncommitted).count("no") == 2
+
+
+def test_configs(compare: Compare, ready: str) -> None:
+    of_topic = ("configs", "--topic", ready)
+    both_ways(compare, *of_topic)
+    added = "retention.ms=5000,cleanup.policy=[compact,delete]"
+    assert "compact,delete" in both_ways(compare, *of_topic, "--add-config", added)
+    both_ways(compare, "topic", "show", ready)
+    both_ways(compare, *of_topic, "--delete-config", "retention.ms")
+    both_ways(compare, *of_topic, "--all")
+    compare(*of_topic, "--add-config", "retention.ms=soon", code=1)
+    compare(*of_topic, "--add-config", "no.such=1", code=1)
+    both_ways(compare, *of_topic, "--delete-config", "no.such")
+    compare("configs", "--topic", f"{ready}x", code=1)
+    interval = "consumer.heartbeat.interval.ms"
+    both_ways(compare, "configs", "--group", ready, "--add-config", f"{interval}=6000")
+    compare("configs", "--broker", "1", "--add-config", "log.retention.ms=soon", code=1)
+    compare("configs", "--broker", "9", code=1)
+
+
+def test_acls_without_an_authorizer(compare: Compare) -> None:
+    assert "has no authorizer" in compare("acls", code=1)
+
+
+@pytest.fixture
+def closing() -> Iterator[ExitStack]:
+    with ExitStack() as stack:
+        yield stack
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_groups(
+    pair: Pair, compare: Compare, ready: str, group: str, protocol: str, closing: ExitStack
+) -> None:
+    compare("produce", ready, "-p", "0", given="1\n2\n3\n")
+    consumers: list[Consumer] = []
+    for side in pair.sides:
+        consumer = Consumer(
+            {
+                "bootstrap.servers": side.broker.bootstrap,
+                "group.id": group,
+                "client.id": "app",
+                "group.protocol": protocol,
+                "auto.offset.reset": "earliest",
+                "enable.auto.commit": False,
+            }
+        )
+        closing.callback(consumer.close)
+        consumers.append(consumer)
+        consumer.subscribe([ready])
+        deadline = time.monotonic() + SECONDS
+        while (message := consumer.poll(0.2)) is None:
+            assert time.monotonic() < deadline
+        assert message.error() is None
+        consumer.commit(message, asynchronous=False)
+    shown = both_ways(compare, "group", "show", group)
+    assert "state        Stable" in shown
+    assert "app" in shown
+    both_ways(compare, "lag", group)
+    closing.close()
+    assert both_ways(compare, "lag", group).splitlines()[1].split()[2:5] == ["1", "3", "2"]
+    shown = both_ways(compare, "group", "show", group)
+    assert "state        Empty" in shown
+    lines = [line.split() for line in both_ways(compare, "groups").splitlines()]
+    assert [group, protocol, "Empty", "0", "1"] in lines
+    compare("group", "show", f"{group}x", code=1)
+    compare("lag", f"{group}x", code=1)

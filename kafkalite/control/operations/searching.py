@@ -1,0 +1,189 @@
+"""Searching the records of a topic: from an offset, a time, the beginning or the end; for text.
+
+An answer comes after so many records were looked at, found or not, and says where to go on.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
+from typing import Final
+
+from kafkalite.control.answers import RecordsFound
+from kafkalite.control.cluster import ControlledCluster
+from kafkalite.control.durations import milliseconds
+from kafkalite.control.questions import SearchRecords
+from kafkalite.control.record_reading import found as shown
+from kafkalite.control.record_reading import records_of
+from kafkalite.control.views import partition_of, topic_of
+from kafkalite.replica.partition import Partition
+from kafkalite.requests.slices import Steps, in_slices_of_task
+from kafkalite.wire.record_batch import Record
+
+# Looked at for one answer, in all partitions together.
+_MOST_SEARCHED: Final = 50_000
+_LEAST_OF_A_PARTITION: Final = 1000
+_SEARCHED_IN_A_STEP: Final = 64
+
+
+@dataclass(slots=True)
+class _Scan:
+    """One partition: the records that were found in [first, end), in order of their offsets."""
+
+    index: int
+    first: int
+    end: int
+    searched: int = 0
+    is_over: bool = False
+    found: list[Record] = field(default_factory=list[Record])
+
+
+async def search_records(cluster: ControlledCluster, request: SearchRecords) -> RecordsFound:
+    """Records of a topic that have some text, with the places to go on from.
+
+    They come from `positions` or before the offsets of `before`, which an earlier answer gave;
+    else from `start`, from the first of the time `since`, or back from the end if `newest`.
+    """
+    topic = topic_of(cluster.broker, request.topic)
+    chosen = topic.partitions
+    if request.partition is not None:
+        chosen = [partition_of(cluster.broker, request.topic, request.partition)]
+    return await in_slices_of_task(_search(chosen, request, cluster.clock.now_ms()))
+
+
+def _search(
+    partitions: list[Partition], request: SearchRecords, now_ms: int
+) -> Steps[RecordsFound]:
+    most = max(_LEAST_OF_A_PARTITION, _MOST_SEARCHED // max(1, len(partitions)))
+    is_backward = request.newest or bool(request.before)
+    matches = matcher(request)
+    ends: dict[int, int] = {}
+    scans: list[_Scan] = []
+    for partition in partitions:
+        limit = ends[partition.index] = partition.read_limit(committed_only=request.committed)
+        if is_backward:
+            end = min(limit, request.before.get(partition.index, limit))
+            scans.append((yield from _backward(partition, end, request, matches, most)))
+        else:
+            start = _start(partition, request, now_ms)
+            scans.append((yield from _forward(partition, start, request, matches, most)))
+    return _answer(scans, request, ends, is_backward=is_backward)
+
+
+def _start(partition: Partition, request: SearchRecords, now_ms: int) -> int:
+    """The first offset to be looked at."""
+    first = partition.log.log_start_offset
+    if partition.index in request.positions:
+        return max(first, request.positions[partition.index])
+    if request.start is not None:
+        return max(first, request.start)
+    if request.since is None:
+        return first
+    since = request.since
+    if isinstance(since, str):
+        since = now_ms + milliseconds(since, field="since")
+    there = partition.log.offset_for_timestamp(since)
+    return partition.high_watermark if there is None else there.offset
+
+
+def matcher(request: SearchRecords) -> Callable[[Record], bool]:
+    """Tells whether a record has the text, in whatever case its letters of ASCII are."""
+    if not request.text:
+        return lambda record: True
+    wanted = request.text.encode().lower()
+    within = request.within or ["key", "value", "headers"]
+    in_key, in_value, in_headers = (each in within for each in ("key", "value", "headers"))
+
+    def matches(record: Record) -> bool:
+        if in_value and record.value is not None and wanted in bytes(record.value).lower():
+            return True
+        if in_key and record.key is not None and wanted in bytes(record.key).lower():
+            return True
+        return in_headers and any(
+            wanted in name.encode().lower() or wanted in bytes(value or b"").lower()
+            for name, value in record.headers
+        )
+
+    return matches
+
+
+def _forward(
+    partition: Partition,
+    start: int,
+    request: SearchRecords,
+    matches: Callable[[Record], bool],
+    most: int,
+) -> Generator[None, None, _Scan]:
+    limit = max(start, partition.read_limit(committed_only=request.committed))
+    scan = _Scan(partition.index, start, start)
+    for record in records_of(partition, start, committed_only=request.committed):
+        if scan.searched == most or len(scan.found) == request.count:
+            return scan
+        scan.searched += 1
+        scan.end = record.offset + 1
+        if matches(record):
+            scan.found.append(record)
+        if scan.searched % _SEARCHED_IN_A_STEP == 0:
+            yield
+    scan.end, scan.is_over = limit, True
+    return scan
+
+
+def _backward(
+    partition: Partition,
+    end: int,
+    request: SearchRecords,
+    matches: Callable[[Record], bool],
+    most: int,
+) -> Generator[None, None, _Scan]:
+    """Look at windows before `end`, each twice as long as the one after it."""
+    first = partition.log.log_start_offset
+    scan = _Scan(partition.index, end, end)
+    window = max(request.count, _SEARCHED_IN_A_STEP)
+    while scan.first > first and scan.searched < most and len(scan.found) < request.count:
+        start = max(first, scan.first - min(window, most))
+        some: list[Record] = []
+        for record in records_of(partition, start, committed_only=request.committed):
+            if record.offset >= scan.first:
+                break
+            scan.searched += 1
+            if matches(record):
+                some.append(record)
+            if scan.searched % _SEARCHED_IN_A_STEP == 0:
+                yield
+        scan.found[:0] = some
+        scan.first = start
+        window *= 2
+    scan.is_over = scan.first <= first
+    return scan
+
+
+def _answer(
+    scans: list[_Scan], request: SearchRecords, ends: dict[int, int], *, is_backward: bool
+) -> RecordsFound:
+    """The first or the last of all that was found, by time; places leave out what is not given."""
+    merged = list(
+        heapq.merge(
+            *([(each, record) for record in each.found] for each in scans),
+            key=lambda pair: pair[1].timestamp,
+        )
+    )
+    chosen = merged[-request.count :] if is_backward else merged[: request.count]
+    left_out = merged[: -request.count] if is_backward else merged[request.count :]
+    following = {each.index: each.end for each in scans}
+    before = {each.index: each.first for each in scans}
+    if is_backward:
+        for scan, record in left_out:
+            before[scan.index] = max(before[scan.index], record.offset + 1)
+        following = ends
+    else:
+        for scan, record in reversed(left_out):
+            following[scan.index] = record.offset
+    return RecordsFound(
+        records=[shown(scan.index, record, request.preview) for scan, record in chosen],
+        next=following,
+        before=before,
+        searched=sum(each.searched for each in scans),
+        exhausted=not left_out and all(each.is_over for each in scans),
+    )

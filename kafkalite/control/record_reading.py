@@ -1,0 +1,107 @@
+"""The records of a partition as they are in its log, and as the verbs show them."""
+
+from __future__ import annotations
+
+import base64
+import codecs
+from collections.abc import Iterator
+
+from kafkalite.control.answers import FoundRecord, RecordView
+from kafkalite.log.open_files import FileSlice
+from kafkalite.replica.partition import Partition
+from kafkalite.wire.record_batch import Record, iterate_batches, iterate_records
+
+# Read of a partition at a time.
+_READ_BYTES = 1 << 20
+
+
+def records_of(
+    partition: Partition, start: int | None = None, *, committed_only: bool = False
+) -> Iterator[Record]:
+    """The records of a partition from an offset on; without aborted ones if `committed_only`."""
+    offset = partition.log.log_start_offset if start is None else start
+    offset = max(offset, partition.log.log_start_offset)
+    limit = partition.read_limit(committed_only=committed_only)
+    aborted: dict[int, list[int]] = {}
+    while offset < limit:
+        result = partition.read(offset, _READ_BYTES, committed_only=committed_only)
+        for each in result.aborted_transactions or ():
+            firsts = aborted.setdefault(each.producer_id, [])
+            if each.first_offset not in firsts:
+                firsts.append(each.first_offset)
+        data = _bytes_of(result.records)
+        after = offset
+        for batch in iterate_batches(data):
+            after = batch.next_offset
+            firsts = aborted.get(batch.producer_id, [])
+            if batch.is_control:
+                # The marker of the oldest of the producer's transactions that were aborted.
+                if firsts and firsts[0] <= batch.base_offset:
+                    del firsts[0]
+                continue
+            if batch.is_transactional and firsts and firsts[0] <= batch.base_offset:
+                continue
+            for record in iterate_records(batch):
+                if record.offset >= offset:
+                    yield record
+        if after <= offset:
+            return
+        offset = after
+
+
+def _bytes_of(records: FileSlice | bytes) -> bytes:
+    if isinstance(records, bytes):
+        return records
+    with records as slice_:
+        return slice_.read()
+
+
+def view(partition: int, record: Record) -> RecordView:
+    """A record as JSON has it: text where it is text, else base 64."""
+    key, key_encoding = _shown(record.key)
+    value, value_encoding = _shown(record.value)
+    return RecordView(
+        partition=partition,
+        offset=record.offset,
+        timestamp=record.timestamp,
+        key=key,
+        value=value,
+        headers={name: _shown(each)[0] for name, each in record.headers},
+        key_encoding=key_encoding,
+        value_encoding=value_encoding,
+    )
+
+
+def found(partition: int, record: Record, most_bytes: int | None) -> FoundRecord:
+    """The same with its size; key, value and headers are cut to so many bytes."""
+    key, key_encoding = _shown(record.key, most_bytes)
+    value, value_encoding = _shown(record.value, most_bytes)
+    return FoundRecord(
+        partition=partition,
+        offset=record.offset,
+        timestamp=record.timestamp,
+        key=key,
+        value=value,
+        headers={name: _shown(each, most_bytes)[0] for name, each in record.headers},
+        key_encoding=key_encoding,
+        value_encoding=value_encoding,
+        size_bytes=size_of(record),
+    )
+
+
+def size_of(record: Record) -> int:
+    """The bytes of a record's key, value and headers."""
+    size = len(record.key or b"") + len(record.value or b"")
+    return size + sum(len(name.encode()) + len(each or b"") for name, each in record.headers)
+
+
+def _shown(data: bytes | None, most_bytes: int | None = None) -> tuple[str | None, str]:
+    if data is None:
+        return None, "utf-8"
+    some = bytes(data) if most_bytes is None else bytes(data[:most_bytes])
+    try:
+        # A letter that the cut goes through is left out.
+        is_whole = len(some) == len(data)
+        return codecs.getincrementaldecoder("utf-8")().decode(some, final=is_whole), "utf-8"
+    except UnicodeDecodeError:
+        return base64.b64encode(some).decode(), "base64"

@@ -1,0 +1,1 @@
+"""The page that shows a broker to people: files for a browser, and serving them."""
