@@ -204,9 +204,7 @@ Encoding: TypeAlias = Literal["utf-8", "base64"]
 
 
 class NewRecord(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A record to be written, `count` times; its time in ms, or relative to the cluster's:
-    "-7d".
-    """
+    """A record, `count` times; its time in ms, or relative to the cluster's: "-7d"."""
 
     value: str | None = None
     key: str | None = None
@@ -240,9 +238,7 @@ class CommittedOffset(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SeekGroup(Struct, frozen=True, forbid_unknown_fields=True):
-    """Says where a group is to go on: an offset, "earliest" or "latest"; in all partitions
-    unless told.
-    """
+    """The place where a group goes on, in all partitions unless told: "earliest", "latest"."""
 
     group: str
     topic: str
