@@ -11,7 +11,7 @@ COMPILED_VENV := .venv-compiled
 COMPILED_BIN := $(COMPILED_VENV)/bin
 SOURCES := $(shell find kafkalite wire log group_coordinator -name '*.py')
 
-.PHONY: run vendor test lint unit compiled unit-compiled slow conformance pipelines prove crash cluster cluster-crash simulate differential soak fuzz report bench bench-pure demo docs wheel wheels clean help
+.PHONY: run vendor test lint unit compiled unit-compiled slow conformance pipelines prove queue-proof crash cluster cluster-crash simulate differential soak fuzz report bench bench-pure demo docs wheel wheels clean help
 
 help: ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -53,6 +53,9 @@ pipelines: $(SPARK_VENV)/.installed-test java-if-any ## kafkalite.spark: the sou
 
 prove: $(VENV)/.installed-test java ## exactly once, whatever is killed, for SECONDS=1200
 	$(BIN)/python -m conformance.exactly_once_soak --seconds $(or $(SECONDS),1200)
+
+queue-proof: $(VENV)/.installed-test java ## share groups: accepted never comes again, for SECONDS=1200
+	$(BIN)/python -m conformance.queue_proof --seconds $(or $(SECONDS),1200)
 
 crash: $(VENV)/.installed-test ## nothing lost, nothing twice, for KILLS=200 of the broker
 	$(BIN)/python -m conformance.crash --kills $(or $(KILLS),200)

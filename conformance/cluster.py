@@ -36,6 +36,9 @@ def main() -> None:
             controllers=flags.controllers,
             kafka=flags.kafka,
             kafkalite=flags.kafkalite,
+            properties={
+                "offsets.topic.replication.factor": str(min(3, flags.kafka + flags.kafkalite))
+            },
         )
         stack.callback(cluster.close)
         show(cluster)

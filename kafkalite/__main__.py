@@ -12,7 +12,6 @@ import os
 import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import ExitStack, suppress
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
@@ -26,11 +25,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_COMMANDS = {
-    "pipeline": "kafkalite.spark.pipelines.command",
-    "format": "kafkalite.config.storage_format",
-    "sweep": "kafkalite.client.sweep_command",
-}
 _DEFAULT_HOST: Final = "127.0.0.1"
 _DEFAULT_PORT: Final = 9092
 _USAGE_EXIT_CODE: Final = 2
@@ -120,9 +114,7 @@ def _add_testing_flags(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--as-version", metavar="X.Y", help="look like Apache Kafka 2.8 to 4.3")
     parser.add_argument("--ui", action="store_true", help="serve a page that shows the broker")
-    parser.add_argument(
-        "--profile", choices=("test",), help="configs that belong together; others win over them"
-    )
+    parser.add_argument("--profile", choices=("test",), help="configs that belong together")
 
 
 def _port(text: str) -> int:
@@ -140,15 +132,15 @@ def properties(flags: argparse.Namespace) -> dict[str, str]:
 
         configs |= profile(flags.profile)
     configs |= dict(flags.settings)
-    named = {
+    given = {
         "log.dirs": flags.data_dir,
         "kafkalite.nodes": flags.nodes,
         "kafkalite.control.port": flags.control_port,
-        "kafkalite.metrics.port": flags.metrics_port,
         "kafkalite.ui": "true" if flags.ui else None,
         "kafkalite.as.version": flags.as_version,
+        "kafkalite.metrics.port": flags.metrics_port,
     }
-    configs |= {name: str(value) for name, value in named.items() if value is not None}
+    configs |= {name: str(value) for name, value in given.items() if value is not None}
     if _is_secured(flags):
         from kafkalite.security.quick_start import make_files, wanted, with_listener
 
@@ -178,8 +170,6 @@ def main(arguments: list[str] | None = None) -> int:
         from kafkalite.terminal.words import complete
 
         return complete(flags_of_the_broker().format_help())
-    if arguments and arguments[0] in _COMMANDS:
-        return int(import_module(_COMMANDS[arguments[0]]).main(arguments[1:]))
     if arguments and not arguments[0].startswith("-"):
         from kafkalite.terminal.words import run
 

@@ -227,6 +227,7 @@ class Broker:
         config = self.config
         security = Security(config, lambda: cluster.image)
         cluster.subscribe(security.changed)
+        cluster.check_stores = security.check_stores
         for listener in self.listeners:
             security.listener(listener.node_id, listener.name, listener.config.security_protocol)
         if credentials := config.string("kafkalite.scram.credentials"):
@@ -272,7 +273,7 @@ class Broker:
         host = self.config.listeners()[0].host if host is None else host
         self.metrics = MetricsEndpoint(
             lambda: self.services,
-            lambda: len(self._connections),
+            lambda: self._connections,
             lambda: self.loop.longest_turn_seconds,
             host,
             self.config.integer("kafkalite.metrics.port"),

@@ -20,11 +20,14 @@ import trio
 from kafkalite.broker import Broker
 from kafkalite.clock import Clock
 from kafkalite.cluster.features import SUPPORTED_FEATURES
+from kafkalite.cluster.internal_topics import TRANSACTIONS_TOPIC
 from kafkalite.cluster.observed_cluster import ObservedCluster
 from kafkalite.cluster.topic_creation import NewTopic
 from kafkalite.config import BrokerConfig, ConfigError
 from kafkalite.config.quorum import quorum_config
 from kafkalite.coordinators.loading import Loader
+from kafkalite.coordinators.transaction_joins import TransactionJoins
+from kafkalite.group_coordinator.java_hash import partition_of_key
 from kafkalite.log.files import FILES
 from kafkalite.log.meta_properties import read_meta_properties
 from kafkalite.peers.link import Address
@@ -44,6 +47,7 @@ from kafkalite.server.listener import StartError, open_listeners
 from kafkalite.server.loop import Loop
 from kafkalite.server.nodes import SECURITY_PROTOCOLS
 from kafkalite.server.replication_gate import replication_gate
+from kafkalite.server.transaction_gate import transaction_gate
 from kafkalite.supervision import supervised
 from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.messages.broker_registration import Listener as RegisteredListener
@@ -73,6 +77,9 @@ class QuorumBroker(Broker):
         # The reason why it is not let in, or cannot serve.
         self._refusals: list[str] = []
         self._loader = Loader()
+        self._joins = TransactionJoins(
+            self._coordinator_of, config.integer("request.timeout.ms") / 1000
+        )
 
     def _open(self, stack: ExitStack) -> None:
         """Open what needs no other process: directories, listeners, an empty image."""
@@ -215,6 +222,7 @@ class QuorumBroker(Broker):
             await super().serve(task_status=task_status)
         finally:
             self._served.set()
+            await self._joins.close()
 
     def _open_partitions(self) -> None:
         """The metadata are as of now: open what they say is here."""
@@ -248,8 +256,18 @@ class QuorumBroker(Broker):
         )
 
     def _gates(self) -> Gates:
-        seconds = self.config.integer("offsets.commit.timeout.ms") / 1000
-        return replace(super()._gates(), replication=replication_gate(seconds))
+        return replace(
+            super()._gates(),
+            replication=replication_gate(self.config.integer("offsets.commit.timeout.ms") / 1000),
+            transaction=transaction_gate(self._joins),
+        )
+
+    def _coordinator_of(self, transactional_id: str) -> Address | None:
+        topic = self.topics.get(TRANSACTIONS_TOPIC)
+        if topic is None:
+            return None
+        index = partition_of_key(transactional_id, len(topic.partitions))
+        return self._address_of(topic.partitions[index].leader_id)
 
     def _ask_for(self, new: NewTopic) -> None:
         self.membership.topic_requests.ask_for(

@@ -191,6 +191,7 @@ KAFKALITE_ROOMS = {
     "replica",
     "replication",
     "requests",
+    "schemas",
     "security",
     "server",
     "share",

@@ -1,7 +1,7 @@
 """Clients, their versions, and the task of each.
 
 A version stands here when its package index has it for this Python, Node, Java or Go. The steps are
-those that the client has at all; what it lacks is said in `lacks`.
+those that the client has at all: `lacks` and `also` say what it has less or more than most.
 """
 
 from dataclasses import dataclass
@@ -20,12 +20,13 @@ class Client:
     program: str  # in programs/
     packages: tuple[str, ...]  # as its package index spells them
     lacks: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
 
     @property
     def steps(self) -> tuple[str, ...]:
         """The steps it is asked to do, in order."""
         steps = SPARK_STEPS if self.program == "spark.py" else STEPS
-        return tuple(step for step in steps if step not in self.lacks)
+        return tuple(step for step in (*steps, *self.also) if step not in self.lacks)
 
     def __str__(self) -> str:
         return f"{self.name}-{self.version}"
@@ -50,8 +51,8 @@ def java(version: str) -> Client:
     return Client("kafka-clients", version, "Smoke.java", packages)
 
 
-def go(name: str, version: str, module: str, program: str) -> Client:
-    return Client(name, version, program, (f"{module}@v{version}",))
+def go(name: str, version: str, module: str, program: str, also: tuple[str, ...] = ()) -> Client:
+    return Client(name, version, program, (f"{module}@v{version}",), also=also)
 
 
 SPARK_STEPS = ("sink", "batch", "stream")
@@ -84,7 +85,7 @@ CLIENTS = (
     go(
         "confluent-kafka-go", "1.9.2", "github.com/confluentinc/confluent-kafka-go", "librdkafka.go"
     ),
-    go("franz-go", "1.22.2", "github.com/twmb/franz-go", "franz.go"),
+    go("franz-go", "1.22.2", "github.com/twmb/franz-go", "franz.go", ("share",)),
     Client(
         "kafkajs",
         "2.2.4",

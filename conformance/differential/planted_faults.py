@@ -49,6 +49,35 @@ FAULTS: dict[str, tuple[ApiKey, Callable[[], None]]] = {
 }
 
 
+def always_the_first_delivery() -> None:
+    """Every record of a queue is said to be delivered for the first time."""
+    from kafkalite.replica.share import share_reader
+
+    wrap(
+        share_reader,
+        "acquire",
+        lambda acquired: [each._replace(delivery_count=1) for each in acquired],
+    )
+
+
+def tasks_of_others() -> None:
+    """Members of a streams group get one another's tasks."""
+    from kafkalite.group_coordinator import streams_changes
+
+    wrap(
+        streams_changes,
+        "assign_sticky",
+        lambda tasks: dict(zip(tasks, reversed(tasks.values()), strict=True)),
+    )
+
+
+# The same, for stories about share and streams groups: the API is that in which it shows.
+GROUP_FAULTS: dict[str, tuple[ApiKey, Callable[[], None]]] = {
+    "always the first delivery": (ApiKey.SHARE_FETCH, always_the_first_delivery),
+    "tasks of others": (ApiKey.STREAMS_GROUP_HEARTBEAT, tasks_of_others),
+}
+
+
 if __name__ == "__main__":
-    FAULTS[sys.argv[1]][1]()
+    (FAULTS | GROUP_FAULTS)[sys.argv[1]][1]()
     sys.exit(main(sys.argv[2:]))

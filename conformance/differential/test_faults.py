@@ -6,6 +6,8 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,16 +15,20 @@ from hypothesis import given
 from conformance.differential import test_fetch, test_metadata, test_produce
 from conformance.differential.broker_side import Side
 from conformance.differential.comparison import Difference, Pair
+from conformance.differential.generated_requests import queue_stories, streams_stories
 from conformance.differential.generated_requests.requests import Step
+from conformance.differential.generated_requests.telling import Enough, options
 from conformance.differential.generated_requests.world import World
-from conformance.differential.planted_faults import FAULTS
+from conformance.differential.planted_faults import FAULTS, GROUP_FAULTS
 from conformance.differential.recordings.files import read
 from conformance.differential.replay import Replay
-from conformance.differential.test_generated import STORIES, Enough, options
+from conformance.differential.test_generated import STORIES
 from conformance.differential.test_recorded import unheard_of
+from conformance.differential.test_share_states import make_share_states
 from conformance.differential.wait_ready import ONE_NODE, PROPERTIES, make_ready
 from conformance.harness.apache_kafka import ApacheKafka
 from conformance.harness.kafkalite import Kafkalite
+from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.compression import Compression
 
 MOST_STORIES = 20
@@ -38,7 +44,7 @@ SCRIPTS: dict[str, Callable[[Pair, str], None]] = {
 
 
 @pytest.fixture(scope="module")
-def _reference(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheKafka]:
+def reference(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheKafka]:
     """Not the one of other tests, which would find there what this module's stories leave."""
     broker = ApacheKafka(tmp_path_factory.mktemp("reference"), PROPERTIES | ONE_NODE)
     side = Side(broker)
@@ -48,23 +54,28 @@ def _reference(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheKafka
     broker.kill()
 
 
-@pytest.fixture(scope="module", params=FAULTS)
-def _faulty(
-    _reference: ApacheKafka,
-    request: pytest.FixtureRequest,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[tuple[str, Pair]]:
+@contextlib.contextmanager
+def with_fault(reference: ApacheKafka, name: str, directory: Path) -> Iterator[Pair]:
     """Apache Kafka, and a kafkalite that has the fault; nothing of it is counted."""
-    name: str = request.param
     program = ("-m", "conformance.differential.planted_faults", name)
-    directory = tmp_path_factory.mktemp("faulty")
     broker = Kafkalite(directory, PROPERTIES | ONE_NODE, program=program)
-    pair = Pair(Side(_reference), Side(broker))
+    pair = Pair(Side(reference), Side(broker))
     make_ready(pair.tested)
-    yield name, pair
+    yield pair
     for side in pair.sides:
         side.close()
     broker.kill()
+
+
+@pytest.fixture(scope="module", params=FAULTS)
+def _faulty(
+    reference: ApacheKafka,
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[tuple[str, Pair]]:
+    name: str = request.param
+    with with_fault(reference, name, tmp_path_factory.mktemp("faulty")) as pair:
+        yield name, pair
 
 
 @pytest.fixture
@@ -112,3 +123,36 @@ def test_by_recordings(faulty: tuple[str, Pair]) -> None:
     """Recordings of Java's clients are enough to see it."""
     with pytest.raises(Difference):
         Replay(faulty[1], unheard_of()).tell(read("java"))
+
+
+GROUP_STORIES: dict[ApiKey, tuple[Callable[[Pair, str], Any], Any]] = {
+    ApiKey.SHARE_FETCH: (queue_stories.Queue, queue_stories.STORIES),
+    ApiKey.STREAMS_GROUP_HEARTBEAT: (streams_stories.Streams, streams_stories.STORIES),
+}
+
+
+@pytest.mark.parametrize("name", GROUP_FAULTS)
+def test_groups_by_stories(
+    reference: ApacheKafka, name: str, tmp_path: Path, unique: Callable[[str], str]
+) -> None:
+    api, _ = GROUP_FAULTS[name]
+    world, stories = GROUP_STORIES[api]
+    found: list[Difference] = []
+    with with_fault(reference, name, tmp_path / "faulty") as pair:
+        make_share_states(pair)
+
+        @options(examples=MOST_STORIES)
+        @given(stories)
+        def tell(story: list[Any]) -> None:
+            told = world(pair, unique("told"))
+            told.open()
+            try:
+                told.tell(story)
+            except Difference as difference:
+                found.append(difference)
+                raise Enough from None
+
+        with contextlib.suppress(Enough):
+            tell()
+    assert found, f"{MOST_STORIES} stories, and nobody noticed"
+    assert found[0].where.startswith(api.name.rpartition("_")[0])

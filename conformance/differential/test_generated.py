@@ -9,18 +9,22 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import given, seed
 from hypothesis import strategies as st
 
-from conformance.differential.comparison import Difference, Pair
+from conformance.differential.comparison import Pair
 from conformance.differential.generated_requests.requests import NOT_GENERATED, Step, step, steps
-from conformance.differential.generated_requests.shortest import Tell, shortest
+from conformance.differential.generated_requests.shortest import Tell
+from conformance.differential.generated_requests.telling import (
+    Enough,
+    options,
+    seed_of_commit,
+    telling,
+)
 from conformance.differential.generated_requests.world import World
 from conformance.differential.summary import served
 
@@ -32,15 +36,9 @@ _numbers = itertools.count(1)
 Seeded = Callable[[Callable[[], None]], Callable[[], None]]
 
 
-class Enough(KeyboardInterrupt):
-    """The time is over: the one way to end a test of hypothesis early that is no failure."""
-
-
 @pytest.fixture
 def tell(pair: Pair) -> Iterator[Tell]:
-    """Tell a story in a world of its own; what is asked counts as generated."""
-    pair.count_for("generated")
-    begun = time.monotonic()
+    """Tell a story in a world of its own."""
 
     def told(story: Sequence[Step]) -> None:
         world = World(pair, f"w{next(_numbers)}-")
@@ -50,42 +48,8 @@ def tell(pair: Pair) -> Iterator[Tell]:
         finally:
             world.close()
 
-    differences: list[Difference] = []
-
-    def told_and_shortened(story: Sequence[Step]) -> None:
-        try:
-            told(story)
-        except Difference as difference:
-            print(sum(pair.tally.requests.values()), "until the first difference")
-            differences.append(shortest(told, story, difference))
-            raise Enough from None
-
-    yield told_and_shortened
-    if differences:
-        pytest.fail(str(differences[0]), pytrace=False)
-    pair.tally.seconds += time.monotonic() - begun
-    pair.count_for("scripts")
-
-
-def options(*, examples: int) -> settings:
-    return settings(
-        max_examples=examples,
-        deadline=None,
-        database=None,
-        phases=[Phase.generate],
-        print_blob=False,
-        suppress_health_check=list(HealthCheck),
-    )
-
-
-def seed_of_commit() -> int:
-    """The hash of the checkout's commit; 0 where there is no git."""
-    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-    except (OSError, subprocess.CalledProcessError):
-        return 0
-    return int(done.stdout, 16)
+    with telling(pair, told) as tell:
+        yield tell
 
 
 @pytest.fixture

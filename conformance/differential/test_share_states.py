@@ -30,6 +30,12 @@ UNKNOWN = UUID(int=77)
 def queue(pair: Pair, topic: str) -> str:
     """A topic of two partitions; the topic of share states is there on both sides."""
     pair.create_topic(topic, 2)
+    make_share_states(pair)
+    return topic
+
+
+def make_share_states(pair: Pair) -> None:
+    """Have both sides make the topic of share states, and wait for its coordinators."""
     for side in pair.sides:
         find = FindCoordinatorRequest(key_type=SHARE, coordinator_keys=[f"g:{'A' * 22}:0"])
         side.until(
@@ -39,7 +45,6 @@ def queue(pair: Pair, topic: str) -> str:
             lambda answer: answer.coordinators[0].error_code == 0,
         )
     pair.settle()
-    return topic
 
 
 def about(

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import AcknowledgeType, ShareConsumer
 
 from conformance.conftest import NewBroker
 from conformance.harness.broker import Broker
@@ -162,3 +165,46 @@ def test_the_verifiable_consumer(quick: Broker, unique: Any, mode: str) -> None:
     )
     consumed = sum(event["count"] for event in events if event["name"] == "records_consumed")
     assert (consumed, acknowledged) == (100, 100), answer
+
+
+def test_librdkafka(quick: Broker, unique: Any) -> None:
+    """Two consumers of librdkafka share a topic: each record is accepted once, but for those that
+    were released."""
+    topic, group = topic_of(quick, unique("topic"), *numbers(40)), unique("group")
+    from_the_start(quick, group)
+    settings = {
+        "bootstrap.servers": quick.bootstrap,
+        "group.id": group,
+        "share.acknowledgement.mode": "explicit",
+        "log_level": 0,
+    }
+    deliveries: Counter[int] = Counter()
+    accepted: list[int] = []
+    deadline = time.monotonic() + 60
+    with ShareConsumer(settings) as one, ShareConsumer(settings) as other:
+        for consumer in (one, other):
+            consumer.subscribe([topic])
+        while len(accepted) < 40:
+            assert time.monotonic() < deadline, deliveries
+            for consumer in (one, other):
+                accepted += taken(consumer, deliveries)
+    assert sorted(accepted) == list(range(40))
+    assert deliveries == {offset: 1 + (offset % 10 == 0) for offset in range(40)}
+
+
+def taken(consumer: ShareConsumer, deliveries: Counter[int]) -> list[int]:
+    """The offsets that were accepted, and that this was confirmed; each tenth only at its second
+    delivery."""
+    accepted = []
+    for message in consumer.poll(0.5):
+        assert message.error() is None, message.error()
+        offset = message.offset()
+        deliveries[offset] += 1
+        if offset % 10 == 0 and deliveries[offset] == 1:
+            consumer.acknowledge(message, AcknowledgeType.RELEASE)
+        else:
+            consumer.acknowledge(message, AcknowledgeType.ACCEPT)
+            accepted.append(offset)
+    answer = consumer.commit_sync(30.0)
+    assert not [error for error in answer.values() if error is not None], answer
+    return accepted

@@ -16,6 +16,7 @@ import pytest
 
 from conformance.ui.shop import open_shop
 from kafkalite.client.connecting import Client
+from tests.kafkalite.schema_registry import SchemaRegistry, serving
 
 playwright = pytest.importorskip("playwright.sync_api", reason="left out: pip install playwright")
 
@@ -49,9 +50,19 @@ def chromium() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
-def ready(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+def registry() -> Iterator[SchemaRegistry]:
+    """The schema registry of the shop."""
+    with serving() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def ready(
+    tmp_path_factory: pytest.TempPathFactory, registry: SchemaRegistry
+) -> Iterator[dict[str, Any]]:
     """The ready file of the shop's broker, whose three nodes all tests share."""
-    process, told = started(tmp_path_factory.mktemp("ui"), "--nodes", "3")
+    schemas = f"kafkalite.schema.registry.url={registry.url}"
+    process, told = started(tmp_path_factory.mktemp("ui"), "--nodes", "3", "--set", schemas)
     try:
         with open_shop(Client(told["control"]["url"], told["control"]["token"])):
             yield told

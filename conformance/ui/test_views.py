@@ -8,6 +8,7 @@ from typing import Any
 from conformance.ui.conftest import Open
 from conformance.ui.shop import ORDERS
 from kafkalite.client.connecting import Client
+from tests.kafkalite.schema_registry import SchemaRegistry
 
 
 def rows(page: Any, label: str) -> Any:
@@ -106,6 +107,23 @@ def test_a_record_is_shown_as_text_json_and_hex(opened: Open) -> None:
     record.get_by_text("trace-id").wait_for()
     page.keyboard.press("Escape")
     record.wait_for(state="detached")
+
+
+def test_a_record_is_decoded_by_its_schema(
+    opened: Open, k: Client, registry: SchemaRegistry
+) -> None:
+    fields = [{"name": "city", "type": "string"}]
+    order = {"type": "record", "name": "Order", "fields": fields}
+    registry.schemas[5] = {"schema": json.dumps(order)}
+    k.create_topic("avro")
+    k.produce("avro", b"\0\0\0\0\5\x08Bern", key=b"\0\0\0\0\6x")
+    page = opened("topics/avro?at=0-0")
+    record = page.get_by_role("complementary", name="The record")
+    record.get_by_text("schema 5 Order").wait_for()
+    assert json.loads(record.get_by_label("Value as schema").inner_text()) == {"city": "Bern"}
+    assert record.get_by_role("radio", name="Avro").get_attribute("aria-checked") == "true"
+    record.get_by_text("/schemas/ids/6 answers 404").wait_for()
+    k.delete_topic("avro")
 
 
 def test_bytes_and_nothing_are_told_apart(opened: Open) -> None:

@@ -9,7 +9,7 @@ AddOffsetsToTxn.
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkalite.cluster.internal_topics import OFFSETS_TOPIC
@@ -26,6 +26,8 @@ from kafkalite.wire.messages.txn_offset_commit import (
 )
 
 if TYPE_CHECKING:
+    from kafkalite.log.verification import VerificationGuard
+    from kafkalite.replica.partition import Partition
     from kafkalite.services import Services
 
 _ABORTABLE_SINCE: Final = 4
@@ -62,12 +64,54 @@ def _commit(
 
 def _begin(services: Services, context: RequestContext, request: TxnOffsetCommitRequestRow) -> None:
     """See to it that the partition of the offsets is in the transaction."""
-    transactional_id, group_id, producer_id, producer_epoch, _, _, _, topics = request
+    partition = first_written(services, context, request)
+    if partition is None:
+        return
+    producer = Producer(request[0], request[2], request[3])
+    try:
+        if context.guard_of is not None:
+            _check_guard(context.guard_of, partition, producer)
+            return
+        services.transaction_coordinator.join(
+            producer, TopicPartition(OFFSETS_TOPIC, partition.index), adds=adds(context)
+        )
+    except KafkaError as error:
+        if error.code is ErrorCode.TRANSACTION_ABORTABLE and context.api_version < _ABORTABLE_SINCE:
+            raise KafkaError(ErrorCode.INVALID_TXN_STATE) from error
+        if error.code is ErrorCode.NETWORK_EXCEPTION:  # older clients do not try that again
+            raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS) from error
+        raise
+
+
+def _check_guard(
+    guard_of: Callable[[Partition], VerificationGuard | None],
+    partition: Partition,
+    producer: Producer,
+) -> None:
+    """The coordinator, elsewhere, agreed; but the transaction may have ended meanwhile."""
+    guard = guard_of(partition)
+    if not partition.log.producer_state.verifications.is_guard(producer.producer_id, guard):
+        raise KafkaError(ErrorCode.INVALID_TXN_STATE)
+
+
+def adds(context: RequestContext) -> bool:
+    """True if the client leaves it to us to add the partition to the transaction."""
+    return context.api_version >= _SECOND_GENERATION_SINCE
+
+
+def first_written(
+    services: Services, context: RequestContext, request: TxnOffsetCommitRequestRow
+) -> Partition | None:
+    """The partition that the offsets go to, if their coordinator is to be asked before.
+
+    Raises KafkaError(NOT_COORDINATOR).
+    """
+    _, group_id, producer_id, producer_epoch, _, _, _, topics = request
     if not any(
         topic is not None and any(0 <= row[0] < len(topic.partitions) for row in rows)
         for topic, rows in ((services.topics.get(name), rows) for name, rows in topics)
     ):
-        return  # nothing will be written
+        return None  # nothing will be written
     offsets = services.topics.get(OFFSETS_TOPIC)
     if offsets is None:
         raise KafkaError(ErrorCode.NOT_COORDINATOR)
@@ -75,17 +119,8 @@ def _begin(services: Services, context: RequestContext, request: TxnOffsetCommit
     if partition.leader_id != context.node_id:
         raise KafkaError(ErrorCode.NOT_COORDINATOR)
     if partition.log.producer_state.has_ongoing_transaction(producer_id, producer_epoch):
-        return
-    adds = context.api_version >= _SECOND_GENERATION_SINCE
+        return None
     name = "transaction.partition.verification.enable"
-    if not adds and not services.config.boolean(name, context.node_id):
-        return
-    producer = Producer(transactional_id, producer_id, producer_epoch)
-    try:
-        services.transaction_coordinator.join(
-            producer, TopicPartition(OFFSETS_TOPIC, partition.index), adds=adds
-        )
-    except KafkaError as error:
-        if error.code is ErrorCode.TRANSACTION_ABORTABLE and context.api_version < _ABORTABLE_SINCE:
-            raise KafkaError(ErrorCode.INVALID_TXN_STATE) from error
-        raise
+    if not adds(context) and not services.config.boolean(name, context.node_id):
+        return None
+    return partition

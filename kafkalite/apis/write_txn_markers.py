@@ -1,7 +1,9 @@
 """WriteTxnMarkers (key 27), versions 1-2: markers into partitions that this node leads.
 
 Between brokers, and from `kafka-transactions.sh --abort`, which ends a transaction that its
-coordinator does not know (KIP-664). v2 names the transaction's version (KIP-1228).
+coordinator does not know (KIP-664). v2 names the transaction's version (KIP-1228). A marker is
+answered once all in-sync replicas have it, within `request.timeout.ms`, and the group coordinator
+has taken it in.
 """
 
 from __future__ import annotations
@@ -9,8 +11,11 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+import trio
+
 from kafkalite.coordinators.transaction_coordinator.markers import MarkerWriter
 from kafkalite.coordinators.transaction_coordinator.transaction import TopicPartition
+from kafkalite.replica.pending_append import AwaitedAppend, until_seen
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.slices import Steps, in_slices, mapped, mapped_in_steps
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -28,15 +33,19 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 
+Written = list[tuple[AwaitedAppend, WritableTxnMarkerPartitionResult]]
+
+
 async def handle(
     services: Services, context: RequestContext, request: WriteTxnMarkersRequest
 ) -> WriteTxnMarkersResponse:
     writer = MarkerWriter(services.topics, services.group_coordinator, services.now_ms)
+    written: Written = []
 
     def write_in_topic(
         marker: WritableTxnMarker, topic: WritableTxnMarkerTopic
     ) -> Steps[WritableTxnMarkerTopicResult]:
-        write = partial(_write, writer, context, marker, topic.name)
+        write = partial(_write, writer, context, written, marker, topic.name)
         partitions = yield from mapped(write, topic.partition_indexes)
         return WritableTxnMarkerTopicResult(name=topic.name, partitions=partitions)
 
@@ -45,15 +54,31 @@ async def handle(
         return WritableTxnMarkerResult(producer_id=marker.producer_id, topics=topics)
 
     markers = await in_slices(mapped_in_steps(write_marker, request.markers), context)
+    await _until_replicated(services, context, written)
     return WriteTxnMarkersResponse(markers=markers)
 
 
+async def _until_replicated(services: Services, context: RequestContext, written: Written) -> None:
+    """Wait until all in-sync replicas have the markers; where they do not, the result says so."""
+    seconds = services.config.integer("request.timeout.ms") / 1000
+    appends = [append for append, _ in written]
+    await until_seen(appends, context.node_id, trio.current_time() + seconds)
+    for append, result in written:
+        state = append.state(context.node_id)
+        result.error_code = ErrorCode.REQUEST_TIMED_OUT if state is None else state
+
+
 def _write(
-    writer: MarkerWriter, context: RequestContext, marker: WritableTxnMarker, name: str, index: int
+    writer: MarkerWriter,
+    context: RequestContext,
+    written: Written,
+    marker: WritableTxnMarker,
+    name: str,
+    index: int,
 ) -> WritableTxnMarkerPartitionResult:
-    code = ErrorCode.NONE
+    result = WritableTxnMarkerPartitionResult(partition_index=index)
     try:
-        writer.write(
+        append = writer.write(
             TopicPartition(name, index),
             marker.producer_id,
             marker.producer_epoch,
@@ -63,5 +88,7 @@ def _write(
             node_id=context.node_id,
         )
     except KafkaError as error:
-        code = error.code
-    return WritableTxnMarkerPartitionResult(partition_index=index, error_code=code)
+        result.error_code = error.code
+    else:
+        written.append((append, result))
+    return result

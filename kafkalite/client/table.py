@@ -65,9 +65,7 @@ ROWS: Final[dict[str, Row]] = {
     "topics.gap": Row(
         "POST", "/clusters/{cluster}/topics/{topic}/gap", questions.GapInTopic, answers.TopicView
     ),
-    "topics.clean": Row(
-        "POST", "/clusters/{cluster}/clean", questions.CleanTopics, answers.Cleaned
-    ),
+    "topics.clean": Row("POST", "/clusters/{cluster}/clean", questions.Nothing, answers.Cleaned),
     "topics.lead": Row(
         "POST", "/clusters/{cluster}/topics/{topic}/lead", questions.MoveLeader, answers.TopicView
     ),
@@ -82,6 +80,12 @@ ROWS: Final[dict[str, Row]] = {
         "/clusters/{cluster}/topics/{topic}/search",
         questions.SearchRecords,
         answers.RecordsFound,
+    ),
+    "records.show": Row(
+        "GET",
+        "/clusters/{cluster}/topics/{topic}/partitions/{partition}/records/{offset}",
+        questions.RecordPlace,
+        answers.ShownRecord,
     ),
     "records.write": Row(
         "POST",

@@ -64,6 +64,10 @@ class NodeAddress(NamedTuple):
     rack: str | None
 
 
+def _no_check(node_id: int, listener_name: str, configs: Mapping[str, str]) -> None:
+    """Stores are checked where there is security."""
+
+
 class Cluster:
     """The image, and who is told of its changes. `cluster_id` as in meta.properties.
 
@@ -92,6 +96,8 @@ class Cluster:
         # The same by topic: empty for a topic after a change of it, or of any node.
         self.topic_cache: dict[UUID, dict[Hashable, Any]] = {}
         self.configs_warned_of: set[str] = set()
+        # Raises ConfigError for stores that a node's listener cannot have: its name, new configs.
+        self.check_stores: Callable[[int, str, Mapping[str, str]], None] = _no_check
         self._subscribers: list[Subscriber] = []
 
     def _first_directory(self, topic: str, index: int) -> UUID:

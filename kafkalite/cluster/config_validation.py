@@ -8,6 +8,7 @@ DynamicBrokerConfig, GroupConfig, ClientMetricsConfigs.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -56,6 +57,9 @@ _PER_LISTENER: Final = frozenset(
         "ssl.truststore.password",
         "ssl.truststore.type",
     }
+)
+_STORE_OF: Final = re.compile(
+    rf"listener\.name\.([^.]+)\.(?:{'|'.join(map(re.escape, sorted(_PER_LISTENER)))})"
 )
 _CORDONED: Final = "cordoned.log.dirs"
 _MIN_IN_SYNC: Final = "min.insync.replicas"
@@ -137,6 +141,7 @@ class ConfigValidation:
                 check_cordoned(cordoned.split(","), self._cluster.config.log_dirs)
         except ConfigError as error:
             raise invalid(str(error)) from None
+        self._check_stores(name, configs, changed)
         if _MIN_IN_SYNC in changed and self._cluster.features.get(_ELR_FEATURE):
             if name:
                 raise ConfigError(
@@ -146,6 +151,19 @@ class ConfigValidation:
                 raise ConfigError(
                     f"Cluster-level {_MIN_IN_SYNC} cannot be removed while ELR is enabled."
                 )
+
+    def _check_stores(self, name: str, configs: Configs, changed: Sequence[str]) -> None:
+        """Check the stores of the listeners that get other ones (SslFactory)."""
+        listeners = {match[1]: None for key in changed if (match := _STORE_OF.fullmatch(key))}
+        for listener in listeners if name else ():
+            try:
+                self._cluster.check_stores(int(name), listener, configs)
+            except ConfigError as error:
+                raise invalid(
+                    "Invalid value org.apache.kafka.common.config.ConfigException: Validation of "
+                    f"dynamic config update of SSLFactory failed: {error} for configuration "
+                    "Invalid dynamic configuration"
+                ) from None
 
     def _check_dynamic(self, name: str, configs: Configs, changed: Sequence[str]) -> None:
         """Check that a running node takes these, at this level (DynamicBrokerConfig.validate)."""

@@ -7,6 +7,8 @@ AbstractConfig.valuesWithPrefixOverride and ChannelBuilders.channelBuilderConfig
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from kafkalite.config.broker_config import BrokerConfig
 from kafkalite.config.definition import BROKER_CONFIGS, ConfigValue
 
@@ -16,12 +18,21 @@ PREFIX = "listener.name."
 class ListenerConfigs:
     """The configs of one listener of one node, with the dynamic ones of this moment."""
 
-    def __init__(self, config: BrokerConfig, listener_name: str, node_id: int) -> None:
+    def __init__(
+        self,
+        config: BrokerConfig,
+        listener_name: str,
+        node_id: int,
+        dynamic: Mapping[str, str] | None = None,
+    ) -> None:
+        """`dynamic`: those that the node is to have, in the place of those that it has."""
+        if dynamic is None:
+            dynamic = config.dynamic_by_node.get(node_id, {})
         self._prefix = f"{PREFIX}{listener_name.lower()}."
         self._texts = {
             **config.static,
             **config.dynamic_default,
-            **config.dynamic_by_node.get(node_id, {}),
+            **dynamic,
         }
 
     def value(self, name: str, mechanism: str | None = None) -> ConfigValue:

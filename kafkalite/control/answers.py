@@ -152,6 +152,23 @@ class RecordsFound(Struct, frozen=True, kw_only=True):
     exhausted: bool
 
 
+class DecodedView(Struct, frozen=True):
+    """A key or value by its schema in the registry, or the problem with it."""
+
+    schema_id: int
+    kind: str
+    name: str
+    value: Any = None
+    problem: str | None = None
+
+
+class ShownRecord(FoundRecord, frozen=True, kw_only=True):
+    """A record, and its key and value by the schemas that they name."""
+
+    key_decoded: DecodedView | None = None
+    value_decoded: DecodedView | None = None
+
+
 class Place(Struct, frozen=True):
     """A partition and an offset in it."""
 

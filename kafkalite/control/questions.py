@@ -164,10 +164,6 @@ class GapInTopic(Struct, frozen=True, forbid_unknown_fields=True):
     partition: int = 0
 
 
-class CleanTopics(Struct, frozen=True, forbid_unknown_fields=True):
-    """All topics."""
-
-
 class ReadRecords(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Records of a topic: from an offset on, so many, committed ones only, or with some text."""
 
@@ -181,10 +177,7 @@ class ReadRecords(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
 
 
 class SearchRecords(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Records of a topic: where to begin in each partition, and the text they are to have.
-
-    `within` says in which parts (all unless told), `preview` to how many bytes they are cut.
-    """
+    """The places to begin, text to find `within` parts of a record, and the bytes of a preview."""
 
     topic: str
     count: Annotated[int, Meta(ge=1, le=10_000)] = 100
@@ -198,6 +191,14 @@ class SearchRecords(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     before: dict[int, int] = {}
     committed: bool = False
     preview: Annotated[int, Meta(ge=1)] | None = None
+
+
+class RecordPlace(Struct, frozen=True, forbid_unknown_fields=True):
+    """A record by its partition and offset."""
+
+    topic: str
+    partition: int
+    offset: int
 
 
 Encoding: TypeAlias = Literal["utf-8", "base64"]

@@ -15,7 +15,16 @@ from typing import Any, Final, get_type_hints
 
 from kafkalite.control.cluster import ControlledCluster
 from kafkalite.control.clusters import Clusters
-from kafkalite.control.operations import clusters, faults, groups, searching, spying, state, topics
+from kafkalite.control.operations import (
+    clusters,
+    faults,
+    groups,
+    searching,
+    showing,
+    spying,
+    state,
+    topics,
+)
 
 _CLUSTER: Final = "/clusters/{cluster}"
 
@@ -106,6 +115,12 @@ _TABLE: Final = (
     Verb("topics.lead", "POST", _of("/topics/{topic}/lead"), state.move_leader),
     Verb("records.read", "GET", _of("/topics/{topic}/records"), topics.read_records),
     Verb("records.search", "POST", _of("/topics/{topic}/search"), searching.search_records),
+    Verb(
+        "records.show",
+        "GET",
+        _of("/topics/{topic}/partitions/{partition}/records/{offset}"),
+        showing.show_record,
+    ),
     Verb("records.write", "POST", _of("/topics/{topic}/records"), topics.write_records),
     Verb("groups.list", "GET", _of("/groups"), groups.list_groups),
     Verb("groups.show", "GET", _of("/groups/{group}"), groups.show_group),

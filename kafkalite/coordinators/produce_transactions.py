@@ -5,6 +5,8 @@ partition, so that it will get a marker: clients of transactions v1 must have sa
 those of v2 it is added then and there (KIP-890). Any later batch finds the transaction open in the
 log, and no coordinator is asked. While the producer's last transaction is not complete, for want of
 a leader that writes a marker, a Produce waits for a moment, so that the client need not ask again.
+Among several processes the coordinator may be another broker. It was asked before the request came
+here (transaction_gate.py).
 """
 
 from __future__ import annotations
@@ -39,8 +41,15 @@ if TYPE_CHECKING:
 # Versions of Produce: from here the client knows TRANSACTION_ABORTABLE, and is one of transactions
 # v2.
 _ABORTABLE_SINCE: Final = 11
-_SECOND_GENERATION_SINCE: Final = 12
-_TRY_LATER: Final = frozenset({ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR})
+SECOND_GENERATION_SINCE: Final = 12
+_TRY_LATER: Final = frozenset(
+    {
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NETWORK_EXCEPTION,
+        ErrorCode.NOT_COORDINATOR,
+    }
+)
 
 
 def open_transaction_coordinator(
@@ -118,11 +127,14 @@ def begin_transaction(
         return None  # the log says what is wrong with it
     if transactional_id is None:
         raise NotInTransaction(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-    adds = context.api_version >= _SECOND_GENERATION_SINCE
+    adds = context.api_version >= SECOND_GENERATION_SINCE
     name = "transaction.partition.verification.enable"
     if not adds and not config.boolean(name, context.node_id):
         return None
     try:
+        if context.guard_of is not None:
+            guard: VerificationGuard | None = context.guard_of(partition)
+            return guard
         return coordinator.begin_in_partition(partition, transactional_id, batch, adds=adds)
     except KafkaError as error:
         raise _as_answered(error, context.api_version) from error
@@ -130,7 +142,7 @@ def begin_transaction(
 
 def _as_answered(error: KafkaError, version: int) -> NotInTransaction:
     is_concurrent = error.code is ErrorCode.CONCURRENT_TRANSACTIONS
-    if error.code in _TRY_LATER or (is_concurrent and version < _SECOND_GENERATION_SINCE):
+    if error.code in _TRY_LATER or (is_concurrent and version < SECOND_GENERATION_SINCE):
         # Not every client would retry on the code itself.
         return NotInTransaction(
             ErrorCode.NOT_ENOUGH_REPLICAS,
@@ -141,4 +153,6 @@ def _as_answered(error: KafkaError, version: int) -> NotInTransaction:
         return NotInTransaction(
             ErrorCode.INVALID_TXN_STATE, "Partition was not added to the transaction"
         )
+    if error.code is ErrorCode.INVALID_TXN_STATE:
+        return NotInTransaction(error.code, "Partition was not added to the transaction")
     return NotInTransaction(error.code, error.message)

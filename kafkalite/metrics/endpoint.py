@@ -18,6 +18,7 @@ from kafkalite.server.listener import StartError, bind, joined
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from kafkalite.server.connections import Connections
     from kafkalite.services import Services
 
 
@@ -27,14 +28,14 @@ class MetricsEndpoint:
     def __init__(
         self,
         services: Callable[[], Services],
-        connection_count: Callable[[], int],
+        connections: Callable[[], Connections],
         longest_turn_seconds: Callable[[], float],
         host: str,
         port: int,
     ) -> None:
         """`services` is called once requests can come, when there are services."""
         self._services = services
-        self._connection_count = connection_count
+        self._connections = connections
         self._longest_turn_seconds = longest_turn_seconds
         self.requests = RequestMetrics()
         self._lag = Distribution()
@@ -66,7 +67,11 @@ class MetricsEndpoint:
             readings = Readings()
             services = self._services()
             self.requests.read(services.topics, readings)
-            readings.put("kafkalite_connections", self._connection_count())
+            connections = self._connections()
+            readings.put("kafkalite_connections", len(connections))
+            logins = connections.logins
+            readings.put("kafkalite_successful_authentication_total", logins.successful)
+            readings.put("kafkalite_failed_authentication_total", logins.failed)
             readings.put_distribution("kafkalite_event_loop_lag_seconds", self._lag)
             longest = self._longest_turn_seconds()
             readings.put("kafkalite_event_loop_longest_turn_seconds", longest)

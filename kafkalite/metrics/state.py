@@ -27,6 +27,10 @@ def read(services: Services, readings: Readings) -> Iterator[None]:
     for directory in services.logs.manager.directories:
         online = directory.failure is None
         readings.put("kafkalite_log_directory_online", int(online), str(directory.path))
+    authorizer = services.security.authorizer
+    if authorizer is not None:
+        readings.put("kafkalite_authorization_total", authorizer.allowed_count, "allowed")
+        readings.put("kafkalite_authorization_total", authorizer.denied_count, "denied")
     yield
     yield from _topics(services, readings)
     yield from _groups(services, readings)

@@ -148,6 +148,25 @@ _TABLE: Final = (
         (),
         "Age of the transaction that is open for longest; 0 if none is.",
     ),
+    # Security
+    Metric(
+        "kafkalite_successful_authentication_total",
+        _COUNTER,
+        (),
+        "Logins by SASL, and by TLS where there is no SASL.",
+    ),
+    Metric(
+        "kafkalite_failed_authentication_total",
+        _COUNTER,
+        (),
+        "Logins by SASL and TLS that failed.",
+    ),
+    Metric(
+        "kafkalite_authorization_total",
+        _COUNTER,
+        ("decision",),
+        "Questions to the authorizer, by its decision: allowed or denied.",
+    ),
     # Clients
     Metric(
         "kafkalite_client_instances",

@@ -11,22 +11,14 @@ from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.produce import PartitionProduceResponseRow
 
 
-class PendingAppend:
-    """An append above the high watermark, just made, and the place of its response."""
+class AwaitedAppend:
+    """An append, just made, that clients may not see yet."""
 
-    def __init__(
-        self,
-        partition: Partition,
-        last_offset: int,
-        rows: list[PartitionProduceResponseRow],
-        position: int,
-    ) -> None:
+    def __init__(self, partition: Partition, last_offset: int) -> None:
         self.partition = partition
         self.log = partition.log
         self.leader_epoch = partition.leader_epoch
         self.last_offset = last_offset
-        self.rows = rows
-        self.position = position
         self._failed_flush_count = self.log.failed_flush_count
 
     def flush_state(self) -> ErrorCode | None:
@@ -58,7 +50,22 @@ class PendingAppend:
         return ErrorCode.NONE
 
 
-async def until_flushed(pending: Sequence[PendingAppend]) -> None:
+class PendingAppend(AwaitedAppend):
+    """An append of a Produce above the high watermark, and the place of its response."""
+
+    def __init__(
+        self,
+        partition: Partition,
+        last_offset: int,
+        rows: list[PartitionProduceResponseRow],
+        position: int,
+    ) -> None:
+        super().__init__(partition, last_offset)
+        self.rows = rows
+        self.position = position
+
+
+async def until_flushed(pending: Sequence[AwaitedAppend]) -> None:
     """Wait until no flush of these appends is waited for, however long that takes."""
     await wait_until(
         lambda: all(each.flush_state() is not None for each in pending),
@@ -67,7 +74,7 @@ async def until_flushed(pending: Sequence[PendingAppend]) -> None:
     )
 
 
-async def until_seen(pending: Sequence[PendingAppend], node_id: int, deadline: float) -> None:
+async def until_seen(pending: Sequence[AwaitedAppend], node_id: int, deadline: float) -> None:
     """Wait until these appends are visible, or never will be, or the deadline (trio's clock)."""
     await wait_until(
         lambda: all(each.state(node_id) is not None for each in pending),

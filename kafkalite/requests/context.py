@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from kafkalite.requests.principal import ANONYMOUS, Principal
 
@@ -80,7 +80,9 @@ class RequestContext:
     `node_id` is the node whose listener received the request. `client_id` is never None (Kafka
     treats a null client id as ""). `received_at` is in seconds of trio's clock. `may_read` says of
     a topic whether the client may fetch from it, None if it may fetch from all. `may_create` says
-    the same of creating it. `client_software` is the name and version that the client gave itself.
+    the same of creating it. `guard_of` gives the guard of a partition's first append in a
+    transaction that another broker coordinates, or raises KafkaError; it is None in one process.
+    `client_software` is the name and version that the client gave itself.
     """
 
     node_id: int
@@ -96,6 +98,7 @@ class RequestContext:
     request_bytes: int = 0
     may_read: Callable[[str], bool] | None = None
     may_create: Callable[[str], bool] | None = None
+    guard_of: Callable[[Any], Any] | None = None
     correlation_id: int = 0
     client_port: int = 0
     client_software: tuple[str, str] = ("unknown", "unknown")

@@ -21,7 +21,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final
 from uuid import UUID
 
 from kafkalite.requests.principal import Principal, parse_principal
@@ -53,12 +53,6 @@ _MAX_SESSIONS: Final = 10_000
 
 _Decision = tuple[bool, str]
 _Question = tuple[Operation, ResourceType, str]
-
-
-class _Counter(Protocol):
-    """Counts decisions: the metrics."""
-
-    def __call__(self, *, allowed: bool) -> None: ...
 
 
 def parse_super_users(text: str | None) -> frozenset[str]:
@@ -94,12 +88,12 @@ class Authorizer:
         super_users: Iterable[str] = (),
         *,
         allow_if_no_acl: bool = False,
-        count: _Counter | None = None,
     ) -> None:
         """`super_users` are written `User:name`."""
         self._super_users = frozenset(super_users)
         self._allow_if_no_acl = allow_if_no_acl
-        self._count = count
+        self.allowed_count = 0
+        self.denied_count = 0
         self._acls: dict[UUID, Acl] = {}
         self._by_type: dict[ResourceType, _Entries] = {}
         self._decisions: dict[tuple[str, str], dict[_Question, _Decision]] = {}
@@ -149,8 +143,10 @@ class Authorizer:
                 decisions.clear()
             decision = decisions[question] = self._decide(session[0], host, question)
         allowed = decision[0]
-        if self._count is not None:
-            self._count(allowed=allowed)
+        if allowed:
+            self.allowed_count += 1
+        else:
+            self.denied_count += 1
         if not allowed and log_if_denied:
             self._audit(logging.INFO, principal, host, question, api, decision)
         elif allowed and audit.isEnabledFor(logging.DEBUG):

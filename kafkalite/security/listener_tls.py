@@ -106,7 +106,7 @@ def _no_password_with_pem(password: str | None) -> None:
     if password is not None:
         raise ConfigError(
             "SSL key store password cannot be specified with PEM format, only key password may be "
-            "specified."
+            "specified"
         )
 
 

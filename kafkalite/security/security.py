@@ -190,6 +190,29 @@ class Security:
         self._listeners[node_id, name] = (stamp, made)
         return made
 
+    def check_stores(self, node_id: int, name: str, dynamic: Mapping[str, str]) -> None:
+        """Check the stores that a listener would have with these configs of its node.
+
+        Raises ConfigError with a Java exception as Kafka shows it (SslFactory). `name` is in small
+        letters (KIP-103).
+        """
+        for (known_id, known), (_, made) in self._listeners.items():
+            if (known_id, known.lower()) != (node_id, name) or made.context is None:
+                continue
+            before = ListenerConfigs(self._config, known, node_id)
+            after = ListenerConfigs(self._config, known, node_id, dynamic)
+            try:
+                _context(after, made.protocol)
+            except ConfigError as error:
+                raise ConfigError(
+                    f"org.apache.kafka.common.errors.InvalidConfigurationException: {error}"
+                ) from None
+            if _has_trust_store(after) and not _has_trust_store(before):
+                raise ConfigError(
+                    "org.apache.kafka.common.config.ConfigException: Cannot add SSL truststore to "
+                    "an existing listener for which no truststore was configured."
+                )
+
     def make_listener(
         self, config: BrokerConfig, node_id: int, name: str, protocol: str
     ) -> ListenerSecurity:
@@ -249,6 +272,11 @@ def _context(configs: ListenerConfigs, protocol: str) -> ssl.SSLContext:
     from kafkalite.security.listener_tls import listener_context
 
     return listener_context(configs, with_sasl=protocol in SASL)
+
+
+def _has_trust_store(configs: ListenerConfigs) -> bool:
+    names = ("ssl.truststore.location", "ssl.truststore.certificates")
+    return any(configs.string(name) is not None for name in names)
 
 
 def _principals(configs: ListenerConfigs) -> PrincipalMapper:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final
 import trio
 
 from kafkalite.server.connection import Connection
-from kafkalite.server.failed_logins import FailedLogins
 from kafkalite.server.host import drive
 from kafkalite.server.listener import Listener
+from kafkalite.server.logins import Logins
 from kafkalite.server.loop import Loop
 from kafkalite.server.request_handler import RequestHandler
 from kafkalite.server.transport import PlainTransport, Transport
@@ -53,7 +53,7 @@ class Connections:
     ) -> None:
         self._handler = handler
         self._services = services
-        self.failed_logins = FailedLogins()
+        self.logins = Logins()
         self._config = config
         self.loop = loop
         self._max_frame_bytes = config.integer("socket.request.max.bytes")
@@ -242,13 +242,14 @@ class Connections:
 
             def identified(principal: Principal) -> None:
                 connection.context.principal = principal
+                self.logins.successful += 1
 
             def failed(reason: str) -> None:
-                self.failed_logins.add(address[0], reason)
+                self.logins.add_failed(address[0], reason)
 
             connection = connect(tls_transport(sock, security, identified, failed))
         if security.mechanisms is not None:
-            require_login(connection, self._services, self._handler, security, self.failed_logins)
+            require_login(connection, self._services, self._handler, security, self.logins)
         return connection
 
     def _look_again(self) -> None:

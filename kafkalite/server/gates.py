@@ -3,6 +3,7 @@
     authenticate    refuses a connection that has not said who it is
     authorize       refuses what the principal may not do
     fault           what a test wants to go wrong, and what it wants to see
+    transaction     asks coordinators on other brokers before the first batch of a transaction
     change          changes of the metadata: one decides after the other
     flush           holds the answer back until what it rests on is on the disk
     replication     holds a coordinator's back until its replicas have what it rests on
@@ -51,6 +52,7 @@ class Gates:
     change: Gate | None = None
     flush: Gate | None = None
     replication: Gate | None = None
+    transaction: Gate | None = None
     count: Gate | None = None
     throttle: Gate | None = None
     log: Gate | None = None
@@ -62,7 +64,7 @@ class Gates:
         and logged, too.
         """
         for gate in (
-            *(self.flush, self.replication, self.change, self.fault),
+            *(self.flush, self.replication, self.transaction, self.change, self.fault),
             *(self.authorize, self.authenticate, self.count, self.throttle, self.log),
         ):
             if gate is not None:

@@ -19,7 +19,7 @@ from kafkalite.wire.fields import InMemory, Records
 
 if TYPE_CHECKING:
     from kafkalite.server.connection import Connection
-    from kafkalite.server.failed_logins import FailedLogins
+    from kafkalite.server.logins import Logins
     from kafkalite.server.request_handler import RequestHandler
 
 
@@ -32,14 +32,14 @@ class SaslHandler:
         authenticator: SaslAuthenticator,
         max_receive_bytes: int,
         failure_delay: float,
-        failures: FailedLogins,
+        logins: Logins,
     ) -> None:
         """`requests` answers after the login; it may be replaced. `failure_delay` is in seconds."""
         self.requests = requests
         self._authenticator = authenticator
         self._max_receive_bytes = max_receive_bytes
         self._failure_delay = failure_delay
-        self._failures = failures
+        self._logins = logins
         self._has_failed = False
 
     def respond(self, connection: Connection, frame: InMemory) -> list[Records] | ResponseCoroutine:
@@ -66,6 +66,7 @@ class SaslHandler:
         except AuthenticationFailed as failure:
             return self._fail(connection, failure)
         if authenticator.is_complete and authenticator.session is not None:
+            self._logins.successful += 1
             connection.context.principal = authenticator.session.principal
             connection.logged_in()
         return response
@@ -74,7 +75,7 @@ class SaslHandler:
         self, connection: Connection, failure: AuthenticationFailed
     ) -> list[Records] | ResponseCoroutine:
         self._has_failed = True
-        self._failures.add(connection.context.client_host, str(failure))
+        self._logins.add_failed(connection.context.client_host, str(failure))
         if not failure.is_failure:
             raise CloseConnection(str(failure), is_told=True)
         return self._close_late(connection, b"".join(map(_bytes, failure.answer or ())))

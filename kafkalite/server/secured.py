@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kafkalite.requests.principal import Principal
     from kafkalite.security.security import ListenerSecurity
     from kafkalite.server.connection import Connection
-    from kafkalite.server.failed_logins import FailedLogins
+    from kafkalite.server.logins import Logins
     from kafkalite.server.request_handler import RequestHandler
     from kafkalite.server.transport import Transport
     from kafkalite.services import Services
@@ -53,7 +53,7 @@ def require_login(
     services: Services,
     requests: RequestHandler,
     security: ListenerSecurity,
-    failures: FailedLogins,
+    logins: Logins,
 ) -> None:
     """Let a connection on a listener with SASL answer nothing but a login first."""
     from kafkalite.security.authentication import SaslAuthenticator
@@ -65,7 +65,7 @@ def require_login(
         security.mechanisms, answers, trio.current_time, services.now_ms
     )
     handler = SaslHandler(
-        requests, authenticator, security.max_receive_bytes, security.failure_delay, failures
+        requests, authenticator, security.max_receive_bytes, security.failure_delay, logins
     )
     connection.log_in_by(handler, security.max_receive_bytes)
 

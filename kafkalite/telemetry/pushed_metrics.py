@@ -7,11 +7,11 @@ connection, as a scraper may come later than the last push of a client that ends
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from kafkalite.telemetry.otlp import Point, PointKind, read_points
+from kafkalite.telemetry.otlp import PointKind, read_points
 from kafkalite.telemetry.series import Series
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ class PushedByClient:
     attributes: Mapping[str, str]
     gauges: dict[Series, float] = field(default_factory=dict[Series, float])
     sums: dict[Series, float] = field(default_factory=dict[Series, float])
-    gauge_bytes: int = 0
     sum_bytes: int = 0
+    counted_bytes: int = 0
     expires_at_ms: int = 0
 
 
@@ -53,28 +53,30 @@ class PushedMetrics:
         """
         labels = {name: attributes[name] for name in _LABELS}
         points = yield from read_points(data, labels)
-        self._take(attributes, points, expires_at_ms)
-
-    def _take(
-        self, attributes: Mapping[str, str], points: Sequence[Point], expires_at_ms: int
-    ) -> None:
         key = attributes["client_instance_id"]
-        client = self._clients.pop(key, None) or PushedByClient(attributes)
-        self._clients[key] = client
+        client = self._clients.setdefault(key, PushedByClient(attributes))
         client.expires_at_ms = expires_at_ms
-        self._bytes -= client.gauge_bytes + client.sum_bytes
         gauges: dict[Series, float] = {}
+        gauge_bytes = 0
         for series, kind, value in points:
             if kind is PointKind.GAUGE:
                 gauges[series] = value
-                continue
-            if series not in client.sums:
-                client.sum_bytes += series.size_bytes
-            before = client.sums.get(series, 0.0) if kind is PointKind.INCREASE else 0.0
-            client.sums[series] = before + value
+                gauge_bytes += series.size_bytes
+            else:
+                if series not in client.sums:
+                    client.sum_bytes += series.size_bytes
+                before = client.sums.get(series, 0.0) if kind is PointKind.INCREASE else 0.0
+                client.sums[series] = before + value
+            yield
         client.gauges = gauges
-        client.gauge_bytes = sum(series.size_bytes for series in gauges)
-        self._bytes += client.gauge_bytes + client.sum_bytes
+        self._keep(key, client, gauge_bytes + client.sum_bytes)
+
+    def _keep(self, key: str, client: PushedByClient, size_bytes: int) -> None:
+        """Put the client last among those to be forgotten, and forget the first if need be."""
+        known = self._clients.pop(key, None)
+        self._bytes += size_bytes - (0 if known is None else known.counted_bytes)
+        client.counted_bytes = size_bytes
+        self._clients[key] = client
         while self._bytes > _MOST_BYTES:
             self._forget(next(iter(self._clients)))
 
@@ -88,5 +90,4 @@ class PushedMetrics:
                 self._forget(key)
 
     def _forget(self, key: str) -> None:
-        client = self._clients.pop(key)
-        self._bytes -= client.gauge_bytes + client.sum_bytes
+        self._bytes -= self._clients.pop(key).counted_bytes

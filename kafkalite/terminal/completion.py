@@ -15,6 +15,7 @@ import msgspec
 from click.shell_completion import get_completion_class, shell_complete
 
 from kafkalite.client.table import ROWS, Row
+from kafkalite.terminal.words import OTHERS
 
 VARIABLE: Final = "_KAFKALITE_COMPLETE"
 _FLAG: Final = re.compile(r"(?m)^  (?:-\w, )?(--[\w-]+)")
@@ -42,8 +43,8 @@ def complete(words: click.Group, broker_help: str, instruction: str) -> int:
 def whole_tree(words: click.Group, flags: Iterable[str]) -> click.Group:
     """All words of the command with their flags, as far as completion needs them."""
     tree = click.Group("kafkalite", params=_options(flags))
-    for name, command in words.commands.items():
-        tree.add_command(command, name)
+    for command in (*words.commands.values(), *map(click.Command, OTHERS)):
+        tree.add_command(command)
     for name, row in ROWS.items():
         first, _, second = name.partition(".")
         if not second:

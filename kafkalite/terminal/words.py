@@ -1,4 +1,4 @@
-"""The words of the terminal, told apart from the verbs of the control port.
+"""The words of the command: the terminal's, told apart from the verbs of the control port.
 
 A word that both have (`topics`) is the terminal's when it stands alone or with flags. Followed by
 another word (`topics create`) it is a verb of the control port.
@@ -9,15 +9,20 @@ from __future__ import annotations
 import difflib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from importlib import import_module
 from typing import Final
 
 WORDS: Final = frozenset(
     {"topic", "tail", "produce", "group", "lag", "configs", "acls", "completion"}
 )
 SHARED: Final = frozenset({"topics", "groups", "requests"})
-# Words of the command itself.
-_OTHERS: Final = frozenset({"format", "pipeline"})
+# Words that take the rest of the line, and the modules whose `main` does them.
+OTHERS: Final[Mapping[str, str]] = {
+    "format": "kafkalite.config.storage_format",
+    "pipeline": "kafkalite.spark.pipelines.command",
+    "sweep": "kafkalite.client.sweep_command",
+}
 _LIBRARIES: Final = frozenset({"click", "confluent_kafka", "rich"})
 _MISTAKE: Final = 2
 
@@ -30,8 +35,12 @@ def is_for_the_terminal(arguments: Sequence[str]) -> bool:
 
 def run(arguments: Sequence[str]) -> int:
     """Do what the words say, or the verb of the control port; the exit code."""
+    word, *rest = arguments
+    if word in OTHERS:
+        done: int = import_module(OTHERS[word]).main(rest)
+        return done
     if not is_for_the_terminal(arguments):
-        if (mistake := _unknown(arguments[0])) is not None:
+        if (mistake := _unknown(word)) is not None:
             print(f"kafkalite: {mistake}", file=sys.stderr)
             return _MISTAKE
         from kafkalite.client.command import main as verb
@@ -40,7 +49,7 @@ def run(arguments: Sequence[str]) -> int:
     try:
         from kafkalite.terminal.command import main
     except ModuleNotFoundError as error:
-        return _without(error, arguments[0])
+        return _without(error, word)
     return main(arguments)
 
 
@@ -58,7 +67,7 @@ def _unknown(word: str) -> str | None:
     """The sentence for a word that is none."""
     from kafkalite.client.table import ROWS
 
-    known = WORDS | SHARED | {name.partition(".")[0] for name in ROWS} | _OTHERS
+    known = WORDS | SHARED | {name.partition(".")[0] for name in ROWS} | OTHERS.keys()
     if word in known:
         return None
     similar = difflib.get_close_matches(word, known, n=1)

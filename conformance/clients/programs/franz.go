@@ -123,6 +123,41 @@ func transactions(ctx context.Context) error {
 	return same(found, []string{"yes"})
 }
 
+// share takes records of a share group, which begins at the end of its topic: they are written until
+// some are delivered. What was accepted does not come again.
+func share(ctx context.Context) error {
+	topic := prefix + "-share"
+	p, err := client()
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	c, err := client(kgo.ShareGroup(topic+"-group"), kgo.ConsumeTopics(topic))
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	deliveries := map[int64]int{}
+	for n := 0; len(deliveries) < 5; n++ {
+		if err := p.ProduceSync(ctx, record(topic, fmt.Sprint(n))).FirstErr(); err != nil {
+			return err
+		}
+		polling, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
+		c.PollFetches(polling).EachRecord(func(r *kgo.Record) { deliveries[r.Offset]++ })
+		cancel()
+		c.MarkAcks(kgo.AckAccept)
+		if err := c.FlushAcks(ctx); err != nil {
+			return err
+		}
+	}
+	for offset, count := range deliveries {
+		if count != 1 {
+			return fmt.Errorf("offset %d was delivered %d times", offset, count)
+		}
+	}
+	return nil
+}
+
 func main() {
 	status := 0
 	for _, step := range os.Args[3:] {
@@ -133,6 +168,8 @@ func main() {
 			err = produce(ctx, strings.TrimPrefix(step, "produce "))
 		case step == "group":
 			err = group(ctx)
+		case step == "share":
+			err = share(ctx)
 		default:
 			err = transactions(ctx)
 		}

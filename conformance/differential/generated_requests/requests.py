@@ -104,9 +104,9 @@ def steps() -> SearchStrategy[Step]:
     )
 
 
-# Share and streams groups are left to scripts: time and chance decide who acquires their records
-# and who gets their tasks, so that two brokers give a story's member different ones. So are ACLs,
-# tokens and SASL (conformance/security/), which need brokers that have them.
+# Share and streams groups have stories of their own, of requests in an order that time and chance
+# cannot change (queue_stories.py, streams_stories.py). ACLs, tokens and SASL need brokers that have
+# them (conformance/security/).
 NOT_GENERATED = frozenset(
     {
         ApiKey.CREATE_ACLS,

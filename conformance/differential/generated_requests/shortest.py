@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from conformance.differential.comparison import Difference
-from conformance.differential.generated_requests.requests import Step
 
 SECONDS = 60.0
 
-Tell = Callable[[Sequence[Step]], None]
+Tell = Callable[[Sequence[Any]], None]
 
 
-def shortest(tell: Tell, story: Sequence[Step], found: Difference) -> Difference:
+def shortest(tell: Tell, story: Sequence[Any], found: Difference) -> Difference:
     """The shortest story that still shows the difference, after so many seconds at most."""
     deadline = time.monotonic() + SECONDS
     steps = list(story)

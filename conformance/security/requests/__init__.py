@@ -9,6 +9,7 @@ from conformance.security.requests.cluster import cluster
 from conformance.security.requests.groups import groups
 from conformance.security.requests.records import records
 from conformance.security.requests.share import share
+from conformance.security.requests.streams import streams
 from conformance.security.requests.topics import topics
 from conformance.security.requests.transactions import transactions
 from conformance.security.requests.vocabulary import Requests, TopicIds
@@ -17,6 +18,6 @@ from conformance.security.requests.vocabulary import Requests, TopicIds
 def requests(ids: TopicIds) -> Requests:
     """By name: a request, and its version; None is the highest."""
     made: Requests = {}
-    for family in (topics, records, groups, share, transactions, cluster, access):
+    for family in (topics, records, groups, share, streams, transactions, cluster, access):
         made |= family(ids)
     return made

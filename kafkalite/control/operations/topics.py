@@ -12,7 +12,6 @@ from kafkalite.control.cluster import ControlledCluster
 from kafkalite.control.durations import milliseconds, seconds
 from kafkalite.control.operations.asking import refused
 from kafkalite.control.questions import (
-    CleanTopics,
     CreateTopic,
     GapInTopic,
     LoseRecords,
@@ -89,7 +88,7 @@ async def make_gap(cluster: ControlledCluster, request: GapInTopic) -> TopicView
     return topic_view(topic_of(cluster.broker, request.topic))
 
 
-async def clean(cluster: ControlledCluster, request: CleanTopics) -> Cleaned:
+async def clean(cluster: ControlledCluster, request: Nothing) -> Cleaned:
     """Apply retention and compaction to all that is written, without waiting for any
     interval.
     """

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafkalite.cluster.internal_topics import OFFSETS_TOPIC
 from kafkalite.log.producer_state import AppendOrigin
+from kafkalite.replica.pending_append import AwaitedAppend
 from kafkalite.wire.control_records import build_end_transaction_marker
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
@@ -46,11 +47,12 @@ class MarkerWriter:
         coordinator_epoch: int,
         transaction_version: int,
         node_id: int | None = None,
-    ) -> None:
+    ) -> AwaitedAppend:
         """Write one marker; `node_id` must lead the partition, unless it is None.
 
-        Raises KafkaError: UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER and what appending
-        raises (INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED, NOT_ENOUGH_REPLICAS).
+        Raises KafkaError: UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER (also while the group
+        coordinator loads the partition) and what appending raises (INVALID_PRODUCER_EPOCH,
+        TRANSACTION_COORDINATOR_FENCED, NOT_ENOUGH_REPLICAS).
         """
         topic = self._topics.get(where.topic)
         if topic is None or not 0 <= where.partition < len(topic.partitions):
@@ -69,11 +71,12 @@ class MarkerWriter:
             coordinator_epoch=coordinator_epoch,
             timestamp=self._now_ms(),
         )
-        partition.append(
+        info = partition.append(
             marker, origin=AppendOrigin.COORDINATOR, transaction_version=transaction_version
         )
         if where.topic == OFFSETS_TOPIC:
             self._groups.transaction_ended(where.partition, producer_id, committed=commit)
+        return AwaitedAppend(partition, info.last_offset)
 
     def write_if_needed(
         self,

@@ -67,13 +67,15 @@ function hexDump(data) {
   return lines.join("\n");
 }
 
-/** `decoded`: what a schema made of it, with the schema's name. */
-export function Value({ label, text, encoding = "utf-8", decoded, schema }) {
+const KINDS = { AVRO: "Avro", PROTOBUF: "Protobuf", JSON: "JSON Schema" };
+
+/** `decoded`: what its schema makes of it: { schema_id, kind, name, value, problem }. */
+export function Value({ label, text, encoding = "utf-8", decoded }) {
   const [wanted, setWanted] = useState(null);
   if (text === null || text === undefined) return html`<section class="value-box"><h3>${label} <span class="null">null</span></h3></section>`;
   const json = encoding === "utf-8" ? parsed(text) : undefined;
   const kinds = [
-    decoded !== undefined && ["schema", schema],
+    decoded && !decoded.problem && ["schema", KINDS[decoded.kind] || decoded.kind],
     json !== undefined && ["json", "JSON"],
     encoding === "utf-8" && ["text", "Text"],
     ["hex", "Hex"],
@@ -81,7 +83,7 @@ export function Value({ label, text, encoding = "utf-8", decoded, schema }) {
   const kind = kinds.some(([key]) => key === wanted) ? wanted : kinds[0][0];
   const data = bytesOf(text, encoding);
   const shown = {
-    schema: () => coloured(JSON.stringify(decoded, null, 2)),
+    schema: () => coloured(JSON.stringify(decoded.value, null, 2)),
     json: () => coloured(JSON.stringify(json, null, 2)),
     text: () => text,
     hex: () => hexDump(data),
@@ -89,8 +91,9 @@ export function Value({ label, text, encoding = "utf-8", decoded, schema }) {
   return html`<section class="value-box">
     <h3>${label} <span class="soft">${bytes(data.length)}</span>
       <${Choice} label=${`${label} as`} options=${kinds} value=${kind} onChange=${setWanted} />
-      <${Copy} text=${kind === "hex" ? hexDump(data) : kind === "text" ? text : JSON.stringify(kind === "json" ? json : decoded, null, 2)} label="Copy" />
+      <${Copy} text=${kind === "hex" ? hexDump(data) : kind === "text" ? text : JSON.stringify(kind === "json" ? json : decoded.value, null, 2)} label="Copy" />
     </h3>
+    ${decoded && html`<p class=${decoded.problem ? "problem" : "soft"}>schema ${decoded.schema_id} ${decoded.name} ${decoded.problem}</p>`}
     <pre class="value ${kind === "hex" ? "hex" : ""}" tabindex="0" role="region" aria-label=${`${label} as ${kind}`}>${shown}</pre>
   </section>`;
 }

@@ -133,10 +133,10 @@ async def test_a_large_push_is_read_in_slices(receiving, connect) -> None:
     """The fixture that watches the loop is the judge."""
     pusher = Pusher(await connect(receiving))
     await pusher.begin()
-    data = pushed(*(gauge(f"m{number}", number, node="1") for number in range(20_000)))
+    data = pushed(*(gauge(f"m{number}", number, node="1") for number in range(10_000)))
     assert len(data) < 1_048_576
     assert await pusher.push(data) == ErrorCode.NONE
-    assert len(await shown(receiving)) > 20_000
+    assert len(await shown(receiving)) > 10_000
 
 
 async def test_a_refused_push(receiving, connect) -> None:

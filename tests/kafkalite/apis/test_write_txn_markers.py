@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from kafkalite.apis import write_txn_markers
+from kafkalite.cluster.internal_topics import OFFSETS_TOPIC
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
 from kafkalite.wire.messages.write_txn_markers import (
@@ -9,6 +19,8 @@ from kafkalite.wire.messages.write_txn_markers import (
     WritableTxnMarkerTopic,
     WriteTxnMarkersRequest,
 )
+from tests.kafkalite.coordinators.coordinating_broker import Connection
+from tests.kafkalite.replica.replicated import ME, OTHER, Replicated, replicated
 from tests.kafkalite.transactional import (
     NONE,
     SMALL,
@@ -43,3 +55,66 @@ async def test_a_hanging_transaction_is_found_and_ended(writer: Transactional) -
     assert answer.markers[0].topics[0].partitions[0].error_code == NONE
     assert await end_offsets(writer.client, 1) == (2, 2)
     assert await read_committed(writer.client, 1) == []
+
+
+async def marked(world: Replicated, name: str = "t", *, loading: bool = False) -> ErrorCode:
+    """The outcome of a marker among several processes."""
+    groups: Any = SimpleNamespace(
+        shards=SimpleNamespace(is_loading=lambda partition: loading),
+        transaction_ended=lambda partition, producer_id, *, committed: None,
+    )
+    services: Any = SimpleNamespace(
+        topics=world.topics,
+        group_coordinator=groups,
+        now_ms=lambda: 1,
+        config=world.cluster.config,
+    )
+    context: Any = SimpleNamespace(node_id=ME, connection=Connection())
+    topics = [WritableTxnMarkerTopic(name=name, partition_indexes=[0])]
+    marker = WritableTxnMarker(
+        producer_id=5, producer_epoch=0, transaction_result=True, coordinator_epoch=0, topics=topics
+    )
+    request = WriteTxnMarkersRequest(markers=[marker])
+    answer = await write_txn_markers.handle(services, context, request)
+    return ErrorCode(answer.markers[0].topics[0].partitions[0].error_code)
+
+
+@pytest.mark.parametrize(
+    ("what", "expected", "seconds"),
+    [
+        ("copied", ErrorCode.NONE, 1),
+        ("led elsewhere", ErrorCode.NOT_LEADER_OR_FOLLOWER, 1),
+        ("nothing", ErrorCode.REQUEST_TIMED_OUT, 30),
+    ],
+)
+async def test_a_marker_is_answered_once_the_followers_have_it(
+    autojump_clock: MockClock, tmp_path: Path, what: str, expected: ErrorCode, seconds: float
+) -> None:
+    with replicated(tmp_path) as world:
+        partition = world.create(ME, ME, OTHER)
+        assert partition.replica is not None
+        leading = partition.replica.leading
+        assert leading is not None
+
+        async def follow() -> None:
+            await trio.sleep(1)
+            if what == "copied":
+                leading.fetched(OTHER, 1, 0, 10 + OTHER)
+                partition.changed()
+            elif what == "led elsewhere":
+                world.change(leader=OTHER)
+
+        began = trio.current_time()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(follow)
+            assert await marked(world) is expected
+            assert trio.current_time() - began >= seconds
+
+
+async def test_a_group_coordinator_that_loads_takes_no_marker(tmp_path: Path) -> None:
+    """The transaction coordinator asks again, as after a change of leader."""
+    with replicated(tmp_path) as world:
+        partition = world.create(ME, ME, name=OFFSETS_TOPIC)
+        assert await marked(world, OFFSETS_TOPIC, loading=True) is ErrorCode.NOT_LEADER_OR_FOLLOWER
+        assert partition.log.log_end_offset == 0
+        assert await marked(world, OFFSETS_TOPIC) is ErrorCode.NONE

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+import pytest
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafkalite.testing import broker as test_broker
 from tests.kafkalite.scraping import ON, SECONDS, produce, scrape, value
+from tests.kafkalite.security.secured import WITH_ACLS
 
 
 def test_topics_groups_and_logs() -> None:
@@ -74,3 +77,28 @@ def test_nodes_and_replicas() -> None:
         assert value(samples, "nodes", state="fenced") == 2
         assert value(samples, "under_replicated_partitions") == 3
         assert value(samples, "offline_partitions") == 1
+
+
+def test_logins_and_permissions() -> None:
+    with test_broker(ON | WITH_ACLS | {"auto.create.topics.enable": "false"}) as b:
+        settings = {
+            "bootstrap.servers": b.bootstrap,
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "PLAIN",
+            "sasl.username": "alice",
+            "log_level": 0,
+        }
+        told: list[KafkaError] = []
+        wrong = AdminClient({**settings, "sasl.password": "wrong", "error_cb": told.append})
+        while KafkaError._AUTHENTICATION not in [error.code() for error in told]:
+            wrong.poll(0.1)
+        samples = scrape(b)
+        assert value(samples, "failed_authentication_total") >= 1
+        assert value(samples, "successful_authentication_total") == 0
+        right = AdminClient({**settings, "sasl.password": "a"})
+        (created,) = right.create_topics([NewTopic("t", 1)]).values()
+        with pytest.raises(KafkaException):
+            created.result(SECONDS)
+        samples = scrape(b)
+        assert value(samples, "successful_authentication_total") >= 1
+        assert value(samples, "authorization_total", decision="denied") >= 1

@@ -234,6 +234,35 @@ def test_a_key_that_went_bad_leaves_the_earlier_one(caplog: pytest.LogCaptureFix
 
 
 @pytest.mark.parametrize(
+    ("dynamic", "words"),
+    [
+        ({"keystore.key": "nonsense"}, "InvalidConfigurationException: one private key in PEM"),
+        ({"keystore.password": "x"}, "SSL key store password cannot be specified with PEM"),
+        (
+            {"truststore.certificates": AUTHORITY.certificate, "truststore.type": "PEM"},
+            "Cannot add",
+        ),
+        ({}, None),
+    ],
+)
+def test_stores_that_a_running_listener_cannot_have(
+    dynamic: dict[str, str], words: str | None
+) -> None:
+    made = Security(BrokerConfig(tls_configs()), Image)
+    before = made.listener(1, "SSL", "SSL")
+    named = {f"listener.name.ssl.ssl.{name}": value for name, value in dynamic.items()}
+    if words is None:
+        made.check_stores(1, "ssl", named)
+    else:
+        with pytest.raises(ConfigError, match=words):
+            made.check_stores(1, "ssl", named)
+    # Other nodes and listeners are none of it.
+    made.check_stores(2, "ssl", named)
+    made.check_stores(1, "other", named)
+    assert made.listener(1, "SSL", "SSL") is before
+
+
+@pytest.mark.parametrize(
     ("configs", "words"),
     [
         ({"super.users": "User:root"}, "super.users is set, but authorizer.class.name is not"),

@@ -34,6 +34,7 @@ def completed(
         ("kafkalite cl", {"clock", "clusters"}),
         ("kafkalite topic ", {"show"}),
         ("kafkalite clock ad", {"advance"}),
+        ("kafkalite pip", {"pipeline"}),
         ("kafkalite groups ex", {"expire"}),
         ("kafkalite groups expire --mem", {"--member"}),
         ("kafkalite tail --fo", {"--follow"}),

@@ -36,6 +36,14 @@ def test_each_word_of_the_terminal_is_told_apart() -> None:
     assert {name.partition(".")[0] for name in ROWS} & words.WORDS == set()
 
 
+@pytest.mark.parametrize("word", words.OTHERS)
+def test_words_that_take_the_rest_of_the_line(word: str) -> None:
+    command = [sys.executable, "-m", "kafkalite", word, "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert done.stdout.startswith(f"usage: kafkalite {word}")
+
+
 def test_an_unknown_word_gets_a_sentence_with_one_that_is_near(run: Run) -> None:
     ran = run("tial", "orders")
     assert (ran.code, ran.out) == (2, "")

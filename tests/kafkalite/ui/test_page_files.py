@@ -6,6 +6,8 @@ import base64
 import hashlib
 import json
 import re
+import subprocess
+import sys
 from http import HTTPStatus
 from importlib.resources import files
 
@@ -16,6 +18,14 @@ from kafkalite.ui.page_files import PageFiles, content_security_policy
 
 PAGE = files("kafkalite.ui") / "page"
 VENDOR = PAGE / "vendor"
+
+
+def test_nothing_of_it_is_imported_with_the_control_port() -> None:
+    wanted = "kafkalite.control.process, kafkalite.control.http, kafkalite.control.verbs"
+    never = "kafkalite.ui', 'kafkalite.schemas"
+    code = f"import sys, {wanted}; print([n for n in sys.modules if n.startswith(('{never}'))])"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout == "[]\n"
 
 
 async def got(path: str, **headers: str) -> HttpResponse | None:

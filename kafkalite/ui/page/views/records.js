@@ -126,10 +126,9 @@ function Record({ cluster, topic, row, onClose }) {
   const [whole, setWhole] = useState(null);
   useEffect(() => {
     const leaving = new AbortController();
-    const fields = { count: 1, partition: row.partition, start: row.offset };
     setWhole(null);
-    ask("GET", at(cluster, "topics", topic, "records"), fields, leaving.signal)
-      .then(([record]) => setWhole(record?.offset === row.offset ? record : null))
+    ask("GET", at(cluster, "topics", topic, "partitions", row.partition, "records", row.offset), {}, leaving.signal)
+      .then(setWhole)
       .catch(() => {});
     return () => leaving.abort();
   }, [cluster, topic, keyOf(row)]);
@@ -139,8 +138,8 @@ function Record({ cluster, topic, row, onClose }) {
     <header><h2 class="num">${topic}-${row.partition} @ ${number(row.offset)}</h2>
       <${Button} kind="quiet end" onClick=${onClose} title="Esc">Close<//></header>
     <dl class="pairs"><dt>Time</dt><dd class="mono">${when(row.timestamp, 0)} <span class="soft">${row.timestamp}</span></dd></dl>
-    <${Value} label="Key" text=${record.key} encoding=${record.key_encoding} />
-    <${Value} label="Value" text=${record.value} encoding=${record.value_encoding} />
+    <${Value} label="Key" text=${record.key} encoding=${record.key_encoding} decoded=${record.key_decoded} />
+    <${Value} label="Value" text=${record.value} encoding=${record.value_encoding} decoded=${record.value_decoded} />
     ${headers.length > 0 && html`<section class="value-box"><h3>Headers</h3>
       <dl class="pairs">${headers.map(([name, text]) => html`<dt class="mono">${name}</dt><dd class="mono">${text ?? html`<span class="null">null</span>`}</dd>`)}</dl></section>`}
   </aside>`;

@@ -1,4 +1,4 @@
-"""Failed logins: counted, and logged at most once per second and client address."""
+"""Logins, counted; failed ones are logged at most once per second and client address."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ _PAUSE_SECONDS: Final = 1.0
 _MAX_ADDRESSES: Final = 10_000
 
 
-class FailedLogins:
+class Logins:
     """Those of one broker: TLS handshakes and SASL."""
 
     def __init__(self) -> None:
-        self.count = 0
+        self.successful = 0
+        self.failed = 0
         self._silent_until: dict[str, float] = {}
         self._unsaid: dict[str, int] = {}
 
-    def add(self, host: str, reason: str) -> None:
-        """One more from this address. The reason holds no secret."""
-        self.count += 1
+    def add_failed(self, host: str, reason: str) -> None:
+        """One more that failed, from this address. The reason holds no secret."""
+        self.failed += 1
         now = trio.current_time()
         if now < self._silent_until.get(host, 0.0):
             self._unsaid[host] = self._unsaid.get(host, 0) + 1

@@ -1,0 +1,310 @@
+"""Stories about a queue: two members of a share group fetch, acknowledge, renew, release and go.
+
+A story is told step by step, and each step is over before the next, so that it is not chance that
+decides who acquires a record. Locks last longer than a story. Left out is all that Apache Kafka
+does by and by: the states are made by hand, not by heartbeats.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+
+from conformance.differential.comparison import Difference, Pair
+from conformance.differential.generated_requests.vocabulary import of, often
+from conformance.differential.share_requests import (
+    ACCEPT,
+    GAP,
+    REJECT,
+    RELEASE,
+    RENEW,
+    Member,
+    configure,
+    offsets,
+    produce,
+)
+from conformance.differential.test_share_states import initialize, read, summarize
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
+
+MEMBERS = ("a", "b")
+# There is something to fetch when the story begins, so that this is not waited for.
+FIRST_WAIT_MS = 5000
+WAIT_MS = 100
+FINAL_EPOCH = -1
+# Apache Kafka answers the end of a session before what it releases is stored.
+RELEASED_SECONDS = 0.3
+NOTHING = {"min_bytes": 0, "max_bytes": 0, "max_records": 0, "max_wait_ms": 0}
+
+
+@dataclass
+class Taker:
+    """A member, and the records that it has acquired, as first and last offset of each batch."""
+
+    member: Member
+    acquired: list[tuple[int, int]] = field(default_factory=list)
+
+    def learn(self, before: int, answer: Any) -> None:
+        """Take in an answer. After one that is an error the session is as before."""
+        if answer is None or answer.error_code:
+            self.member.epoch = before
+            return
+        self.acquired += [
+            (each.first_offset, each.last_offset)
+            for topic in answer.responses
+            for partition in topic.partitions
+            for each in getattr(partition, "acquired_records", ())
+        ]
+
+
+@dataclass
+class Queue:
+    """One topic, one group, two members."""
+
+    pair: Pair
+    name: str
+
+    def open(self) -> None:
+        pair, group = self.pair, self.name
+        for side in pair.sides:
+            side.forget()
+        pair.create_topic(self.name, 1)
+        pair.settle()
+        configure(pair, group, **{"share.record.lock.duration.ms": "60000"})
+        initialize(pair, group, self.name, 0)
+        self.takers = {each: Taker(Member(pair, group, self.name, each)) for each in MEMBERS}
+        produce(pair, self.name, 1)
+        first = self.takers["a"]
+        first.learn(0, first.member.fetch(max_wait_ms=FIRST_WAIT_MS))
+
+    def tell(self, story: Iterable[Step]) -> None:
+        """Raises Difference, with what was told so far."""
+        told: list[str] = []
+        try:
+            for step in story:
+                told.append(repr(step))
+                step.tell(self)
+        except Difference as difference:
+            lines = "\n".join(told)
+            raise Difference(f"{difference}\nafter\n{lines}", difference.where) from None
+
+
+class Step:
+    """A step of a story; its repr is how the story is written down."""
+
+    def tell(self, queue: Queue) -> None:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Said:
+    """An acknowledgement of a batch acquired before (`which` counts back), or of any offsets."""
+
+    which: int | None
+    first: int
+    count: int
+    types: tuple[int, ...]
+
+    def batch(self, taker: Taker) -> tuple[int, ...]:
+        if self.which is None or not taker.acquired:
+            first, last = self.first, self.first + self.count - 1
+        else:
+            first, last = taker.acquired[-1 - self.which % len(taker.acquired)]
+        types = self.types
+        if len(types) > 1:  # one for each offset
+            types = (types * (last - first + 1))[: max(1, last - first + 1)]
+        return (first, last, *types)
+
+
+@dataclass(frozen=True)
+class Produce(Step):
+    batches: tuple[int, ...]
+
+    def tell(self, queue: Queue) -> None:
+        produce(queue.pair, queue.name, *self.batches)
+
+
+@dataclass(frozen=True)
+class Fetch(Step):
+    member: str
+    said: tuple[Said, ...]
+    version: int
+    max_records: int
+    batch_size: int
+    mode: int
+    later: int
+
+    def tell(self, queue: Queue) -> None:
+        taker = queue.takers[self.member]
+        before = taker.member.epoch
+        said = [each.batch(taker) for each in self.said] if before else []
+        answer = taker.member.fetch(
+            *sorted(said),
+            version=self.version,
+            epoch=before + self.later,
+            max_records=self.max_records,
+            batch_size=self.batch_size,
+            share_acquire_mode=self.mode,
+            max_wait_ms=WAIT_MS,
+        )
+        taker.learn(before, answer)
+
+
+@dataclass(frozen=True)
+class Say(Step):
+    member: str
+    said: tuple[Said, ...]
+    version: int
+    is_renewal: bool
+    later: int
+
+    def tell(self, queue: Queue) -> None:
+        taker = queue.takers[self.member]
+        before = taker.member.epoch
+        said = sorted(each.batch(taker) for each in self.said)
+        answer = taker.member.say(
+            *said, version=self.version, epoch=before + self.later, is_renew_ack=self.is_renewal
+        )
+        taker.learn(before, answer)
+
+
+@dataclass(frozen=True)
+class Renew(Step):
+    """A fetch that renews fetches nothing (KIP-1222)."""
+
+    member: str
+    said: tuple[Said, ...]
+
+    def tell(self, queue: Queue) -> None:
+        taker = queue.takers[self.member]
+        before = taker.member.epoch
+        if before:
+            said = sorted(each.batch(taker) for each in self.said)
+            taker.learn(before, taker.member.fetch(*said, is_renew_ack=True, **NOTHING))
+
+
+@dataclass(frozen=True)
+class Close(Step):
+    """The member ends its session, and begins another with its next fetch."""
+
+    member: str
+
+    def tell(self, queue: Queue) -> None:
+        taker = queue.takers[self.member]
+        taker.member.fetch(epoch=FINAL_EPOCH, without_topics=True)
+        taker.member.epoch = 0
+        taker.acquired.clear()
+        time.sleep(RELEASED_SECONDS)
+
+
+@dataclass(frozen=True)
+class Describe(Step):
+    """The offsets of the group, and what the share coordinator knows."""
+
+    def tell(self, queue: Queue) -> None:
+        offsets(queue.pair, queue.name, [(queue.name, [0])])
+        read(queue.pair, queue.name, queue.name, 0)
+        summarize(queue.pair, queue.name, queue.name, 0)
+
+
+@dataclass(frozen=True)
+class DeleteRecords(Step):
+    offset: int
+
+    def tell(self, queue: Queue) -> None:
+        partition = DeleteRecordsPartition(partition_index=0, offset=self.offset)
+        request = DeleteRecordsRequest(
+            topics=[DeleteRecordsTopic(name=queue.name, partitions=[partition])], timeout_ms=5000
+        )
+        queue.pair.ask(ApiKey.DELETE_RECORDS, 2, request)
+
+
+@dataclass(frozen=True)
+class Configure(Step):
+    name: str
+    value: str
+
+    def tell(self, queue: Queue) -> None:
+        configure(queue.pair, queue.name, **{self.name: self.value})
+
+
+_member = of(*MEMBERS)
+_types = of(
+    *[(ACCEPT,)] * 6,
+    *[(RELEASE,)] * 4,
+    (REJECT,),
+    (RENEW,),
+    (GAP,),
+    (ACCEPT, RELEASE),
+    (ACCEPT, RELEASE, REJECT),
+    (GAP, ACCEPT),
+    (5,),
+    (),
+)
+_said = st.builds(
+    Said,
+    which=of(0, 0, 0, 0, 1, 2, None),
+    first=st.integers(0, 20),
+    count=of(1, 2, 3, 7, 0),
+    types=_types,
+)
+_some = (
+    of(0, 1, 1, 1, 2)
+    .flatmap(lambda count: st.lists(_said, min_size=count, max_size=count))
+    .map(tuple)
+)
+# Apache Kafka fetches while it stores what comes along: released records may come back or not.
+_some_with_fetch = _some.map(lambda said: tuple(each for each in said if RELEASE not in each.types))
+_later = often(0, 1, -1, 7, times=10)
+_STEPS: tuple[SearchStrategy[Step], ...] = (
+    st.builds(Produce, st.lists(st.integers(1, 6), min_size=1, max_size=3).map(tuple)),
+    *[
+        st.builds(
+            Fetch,
+            member=_member,
+            said=_some_with_fetch,
+            version=of(2, 2, 1),
+            max_records=of(500, 500, 1, 3, 7),
+            batch_size=of(500, 500, 1, 2, 4),
+            mode=of(0, 0, 1),
+            later=_later,
+        )
+    ]
+    * 4,
+    *[
+        st.builds(
+            Say,
+            member=_member,
+            said=_some,
+            version=of(2, 2, 1),
+            is_renewal=often(False, True, times=4),
+            later=_later,
+        )
+    ]
+    * 4,
+    st.one_of(
+        st.builds(Renew, member=_member, said=_some),
+        st.builds(Close, member=_member),
+        st.builds(Describe),
+        st.builds(Describe),
+        st.builds(DeleteRecords, st.integers(0, 12)),
+        st.builds(
+            lambda pair: Configure(*pair),
+            of(
+                ("share.delivery.count.limit", "2"),
+                ("share.partition.max.record.locks", "100"),
+                ("share.renew.acknowledge.enable", "false"),
+            ),
+        ),
+    ),
+)
+STORIES = st.lists(st.one_of(*_STEPS), min_size=15, max_size=40)

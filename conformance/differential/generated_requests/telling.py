@@ -1,0 +1,97 @@
+"""Telling generated stories: until it is enough, and what differs made as short as it can be."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis.strategies import SearchStrategy
+
+from conformance.differential.comparison import Difference, Pair
+from conformance.differential.generated_requests.shortest import Tell, shortest
+
+# Whichever comes first, for stories of one kind.
+REQUESTS = 1500
+SECONDS = 300.0
+
+
+class Enough(KeyboardInterrupt):
+    """The time is over: the one way to end a test of hypothesis early that is no failure."""
+
+
+def options(*, examples: int) -> settings:
+    return settings(
+        max_examples=examples,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate],
+        print_blob=False,
+        suppress_health_check=list(HealthCheck),
+    )
+
+
+def seed_of_commit() -> int:
+    """The hash of the checkout's commit; 0 where there is no git."""
+    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return 0
+    return int(done.stdout, 16)
+
+
+@contextlib.contextmanager
+def telling(pair: Pair, told: Tell) -> Iterator[Tell]:
+    """Tells stories by `told`; what is asked counts as generated.
+
+    The first difference ends it (Enough), and fails the test, made short.
+    """
+    pair.count_for("generated")
+    begun = time.monotonic()
+    differences: list[Difference] = []
+
+    def told_and_shortened(story: Sequence[Any]) -> None:
+        try:
+            told(story)
+        except Difference as difference:
+            print(sum(pair.tally.requests.values()), "until the first difference")
+            differences.append(shortest(told, story, difference))
+            raise Enough from None
+
+    yield told_and_shortened
+    if differences:
+        pytest.fail(str(differences[0]), pytrace=False)
+    pair.tally.seconds += time.monotonic() - begun
+    pair.count_for("scripts")
+
+
+def tell_all(
+    pair: Pair,
+    told: Tell,
+    stories: SearchStrategy[Any],
+    seeded: Callable[[Any], Any],
+    seconds: float | None,
+) -> None:
+    """Tell stories until REQUESTS were compared or SECONDS are over; or for `seconds`, if given."""
+    deadline = time.monotonic() + (seconds or SECONDS)
+    with telling(pair, told) as tell:
+        begun = sum(pair.tally.requests.values())
+
+        @seeded
+        @options(examples=1_000_000)
+        @given(stories)
+        def run(story: list[Any]) -> None:
+            count = sum(pair.tally.requests.values()) - begun
+            if time.monotonic() > deadline or (not seconds and count >= REQUESTS):
+                raise Enough
+            tell(story)
+
+        with contextlib.suppress(Enough):
+            run()
+        print(f"{sum(pair.tally.requests.values()) - begun} requests")

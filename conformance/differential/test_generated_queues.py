@@ -1,0 +1,31 @@
+"""Stories about queues that were in no script: members who lock, renew, release, and go."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from conformance.differential.comparison import Pair
+from conformance.differential.generated_requests.queue_stories import STORIES, Queue, Step
+from conformance.differential.generated_requests.telling import tell_all
+from conformance.differential.test_generated import Seeded, seeded
+from conformance.differential.test_share_states import make_share_states
+
+__all__ = ["seeded"]  # the fixture
+
+_numbers = itertools.count(1)
+
+
+def test_stories(
+    pair: Pair, seeded: Seeded, pytestconfig: pytest.Config, unique: Callable[[str], str]
+) -> None:
+    make_share_states(pair)
+
+    def told(story: Sequence[Step]) -> None:
+        queue = Queue(pair, unique(f"queue-{next(_numbers)}"))
+        queue.open()
+        queue.tell(story)
+
+    tell_all(pair, told, STORIES, seeded, pytestconfig.getoption("--seconds"))

@@ -1,0 +1,66 @@
+import java.io.FileOutputStream;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.*;
+import org.apache.kafka.clients.consumer.*;
+import org.apache.kafka.common.*;
+
+/** A worker: takes records of a share group, and keeps a journal that outlives its SIGKILL. */
+public class Take {
+    static final Random RANDOM = new Random();
+
+    public static void main(String[] arguments) throws Exception {
+        String bootstrap = arguments[0], topic = arguments[1], group = arguments[2];
+        Map<String, Object> settings = new HashMap<>();
+        settings.put("bootstrap.servers", bootstrap);
+        settings.put("group.id", group);
+        settings.put("share.acknowledgement.mode", "explicit");
+        settings.put("max.poll.records", 50);
+        settings.put("reconnect.backoff.max.ms", 500);
+        settings.put("key.deserializer", "org.apache.kafka.common.serialization.StringDeserializer");
+        settings.put("value.deserializer", "org.apache.kafka.common.serialization.StringDeserializer");
+        KafkaShareConsumer<String, String> consumer = new KafkaShareConsumer<>(settings);
+        consumer.subscribe(List.of(topic));
+        FileOutputStream journal = new FileOutputStream(arguments[3], true);
+        long pollEnded = System.nanoTime();
+        while (true) {
+            ConsumerRecords<String, String> records = consumer.poll(Duration.ofMillis(300));
+            // What came now was not there when the poll before ended.
+            long notBefore = pollEnded;
+            pollEnded = System.nanoTime();
+            if (records.isEmpty()) continue;
+            StringBuilder delivered = new StringBuilder();
+            for (ConsumerRecord<String, String> each : records)
+                delivered.append(line("delivered", notBefore, each)).append(each.value()).append('\n');
+            write(journal, delivered);
+            if (RANDOM.nextDouble() < 0.02) Thread.sleep(3_000);  // longer than a lock lasts
+            List<ConsumerRecord<String, String>> ended = new ArrayList<>();
+            for (ConsumerRecord<String, String> each : records) {
+                double dice = RANDOM.nextDouble();
+                AcknowledgeType type = dice < 0.05 ? AcknowledgeType.RELEASE
+                    : dice < 0.07 ? AcknowledgeType.REJECT : AcknowledgeType.ACCEPT;
+                consumer.acknowledge(each, type);
+                if (type != AcknowledgeType.RELEASE) ended.add(each);
+            }
+            Map<TopicIdPartition, Optional<KafkaException>> answer = consumer.commitSync();
+            Set<Integer> sure = new HashSet<>();
+            answer.forEach((partition, error) -> {
+                if (error.isEmpty()) sure.add(partition.partition());
+            });
+            long acknowledged = System.nanoTime();
+            StringBuilder done = new StringBuilder();
+            for (ConsumerRecord<String, String> each : ended)
+                if (sure.contains(each.partition()))
+                    done.append(line("done", acknowledged, each)).append(each.value()).append('\n');
+            write(journal, done);
+        }
+    }
+
+    static String line(String what, long time, ConsumerRecord<String, String> record) {
+        return what + ' ' + time + ' ' + record.partition() + ' ' + record.offset() + ' ';
+    }
+
+    static void write(FileOutputStream journal, StringBuilder lines) throws Exception {
+        journal.write(lines.toString().getBytes(StandardCharsets.UTF_8));
+    }
+}

@@ -1,0 +1,1 @@
+"""Queues, whatever is killed: accepted is never delivered again (`make queue-proof`)."""

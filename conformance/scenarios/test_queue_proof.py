@@ -1,0 +1,65 @@
+"""The proof of queues, short: `make queue-proof` is the same for 20 minutes."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from conformance.queue_proof.__main__ import prove
+from conformance.queue_proof.judge import Judge
+
+SECONDS = 60
+FORGETFUL = ("-m", "conformance.queue_proof.forgetful")
+
+
+@pytest.mark.slow
+def test_accepted_records_never_come_again(pytestconfig: pytest.Config, tmp_path: Path) -> None:
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+    assert prove(pytestconfig.getoption("--broker"), SECONDS, seed, tmp_path) is None
+
+
+@pytest.mark.slow
+def test_a_broker_that_forgets_is_found_out(pytestconfig: pytest.Config, tmp_path: Path) -> None:
+    if pytestconfig.getoption("--broker") != "kafkalite":
+        pytest.skip("the fault is planted into kafkalite")
+    wrong = prove("kafkalite", SECONDS / 3, 1, tmp_path, program=FORGETFUL)
+    assert wrong is not None
+    assert "acknowledged for good" in wrong
+
+
+@pytest.mark.parametrize(
+    ("lines", "verdict"),
+    [
+        ("delivered 1 0 7 7\ndone 2 0 7 7\n", None),
+        # The second worker may have had it before: it came at any time after 1.
+        ("delivered 0 0 7 7\ndone 2 0 7 7\ndelivered 1 0 7 7\n", None),
+        ("delivered 0 0 7 7\ndone 2 0 7 7\ndelivered 3 0 7 7\n", "delivered again"),
+        ("delivered 3 0 7 7\ndone 2 0 7 7\n", "delivered again"),
+        ("delivered 0 0 7 7\ndone 2 0 7 7\ndone 3 0 7 7\n", "twice"),
+        ("done 2 0 7 7\n", "never delivered"),
+        ("delivered 1 0 7 8\n", "8 was delivered"),
+        ("delivered 0 0 7 7\ndone 2 0 7 7\ndelivered 3 0 7", None),  # half a line
+        ("delivered 0 0 7 7\ndone 2 0 7 7\ndelivered 3 1 7 7\n", None),
+    ],
+)
+def test_the_judge(tmp_path: Path, lines: str, verdict: str | None) -> None:
+    judge = Judge(tmp_path)
+    journal = tmp_path / "1.journal"
+    # It grows between two looks.
+    journal.write_text(lines[:20])
+    judge.read()
+    journal.write_text(lines)
+    judge.read()
+    assert (judge.verdict is None) == (verdict is None)
+    assert verdict is None or (judge.verdict is not None and verdict in judge.verdict)
+
+
+def test_the_judge_reads_all_journals(tmp_path: Path) -> None:
+    (tmp_path / "a.journal").write_text("delivered 1 0 7 7\ndelivered 1 1 7 7\ndone 2 0 7 7\n")
+    (tmp_path / "b.journal").write_text("delivered 1 1 7 7\ndone 2 1 7 7\n")
+    judge = Judge(tmp_path)
+    judge.read()
+    assert judge.verdict is None
+    assert judge.done == {0: 1, 1: 1}
+    assert (judge.deliveries, judge.again) == (3, 1)

@@ -1,0 +1,149 @@
+"""Key and trust stores that are changed while a broker runs (KIP-226), asked of both brokers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
+
+from conformance.harness.apache_kafka import ApacheKafka
+from conformance.harness.broker import Broker, free_ports
+from conformance.harness.kafkalite import Kafkalite
+from conformance.security.pair import Client
+from kafkalite.wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+
+BROKER = 4
+INVALID_REQUEST = 42
+STORE = "listener.name.external.ssl"
+
+
+def with_store(plain: int, store: Path) -> dict[str, str]:
+    (external,) = free_ports(1)
+    listeners = f"PLAINTEXT://127.0.0.1:{plain},EXTERNAL://127.0.0.1:{external}"
+    return {
+        "listeners": listeners,
+        "advertised.listeners": listeners,
+        "inter.broker.listener.name": "PLAINTEXT",
+        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,EXTERNAL:SSL",
+        f"{STORE}.keystore.type": "PEM",
+        f"{STORE}.keystore.location": str(store),
+    }
+
+
+class KafkaWithStore(ApacheKafka):
+    """Apache Kafka with a listener for TLS."""
+
+    def __init__(self, directory: Path, store: Path) -> None:
+        self._store = store
+        super().__init__(directory)
+
+    def format(self, node_id: int, properties: Mapping[str, str]) -> None:
+        own = with_store(self.ports[0], self._store)
+        own["listeners"] += f",CONTROLLER://127.0.0.1:{self.controller_ports[0]}"
+        super().format(node_id, {**properties, **own})
+
+
+class KafkaliteWithStore(Kafkalite):
+    """kafkalite with the same listeners."""
+
+    def __init__(self, directory: Path, store: Path) -> None:
+        (plain,) = free_ports(1)
+        super().__init__(directory, with_store(plain, store))
+
+    def listener_flags(self) -> list[str]:
+        return []
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Keys and certificates, and files that are none."""
+    directory = tmp_path_factory.mktemp("stores")
+    authority = trustme.CA()
+    issued = authority.issue_cert("127.0.0.1")
+    # Java reads keys of this form only.
+    key = load_pem_private_key(issued.private_key_pem.bytes(), None)
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    for name in ("first.pem", "other.pem"):
+        (directory / name).write_bytes(pem + issued.cert_chain_pems[0].bytes())
+    (directory / "broken.pem").write_text("no key")
+    return directory
+
+
+@pytest.fixture(scope="module")
+def brokers(
+    tmp_path_factory: pytest.TempPathFactory, store: Path
+) -> Iterator[tuple[Broker, Broker]]:
+    directory = tmp_path_factory.mktemp("dynamic")
+    ours = KafkaliteWithStore(directory / "kafkalite", store / "first.pem")
+    try:
+        theirs = KafkaWithStore(directory / "kafka", store / "first.pem")
+    except BaseException:
+        ours.stop()
+        raise
+    yield theirs, ours
+    theirs.stop()
+    ours.stop()
+
+
+def altered(broker: Broker, configs: Mapping[str, str]) -> tuple[int, str | None]:
+    """The answer to a change of the first node's configs: code and message."""
+    host, _, port = broker.bootstrap.split(",")[0].rpartition(":")
+    resource = AlterConfigsResource(
+        resource_type=BROKER,
+        resource_name="1",
+        configs=[
+            AlterableConfig(name=name, config_operation=0, value=value)
+            for name, value in configs.items()
+        ],
+    )
+    with Client((host, int(port))) as client:
+        answer: Any = client.ask(IncrementalAlterConfigsRequest(resources=[resource]))
+    return answer.responses[0].error_code, answer.responses[0].error_message
+
+
+@pytest.mark.parametrize(
+    ("configs", "is_refused"),
+    [
+        ({"keystore.location": "missing.pem"}, True),
+        ({"keystore.location": "broken.pem"}, True),
+        ({"keystore.type": "JKS"}, True),
+        ({"keystore.password": "hush"}, True),
+        ({"truststore.location": "missing.pem", "truststore.type": "PEM"}, True),
+        ({"truststore.location": "first.pem", "truststore.type": "PEM"}, True),
+        ({"keystore.location": "other.pem"}, False),
+    ],
+    ids=str,
+)
+def test_stores(
+    brokers: tuple[Broker, Broker], store: Path, configs: dict[str, str], is_refused: bool
+) -> None:
+    """The reason why a file cannot be read is told in our own words, all else in Kafka's."""
+    given = {
+        f"{STORE}.{name}": str(store / value) if name.endswith("location") else value
+        for name, value in configs.items()
+    }
+    (code, message), ours = (altered(each, given) for each in brokers)
+    assert code == (INVALID_REQUEST if is_refused else 0)
+    assert ours[0] == code
+    if is_refused:
+        assert message is not None
+        assert ours[1] is not None
+        begin, failed, _ = message.partition("Exception: Failed to load")
+        if failed:
+            assert ours[1].startswith(begin)
+            assert ours[1].endswith(message.rpartition(" for configuration ")[2])
+        else:
+            assert ours[1] == message
