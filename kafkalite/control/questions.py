@@ -309,9 +309,7 @@ class RollNodes(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class MoveLeader(Struct, frozen=True, forbid_unknown_fields=True):
-    """The node that is to lead a partition: the next one in sync unless told, of all partitions
-    unless one is named.
-    """
+    """The node that is to lead a partition, or all: the next one in sync unless told."""
 
     topic: str
     partition: int | None = None
