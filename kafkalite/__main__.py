@@ -112,6 +112,7 @@ def _add_testing_flags(parser: argparse.ArgumentParser) -> None:
         type=_port,
         help="take verbs over HTTP: faults, time, state, waiting (0: any free port)",
     )
+    parser.add_argument("--as-version", metavar="X.Y", help="look like Apache Kafka 2.8 to 4.3")
     parser.add_argument("--ui", action="store_true", help="serve a page that shows the broker")
     parser.add_argument("--profile", choices=("test",), help="configs that belong together")
 
@@ -136,6 +137,7 @@ def properties(flags: argparse.Namespace) -> dict[str, str]:
         "kafkalite.nodes": flags.nodes,
         "kafkalite.control.port": flags.control_port,
         "kafkalite.ui": "true" if flags.ui else None,
+        "kafkalite.as.version": flags.as_version,
         "kafkalite.metrics.port": flags.metrics_port,
     }
     configs |= {name: str(value) for name, value in given.items() if value is not None}

@@ -12,10 +12,11 @@ have to wait is an `async def`, or returns a coroutine when it has to.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
+from kafkalite.config.releases import Release
 from kafkalite.wire.api_keys import ApiKey
 
 # Each handler takes and returns the messages or rows of its API; the table holds them all.
@@ -173,3 +174,14 @@ _TABLE: Final = (
 )
 
 APIS: Final[dict[int, Api]] = {api.key: api for api in _TABLE}
+
+
+def apis_of(release: Release | None) -> Mapping[int, Api]:
+    """The APIs of a broker that looks like this release, with the versions that both have."""
+    if release is None:
+        return APIS
+    return {
+        key: replace(api, max_version=min(api.max_version, release.apis[key][1]))
+        for key, api in APIS.items()
+        if key in release.apis and release.apis[key][1] >= api.min_version
+    }

@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from kafkalite.apis import APIS
+from kafkalite.apis import APIS, apis_of
 from kafkalite.cluster.features import of_served
 from kafkalite.requests.context import RequestContext
 from kafkalite.wire.api_keys import ApiKey
@@ -43,7 +43,7 @@ def handle(
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
     if context.api_version >= 3:
         context.client_software = request.client_software_name, request.client_software_version
-    cluster = services.cluster
+    cluster, apis = services.cluster, apis_of(services.config.release)
     return ApiVersionsResponse(
         api_keys=[
             ApiVersion(
@@ -51,18 +51,18 @@ def handle(
                 min_version=api.advertised_min_version,
                 max_version=api.max_version,
             )
-            for api in sorted(APIS.values(), key=lambda api: api.key)
+            for api in sorted(apis.values(), key=lambda api: api.key)
             if not api.offered_by or services.config.boolean(api.offered_by)
         ],
         supported_features=[
             SupportedFeatureKey(name=name, min_version=minimum, max_version=maximum)
-            for name, (minimum, maximum) in of_served(cluster.supported_features, APIS).items()
+            for name, (minimum, maximum) in of_served(cluster.supported_features, apis).items()
             if minimum > 0 or context.api_version >= 4
         ],
         finalized_features_epoch=cluster.epoch,
         finalized_features=[
             FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
-            for name, level in of_served(cluster.features, APIS).items()
+            for name, level in of_served(cluster.features, apis).items()
             if level > 0
         ],
     )

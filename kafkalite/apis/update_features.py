@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from kafkalite.apis import APIS
-from kafkalite.cluster.features import METADATA_VERSION, SUPPORTED_FEATURES, of_served
+from kafkalite.cluster.features import METADATA_VERSION, of_served
 from kafkalite.requests.context import RequestContext
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored.feature_level_record import FeatureLevelRecord
@@ -89,7 +89,7 @@ def _reason_against(
     level = update.max_version_level
     if level < 0:
         return "A feature version cannot be less than 0."
-    supported = of_served(SUPPORTED_FEATURES, APIS).get(update.feature)
+    supported = of_served(services.cluster.supported_features, APIS).get(update.feature)
     if supported is None:
         return f"Local controller {node_id} does not support this feature."
     lowest, highest = supported

@@ -115,13 +115,24 @@ class Cluster:
 
     @property
     def features(self) -> Mapping[str, int]:
-        """The finalized features."""
-        return self.image.features
+        """The finalized features, but no more than an older release has."""
+        release = self.config.release
+        if release is None:
+            return self.image.features
+        levels = {name: release.level(name, at) for name, at in self.image.features.items()}
+        return {name: level for name, level in levels.items() if level}
 
     @property
     def supported_features(self) -> Mapping[str, tuple[int, int]]:
         """The lowest and highest level of each feature."""
-        return SUPPORTED_FEATURES
+        release = self.config.release
+        if release is None:
+            return SUPPORTED_FEATURES
+        return {
+            name: (low, release.level(name, high))
+            for name, (low, high) in SUPPORTED_FEATURES.items()
+            if release.level(name, high) >= max(low, 1)
+        }
 
     def subscribe(self, subscriber: Subscriber) -> None:
         """Call `subscriber` with the records of every change, once the image has them."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -21,6 +22,7 @@ from kafkalite.config.definition import (
 )
 from kafkalite.config.listeners import Listener, parse_listeners, parse_protocol_map
 from kafkalite.config.log_dirs import EVERY_LOG_DIR, check_cordoned
+from kafkalite.config.releases import Release, releases
 from kafkalite.config.sources import (
     at_address,
     built_in,
@@ -161,6 +163,12 @@ class BrokerConfig:
         value = self.value(name, node_id)
         assert value is None or isinstance(value, str), name
         return value
+
+    @cached_property
+    def release(self) -> Release | None:
+        """The release of Apache Kafka that the broker is to look like; None for the newest."""
+        name = self.string("kafkalite.as.version")
+        return None if name is None else releases()[name]
 
     def items(self, name: str, node_id: int | None = None) -> tuple[str, ...]:
         """A value of type list; empty when unset."""

@@ -205,9 +205,7 @@ Encoding: TypeAlias = Literal["utf-8", "base64"]
 
 
 class NewRecord(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A record to be written, `count` times; its time in ms, or relative to the cluster's:
-    "-7d".
-    """
+    """A record, `count` times; its time in ms, or relative to the cluster's: "-7d"."""
 
     value: str | None = None
     key: str | None = None
@@ -241,9 +239,7 @@ class CommittedOffset(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SeekGroup(Struct, frozen=True, forbid_unknown_fields=True):
-    """Says where a group is to go on: an offset, "earliest" or "latest"; in all partitions
-    unless told.
-    """
+    """The place where a group goes on, in all partitions unless told: "earliest", "latest"."""
 
     group: str
     topic: str
@@ -313,9 +309,7 @@ class RollNodes(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class MoveLeader(Struct, frozen=True, forbid_unknown_fields=True):
-    """The node that is to lead a partition: the next one in sync unless told, of all partitions
-    unless one is named.
-    """
+    """The node that is to lead a partition, or all: the next one in sync unless told."""
 
     topic: str
     partition: int | None = None

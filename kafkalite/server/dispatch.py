@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import trio
 
-from kafkalite.apis import APIS, Api, Handler
+from kafkalite.apis import Api, Handler, apis_of
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.slices import in_slices, let_go
 from kafkalite.requests.suspension import ResponseCoroutine, has_to_wait
@@ -70,6 +70,7 @@ class Dispatcher:
         self._forward = forward
         self._loads_in_thread = loads_in_thread
         self._gates = gates or Gates()
+        self._apis = apis_of(services.config.release)
         # Filled by the first request: handlers behind their gates by API key, routes by
         # (API key << 16) + version.
         self._handlers: dict[int, Handler] = {}
@@ -90,7 +91,7 @@ class Dispatcher:
         api_key, version, correlation_id, client_id_size = read_header(frame)
         route = self._routes.get((api_key << 16) + version)
         if route is None:
-            api = APIS.get(api_key)
+            api = self._apis.get(api_key)
             if api is None:
                 raise ProtocolViolation(f"API key {api_key} is not served")
             is_served = api.min_version <= version <= api.max_version

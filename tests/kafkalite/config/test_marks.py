@@ -29,6 +29,7 @@ NOT_READERS = (
     "kafkalite/config/sources.py",
     "kafkalite/config/topic_validation.py",
     "kafkalite/spark",
+    "kafkalite/terminal",
     "kafkalite/wire",
     "kafkalite/log",
     "kafkalite/group_coordinator",

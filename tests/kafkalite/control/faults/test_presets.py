@@ -211,24 +211,6 @@ async def test_too_few_replicas_follow(broker: test_broker, client: Any) -> None
     assert await values(client) == [b"v", b"w"]
 
 
-def test_parameters_may_come_as_text() -> None:
-    stale = PRESETS["stale_metadata"]
-    assert stale.required == ["topic", "leader"]
-    given = {"topic": "t", "leader": "2", "times": "4"}
-    assert stale.rules(given) == preset("stale_metadata", topic="t", leader=2, times=4)
-    (always,) = PRESETS["lost_ack"].rules({"times": None})
-    assert always.times is None
-
-
-@pytest.mark.parametrize(
-    ("given", "told"), [({}, "needs topic"), ({"topic": "t", "topics": "u"}, "has no topics")]
-)
-def test_parameters_that_are_wrong_are_named(given: dict[str, Any], told: str) -> None:
-    with pytest.raises(Problem, match=f"poison_record {told}") as caught:
-        PRESETS["poison_record"].rules(given)
-    assert caught.value.hint == "its parameters are topic"
-
-
 def test_a_rolling_restart_does_not_hold_the_client_up() -> None:
     with running(profile="test", nodes=3) as k:
         k.create_topic("t", 1, 3)
@@ -287,3 +269,21 @@ def test_a_verb_beside_a_request_that_fails_is_told() -> None:
         assert produced(k) == [None]
         k.wait.until({"fault": {"id": "fault-1"}})
         assert "no topic 'none'" in k.ask("events", kind="verb.failed")[0].why
+
+
+def test_parameters_may_come_as_text() -> None:
+    stale = PRESETS["stale_metadata"]
+    assert stale.required == ["topic", "leader"]
+    given = {"topic": "t", "leader": "2", "times": "4"}
+    assert stale.rules(given) == preset("stale_metadata", topic="t", leader=2, times=4)
+    (always,) = PRESETS["lost_ack"].rules({"times": None})
+    assert always.times is None
+
+
+@pytest.mark.parametrize(
+    ("given", "told"), [({}, "needs topic"), ({"topic": "t", "topics": "u"}, "has no topics")]
+)
+def test_parameters_that_are_wrong_are_named(given: dict[str, Any], told: str) -> None:
+    with pytest.raises(Problem, match=f"poison_record {told}") as caught:
+        PRESETS["poison_record"].rules(given)
+    assert caught.value.hint == "its parameters are topic"
