@@ -8,7 +8,8 @@ lost would keep the high watermark where it is. Source: AlterPartitionManager.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, Final, Protocol
 from uuid import UUID
 
@@ -41,6 +42,25 @@ class AskController(Protocol):
     async def __call__(self, body: object) -> Any: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A proposal under way. `leading` may have another one when the answer comes."""
+
+    replica: Replica
+    leading: Leading
+    proposed: list[int]
+
+    @property
+    def is_current(self) -> bool:
+        """False if the metadata were first."""
+        in_sync = self.leading.in_sync
+        return (
+            self.replica.leading is self.leading
+            and in_sync.proposal is Proposal.PENDING
+            and in_sync.proposed is self.proposed
+        )
+
+
 class IsrProposals:
     """All that is to be proposed, and the task that does it."""
 
@@ -67,7 +87,7 @@ class IsrProposals:
             self._wanted = trio.Event()
             waiting, self._waiting = self._waiting, {}
             sent = {
-                key: (replica, replica.leading)
+                key: Sent(replica, replica.leading, replica.leading.in_sync.proposed)
                 for key, replica in waiting.items()
                 if replica.leading is not None
                 and replica.leading.in_sync.proposal is Proposal.PENDING
@@ -75,7 +95,7 @@ class IsrProposals:
             if sent and not await self._propose(sent):
                 await trio.sleep(_BACKOFF_SECONDS)
 
-    async def _propose(self, sent: dict[Key, tuple[Replica, Leading]]) -> bool:
+    async def _propose(self, sent: dict[Key, Sent]) -> bool:
         """Tells whether all that was sent was decided upon."""
         answer: AlterPartitionResponse = await self._ask_controller(self._request(sent))
         undecided = dict(sent)
@@ -85,23 +105,24 @@ class IsrProposals:
             for topic in answer.topics:
                 for result in topic.partitions:
                     key = topic.topic_id, result.partition_index
-                    if key in sent and self._decided(*sent[key], result):
+                    if key in sent and self._decided(sent[key], result):
                         del undecided[key]
-        for replica, _ in undecided.values():
-            self.add(replica)
+        for each in undecided.values():
+            self.add(each.replica)
         return not undecided
 
-    def _request(self, sent: dict[Key, tuple[Replica, Leading]]) -> AlterPartitionRequest:
+    def _request(self, sent: dict[Key, Sent]) -> AlterPartitionRequest:
         topics: dict[UUID, TopicDataRequest] = {}
-        for (topic_id, index), (_, leading) in sent.items():
+        for (topic_id, index), each in sent.items():
+            leading = each.leading
             topic = topics.setdefault(topic_id, TopicDataRequest(topic_id=topic_id))
             topic.partitions.append(
                 PartitionDataRequest(
                     partition_index=index,
                     leader_epoch=leading.leader_epoch,
                     new_isr_with_epochs=[
-                        BrokerState(broker_id=each, broker_epoch=self._epoch_of(leading, each))
-                        for each in leading.in_sync.proposed
+                        BrokerState(broker_id=broker_id, broker_epoch=epoch)
+                        for broker_id, epoch in self._epochs(each)
                     ],
                     partition_epoch=leading.in_sync.partition_epoch,
                 )
@@ -110,15 +131,21 @@ class IsrProposals:
             broker_id=self._node_id, broker_epoch=self._broker_epoch(), topics=list(topics.values())
         )
 
+    def _epochs(self, sent: Sent) -> Iterator[tuple[int, int]]:
+        """The proposed brokers with their epochs."""
+        for broker_id in sent.proposed:
+            yield broker_id, self._epoch_of(sent.leading, broker_id)
+
     def _epoch_of(self, leading: Leading, broker_id: int) -> int:
         if broker_id == self._node_id:
             return self._broker_epoch()
         follower = leading.followers.get(broker_id)
         return ANY_BROKER_EPOCH if follower is None else follower.broker_epoch
 
-    def _decided(self, replica: Replica, leading: Leading, result: PartitionData) -> bool:
-        if replica.leading is not leading or leading.in_sync.proposal is not Proposal.PENDING:
-            return True  # the metadata were first
+    def _decided(self, sent: Sent, result: PartitionData) -> bool:
+        if not sent.is_current:
+            return True
+        replica, leading = sent.replica, sent.leading
         if result.error_code:
             code = ErrorCode(result.error_code)
             logger.info("%r: in-sync replicas refused: %s", replica, code.name)

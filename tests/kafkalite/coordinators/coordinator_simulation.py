@@ -37,11 +37,6 @@ class CoordinatorSimulation(Simulation):
             self.nursery.start_soon(self._commit, group_id)
             self.nursery.start_soon(self._fetch, group_id)
 
-    async def _settle(self) -> None:
-        """All is well in the end. That replicas become in sync again is test_simulation.py's."""
-        await trio.sleep(30)
-        self._check()
-
     def _coordinator(self, group_id: str) -> CoordinatingBroker | None:
         """Most often the right one."""
         leader = self.controller.states[partition_of_key(group_id, PARTITIONS)].leader

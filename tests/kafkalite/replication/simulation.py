@@ -140,8 +140,13 @@ class Simulation:
             await self._kill(self.random)
 
     async def _come_back(self, broker: VirtualBroker, seconds: float) -> None:
+        """Start it again, once: it may be killed while it shuts down."""
+        if broker.is_coming_back:
+            return
+        broker.is_coming_back = True
         await broker.gone.wait()
         await trio.sleep(seconds)
+        broker.is_coming_back = False
         await broker.run()
 
     async def _let_go(self) -> None:

@@ -209,3 +209,23 @@ async def test_one_that_leads_no_longer_proposes_nothing(
     world.replicas[0].change(replace(FOLLOWED, leader_epoch=2, partition_epoch=2))
     await world.run(10)
     assert world.asked == []
+
+
+async def test_an_old_answer_says_nothing_about_a_newer_proposal(
+    world: World, autojump_clock: object
+) -> None:
+    replica = world.replicas[0]
+    assert replica.leading is not None
+    in_sync = replica.leading.in_sync
+    world.decisions = [lambda request: decided(request, ErrorCode.INVALID_UPDATE_VERSION)]
+    world.shrink(replica)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(world.run, 10)
+        await trio.sleep(0.5)
+        replica.change(replace(LED, in_sync_replicas=[1], partition_epoch=5))
+        in_sync.propose([1, 2])
+        world.proposals.add(replica)
+        await trio.sleep(1)
+        assert in_sync.proposal is Proposal.PENDING
+    assert [request.topics[0].partitions[0].partition_epoch for request in world.asked] == [1, 5]
+    assert in_sync.committed == [1, 2]

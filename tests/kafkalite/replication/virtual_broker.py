@@ -121,6 +121,7 @@ class VirtualBroker:
         self.high_watermarks: dict[int, int] = {}
         self.files = LossyFiles()
         self.is_alive = False
+        self.is_coming_back = False
         self.is_suspect = False  # a power cut took something, and it is not registered yet
         self.scope = trio.CancelScope()
         self.logs: dict[int, Log] = {}

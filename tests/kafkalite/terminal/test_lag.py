@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
 
 import pytest
 
 import kafkalite.testing
 from tests.kafkalite.terminal.conftest import Run
+from tests.kafkalite.terminal.interruptible import INTERRUPTIBLE
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def test_of_one_group(run: Run, group: str, topic: str) -> None:
 
 
 def test_watching(kafka: kafkalite.testing.broker, group: str, topic: str) -> None:
-    command = [sys.executable, "-m", "kafkalite", "lag", group, "--watch", "--json"]
+    command = [*INTERRUPTIBLE, "lag", group, "--watch", "--json"]
     with subprocess.Popen(
         [*command, "--interval", "50ms", "-b", kafka.bootstrap],
         stdout=subprocess.PIPE,
@@ -55,7 +55,6 @@ def test_watching(kafka: kafkalite.testing.broker, group: str, topic: str) -> No
             seen = lag()
         assert seen == 14
         watch.send_signal(signal.SIGINT)
-        watch.stdout.close()
         assert watch.wait(30) == 0
         assert watch.stderr is not None
         assert watch.stderr.read() == b""

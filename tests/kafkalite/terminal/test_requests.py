@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +18,7 @@ from kafkalite.control.sightings import RequestView
 from kafkalite.terminal.requests import as_text
 from tests.kafkalite.control_port import ready
 from tests.kafkalite.terminal.conftest import Run
+from tests.kafkalite.terminal.interruptible import INTERRUPTIBLE
 
 __all__ = ["ready"]
 
@@ -54,7 +54,7 @@ def test_the_last_ones(run: Run, control: Client) -> None:
 @contextmanager
 def following(ready: Path, api: str) -> Iterator[IO[bytes]]:
     """The output of `requests --follow`, which is interrupted in the end."""
-    command = [sys.executable, "-m", "kafkalite", "requests", "-f", "--json", "--api", api]
+    command = [*INTERRUPTIBLE, "requests", "-f", "--json", "--api", api]
     with subprocess.Popen(
         [*command, "--ready-file", str(ready)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
@@ -65,7 +65,6 @@ def following(ready: Path, api: str) -> Iterator[IO[bytes]]:
         assert process.stderr is not None
         yield process.stdout
         process.send_signal(signal.SIGINT)
-        process.stdout.close()
         assert process.wait(30) == 0
         assert process.stderr.read() == b""
 

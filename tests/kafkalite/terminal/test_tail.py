@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
 import time
 from datetime import datetime
 
@@ -16,6 +15,7 @@ from confluent_kafka import Producer
 import kafkalite.testing
 from kafkalite.terminal.tail import moment_ms
 from tests.kafkalite.terminal.conftest import Ran, Run
+from tests.kafkalite.terminal.interruptible import INTERRUPTIBLE
 
 
 def values(ran: Ran) -> list[str]:
@@ -93,18 +93,22 @@ def test_a_partition_that_is_not_there(run: Run, topic: str) -> None:
 
 def test_following(kafka: kafkalite.testing.broker, topic: str) -> None:
     kafka.produce(topic, "before", count=2)
-    command = [sys.executable, "-m", "kafkalite", "tail", topic, "-n", "1", "-f", "--json"]
     with subprocess.Popen(
-        [*command, "-b", kafka.bootstrap], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [*INTERRUPTIBLE, "tail", topic, "-n", "1", "-f", "--json", "-b", kafka.bootstrap],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     ) as tail:
-        assert tail.stdout is not None
-        assert json.loads(tail.stdout.readline())["value"] == "before"
-        kafka.produce(topic, "after", partition=1)
-        assert json.loads(tail.stdout.readline())["value"] == "after"
-        tail.send_signal(signal.SIGINT)
-        assert tail.wait(30) == 0
-        assert tail.stderr is not None
-        assert tail.stderr.read() == b""
+        try:
+            assert tail.stdout is not None
+            assert json.loads(tail.stdout.readline())["value"] == "before"
+            kafka.produce(topic, "after", partition=1)
+            assert json.loads(tail.stdout.readline())["value"] == "after"
+            tail.send_signal(signal.SIGINT)
+            assert tail.wait(30) == 0
+            assert tail.stderr is not None
+            assert tail.stderr.read() == b""
+        finally:
+            tail.kill()
 
 
 def test_a_time_is_a_duration_or_a_date() -> None:
