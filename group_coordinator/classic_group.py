@@ -22,6 +22,7 @@ from typing import Literal
 
 from kafkalite.group_coordinator import state_log
 from kafkalite.group_coordinator.classic_member import ClassicMember
+from kafkalite.group_coordinator.java_hash import java_map_position
 from kafkalite.group_coordinator.subscriptions import subscribed_topics_of
 from kafkalite.group_coordinator.timers import Timer
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -279,11 +280,16 @@ class ClassicGroup:
         )
 
     def select_protocol(self) -> str:
-        """The protocol with the most votes among those that all members support."""
+        """The protocol with the most votes among those that all members support.
+
+        Among equals it is the one that Kafka's table of votes has first.
+        """
         everyone = len(self.members)
         candidates = {name for name, count in self._supporters.items() if count == everyone}
         votes = Counter(member.vote(candidates) for member in self.members.values())
-        return votes.most_common(1)[0][0]
+        most = max(votes.values())
+        first = [name for name, count in votes.items() if count == most]
+        return min(first, key=lambda name: java_map_position(name, len(votes)))
 
     def compute_subscribed_topics(self) -> frozenset[str] | None:
         """The topics that members subscribe to: none without members, None if it cannot be known.

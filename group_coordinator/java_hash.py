@@ -1,5 +1,8 @@
-"""The partition of an internal topic whose leader coordinates a key: a group, a transactional id or
-a share partition. Every Kafka computes the same one."""
+"""Java's hashes of texts, where a client sees what follows from them.
+
+The partition of an internal topic whose leader coordinates a key (a group, a transactional id or a
+share partition): every Kafka computes the same one. And the order of a java.util.HashMap.
+"""
 
 from functools import lru_cache
 
@@ -19,6 +22,18 @@ def java_hash(text: str) -> int:
     Utils.abs)."""
     result = java_hash_code(text)
     return 0 if result == 1 << 31 else min(result, (1 << 32) - result)
+
+
+def java_map_position(key: str, key_count: int) -> int:
+    """The place of a text among `key_count` keys when a java.util.HashMap is gone through.
+
+    Keys with the same place come in the order they were put in.
+    """
+    capacity = 16
+    while key_count * 4 > capacity * 3:
+        capacity *= 2
+    code = java_hash_code(key)
+    return (code ^ code >> 16) & (capacity - 1)
 
 
 def partition_of_key(key: str, partition_count: int) -> int:

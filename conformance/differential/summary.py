@@ -22,7 +22,7 @@ from typing import Any
 
 import pytest
 
-from conformance.differential.accepted import ACCEPTED, MASKS
+from conformance.differential.accepted import ACCEPTED, BY_CHANCE, MASKS
 from conformance.differential.comparison import Pair, Tally
 from conformance.harness.jars import KAFKA_VERSION
 from kafkalite.apis import APIS
@@ -79,7 +79,7 @@ def summary(pairs: Sequence[Pair], tested: str, seconds: float) -> dict[str, Any
                 "reason": each.reason,
                 "count": met[each],
             }
-            for each in ACCEPTED
+            for each in (*ACCEPTED, BY_CHANCE)
         ],
         "masked": [
             {

@@ -228,7 +228,8 @@ def _missing(
             else:
                 yield from services.topics.creating(NewTopic(name))
     except KafkaError as error:
-        code = error.code
+        if error.code is not ErrorCode.TOPIC_ALREADY_EXISTS:  # another was faster
+            code = error.code
     return code, name, NO_UUID, name in INTERNAL_TOPICS, (), _NOT_ASKED
 
 

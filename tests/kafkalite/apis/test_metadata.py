@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
+import trio
 
 from kafkalite.replica.topics import NewTopic
 from kafkalite.requests.slices import at_once
@@ -26,6 +28,7 @@ from tests.kafkalite.authorized_operations import (
     NO_OPERATIONS,
     TOPIC_OPERATIONS,
 )
+from tests.kafkalite.held_disk import HeldDisk
 
 
 def ask_for(*names: str | UUID | None, **fields: Any) -> MetadataRequest:
@@ -89,6 +92,28 @@ async def test_asking_creates_and_the_next_answer_has_it(
     topic = broker._running.services.topics.get("new")
     assert topic is not None
     assert len(topic.partitions) == 1
+
+
+async def test_two_ask_for_a_topic_that_is_being_created(
+    tmp_path: Path, connect: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = HeldDisk(monkeypatch)
+    async with test_broker({"log.dirs": str(tmp_path / "a")}) as broker, disk:
+        clients = [await connect(broker) for _ in range(2)]
+        for client in clients:  # their handler is there
+            await client.ask(ask_for("other"))
+        disk.hold()
+        await clients[0].send(ask_for("new"))
+        with trio.fail_after(20):
+            while not disk.count:  # noqa: ASYNC110 - a thread is waited for
+                await trio.sleep(0.01)
+        await clients[1].send(ask_for("new"))
+        await clients[1].send(ask_for("other"))
+        await trio.sleep(0.2)
+        disk.let_go()
+        for client in clients:
+            assert codes(await client.answer()) == {"new": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+        assert codes(await clients[1].answer()) == {"other": ErrorCode.NONE}
 
 
 async def test_asking_does_not_create_when_client_or_broker_forbid(
