@@ -14,6 +14,10 @@ from pathlib import Path
 Record = tuple[int, int]
 
 
+# A worker polls, works and acknowledges within this time.
+_ROUND_NANOSECONDS = 10_000_000_000
+
+
 class Judge:
     """Reads all journals of a directory as they grow. `verdict` is the first thing wrong."""
 
@@ -23,12 +27,27 @@ class Judge:
         self._last_delivery: dict[Record, int] = {}
         self._done: dict[Record, int] = {}
         self.deliveries = 0
+        # The times at which a broker or a worker was killed.
+        self.kills: list[int] = []
         self.verdict: str | None = None
 
     @property
     def done(self) -> Counter[int]:
         """The records that were accepted or rejected for good, by partition."""
         return Counter(partition for partition, _ in self._done)
+
+    @property
+    def unclear(self) -> Counter[int]:
+        """The records whose acknowledgement was under way when something was killed.
+
+        The broker may have it, and the worker has not heard of it.
+        """
+        return Counter(
+            record[0]
+            for record, delivered in self._last_delivery.items()
+            if record not in self._done
+            and any(delivered <= kill <= delivered + _ROUND_NANOSECONDS for kill in self.kills)
+        )
 
     @property
     def again(self) -> int:
