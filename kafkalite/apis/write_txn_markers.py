@@ -17,7 +17,7 @@ from kafkalite.coordinators.transaction_coordinator.markers import MarkerWriter
 from kafkalite.coordinators.transaction_coordinator.transaction import TopicPartition
 from kafkalite.replica.pending_append import AwaitedAppend, until_seen
 from kafkalite.requests.context import RequestContext
-from kafkalite.requests.slices import Steps, in_slices, mapped, mapped_in_steps
+from kafkalite.requests.slices import Steps, batches, in_slices, mapped, mapped_in_steps
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.write_txn_markers import (
     WritableTxnMarker,
@@ -60,12 +60,13 @@ async def handle(
 
 async def _until_replicated(services: Services, context: RequestContext, written: Written) -> None:
     """Wait until all in-sync replicas have the markers; where they do not, the result says so."""
-    seconds = services.config.integer("request.timeout.ms") / 1000
-    appends = [append for append, _ in written]
-    await until_seen(appends, context.node_id, trio.current_time() + seconds)
-    for append, result in written:
-        state = append.state(context.node_id)
-        result.error_code = ErrorCode.REQUEST_TIMED_OUT if state is None else state
+    deadline = trio.current_time() + services.config.integer("request.timeout.ms") / 1000
+    for some in batches(written):
+        await until_seen([append for append, _ in some], context.node_id, deadline)
+        for append, result in some:
+            state = append.state(context.node_id)
+            result.error_code = ErrorCode.REQUEST_TIMED_OUT if state is None else state
+        await trio.lowlevel.checkpoint()  # others have their turn
 
 
 def _write(
