@@ -43,7 +43,7 @@ GROUP_RESOURCE = 32
 PROGRAM = Path(__file__).parent / "Take.java"
 # Everything comes to rest within this time once nothing is killed any more.
 REST_SECONDS = 120.0
-# What is locked by a worker that is gone comes again within this time.
+# Records that a worker had locked, and is gone with, come again within this time.
 LOCKED_SECONDS = 20.0
 PROPERTIES = {
     "group.share.heartbeat.interval.ms": "500",

@@ -20,7 +20,7 @@ from conformance.differential.generated_requests.shortest import Tell, shortest
 # Whichever comes first, for stories of one kind.
 REQUESTS = 1500
 SECONDS = 300.0
-# What goes one way as often as the other differs each time in one story of 256.
+# A choice that goes one way as often as the other differs each time in one story of 256.
 _MORE_TELLINGS = 8
 
 
