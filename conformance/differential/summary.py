@@ -79,7 +79,7 @@ def summary(pairs: Sequence[Pair], tested: str, seconds: float) -> dict[str, Any
                 "reason": each.reason,
                 "count": met[each],
             }
-            for each in (*ACCEPTED, BY_CHANCE)
+            for each in (*ACCEPTED, *BY_CHANCE)
         ],
         "masked": [
             {
