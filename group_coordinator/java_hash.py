@@ -24,12 +24,13 @@ def java_hash(text: str) -> int:
     return 0 if result == 1 << 31 else min(result, (1 << 32) - result)
 
 
-def java_map_position(key: str, key_count: int) -> int:
+def java_map_position(key: str, key_count: int, room_for: int = 16) -> int:
     """The place of a text among `key_count` keys when a java.util.HashMap is gone through.
 
-    Keys with the same place come in the order they were put in.
+    `room_for` is what the map was made for. Keys with the same place come in the order they were
+    put in.
     """
-    capacity = 16
+    capacity = 1 << (room_for - 1).bit_length()
     while key_count * 4 > capacity * 3:
         capacity *= 2
     code = java_hash_code(key)

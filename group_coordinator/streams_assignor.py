@@ -5,17 +5,17 @@ leaves no member with more than a fair share. The others go to the process with 
 in it to the member with the fewest tasks. Then standby tasks are given out likewise, never two
 copies of a task to one process.
 
-Pure functions. Source: Kafka's StickyTaskAssignor, ProcessState (whose results differ from ours in
-which of several equals gets what).
+Among equals it is the one that Kafka's hash tables and queues have first: clients choose the ids
+that these go by. Pure functions. Source: Kafka's StickyTaskAssignor, ProcessState.
 """
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count
 
+from kafkalite.group_coordinator.java_hash import java_map_position
+from kafkalite.group_coordinator.java_queue import JavaPriorityQueue
 from kafkalite.group_coordinator.streams_tasks import TaskId, Tasks, task_ids
 
 
@@ -32,6 +32,7 @@ class _Process:
     """A process with its members, and what each of them has got so far."""
 
     def __init__(self) -> None:
+        self._by_load: JavaPriorityQueue[str] | None = None
         self.counts: dict[str, int] = {}
         self.tasks: set[TaskId] = set()
         self.active: dict[str, set[TaskId]] = {}
@@ -43,14 +44,28 @@ class _Process:
 
     def give(self, member_id: str, task: TaskId, *, active: bool) -> int:
         """Returns the number of tasks the member has then."""
+        self._by_load = None
+        return self._give(member_id, task, active=active)
+
+    def give_to_lightest(self, task: TaskId, *, active: bool) -> int:
+        """Give it to the member with the fewest tasks; the number of tasks it has then."""
+        if len(self.counts) == 1:
+            return self._give(next(iter(self.counts)), task, active=active)
+        if self._by_load is None:
+            self._by_load = JavaPriorityQueue(self.counts.__getitem__)
+            for member_id in _in_map_order(self.counts):
+                self._by_load.add(member_id)
+        member_id = self._by_load.poll()
+        given = self._give(member_id, task, active=active)
+        self._by_load.add(member_id)
+        return given
+
+    def _give(self, member_id: str, task: TaskId, *, active: bool) -> int:
         self.tasks.add(task)
         given = self.active if active else self.standby
         given.setdefault(member_id, set()).add(task)
         self.counts[member_id] += 1
         return self.counts[member_id]
-
-    def lightest(self) -> str:
-        return min(self.counts, key=lambda member_id: self.counts[member_id])
 
 
 class _Share:
@@ -89,7 +104,8 @@ class _Assignment:
         stateful: frozenset[str],
         standby_count: int,
     ) -> None:
-        self._members = members
+        by_id = {member.member_id: member for member in members}
+        self._members = [by_id[member_id] for member_id in _in_map_order(by_id)]
         self._active = [
             TaskId(name, index) for name, size in task_counts.items() for index in range(size)
         ]
@@ -102,7 +118,7 @@ class _Assignment:
         self._process_of: dict[str, _Process] = {}
         self._had_active: dict[TaskId, str] = {}
         self._had_standby: dict[TaskId, list[str]] = {}
-        for member in members:
+        for member in self._members:
             process = self._processes.setdefault(member.process_id, _Process())
             process.counts[member.member_id] = 0
             self._process_of[member.member_id] = process
@@ -125,21 +141,31 @@ class _Assignment:
         }
 
     def _give(self, member_id: str, task: TaskId, *, active: bool) -> None:
-        tasks = self._process_of[member_id].give(member_id, task, active=active)
+        self._given(self._process_of[member_id].give(member_id, task, active=active), active=active)
+
+    def _given(self, tasks: int, *, active: bool) -> None:
+        """A member has so many tasks now."""
         if active:
             self._active_share.reached(tasks)
         self._share.reached(tasks)
+
+    def _by_load(self) -> JavaPriorityQueue[_Process]:
+        """The processes, the one with the least load first."""
+        queue = JavaPriorityQueue[_Process](lambda process: process.load)
+        for process_id in _in_map_order(self._processes, len(self._members)):
+            queue.add(self._processes[process_id])
+        return queue
 
     def _assign_active(self) -> None:
         tasks = sorted(self._active, key=lambda task: (task.partition, task.subtopology_id))
         left = [task for task in tasks if not self._keep_active(task)]
         left = [task for task in left if not self._promote(task)]
         left.sort()
-        queue = _Queue(self._processes.values())
+        queue = self._by_load()
         for task in left:
-            process = queue.pop()
-            self._give(process.lightest(), task, active=True)
-            queue.push(process)
+            process = queue.poll()
+            self._given(process.give_to_lightest(task, active=True), active=True)
+            queue.add(process)
 
     def _keep_active(self, task: TaskId) -> bool:
         return self._give_if_fair(self._had_active.get(task), task)
@@ -183,14 +209,24 @@ class _Assignment:
             if missing:
                 left.append((task, missing))
         left.sort(reverse=True)
-        queue = _Queue(self._processes.values())
+        queue = self._by_load()
         for task, missing in left:
             for _ in range(missing):
-                process = queue.pop_without(task)
-                if process is None:
+                if not self._give_standby(queue, task):
                     break
-                self._give(process.lightest(), task, active=False)
-                queue.push(process)
+
+    def _give_standby(self, queue: JavaPriorityQueue[_Process], task: TaskId) -> bool:
+        """Give it to the first process that does not have the task; False if all have it."""
+        polled: list[_Process] = []
+        found = False
+        while queue and not found:
+            polled.append(queue.poll())
+            found = task not in polled[-1].tasks
+        if found:
+            self._given(polled[-1].give_to_lightest(task, active=False), active=False)
+        for process in reversed(polled):
+            queue.add(process)
+        return found
 
     def _keep_standby(self, task: TaskId) -> bool:
         """Keep it where the state is: with the member that processed the task, or had a standby."""
@@ -209,34 +245,10 @@ class _Assignment:
         return True
 
 
-class _Queue:
-    """Processes, the one with the least load first."""
-
-    def __init__(self, processes: Iterable[_Process]) -> None:
-        self._sequence = count()
-        self._heap: list[tuple[float, int, _Process]] = []
-        for process in processes:
-            self.push(process)
-
-    def push(self, process: _Process) -> None:
-        heapq.heappush(self._heap, (process.load, next(self._sequence), process))
-
-    def pop(self) -> _Process:
-        return heapq.heappop(self._heap)[2]
-
-    def pop_without(self, task: TaskId) -> _Process | None:
-        """The first that does not have the task; None if all have it."""
-        passed: list[_Process] = []
-        found: _Process | None = None
-        while self._heap and found is None:
-            process = self.pop()
-            if task in process.tasks:
-                passed.append(process)
-            else:
-                found = process
-        for process in passed:
-            self.push(process)
-        return found
+def _in_map_order(keys: Iterable[str], room_for: int = 16) -> list[str]:
+    """Keys in the order in which Kafka goes through its hash table of them."""
+    found = list(keys)
+    return sorted(found, key=lambda key: java_map_position(key, len(found), room_for))
 
 
 def _by_subtopology(

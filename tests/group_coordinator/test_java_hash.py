@@ -36,3 +36,12 @@ def test_the_hash_is_that_of_java(text: str, expected: int) -> None:
 )
 def test_the_order_is_that_of_a_java_map(keys: list[str]) -> None:
     assert sorted(set(keys), key=lambda key: java_map_position(key, len(keys))) == keys
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [["process-0"], ["process-0", "process-37"], ["process-0", "process-74", "process-37"]],
+)
+def test_a_java_map_may_be_made_for_a_number_of_keys(keys: list[str]) -> None:
+    count = len(keys)
+    assert sorted(set(keys), key=lambda key: java_map_position(key, count, count)) == keys
