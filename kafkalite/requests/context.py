@@ -108,6 +108,11 @@ class RequestContext:
     fault: str = ""
     is_silent: bool = False
 
+    @property
+    def client_address(self) -> str:
+        """The client's host and port, by which people name a connection."""
+        return f"{self.client_host}:{self.client_port}"
+
     def heard_of(self, group_id: str, member_id: str | None) -> None:
         """A member of a group speaks over this connection: it lives as long as that is open."""
         if member_id:

@@ -293,7 +293,7 @@ class RuleBook:
                 if not state.matched:
                     state.missed(result)
                 continue
-            api, connection = API_NAMES[seen.api_key], str(seen.connection)
+            api, connection = API_NAMES[seen.api_key], seen.connection
             actions = self._due(state, api, connection, seen.client_id)
             steps += [Step(state, action, result.places) for action in actions]
             if any(action.is_final for action in actions):

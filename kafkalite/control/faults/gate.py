@@ -36,6 +36,7 @@ from kafkalite.control.faults.refusals import (
 )
 from kafkalite.control.faults.rule import Action, error_code
 from kafkalite.requests.context import CloseConnection
+from kafkalite.requests.principal import Principal
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.api_messages import request_class, response_class
 from kafkalite.wire.codec import encode_response
@@ -76,10 +77,16 @@ class Context(Protocol):
     correlation_id: int
     client_id: str
     client_host: str
+    principal: Principal
     listener_name: str
     members: set[tuple[str, str]]
     fault: str
     is_silent: bool
+
+    @property
+    def client_address(self) -> str:
+        """The client's host and port."""
+        ...
 
     @property
     def connection(self) -> Any:
@@ -150,17 +157,16 @@ class FaultGate:
         return gated
 
     def _seen(self, key: ApiKey, context: Context, body: Any) -> Seen:
-        connection = context.connection
         return Seen(
             key,
             context.api_version,
             body,
             client_id=context.client_id,
             client_host=context.client_host,
-            principal=str(getattr(context, "principal", "") or ""),
+            principal=str(context.principal),
             node=context.node_id,
             listener=context.listener_name,
-            connection=connection,
+            connection=context.client_address,
             topic_name=self._topic_name,
             fetching=lambda: self._fetching(context, body) if key is ApiKey.FETCH else (),
         )

@@ -41,7 +41,7 @@ class Seen:
     principal: str = ""
     node: int = 0
     listener: str = ""
-    connection: object = None
+    connection: str = ""
     topic_name: Callable[[UUID], str | None] = field(default=lambda topic_id: None, repr=False)
     fetching: Callable[[], Iterable[TopicPlace]] = field(default=lambda: (), repr=False)
     _names: Names | None = field(default=None, repr=False)
@@ -166,7 +166,7 @@ class Matcher:
             if when.connection is None or self._first_only
             else predicate(when.connection, field="connection")
         )
-        self._bound: object = None
+        self._bound = ""
 
     def match(self, seen: Seen) -> Matched | Missed:
         """Matched, or the first criterion that does not hold. The API is not looked at."""
@@ -177,10 +177,10 @@ class Matcher:
             values = tuple(values_of(seen.names))
             if not any(holds(value) for value in values):
                 return Missed(name, values)
-        if self._connection is not None and not self._connection(str(seen.connection)):
-            return Missed("connection", (str(seen.connection),))
-        if self._first_only and self._bound not in (None, seen.connection):
-            return Missed("connection", (str(seen.connection),))
+        if self._connection is not None and not self._connection(seen.connection):
+            return Missed("connection", (seen.connection,))
+        if self._first_only and self._bound not in ("", seen.connection):
+            return Missed("connection", (seen.connection,))
         places = self._matched_places(seen)
         if isinstance(places, Missed):
             return places

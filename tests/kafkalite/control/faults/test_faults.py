@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import struct
 import time
 from typing import Any
 
@@ -52,6 +54,22 @@ def test_a_reset_connection_is_no_different_to_the_client(k: broker) -> None:
     k.create_topic("t")
     k.fault("Produce", do=Action(drop="after", reset=True))
     assert produced(k) == [None]
+
+
+def test_a_connection_is_named_by_its_clients_address(k: broker) -> None:
+    host, _, port = k.bootstrap.rpartition(":")
+    asked = struct.pack(">ihhih", 10, 18, 0, 7, -1)
+    with (
+        socket.create_connection((host, int(port)), 20) as one,
+        socket.create_connection((host, int(port)), 20) as other,
+    ):
+        address = f"{host}:{one.getsockname()[1]}"
+        fault = k.fault("ApiVersions", connection=address, do=drop.before)
+        other.sendall(asked)
+        assert other.recv(4)
+        one.sendall(asked)
+        assert one.recv(4) == b""
+    assert [hit.connection for hit in fault.show().hits] == [address]
 
 
 def test_an_error_before_and_after_applying(k: broker) -> None:
