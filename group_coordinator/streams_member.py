@@ -169,7 +169,7 @@ def _epochs(partitions: Partitions, epochs: PartitionsWithEpochs) -> dict[str, d
 
 
 def active_tasks(member: StreamsMember) -> Iterator[TaskId]:
-    """Those it has, and those it has yet to give up."""
+    """The tasks that it has, and the tasks that it has yet to give up."""
     for tasks in (member.assigned, member.pending_revocation):
         for name, epochs in tasks.active.items():
             for index in epochs:

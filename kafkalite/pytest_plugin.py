@@ -96,7 +96,7 @@ def _watched(request: pytest.FixtureRequest, name: str, kit: Kit, spy: str) -> G
     kit.ask("spy.set", mode=spy)
     item.stash.setdefault(_KITS, {})[name] = kit
     yield
-    # One that was never applied has shown nothing: the test that put it in fails.
+    # A fault that was never applied has shown nothing: the test that put it in fails.
     unfired = kit.faults.unfired()
     if unfired and not item.stash.get(_FAILED, False):
         _tell(item, name, kit)

@@ -12,7 +12,10 @@ ROOT = Path(__file__).parent.parent
 MOST_COLUMNS = 100
 MOST_LINES_IN_A_FILE = 400
 
-_OPENINGS = re.compile(r"(What|Who|Whose|Whoever|Where|When|Which|Why|Of|As|How|Whether)\b")
+_OPENINGS = re.compile(
+    r"(What|Who|Whose|Whoever|Where|When|Which|Whichever|Why|Of|As|How|Whether"
+    r"|Those|One (that|who|which))\b"
+)
 _WORDS = re.compile(r"\b([Ww]hoever|[Nn]obody)\b")
 # A file's name, perhaps with folders before it, and not a pattern such as `test_<name>.py`.
 _FILE_NAME = re.compile(r"(?<![\w<>*/{}.-])((?:[\w-]+/)*[a-z_][\w-]*\.py)\b(?!\.)")

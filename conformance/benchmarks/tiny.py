@@ -109,7 +109,7 @@ def joined(broker: Broker) -> PatientMember:
 
 
 class PatientMember(ClassicMember):
-    """One who is not missed while another broker has its turn."""
+    """A member that is not missed while another broker has its turn."""
 
     def join_request(self) -> Any:
         asked = super().join_request()

@@ -28,7 +28,7 @@ from conformance.differential.generated_requests.telling import (
 from conformance.differential.generated_requests.world import World
 from conformance.differential.summary import served
 
-# Whichever comes first; with `--seconds` only that counts.
+# The first limit that is reached ends the stories; with `--seconds` only that counts.
 REQUESTS = 20_000
 SECONDS = 600.0
 STORIES = st.lists(steps(), min_size=40, max_size=90)

@@ -67,8 +67,8 @@ def wait_until_settled(broker: Broker) -> None:
 
 
 def wait_for_coordinators(broker: Broker) -> None:
-    """Those of Apache Kafka say NOT_COORDINATOR for a moment; some clients' calls do not ask
-    again."""
+    """Apache Kafka's coordinators say NOT_COORDINATOR for a moment; some clients' calls do not
+    ask again."""
     side = Side(broker)
     make_ready(side)
     side.close()

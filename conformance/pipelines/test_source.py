@@ -93,7 +93,7 @@ def test_headers_nulls_and_text(
 def test_codecs(
     spark: SparkSession, broker: Broker, client: Client, topic: str, unique: Unique
 ) -> None:
-    """Those of librdkafka, beside one another in a partition; those of Kafka's own producer."""
+    """Codecs of librdkafka, beside one another in a partition, and of Kafka's own producer."""
     client.create(topic, 2)
     for i, codec in enumerate(("gzip", "none", "snappy", "lz4", "zstd")):
         values = [f"{n}-{'x' * (n % 90)}" for n in range(1000)]

@@ -99,7 +99,7 @@ def _results(
 
 
 def _count(topics: list[CreatableTopic], counts: Counter[str]) -> Steps[list[CreatableTopic]]:
-    """Those that are named once, and may be created."""
+    """The topics that are named once, and may be created."""
     for few in cut(topics):
         counts.update(topic.name for topic in few)
         yield

@@ -58,7 +58,7 @@ async def handle(
         session = _session(services, context, member, request)
     except KafkaError as error:
         if error.code is ErrorCode.SHARE_SESSION_LIMIT_REACHED:
-            # One that cannot have a session comes back at once; it is made to wait.
+            # A client that cannot have a session asks again at once, so it is made to wait.
             await context.connection.move_to_task()
             await trio.sleep(max(0, request.max_wait_ms) / 1000)
         return ShareFetchResponse(error_code=error.code)

@@ -167,7 +167,7 @@ class Cluster:
         return self.endpoints(self.nodes, listener_name)
 
     def endpoints(self, node_ids: Iterable[int], listener_name: str) -> list[NodeAddress]:
-        """Those of the given nodes that live and have a listener of this name."""
+        """The given nodes that live and have a listener of this name."""
         found: list[NodeAddress] = []
         for node_id in node_ids:
             node = self.nodes.get(node_id)
@@ -177,7 +177,7 @@ class Cluster:
         return found
 
     def unavailable(self, node_ids: Iterable[int], listener_name: str) -> list[int]:
-        """Those of the given nodes that clients of a listener cannot reach."""
+        """The given nodes that clients of a listener cannot reach."""
         return [
             node_id
             for node_id in node_ids

@@ -59,7 +59,7 @@ APIS_OF_FEATURES: Final[Mapping[str, frozenset[ApiKey]]] = {
 
 
 def of_served(features: Mapping[str, Level], served: Container[int]) -> dict[str, Level]:
-    """Those features of which every API is in `served`.
+    """The features of which every API is in `served`.
 
     A client that believes in a feature asks for its APIs, and stands still without an answer. A
     data directory of Apache Kafka may have features finalized that are not served here.

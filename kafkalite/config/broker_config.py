@@ -38,7 +38,7 @@ from kafkalite.log.config import LogConfig
 LEADER_SELECTOR: Final = "org.apache.kafka.common.replica.LeaderSelector"
 RACK_AWARE_SELECTOR: Final = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
-# Those of LogConfig's fields that are topic configs.
+# The fields of LogConfig that are topic configs.
 _LOG_CONFIGS: Final = tuple(
     name
     for name in (field.name.replace("_", ".") for field in fields(LogConfig))

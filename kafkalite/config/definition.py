@@ -237,7 +237,7 @@ TOPIC_CONFIGS: Final[Mapping[str, ConfigDef]] = _read_table("topic")
 GROUP_CONFIGS: Final[Mapping[str, ConfigDef]] = _read_table("group")
 CLIENT_METRICS_CONFIGS: Final[Mapping[str, ConfigDef]] = _read_table("client_metrics")
 
-# Those of the authorizer, which Kafka takes for a plugin's: it tells their names, not their values.
+# Kafka takes the authorizer's configs for a plugin's: it tells their names, not their values.
 AUTHORIZER_CONFIGS: Final[Mapping[str, ConfigDef]] = {
     name: ConfigDef(name, kind, default, "", "", Support.ENFORCED, False, documentation)
     for name, kind, default, documentation in (

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 Codes = Mapping[TopicPartition, ErrorCode]
 
-# Those that the client of a Produce or TxnOffsetCommit knows, in the place of the coordinator's.
+# The client of a Produce or TxnOffsetCommit gets a code that it knows for the coordinator's.
 _AS_ANSWERED: Final[Mapping[ErrorCode, ErrorCode]] = {
     ErrorCode.PRODUCER_FENCED: ErrorCode.INVALID_PRODUCER_EPOCH,
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED: ErrorCode.INVALID_TXN_STATE,
@@ -220,7 +220,7 @@ class _Channel:
         return asked.codes
 
     def _next(self) -> Sequence[_Asked]:
-        """Those that wait, the first of each transactional id."""
+        """The first question that waits, for each transactional id."""
         first: dict[str, _Asked] = {}
         for each in self._waiting:
             first.setdefault(each.transaction.transactional_id, each)

@@ -101,7 +101,7 @@ def _by_directory(told: dict[TopicIdPartition, UUID]) -> list[DirectoryDataReque
 
 
 def _refused(directories: Sequence[Any]) -> set[TopicIdPartition]:
-    """Those to be told again; a topic that is gone is not among them."""
+    """The assignments to be told again; a topic that is gone is not among them."""
     gone = (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     return {
         (topic.topic_id, partition.partition_index)

@@ -114,7 +114,7 @@ class FetchContext:
         self.targets = targets
 
     def tell(self, responses: Sequence[PartitionResponse]) -> Sequence[PartitionResponse]:
-        """Those of some partitions' responses that the client has to be told.
+        """The partitions' responses that the client has to be told.
 
         Raises KafkaError (INVALID_FETCH_SESSION_EPOCH) when the session went on without us.
         """

@@ -76,7 +76,7 @@ class Access:
         *,
         log: bool = True,
     ) -> set[str]:
-        """Those of the names on which the operation is allowed; each is asked once."""
+        """The names on which the operation is allowed; each is asked once."""
         return {name for name in set(names) if self.may(operation, resource_type, name, log=log)}
 
     def operations(self, resource_type: ResourceType, name: str = CLUSTER_NAME) -> int:

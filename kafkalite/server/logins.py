@@ -15,7 +15,7 @@ _MAX_ADDRESSES: Final = 10_000
 
 
 class Logins:
-    """Those of one broker: TLS handshakes and SASL."""
+    """The logins at one broker, by TLS handshakes and by SASL."""
 
     def __init__(self) -> None:
         self.successful = 0

@@ -53,7 +53,7 @@ def first_unstable_offset(directory: Path, end_offset: int) -> int | None:
 def aborted_transactions(
     directory: Path, start_offset: int, end_offset: int, *, trusted_until: int | None
 ) -> list[Aborted]:
-    """Those with records in [start_offset, end_offset).
+    """The aborted transactions with records in [start_offset, end_offset).
 
     `trusted_until` is the offset up to which the indexes are right; None: all of them.
     """

@@ -75,7 +75,7 @@ class BatchHeaders(NamedTuple):
         return (self.fields["attributes"] & TRANSACTIONAL_FLAG) != 0
 
     def select(self, which: np.ndarray) -> BatchHeaders:
-        """Those that an index array, a mask or a slice picks."""
+        """The headers that an index array, a mask or a slice picks."""
         crc_ok = None if self.crc_ok is None else self.crc_ok[which]
         return self._replace(
             fields=self.fields[which], positions=self.positions[which], crc_ok=crc_ok

@@ -81,7 +81,7 @@ class PushedMetrics:
             self._forget(next(iter(self._clients)))
 
     def __iter__(self) -> Iterator[PushedByClient]:
-        """Those that stay; the others are forgotten."""
+        """The clients that are still heard of. It forgets the others."""
         now_ms = self._now_ms()
         for key, client in list(self._clients.items()):
             if client.expires_at_ms > now_ms:

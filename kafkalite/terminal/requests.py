@@ -123,7 +123,7 @@ def _following(client: Client, after: int, wanted: dict[str, str]) -> Iterator[R
         )
         is_full = len(found) == _AT_ONCE
         for view in found:
-            # One that waits is shown later, unless too many others have come meanwhile.
+            # A waiting request is shown later, unless too many others have come meanwhile.
             if view.seq not in shown and (is_full or view.outcome != "waiting"):
                 shown.add(view.seq)
                 yield view

@@ -17,7 +17,7 @@ from conformance.differential.accepted import by_chance
 from conformance.differential.comparison import Difference, Pair
 from conformance.differential.generated_requests.shortest import Tell, shortest
 
-# Whichever comes first, for stories of one kind.
+# The limits for stories of one kind: the first that is reached ends them.
 REQUESTS = 1500
 SECONDS = 300.0
 # A choice that goes one way as often as the other differs each time in one story of 256.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 OPERATIONS: Final = ("read", "write", "sync", "open", "rename")
 _KINDS: Final = frozenset({"errno", "delay", "count"})
-# Those that a thread may wait for, so that the loop does not.
+# Threads may wait for these operations. The loop waits for the others itself.
 _MAY_BE_SLOW: Final = frozenset({"read", "sync"})
 _CRITERIA: Final = frozenset({"disk", "file", "topic", "partition", "after"})
 

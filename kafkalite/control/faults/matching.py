@@ -126,7 +126,7 @@ _PLAIN: Final[dict[str, Callable[[Seen], object]]] = {
     "node": lambda seen: seen.node,
     "listener": lambda seen: seen.listener,
 }
-# One that compares any of several.
+# A criterion that compares any of several values.
 _NAMED: Final[dict[str, Callable[[Names], Iterable[object]]]] = {
     "group": lambda names: names.groups,
     "member_id": lambda names: names.members,

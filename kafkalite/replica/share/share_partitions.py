@@ -169,7 +169,7 @@ class SharePartitions:
         return partition
 
     def get(self, key: SharePartitionKey) -> SharePartition | None:
-        """One that is open, and still led in the epoch in which it was opened."""
+        """The partition, if it is open and still led in the epoch in which it was opened."""
         opened = self._open.get(key)
         if opened is None:
             return None

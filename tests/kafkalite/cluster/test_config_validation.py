@@ -92,7 +92,7 @@ def test_levels_of_a_node_s_configs(name: str, configs: dict[str, str], words: s
 
 
 def test_a_bad_value_spoils_all_of_a_node_s_configs() -> None:
-    """Those that do not change are checked, too."""
+    """Configs that do not change are checked, too."""
     found = refusal(BROKER_RESOURCE, "1", {"message.max.bytes": "x"}, changed=[])
     assert found is not None
     assert found[0] is REQUEST

@@ -128,7 +128,7 @@ async def test_a_deleted_cluster_leaves_nothing(broker: broker) -> None:
 async def test_an_idle_cluster_ends_by_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One that is asked for, or that has a connection, is not idle."""
+    """A cluster that is asked for, or that has a connection, is not idle."""
     monkeypatch.setattr(module, "_LOOK_FOR_IDLE_SECONDS", 0.02)
     config = BrokerConfig({"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": str(tmp_path)})
     default = ControlledCluster("default", config, tmp_path)

@@ -26,7 +26,7 @@ def test_there_are_three_modes() -> None:
 
 
 def test_a_request_has_all_its_fields_in_json() -> None:
-    """Those who read it need not know which ones are left out."""
+    """A reader need not know which fields are left out."""
     view = RequestView(
         seq=1,
         connection="127.0.0.1:5",

@@ -56,7 +56,7 @@ def test_there_are_so_many_sessions_and_no_more() -> None:
     with pytest.raises(KafkaError) as refused:
         begun(sessions, B, "two")
     assert refused.value.code is ErrorCode.SHARE_SESSION_LIMIT_REACHED
-    # One that begins anew takes its own place.
+    # A session that begins anew takes its own place.
     again = begun(sessions)
     assert (len(sessions), sessions.get(A)) == (1, again)
     sessions.remove(A)
@@ -82,11 +82,11 @@ def test_a_partition_is_told_when_there_is_something_to_say() -> None:
     # An error is taken back by naming the partition once more.
     assert tells(P)
     assert not tells(P)
-    # One that was added is answered once, whatever there is.
+    # A partition that was added is answered once, whatever there is.
     session.update([(R, "t")], [])
     assert tells(R)
     assert not tells(R)
-    # One that is not in the session was asked for by itself.
+    # A partition that is not in the session was asked for by itself.
     session.update([], [R])
     assert tells(R)
 
