@@ -22,10 +22,10 @@ from typing import Literal
 
 from kafkalite.group_coordinator import state_log
 from kafkalite.group_coordinator.classic_member import ClassicMember
-from kafkalite.group_coordinator.java_hash import java_map_position
 from kafkalite.group_coordinator.subscriptions import subscribed_topics_of
 from kafkalite.group_coordinator.timers import Timer
 from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.java_order import in_map_order
 from kafkalite.wire.messages.join_group import JoinGroupResponse
 from kafkalite.wire.messages.sync_group import SyncGroupResponse
 
@@ -288,8 +288,7 @@ class ClassicGroup:
         candidates = {name for name, count in self._supporters.items() if count == everyone}
         votes = Counter(member.vote(candidates) for member in self.members.values())
         most = max(votes.values())
-        first = [name for name, count in votes.items() if count == most]
-        return min(first, key=lambda name: java_map_position(name, len(votes)))
+        return next(name for name in in_map_order(votes) if votes[name] == most)
 
     def compute_subscribed_topics(self) -> frozenset[str] | None:
         """The topics that members subscribe to: none without members, None if it cannot be known.

@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from kafkalite.group_coordinator.java_hash import java_map_position
 from kafkalite.group_coordinator.java_queue import JavaPriorityQueue
 from kafkalite.group_coordinator.streams_tasks import TaskId, Tasks, task_ids
+from kafkalite.wire.java_order import in_map_order
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class _Process:
             return self._give(next(iter(self.counts)), task, active=active)
         if self._by_load is None:
             self._by_load = JavaPriorityQueue(self.counts.__getitem__)
-            for member_id in _in_map_order(self.counts):
+            for member_id in in_map_order(self.counts):
                 self._by_load.add(member_id)
         member_id = self._by_load.poll()
         given = self._give(member_id, task, active=active)
@@ -105,7 +105,7 @@ class _Assignment:
         standby_count: int,
     ) -> None:
         by_id = {member.member_id: member for member in members}
-        self._members = [by_id[member_id] for member_id in _in_map_order(by_id)]
+        self._members = [by_id[member_id] for member_id in in_map_order(by_id)]
         self._active = [
             TaskId(name, index) for name, size in task_counts.items() for index in range(size)
         ]
@@ -152,7 +152,7 @@ class _Assignment:
     def _by_load(self) -> JavaPriorityQueue[_Process]:
         """The processes, the one with the least load first."""
         queue = JavaPriorityQueue[_Process](lambda process: process.load)
-        for process_id in _in_map_order(self._processes, len(self._members)):
+        for process_id in in_map_order(self._processes, len(self._members)):
             queue.add(self._processes[process_id])
         return queue
 
@@ -243,12 +243,6 @@ class _Assignment:
             return False
         self._give(standby, task, active=False)
         return True
-
-
-def _in_map_order(keys: Iterable[str], room_for: int = 16) -> list[str]:
-    """Keys in the order in which Kafka goes through its hash table of them."""
-    found = list(keys)
-    return sorted(found, key=lambda key: java_map_position(key, len(found), room_for))
 
 
 def _by_subtopology(

@@ -5,22 +5,19 @@ Source of the rules: Kafka's ClientMetricsManager, ClientMetricsConfigs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, Protocol, cast
 
-from kafkalite.cluster.image import CLIENT_METRICS_RESOURCE
+from kafkalite.cluster.cluster import Subscriber
+from kafkalite.cluster.image import CLIENT_METRICS_RESOURCE, MetadataImage
 from kafkalite.config import CLIENT_METRICS_CONFIGS
 from kafkalite.config.client_match import ClientMatch
-from kafkalite.group_coordinator.java_hash import java_hash_code
+from kafkalite.wire.java_order import in_map_order
 from kafkalite.wire.messages.stored.config_record import ConfigRecord
-
-if TYPE_CHECKING:
-    from kafkalite.cluster.cluster import Cluster
 
 _ALL: Final = "*"
 DEFAULT_INTERVAL_MS: Final = 300_000
-_FIRST_CAPACITY: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +41,20 @@ class Wanted:
     version: int
 
 
+class Metadata(Protocol):
+    """The metadata as they are, and their changes."""
+
+    image: MetadataImage
+
+    def subscribe(self, subscriber: Subscriber) -> None:
+        """Have `subscriber` called with the records of each change."""
+        ...
+
+
 class Subscriptions:
     """The subscriptions of a cluster. `version` grows with every change of one."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Metadata) -> None:
         self.version = 0
         self._cluster = cluster
         self._read: list[Subscription] | None = None
@@ -66,7 +73,7 @@ class Subscriptions:
         if self._read is None:
             self._read = self._subscriptions()
         matching = [each for each in self._read if each.match.matches(attributes)]
-        metrics = in_hash_order(name for each in matching for name in in_hash_order(each.metrics))
+        metrics = in_map_order(name for each in matching for name in in_map_order(each.metrics))
         interval_ms = min((each.interval_ms for each in matching), default=DEFAULT_INTERVAL_MS)
         return Wanted(
             [_ALL] if _ALL in metrics else metrics,
@@ -81,7 +88,7 @@ class Subscriptions:
             for (kind, name), configs in self._cluster.image.configs.items()
             if kind == CLIENT_METRICS_RESOURCE
         }
-        return [_subscription(configs[name]) for name in in_hash_order(configs)]
+        return [_subscription(configs[name]) for name in in_map_order(configs)]
 
 
 def _subscription(configs: Mapping[str, str]) -> Subscription:
@@ -94,17 +101,3 @@ def _subscription(configs: Mapping[str, str]) -> Subscription:
         cast(int, values["interval.ms"]),
         ClientMatch(cast(tuple[str, ...], values["match"])),
     )
-
-
-def in_hash_order(names: Iterable[str]) -> list[str]:
-    """Different names in the order of Java's HashSet, in which Kafka answers and hashes them."""
-    different = list(dict.fromkeys(names))
-    capacity = _FIRST_CAPACITY
-    while len(different) > capacity * 3 // 4:
-        capacity *= 2
-
-    def bucket(name: str) -> int:
-        code = java_hash_code(name)
-        return (code ^ code >> 16) & (capacity - 1)
-
-    return sorted(different, key=bucket)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkalite.group_coordinator.java_hash import java_hash, java_map_position
+from kafkalite.group_coordinator.java_hash import java_hash
 
 
 @pytest.mark.parametrize(
@@ -24,24 +24,3 @@ from kafkalite.group_coordinator.java_hash import java_hash, java_map_position
 )
 def test_the_hash_is_that_of_java(text: str, expected: int) -> None:
     assert java_hash(text) == expected
-
-
-@pytest.mark.parametrize(
-    "keys",
-    [
-        ["eager", "stream", "sticky", "range", "roundrobin", "connect", "cooperative-sticky"],
-        # More than twelve keys make Java's table grow.
-        [f"p{n}" for n in (*range(11), 12, 11, 14, 13, 16, 15, 18, 17, 19)],
-    ],
-)
-def test_the_order_is_that_of_a_java_map(keys: list[str]) -> None:
-    assert sorted(set(keys), key=lambda key: java_map_position(key, len(keys))) == keys
-
-
-@pytest.mark.parametrize(
-    "keys",
-    [["process-0"], ["process-0", "process-37"], ["process-0", "process-74", "process-37"]],
-)
-def test_a_java_map_may_be_made_for_a_number_of_keys(keys: list[str]) -> None:
-    count = len(keys)
-    assert sorted(set(keys), key=lambda key: java_map_position(key, count, count)) == keys

@@ -9,7 +9,7 @@ import pytest
 
 from kafkalite.cluster.image import CLIENT_METRICS_RESOURCE, TOPIC_RESOURCE, MetadataImage
 from kafkalite.telemetry.client_instances import subscription_id
-from kafkalite.telemetry.subscriptions import Subscriptions, Wanted, in_hash_order
+from kafkalite.telemetry.subscriptions import Subscriptions, Wanted
 from kafkalite.wire.messages.stored.config_record import ConfigRecord
 
 ONE = UUID("01234567-89ab-4def-8123-456789abcdef")
@@ -23,7 +23,7 @@ class Cluster:
     def __init__(self) -> None:
         self.image = MetadataImage()
         self._subscribers: list[Any] = []
-        self.subscriptions = Subscriptions(self)  # type: ignore[arg-type]
+        self.subscriptions = Subscriptions(self)
 
     def subscribe(self, subscriber: Any) -> None:
         self._subscribers.append(subscriber)
@@ -99,16 +99,6 @@ def test_configs_of_other_resources_change_nothing(cluster: Cluster) -> None:
         ConfigRecord(resource_type=TOPIC_RESOURCE, resource_name="t", name="a", value="b")
     )
     assert cluster.wanted == Wanted([], 300_000, 0)
-
-
-def test_the_order_is_that_of_javas_hash_set() -> None:
-    """`a` to `e` have neighbouring hashes; "Aa" and "BB" have the same one, 2112, in bucket 0."""
-    assert in_hash_order(["e", "d", "c", "b", "a", "c"]) == ["a", "b", "c", "d", "e"]
-    assert in_hash_order(["a", "BB", "Aa"]) == ["BB", "Aa", "a"]
-    # The codes of a and q are 97 and 113: one bucket of 16, but two of the 32 for 13 names.
-    few, many = ["q", "a"], ["q", "a", *"bcdefghijkl"]
-    assert in_hash_order(few) == ["q", "a"]
-    assert in_hash_order(many)[:2] == ["a", "b"]
 
 
 @pytest.mark.parametrize(
