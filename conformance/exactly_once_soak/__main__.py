@@ -10,10 +10,8 @@ the output.
 
 from __future__ import annotations
 
-import argparse
 import random
 import sys
-import tempfile
 import time
 from collections import Counter
 from dataclasses import dataclass, field
@@ -30,6 +28,7 @@ from conformance.harness.jars import kafka_jars
 from conformance.harness.java import find_java
 from conformance.harness.kafkalite import Kafkalite
 from conformance.harness.process import Process
+from conformance.harness.proof import run_proof
 
 PARTITIONS = 2
 HERE = Path(__file__).parent
@@ -188,25 +187,5 @@ def tally(judge: Judge, events: Counter[str]) -> str:
     return f"{sum(judge.next.values())} records seen exactly once and in order; {counts}"
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=1200)
-    parser.add_argument("--broker", choices=["kafkalite", "kafka"], default="kafkalite")
-    parser.add_argument("--nodes", type=int, default=1)
-    parser.add_argument("--seed", type=int, default=None, help="the same troubles again")
-    arguments = parser.parse_args()
-    seed = random.randrange(1 << 32) if arguments.seed is None else arguments.seed
-    print(f"{arguments.seconds:.0f} s, seed {seed}", flush=True)
-    with tempfile.TemporaryDirectory(prefix="proof-") as directory:
-        wrong = prove(arguments.broker, arguments.seconds, seed, Path(directory), arguments.nodes)
-        if wrong:
-            print(f"WRONG: {wrong}")
-            for output in sorted(Path(directory).glob("*.output")):
-                print(f"--- {output.name}\n{output.read_text(errors='replace')[-2000:]}")
-            return 1
-    print("exactly once")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_proof(__doc__, prove, "exactly once"))

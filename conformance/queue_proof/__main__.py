@@ -9,10 +9,8 @@ and in the end each one is confirmed once.
 
 from __future__ import annotations
 
-import argparse
 import random
 import sys
-import tempfile
 import time
 from collections import Counter
 from dataclasses import dataclass, field
@@ -28,6 +26,7 @@ from conformance.harness.jars import kafka_jars
 from conformance.harness.java import find_java
 from conformance.harness.kafkalite import Kafkalite
 from conformance.harness.process import Process
+from conformance.harness.proof import run_proof
 from conformance.queue_proof.judge import Judge
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages.incremental_alter_configs import (
@@ -199,25 +198,5 @@ def tally(judge: Judge, events: Counter[str]) -> str:
     )
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=1200)
-    parser.add_argument("--broker", choices=["kafkalite", "kafka"], default="kafkalite")
-    parser.add_argument("--nodes", type=int, default=1)
-    parser.add_argument("--seed", type=int, default=None, help="the same troubles again")
-    arguments = parser.parse_args()
-    seed = random.randrange(1 << 32) if arguments.seed is None else arguments.seed
-    print(f"{arguments.seconds:.0f} s, seed {seed}", flush=True)
-    with tempfile.TemporaryDirectory(prefix="queue-") as directory:
-        wrong = prove(arguments.broker, arguments.seconds, seed, Path(directory), arguments.nodes)
-        if wrong:
-            print(f"WRONG: {wrong}")
-            for output in sorted(Path(directory).glob("*.output")):
-                print(f"--- {output.name}\n{output.read_text(errors='replace')[-2000:]}")
-            return 1
-    print("accepted for good, and delivered until then")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_proof(__doc__, prove, "accepted for good, and delivered until then"))

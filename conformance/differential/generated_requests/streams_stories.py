@@ -13,7 +13,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from conformance.differential import streams_requests
-from conformance.differential.comparison import Difference, Pair
+from conformance.differential.comparison import Pair
+from conformance.differential.generated_requests.telling import tell_steps
 from conformance.differential.generated_requests.vocabulary import of, often
 from conformance.differential.share_requests import configure
 from conformance.differential.streams_requests import owning, stateless, topology
@@ -65,14 +66,7 @@ class Streams:
 
     def tell(self, story: Iterable[Step]) -> None:
         """Raises Difference, with what was told so far."""
-        told: list[str] = []
-        try:
-            for step in story:
-                told.append(repr(step))
-                step.tell(self)
-        except Difference as difference:
-            lines = "\n".join(told)
-            raise Difference(f"{difference}\nafter\n{lines}", difference.where) from None
+        tell_steps(story, lambda step: step.tell(self))
 
 
 class Step:

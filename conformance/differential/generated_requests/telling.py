@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -16,6 +16,8 @@ from hypothesis.strategies import SearchStrategy
 from conformance.differential.accepted import by_chance
 from conformance.differential.comparison import Difference, Pair
 from conformance.differential.generated_requests.shortest import Tell, shortest
+
+S = TypeVar("S")
 
 # The limits for stories of one kind: the first that is reached ends them.
 REQUESTS = 1500
@@ -47,6 +49,18 @@ def seed_of_commit() -> int:
     except (OSError, subprocess.CalledProcessError):
         return 0
     return int(done.stdout, 16)
+
+
+def tell_steps(story: Iterable[S], tell: Callable[[S], None]) -> None:
+    """Tell a story step by step. Raises Difference, with what was told so far."""
+    told: list[str] = []
+    try:
+        for step in story:
+            told.append(repr(step))
+            tell(step)
+    except Difference as difference:
+        lines = "\n".join(told)
+        raise Difference(f"{difference}\nafter\n{lines}", difference.where) from None
 
 
 @contextlib.contextmanager

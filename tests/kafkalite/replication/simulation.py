@@ -10,6 +10,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 from random import Random
@@ -27,6 +29,12 @@ from tests.kafkalite.replication.model_controller import Controller
 from tests.kafkalite.replication.model_metadata_log import PORT
 from tests.kafkalite.replication.virtual_broker import VirtualBroker
 from tests.kafkalite.replication.virtual_network import Network
+
+# KAFKALITE_STEPS=1000000 makes the simulations long.
+STEPS = int(os.environ.get("KAFKALITE_STEPS", "3000"))
+STEPS_PER_SEED = 1500
+SEEDS = range(max(1, STEPS // STEPS_PER_SEED))
+MUTANT_SEEDS = 40
 
 BROKERS = (1, 2, 3)
 PARTITIONS = 3
@@ -235,6 +243,22 @@ class Simulation:
             for offset in range(high_watermark):
                 if theirs.get(offset) != own[offset]:
                     raise Violation(f"{key}: {node_id} is in sync and has not {offset}")
+
+
+def shows_a_violation(
+    make: Callable[[Path, int, int], Simulation], root: Path, likely: int
+) -> bool:
+    """True if one of many seeds breaks what must hold. `likely` is tried first."""
+    for seed in (likely, *range(MUTANT_SEEDS)):
+        try:
+            make(root / str(seed), seed, STEPS_PER_SEED).run()
+        except BaseExceptionGroup as errors:
+            if errors.split(Violation)[0] is None:
+                raise
+            return True
+        except Violation:
+            return True
+    return False
 
 
 def content(log: Log) -> dict[int, tuple[int, bytes]]:
