@@ -30,6 +30,7 @@ from kafkalite.control.answers import (
     WasReset,
     Written,
 )
+from kafkalite.control.coordination import CoordinatorView
 from kafkalite.control.faults.presets import preset
 from kafkalite.control.faults.rule import Action, Rule, When
 from kafkalite.control.problems import Problem
@@ -271,6 +272,22 @@ class Kit:
     ) -> TopicView:
         """Have another node lead a partition, or each: the next in sync unless one is named."""
         found: TopicView = self.ask("topics.lead", topic=topic, partition=partition, to=to)
+        return found
+
+    def coordinator(
+        self, *, group: str | None = None, transaction: str | None = None
+    ) -> CoordinatorView:
+        """The node that coordinates a group, or a transactional id."""
+        found: CoordinatorView = self.ask("coordinators.show", group=group, transaction=transaction)
+        return found
+
+    def move_coordinator(
+        self, *, group: str | None = None, transaction: str | None = None, to: int | None = None
+    ) -> CoordinatorView:
+        """Have another node coordinate: the next in sync unless one is named."""
+        found: CoordinatorView = self.ask(
+            "coordinators.move", group=group, transaction=transaction, to=to
+        )
         return found
 
     def connections(self) -> list[ConnectionView]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from kafkalite.control import answers, questions, sightings
+from kafkalite.control import answers, coordination, questions, sightings
 from kafkalite.control.faults import rule
 
 
@@ -143,6 +143,18 @@ ROWS: Final[dict[str, Row]] = {
         "/clusters/{cluster}/transactions/{transaction}/abort",
         questions.TransactionName,
         answers.TransactionView,
+    ),
+    "coordinators.show": Row(
+        "GET",
+        "/clusters/{cluster}/coordinators",
+        coordination.CoordinatorOf,
+        coordination.CoordinatorView,
+    ),
+    "coordinators.move": Row(
+        "POST",
+        "/clusters/{cluster}/coordinators",
+        coordination.MoveCoordinator,
+        coordination.CoordinatorView,
     ),
     "nodes.list": Row(
         "GET", "/clusters/{cluster}/nodes", questions.Nothing, list[answers.NodeView]

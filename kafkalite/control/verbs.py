@@ -17,6 +17,7 @@ from kafkalite.control.cluster import ControlledCluster
 from kafkalite.control.clusters import Clusters
 from kafkalite.control.operations import (
     clusters,
+    coordinators,
     faults,
     groups,
     searching,
@@ -143,6 +144,8 @@ _TABLE: Final = (
         _of("/transactions/{transaction}/abort"),
         groups.abort_transaction,
     ),
+    Verb("coordinators.show", "GET", _of("/coordinators"), coordinators.show_coordinator),
+    Verb("coordinators.move", "POST", _of("/coordinators"), coordinators.move_coordinator),
     Verb("nodes.list", "GET", _of("/nodes"), state.list_nodes),
     Verb("nodes.add", "POST", _of("/nodes"), state.add_node),
     Verb("nodes.roll", "POST", _of("/nodes/roll"), state.roll_nodes),
