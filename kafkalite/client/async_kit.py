@@ -13,6 +13,7 @@ from kafkalite.client.async_parts import (
     AsyncFault,
     AsyncFaults,
     AsyncGroup,
+    AsyncRecording,
     AsyncTransaction,
 )
 from kafkalite.client.async_waiting import AsyncWait
@@ -346,6 +347,10 @@ class AsyncKit:
         return written(Path(path), saved.data)
 
     # AsyncFaults
+
+    def recording(self, path: str | Path) -> AsyncRecording:
+        """Record all frames into a file, for `kafkalite replay`: `with k.recording(path):`."""
+        return AsyncRecording(self, Path(path))
 
     async def fault(
         self,

@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol
 import msgspec
 
 from kafkalite.client.errors import WaitTimeout
-from kafkalite.client.parts import Clock, Fault, Faults, Group, Transaction
+from kafkalite.client.parts import Clock, Fault, Faults, Group, Recording, Transaction
 from kafkalite.client.values import fields_of, new_record, read_seed, text_of, written
 from kafkalite.client.waiting import Wait
 from kafkalite.control.answers import (
@@ -343,6 +343,10 @@ class Kit:
         return written(Path(path), saved.data)
 
     # Faults
+
+    def recording(self, path: str | Path) -> Recording:
+        """Record all frames into a file, for `kafkalite replay`: `with k.recording(path):`."""
+        return Recording(self, Path(path))
 
     def fault(
         self,

@@ -246,5 +246,11 @@ ROWS: Final[dict[str, Row]] = {
     ),
     "spy.show": Row("GET", "/clusters/{cluster}/spy", questions.Nothing, sightings.SpyView),
     "spy.set": Row("PUT", "/clusters/{cluster}/spy", sightings.SetSpy, sightings.SpyView),
+    "recording.start": Row(
+        "PUT", "/clusters/{cluster}/recording", questions.Nothing, sightings.RecordingView
+    ),
+    "recording.save": Row(
+        "GET", "/clusters/{cluster}/recording", questions.Nothing, sightings.RecordingFile
+    ),
     "trace": Row("GET", "/clusters/{cluster}/trace", sightings.SaveTrace, sightings.TraceFile),
 }

@@ -20,6 +20,7 @@ from kafkalite.control.operations import (
     coordinators,
     faults,
     groups,
+    recording,
     searching,
     showing,
     spying,
@@ -177,6 +178,8 @@ _TABLE: Final = (
     Verb("events", "GET", _of("/events"), spying.list_events),
     Verb("spy.show", "GET", _of("/spy"), spying.show_spy),
     Verb("spy.set", "PUT", _of("/spy"), spying.set_spy),
+    Verb("recording.start", "PUT", _of("/recording"), recording.start_recording),
+    Verb("recording.save", "GET", _of("/recording"), recording.save_recording),
     Verb("trace", "GET", _of("/trace"), spying.save_trace),
 )
 

@@ -78,6 +78,23 @@ class SpyHandler:
         self._ring.ended(entry, "silent" if entry.is_silent else "closed")
 
 
+class TapeHandler(SpyHandler):
+    """Keeps a request before it is handled: what it brings about comes after it on a tape."""
+
+    def respond(self, connection: Connection, frame: InMemory) -> list[Records] | ResponseCoroutine:
+        """The answer of `inner`. Raises what it raises."""
+        entry = self._add(connection, bytes(frame), len(frame), time_ns())
+        try:
+            response = self._respond(connection, frame)
+        except Exception as error:
+            self._failed(entry, error)
+            raise
+        if isinstance(response, list):
+            self._answered(entry, response)
+            return response
+        return _Awaited(response, entry, self._answered, self._failed)
+
+
 def kept_of(chunk: Records, *, full: bool) -> bytes | int:
     """The bytes of a part of an answer; its size if it is in a file."""
     if not isinstance(chunk, FileSlice):
