@@ -17,8 +17,8 @@ from kafkalite.wire.schema import FIELDS, fields_of
 
 _GIVEN_OUT: Final = frozenset({"topic_id", "member_id", "leader", "producer_id", "session_id"})
 _NOTHING: Final = (None, "", 0, -1, "00000000-0000-0000-0000-000000000000")
-# Where a broker listens, the checksum over what is compared by itself, how quick it was, and the
-# offset of its own metadata.
+# The addresses of a broker, the checksum over what is compared by itself, how quick it was, and
+# the offset of its own metadata.
 _NOT_COMPARED: Final = frozenset(
     {"host", "port", "crc", "throttle_time_ms", "finalized_features_epoch"}
 )
