@@ -8,6 +8,7 @@ import org.apache.kafka.common.*;
 /** A worker: takes records of a share group, and keeps a journal that outlives its SIGKILL. */
 public class Take {
     static final Random RANDOM = new Random();
+    static final int MOST = 50;
 
     public static void main(String[] arguments) throws Exception {
         String bootstrap = arguments[0], topic = arguments[1], group = arguments[2];
@@ -15,23 +16,24 @@ public class Take {
         settings.put("bootstrap.servers", bootstrap);
         settings.put("group.id", group);
         settings.put("share.acknowledgement.mode", "explicit");
-        settings.put("max.poll.records", 50);
+        settings.put("max.poll.records", MOST);
         settings.put("reconnect.backoff.max.ms", 500);
         settings.put("key.deserializer", "org.apache.kafka.common.serialization.StringDeserializer");
         settings.put("value.deserializer", "org.apache.kafka.common.serialization.StringDeserializer");
+        long notBefore = System.nanoTime();
         KafkaShareConsumer<String, String> consumer = new KafkaShareConsumer<>(settings);
         consumer.subscribe(List.of(topic));
         FileOutputStream journal = new FileOutputStream(arguments[3], true);
-        long pollEnded = System.nanoTime();
         while (true) {
+            long begun = System.nanoTime();
             ConsumerRecords<String, String> records = consumer.poll(Duration.ofMillis(300));
-            // What came now was not there when the poll before ended.
-            long notBefore = pollEnded;
-            pollEnded = System.nanoTime();
-            if (records.isEmpty()) continue;
             StringBuilder delivered = new StringBuilder();
             for (ConsumerRecord<String, String> each : records)
                 delivered.append(line("delivered", notBefore, each)).append(each.value()).append('\n');
+            // A poll that gives fewer than it may leaves none in the consumer's memory: the records of
+            // the next polls were not acquired before this one began.
+            if (records.count() < MOST) notBefore = begun;
+            if (records.isEmpty()) continue;
             write(journal, delivered);
             if (RANDOM.nextDouble() < 0.02) Thread.sleep(3_000);  // longer than a lock lasts
             List<ConsumerRecord<String, String>> ended = new ArrayList<>();
