@@ -4,6 +4,7 @@ import java.time.Duration;
 import java.util.*;
 import org.apache.kafka.clients.consumer.*;
 import org.apache.kafka.common.*;
+import org.apache.kafka.common.errors.InvalidRecordStateException;
 
 /** A worker: takes records of a share group, and keeps a journal that outlives its SIGKILL. */
 public class Take {
@@ -36,7 +37,7 @@ public class Take {
             if (records.isEmpty()) continue;
             write(journal, delivered);
             if (RANDOM.nextDouble() < 0.02) Thread.sleep(3_000);  // longer than a lock lasts
-            List<ConsumerRecord<String, String>> ended = new ArrayList<>();
+            Set<ConsumerRecord<String, String>> ended = new HashSet<>();
             for (ConsumerRecord<String, String> each : records) {
                 double dice = RANDOM.nextDouble();
                 AcknowledgeType type = dice < 0.05 ? AcknowledgeType.RELEASE
@@ -44,18 +45,23 @@ public class Take {
                 consumer.acknowledge(each, type);
                 if (type != AcknowledgeType.RELEASE) ended.add(each);
             }
-            Map<TopicIdPartition, Optional<KafkaException>> answer = consumer.commitSync();
-            Set<Integer> sure = new HashSet<>();
-            answer.forEach((partition, error) -> {
-                if (error.isEmpty()) sure.add(partition.partition());
-            });
+            Map<Integer, String> outcomes = new HashMap<>();
+            consumer.commitSync().forEach((partition, error) ->
+                outcomes.put(partition.partition(), outcome(error)));
             long acknowledged = System.nanoTime();
-            StringBuilder done = new StringBuilder();
-            for (ConsumerRecord<String, String> each : ended)
-                if (sure.contains(each.partition()))
-                    done.append(line("done", acknowledged, each)).append(each.value()).append('\n');
-            write(journal, done);
+            StringBuilder lines = new StringBuilder();
+            for (ConsumerRecord<String, String> each : records) {
+                String what = ended.contains(each) ? outcomes.getOrDefault(each.partition(), "lost") : "left";
+                lines.append(line(what, acknowledged, each)).append(each.value()).append('\n');
+            }
+            write(journal, lines);
         }
+    }
+
+    /** Confirmed; or refused, so that the record comes again; or one cannot know. */
+    static String outcome(Optional<KafkaException> error) {
+        if (error.isEmpty()) return "done";
+        return error.get() instanceof InvalidRecordStateException ? "left" : "lost";
     }
 
     static String line(String what, long time, ConsumerRecord<String, String> record) {

@@ -1,9 +1,10 @@
 """The judge of the workers' journals: a record that was accepted or rejected never comes again.
 
-A line is `delivered TIME PARTITION OFFSET VALUE` or `done TIME PARTITION OFFSET VALUE`, with times
-in nanoseconds of the machine's one monotonic clock. The time of a delivery is one before which the
-broker had not given the record to this worker. The time of `done` is one at which the broker had
-confirmed the acknowledgement.
+A line is `WHAT TIME PARTITION OFFSET VALUE`, with times in nanoseconds of the machine's one
+monotonic clock. The time of `delivered` is one before which the broker had not given the record to
+this worker. It is followed by the record's outcome, unless the worker is killed before: `done` if
+the broker had confirmed by then that it was accepted or rejected, `left` if it was released or the
+broker refused, `lost` if no answer came, so that one cannot know.
 
 A record may be confirmed twice, by Apache Kafka too: who acknowledges records behind the start
 offset hears of no error (SharePartition.acknowledge), though its lock has run out and another
@@ -19,8 +20,6 @@ from pathlib import Path
 Record = tuple[int, int]
 
 _SECOND = 1_000_000_000
-# A worker polls, works and acknowledges within this time.
-_ROUND = 10 * _SECOND
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +45,8 @@ class Judge:
         self._lock = int(lock_seconds * _SECOND)
         self._positions: Counter[Path] = Counter()
         self._last_delivery: dict[Record, int] = {}
-        self._delivered_to: dict[tuple[str, Record], int] = {}
+        self._under_way: dict[tuple[str, Record], int] = {}
+        self._lost: set[Record] = set()
         self._done: dict[Record, Confirmation] = {}
         self.deliveries = 0
         self.late = 0
@@ -61,16 +61,17 @@ class Judge:
         return Counter(partition for partition, _ in self._done)
 
     @property
-    def unclear(self) -> Counter[int]:
-        """The records whose acknowledgement was under way when something was killed.
+    def done_count(self) -> int:
+        return len(self._done)
 
-        The broker may have it, and the worker has not heard of it.
+    @property
+    def unclear(self) -> Counter[int]:
+        """The records of which no worker knows more than that they may be done.
+
+        The answer was lost, or the worker was killed before it came.
         """
-        return Counter(
-            record[0]
-            for record, delivered in self._last_delivery.items()
-            if record not in self._done and self._was_killed(delivered, delivered + _ROUND)
-        )
+        perhaps = self._lost | {record for _, record in self._under_way}
+        return Counter(partition for partition, _ in perhaps - self._done.keys())
 
     @property
     def reached(self) -> Counter[int]:
@@ -105,13 +106,15 @@ class Judge:
         if what == "delivered":
             self.deliveries += 1
             self._last_delivery[record] = max(time, self._last_delivery.get(record, 0))
-            self._delivered_to[journal, record] = time
-        elif (journal, record) not in self._delivered_to:
-            self._wrong(record, "was acknowledged and never delivered")
+            self._under_way[journal, record] = time
         else:
-            self._confirmed(
-                record, Confirmation(journal, self._delivered_to[journal, record], time)
-            )
+            since = self._under_way.pop((journal, record), None)
+            if since is None:
+                self._wrong(record, "was acknowledged and never delivered")
+            elif what == "done":
+                self._confirmed(record, Confirmation(journal, since, time))
+            elif what == "lost":
+                self._lost.add(record)
         done, delivered = self._done.get(record), self._last_delivery.get(record, 0)
         if done is not None and delivered >= done.time:
             later = (delivered - done.time) / _SECOND

@@ -40,7 +40,7 @@ def judge_of(tmp_path: Path) -> Judge:
         ("delivered 0 0 7 7\ndone 2 0 7 7\ndelivered 1 0 7 7\n", None),
         ("delivered 0 0 7 7\ndone 2 0 7 7\ndelivered 3 0 7 7\n", "delivered again"),
         ("delivered 3 0 7 7\ndone 2 0 7 7\n", "delivered again"),
-        ("delivered 0 0 7 7\ndone 2 0 7 7\ndone 3 0 7 7\n", "twice"),
+        ("delivered 0 0 7 7\ndone 2 0 7 7\ndelivered 1 0 7 7\ndone 3 0 7 7\n", "twice"),
         ("done 2 0 7 7\n", "never delivered"),
         ("delivered 1 0 7 8\n", "8 was delivered"),
         ("delivered 0 0 7 7\ndone 2 0 7 7\ndelivered 3 0 7", None),  # half a line
@@ -108,16 +108,22 @@ def test_the_judge_reads_all_journals(tmp_path: Path) -> None:
     assert (judge.deliveries, judge.again) == (3, 1)
 
 
-def test_what_was_under_way_at_a_kill_is_unclear(tmp_path: Path) -> None:
-    (tmp_path / "a.journal").write_text(
-        "delivered 1 0 0 0\ndone 2 0 0 0\ndelivered 5 0 1 1\ndelivered 5 1 0 0\n"
-    )
+@pytest.mark.parametrize(
+    ("lines", "unclear"),
+    [
+        (["delivered 1"], 1),  # the worker may have been killed
+        (["delivered 1", "lost 2"], 1),
+        (["delivered 1", "lost 2", "delivered 3", "left 4"], 1),
+        (["delivered 1", "lost 2", "delivered 3", "done 4"], 0),
+        (["delivered 1", "done 2"], 0),
+        # It must come again, to whomever.
+        (["delivered 1", "left 2"], 0),
+    ],
+)
+def test_what_may_be_done(tmp_path: Path, lines: list[str], unclear: int) -> None:
+    text = "".join(f"{line} 0 7 7\n" for line in lines)
+    (tmp_path / "a.journal").write_text(text)
     judge = judge_of(tmp_path)
     judge.read()
-    assert judge.unclear == {}
-    judge.kills = [(3, 4)]
-    assert judge.unclear == {}
-    judge.kills = [(3, 4), (9, 10)]
-    assert judge.unclear == {0: 1, 1: 1}
-    judge.kills = [(20_000_000_000, 21_000_000_000)]
-    assert judge.unclear == {}
+    assert judge.verdict is None
+    assert sum(judge.unclear.values()) == unclear
