@@ -12,7 +12,6 @@ from click.shell_completion import CompletionItem
 from confluent_kafka import ConsumerGroupTopicPartitions
 
 from kafkalite.terminal import offsets
-from kafkalite.terminal.connection import UnknownSetting
 from kafkalite.terminal.group_views import (
     Group,
     Member,
@@ -20,6 +19,7 @@ from kafkalite.terminal.group_views import (
     consumer_groups,
 )
 from kafkalite.terminal.kafka import Kafka, answered, not_there
+from kafkalite.terminal.login import UnknownSetting
 from kafkalite.terminal.modern_groups import ModernGroups, Progress
 from kafkalite.terminal.offsets import Place
 from kafkalite.terminal.options import asks_kafka, names_from
