@@ -4,8 +4,8 @@ The bulk load of `make bench` (1 KB records, one producer), in rounds whose orde
 --ui, with it and no page open, with Overview open, with the spy on, with Requests open. The spy is
 a cost of its own, so that Requests is compared with it. A browser takes processor time that the
 load wants, too, and no broker can help that. So the page is replayed: its requests, at its pace, by
-a thread that draws nothing. `--browser` opens Chromium instead. The ratios are of the same round;
-their median counts.
+threads that draw nothing. `--browser` opens Chromium instead. The ratios are of the same round;
+their median counts. CPU seconds are the broker's own.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from http.client import HTTPConnection
+from itertools import count
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, urlencode, urlsplit
 
 from conformance.benchmarks.bulk import KB, Produce
-from conformance.benchmarks.sampling import Side
+from conformance.benchmarks.sampling import Side, cpu_seconds
 from conformance.harness.kafkalite import Kafkalite
 from kafkalite.client.connecting import Client
 
@@ -45,9 +46,14 @@ REQUESTS: Final = {
     f"{CLUSTER}/requests": 0.7,
     f"{CLUSTER}/events": 0.7,
 }
+VIEWS: Final = {"overview": OVERVIEW, "requests": REQUESTS}
+ALONE_SECONDS: Final = 20
 # An answer that took long is asked for again when so many times as long has passed.
 SHARE: Final = 10
 AT_ONCE: Final = 2000
+# Requests that wait are asked for one by one, at most so many in each third turn.
+MOST_WAITING: Final = 10
+WAITING_TURNS: Final = 3
 # Asked with where it stopped, one after the other.
 ARRIVING: Final = (f"{CLUSTER}/requests", f"{CLUSTER}/events")
 
@@ -87,25 +93,38 @@ class Replay:
 
     def _arriving(self) -> Callable[[HTTPConnection], None]:
         last = dict.fromkeys(ARRIVING, 0)
+        waiting: list[int] = []
+        turns = count(1)
 
         def step(connection: HTTPConnection) -> None:
             for path in ARRIVING:
                 after = {"after": last[path]} if last[path] else {}
                 fresh = json.loads(self._ask(connection, path, {"limit": AT_ONCE, **after}))
+                waiting.extend(each["seq"] for each in fresh if each.get("outcome") == "waiting")
                 if fresh:
                     last[path] = fresh[-1]["seq"]
+            if next(turns) % WAITING_TURNS == 0:
+                for seq in waiting[:MOST_WAITING]:
+                    self._ask(connection, f"{ARRIVING[0]}/{seq}", {}, known_as="one request")
+                del waiting[:MOST_WAITING]
 
         return step
 
-    def _ask(self, connection: HTTPConnection, path: str, fields: Mapping[str, Any]) -> bytes:
+    def _ask(
+        self,
+        connection: HTTPConnection,
+        path: str,
+        fields: Mapping[str, Any],
+        known_as: str | None = None,
+    ) -> bytes:
         began = time.perf_counter()
         query = f"?{urlencode(fields)}" if fields else ""
         headers = {"Authorization": f"Bearer {self._control['token']}"}
         connection.request("GET", f"/v1{path}{query}", headers=headers)
         answer = connection.getresponse()
         data = answer.read()
-        assert answer.status == 200, data
-        self.took.setdefault(path, []).append((time.perf_counter() - began, len(data)))
+        assert answer.status == 200 or known_as, data
+        self.took.setdefault(known_as or path, []).append((time.perf_counter() - began, len(data)))
         return data
 
 
@@ -118,7 +137,7 @@ def browsing(url: str, view: str) -> Iterator[None]:
 
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=chromium_path())
-        page = browser.new_page()
+        page = browser.new_page(viewport={"width": 1280, "height": 800})
         page.goto(f"{url}&to={quote(f'/default/{view}')}")
         page.wait_for_selector("h1")
         page.wait_for_timeout(2000)
@@ -134,9 +153,16 @@ class Watched:
         self._in_browser = in_browser
         broker = side.broker
         assert isinstance(broker, Kafkalite)
-        self._ready = broker.ready
+        self._ready, self._pid = broker.ready, broker.pid
         self._client = Client(self._ready["control"]["url"], self._ready["control"]["token"])
         self.took: dict[str, list[tuple[float, int]]] = {}
+
+    def cpu_alone(self, view: str) -> float:
+        """CPU seconds of the broker in each second that a view is open and nothing else happens."""
+        before = cpu_seconds(self._pid)
+        with Replay(self._ready["control"], VIEWS[view]):
+            time.sleep(ALONE_SECONDS)
+        return (cpu_seconds(self._pid) - before) / ALONE_SECONDS
 
     def run(self, records: int, view: str | None, *, spy: bool) -> tuple[float, float]:
         """Seconds, and CPU seconds of the broker."""
@@ -146,11 +172,14 @@ class Watched:
             if view is not None and self._in_browser:
                 stack.enter_context(browsing(self._ready["ui"], view))
             elif view is not None:
-                asked = OVERVIEW if view == "overview" else REQUESTS
-                replay = Replay(self._ready["control"], asked)
+                replay = Replay(self._ready["control"], VIEWS[view])
                 self.took = replay.took
                 stack.enter_context(replay)
             return self._load.run(records)
+
+
+def with_ui(directory: Path, properties: Mapping[str, str] | None) -> Kafkalite:
+    return Kafkalite(directory, {**(properties or {}), "kafkalite.ui": "true"})
 
 
 def sampled(directory: Path, records: int, rounds: int, *, in_browser: bool) -> dict[str, Any]:
@@ -174,6 +203,8 @@ def sampled(directory: Path, records: int, rounds: int, *, in_browser: bool) -> 
             "Requests open": lambda: watched.run(records, "requests", spy=True),
         }
         watched.run(records // 5, None, spy=False)  # warm
+        for view in VIEWS:
+            print(f"{view} open, and no load: {watched.cpu_alone(view):.1%} of a core", flush=True)
         found: dict[str, list[tuple[float, float]]] = {name: [] for name in modes}
         gigabytes = records * KB / 1e9
         for number in range(rounds):
