@@ -163,7 +163,7 @@ def kafkalite_broker(request: pytest.FixtureRequest) -> Iterator[broker]:
     """
     from kafkalite.testing import broker
 
-    marked = {"profile": "test", "ui": _has_page(request), **_marked(request)}
+    marked: dict[str, Any] = {"profile": "test", "ui": _has_page(request), **_marked(request)}
     spy = marked.pop("spy", "on")
     with broker(**marked) as running, _watched(request, "kafkalite_broker", running, spy):
         _announce(request, running)
@@ -198,8 +198,8 @@ def _announce(request: pytest.FixtureRequest, running: broker) -> None:
     """Print the address of the page, past the capture of output."""
     if running.ui_url is None:
         return
-    plugins = request.config.pluginmanager
-    reporter, capture = plugins.getplugin("terminalreporter"), plugins.getplugin("capturemanager")
+    plugin: Callable[[str], Any] = request.config.pluginmanager.getplugin
+    reporter, capture = plugin("terminalreporter"), plugin("capturemanager")
     with nullcontext() if capture is None else capture.global_and_fixture_disabled():
         reporter.write(f"\nkafkalite: see it at {running.ui_url}\n")
 

@@ -1,4 +1,4 @@
-"""A group as the words of the terminal show it, whatever its protocol and whoever was asked."""
+"""A group as the words of the terminal show it, by any protocol."""
 
 from __future__ import annotations
 

@@ -83,10 +83,10 @@ def _fields(text: str) -> dict[str, str]:
 
 
 def _oauthbearer(settings: Mapping[str, str]) -> Login:
-    """A token that nobody has signed (RFC 7515, "alg": "none"), for brokers of tests."""
-    config = dict(each.partition("=")[::2] for each in settings["sasl.oauthbearer.config"].split())
+    """A token without signature (RFC 7515, "alg": "none"), for brokers of tests."""
+    [principal] = [value for _, value in _config(settings)] or [""]
     now = int(time.time())
-    claims = {"sub": config.get("principal", ""), "iat": now, "exp": now + _TOKEN_SECONDS}
+    claims = {"sub": principal, "iat": now, "exp": now + _TOKEN_SECONDS}
     token = f"{_segment({'alg': 'none'})}.{_segment(claims)}."
     yield f"n,,\1auth=Bearer {token}\1\1".encode()
 
@@ -98,12 +98,15 @@ def _segment(values: Mapping[str, object]) -> str:
 def _unsigned_only(settings: Mapping[str, str]) -> Login:
     if settings.get("enable.sasl.oauthbearer.unsecure.jwt") != "true":
         raise UnknownSetting("sasl.oauthbearer.method")
-    unknown = {
-        each.partition("=")[0] for each in settings.get("sasl.oauthbearer.config", "").split()
-    } - {"principal"}
+    unknown = [name for name, _ in _config(settings) if name != "principal"]
     if unknown:
-        raise UnknownSetting(f"{min(unknown)} of sasl.oauthbearer.config")
+        raise UnknownSetting(f"{unknown[0]} of sasl.oauthbearer.config")
     return _oauthbearer(settings)
+
+
+def _config(settings: Mapping[str, str]) -> list[tuple[str, str]]:
+    parts = [each.partition("=") for each in settings.get("sasl.oauthbearer.config", "").split()]
+    return [(name, value) for name, _, value in parts]
 
 
 _LOGINS: Final[Mapping[str, Callable[[Mapping[str, str]], Login]]] = {

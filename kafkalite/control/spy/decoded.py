@@ -9,7 +9,6 @@ from __future__ import annotations
 import mmap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Final, cast
 from uuid import UUID
 
@@ -26,6 +25,7 @@ from kafkalite.wire.schema import FIELDS, fields_of
 
 TopicName = Callable[[UUID], str | None]
 
+_LEADING_TO_ERRORS: Final[dict[type[Any], tuple[str, ...]]] = {}
 _NOT_KEPT: Final = "not all of it was kept: the spy keeps whole requests in the mode full"
 
 
@@ -149,15 +149,16 @@ def error_codes(message: Any) -> Iterator[Any]:
                 yield value
 
 
-@cache
 def _leading_to_errors(message: type[Any]) -> tuple[str, ...]:
-    """The fields of a message that have an error code, or are one."""
-    return tuple(
-        field.name
-        for field in fields_of(message)
-        if field.name == "error_code"
-        or (isinstance(field.element, type) and _leading_to_errors(field.element))
-    )
+    """The fields of a message that have an error code, or are one; found out once."""
+    if message not in _LEADING_TO_ERRORS:
+        _LEADING_TO_ERRORS[message] = tuple(
+            field.name
+            for field in fields_of(message)
+            if field.name == "error_code"
+            or (isinstance(field.element, type) and _leading_to_errors(field.element))
+        )
+    return _LEADING_TO_ERRORS[message]
 
 
 def summarize(entry: Entry, topic_name: TopicName) -> Decoded | None:
