@@ -56,6 +56,7 @@ from kafkalite.telemetry.client_telemetry import ClientTelemetry
 from kafkalite.wire.errors import KafkaError
 
 if TYPE_CHECKING:
+    from kafkalite.coordinators.transaction_coordinator.markers import Markers
     from kafkalite.metrics.endpoint import MetricsEndpoint
     from kafkalite.server.request_handler import RequestHandler
 
@@ -186,15 +187,19 @@ class Broker:
         replica_moves: ReplicaMoves,
         forward: Callable[[Api], Handler] | None = None,
         load: Callable[[Steps[None]], object] = at_once,
+        markers: Markers | None = None,
     ) -> None:
         """Coordinators, services, jobs, dispatch.
 
         `forward`: for what others decide. `load`: takes the steps in which coordinators load.
+        `markers`: how they get to partitions of other processes.
         """
         config, now_ms = self.config, self.clock.now_ms
         share = ShareServices(config, cluster, topics, now_ms)
         groups = open_group_coordinator(config, cluster, topics, self.clock, share, load)
-        transactions = open_transaction_coordinator(config, cluster, topics, groups, now_ms)
+        transactions = open_transaction_coordinator(
+            config, cluster, topics, groups, now_ms, load=load, markers=markers
+        )
         security = self._open_security(cluster)
         self.services = Services(
             config=config,

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from kafkalite.cluster.image import NO_LEADER
-from kafkalite.coordinators.transaction_coordinator.transaction import Transaction, TransactionState
+from kafkalite.coordinators.transaction_coordinator.transaction import TransactionState
 from kafkalite.metrics.table import METRICS
 
 if TYPE_CHECKING:
@@ -89,11 +89,7 @@ def _lag(services: Services, readings: Readings, shard: Shard, group_id: str) ->
 
 
 def _transactions(services: Services, readings: Readings) -> None:
-    transactions: list[Transaction] = [
-        transaction
-        for node_id in services.config.node_ids
-        for transaction in services.transaction_coordinator.of_node(node_id)
-    ]
+    transactions = list(services.transaction_coordinator.all())
     for state, count in Counter(each.state.title for each in transactions).items():
         readings.put("kafkalite_transactions", count, state)
     began = [

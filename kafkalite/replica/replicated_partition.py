@@ -10,7 +10,6 @@ from __future__ import annotations
 from uuid import UUID
 
 from kafkalite.cluster.image import PartitionState
-from kafkalite.cluster.internal_topics import OFFSETS_TOPIC
 from kafkalite.log.log import Log
 from kafkalite.replica.partition import Partition
 from kafkalite.replication.replica import Replica
@@ -20,13 +19,12 @@ from kafkalite.wire.errors import ErrorCode, KafkaError
 class ReplicatedPartition(Partition):
     """`replica` is None where there is none on this broker."""
 
-    __slots__ = ("has_said_refused", "replica")
+    __slots__ = ("replica",)
 
     def __init__(
         self, topic: str, topic_id: UUID, index: int, log: Log, state: PartitionState
     ) -> None:
         self.replica: Replica | None = None
-        self.has_said_refused = False
         super().__init__(
             topic,
             topic_id,
@@ -77,28 +75,26 @@ class ReplicatedPartition(Partition):
 
     @property
     def coordinator_id(self) -> int:
-        """The leader, wherever it is; -1 where that is this broker, and it refuses."""
-        if self.replica is None or self.replica.leading is None:
-            return self.leader_id
-        return -1 if self._refuses_to_coordinate else super().coordinator_id
+        """The leader, wherever it is; -1 where that is this broker, and its log is offline."""
+        return super().coordinator_id if self._is_led else self.leader_id
 
     @property
     def coordinated_here(self) -> int:
-        """The leader if that is this broker, and may coordinate; else -1."""
-        if self.replica is None or self.replica.leading is None:
-            return -1
-        return self.coordinator_id
+        """The leader if that is this broker; else -1."""
+        return self.coordinator_id if self._is_led else -1
 
     @property
-    def is_coordinating_refused(self) -> bool:
-        """Tells whether this broker leads the partition, and will not coordinate what is in it."""
-        is_led = self.replica is not None and self.replica.leading is not None
-        return is_led and self._refuses_to_coordinate
+    def _is_led(self) -> bool:
+        return self.replica is not None and self.replica.leading is not None
 
-    @property
-    def _refuses_to_coordinate(self) -> bool:
-        """Markers do not travel between brokers yet, nor what share coordinators say."""
-        return self.topic != OFFSETS_TOPIC
+    def _check_in_sync(self) -> None:
+        """The same as in one process. Raises NOT_LEADER_OR_FOLLOWER where others lead.
+
+        A coordinator writes without asking who leads, and may not have heard of it.
+        """
+        if not self._is_led:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        super()._check_in_sync()
 
     @property
     def has_enough_in_sync(self) -> bool:

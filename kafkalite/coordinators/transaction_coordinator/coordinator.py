@@ -1,27 +1,28 @@
 """TransactionCoordinator: all transactional ids of this process, for each of its nodes.
 
-Every request is decided, written and adopted in one plain function, and the markers of a
-transaction that ends are written in it too, since every partition is in this process: the next
-request finds the transaction complete. What hinders a marker (a partition without a leader) is
-tried again; until then the producer is told CONCURRENT_TRANSACTIONS, as by Kafka.
+Every request is decided, written and adopted in one plain function. In one process the markers of a
+transaction that ends are written in it too: the next request finds the transaction complete. What
+hinders a marker (a partition without a leader) is tried again, and among several processes markers
+travel. Until then the producer is told CONCURRENT_TRANSACTIONS, as by Kafka.
 
-A node coordinates the ids whose partition of `__transaction_state` it leads; when that changes, the
-state needs no loading, for the nodes share it. Source: Kafka's TransactionCoordinator,
-TransactionStateManager, AddPartitionsToTxnManager.
+A node coordinates the ids whose partition of `__transaction_state` it leads (shards.py). Source:
+Kafka's TransactionCoordinator, TransactionStateManager, AddPartitionsToTxnManager.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import trio
 
+from kafkalite.coordinators.standing import Standing
 from kafkalite.coordinators.transaction_coordinator.end import completed, ended, fenced
-from kafkalite.coordinators.transaction_coordinator.markers import MarkerWriter
+from kafkalite.coordinators.transaction_coordinator.markers import Ending, Markers
+from kafkalite.coordinators.transaction_coordinator.shards import TransactionShards
 from kafkalite.coordinators.transaction_coordinator.state_log import TransactionLog
 from kafkalite.coordinators.transaction_coordinator.transaction import (
     ENDING,
@@ -37,6 +38,7 @@ from kafkalite.coordinators.transaction_coordinator.transaction import (
     with_partitions,
 )
 from kafkalite.requests.purgatory import Watchers
+from kafkalite.requests.slices import Steps, at_once
 from kafkalite.supervision import every, supervised
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
@@ -73,17 +75,18 @@ class Producer:
 
 class TransactionCoordinator:
     """`server_version` gives the level of transaction.version; `new_producer_id` takes a node
-    id."""
+    id; `load` takes the steps that load a partition, at once or little by little."""
 
     def __init__(
         self,
         config: TransactionConfig,
         log: TransactionLog,
-        markers: MarkerWriter,
+        markers: Markers,
         *,
         now_ms: Callable[[], int],
         new_producer_id: Callable[[int], int],
         server_version: Callable[[], int],
+        load: Callable[[Steps[None]], object] = at_once,
     ) -> None:
         self.config = config
         self._log = log
@@ -91,9 +94,9 @@ class TransactionCoordinator:
         self._now_ms = now_ms
         self._new_producer_id = new_producer_id
         self._server_version = server_version
-        self._transactions: dict[str, Transaction] = {}
-        # Partitions that have no marker yet, of transactions whose end is decided.
-        self._unmarked: dict[str, set[TopicPartition]] = {}
+        self._shards = TransactionShards(log, load, loaded=self._loaded, resigned=self._resigned)
+        self._is_running = False
+        self._endings: dict[str, Ending] = {}
         self._must_retry = trio.Event()
         # Notified when a transaction is complete.
         self.completions = Watchers()
@@ -101,22 +104,32 @@ class TransactionCoordinator:
 
     # Life
 
-    def load(self) -> None:
-        """Read back what was written, and finish what was being ended."""
-        for index in range(self._log.partition_count):
-            self._transactions.update(self._log.replay(index))
-        for transaction in list(self._transactions.values()):
-            if transaction.state in ENDING:
-                logger.info(
-                    "%s: finishing its transaction, which is %s",
-                    transaction.transactional_id,
-                    transaction.state.title,
-                )
-                self._write_markers(transaction)
+    def leaders_changed(self) -> None:
+        """Leaders of `__transaction_state` may be others: load and drop its partitions."""
+        if self._is_running:
+            self._shards.leaders_changed()
+
+    def _loaded(self, transaction: Transaction) -> None:
+        """Finish what was being ended."""
+        if transaction.state in ENDING:
+            logger.info(
+                "%s: finishing its transaction, which is %s",
+                transaction.transactional_id,
+                transaction.state.title,
+            )
+            self._write_markers(transaction)
+
+    def _resigned(self, index: int) -> None:
+        """What was to be ended is left to the next coordinator."""
+        for transactional_id in list(self._endings):
+            if self._log.index_of(transactional_id) == index:
+                del self._endings[transactional_id]
+        self.completions.check_and_complete()
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Load, then see to timeouts, expiry, and markers that could not be written."""
-        self.load()
+        self._is_running = True
+        self.leaders_changed()
         config = self.config
         async with trio.open_nursery() as nursery:
             for interval_ms, work in (
@@ -143,13 +156,13 @@ class TransactionCoordinator:
             try:
                 self.retry_markers()
             finally:
-                if self._unmarked:
+                if self._endings:
                     self._must_retry.set()
 
     def retry_markers(self) -> None:
         """Try again to write the markers that are missing."""
-        for transactional_id in list(self._unmarked):
-            self._write_markers(self._transactions[transactional_id])
+        for ending in list(self._endings.values()):
+            self._markers.send(ending, self._sent)
 
     # Requests of producers
 
@@ -170,7 +183,7 @@ class TransactionCoordinator:
             raise KafkaError(ErrorCode.INVALID_REQUEST)
         if not 0 < timeout_ms <= self.config.transaction_max_timeout_ms:
             raise KafkaError(ErrorCode.INVALID_TRANSACTION_TIMEOUT)
-        transaction = self._find(transactional_id, node_id)
+        transaction = self._shards.find(transactional_id, node_id)
         if transaction is None:
             producer_id = self._new_producer_id(node_id)
             transaction = Transaction(transactional_id, producer_id, NO_EPOCH, timeout_ms)
@@ -243,7 +256,7 @@ class TransactionCoordinator:
 
     def is_ending(self, transactional_id: str) -> bool:
         """True if the last transaction's markers are not all written yet."""
-        return transactional_id in self._unmarked
+        return transactional_id in self._endings
 
     def begin_in_partition(
         self, partition: Partition, transactional_id: str, batch: RecordBatch, *, adds: bool
@@ -285,17 +298,13 @@ class TransactionCoordinator:
         """Raises KafkaError: INVALID_REQUEST, NOT_COORDINATOR, TRANSACTIONAL_ID_NOT_FOUND."""
         return self._existing(transactional_id, node_id, ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
 
-    def of_node(self, node_id: int) -> Iterator[Transaction]:
-        """All that a node coordinates."""
-        return (
-            transaction
-            for transaction in self._transactions.values()
-            if self._log.partition_of(transaction.transactional_id).leader_id == node_id
-        )
+    def of_node(self, node_id: int) -> Iterable[Transaction]:
+        """All that a node coordinates. Raises KafkaError(COORDINATOR_LOAD_IN_PROGRESS)."""
+        return self._shards.of_node(node_id)
 
-    def all(self) -> Iterator[Transaction]:
+    def all(self) -> Iterable[Transaction]:
         """All that this process coordinates, for any of its nodes."""
-        return iter(list(self._transactions.values()))
+        return self._shards.all()
 
     def node_of(self, transactional_id: str) -> int:
         """The node that coordinates an id. Raises KafkaError(NOT_COORDINATOR)."""
@@ -306,7 +315,7 @@ class TransactionCoordinator:
     def abort_timed_out(self) -> None:
         """Abort the transactions whose producer took longer than its timeout, and fence it."""
         now_ms = self._now_ms()
-        overdue = [each for each in self._transactions.values() if each.is_timed_out(now_ms)]
+        overdue = [each for each in self.all() if each.is_timed_out(now_ms)]
         for transaction in overdue:
             try:
                 leader_id = self._log.partition_of(transaction.transactional_id).leader_id
@@ -317,21 +326,17 @@ class TransactionCoordinator:
     def remove_expired(self) -> None:
         """Forget the transactional ids that were idle for transactional.id.expiration.ms."""
         now_ms = self._now_ms()
-        for transactional_id, transaction in list(self._transactions.items()):
+        for transaction in self.all():
+            transactional_id = transaction.transactional_id
             if transaction.is_expired(now_ms, self.config.transactional_id_expiration_ms):
                 try:
                     self._log.forget(transactional_id)
                 except KafkaError as error:
                     logger.warning("%s: not forgotten: %s", transactional_id, error)
                 else:
-                    del self._transactions[transactional_id]
+                    self._shards.remove(transactional_id)
 
     # Inside
-
-    def _find(self, transactional_id: str, node_id: int) -> Transaction | None:
-        if self._log.partition_of(transactional_id).coordinated_here != node_id:
-            raise KafkaError(ErrorCode.NOT_COORDINATOR)
-        return self._transactions.get(transactional_id)
 
     def _existing(
         self,
@@ -341,7 +346,7 @@ class TransactionCoordinator:
     ) -> Transaction:
         if not transactional_id:
             raise KafkaError(ErrorCode.INVALID_REQUEST)
-        transaction = self._find(transactional_id, node_id)
+        transaction = self._shards.find(transactional_id, node_id)
         if transaction is None:
             raise KafkaError(if_unknown)
         return transaction
@@ -368,33 +373,30 @@ class TransactionCoordinator:
         if why or transaction.state is TransactionState.EMPTY:
             what = f"producer fenced, {why}" if why else "new producer"
             logger.info("%s: %s, epoch %d now", transactional_id, what, transaction.producer_epoch)
+        before = self._shards.put(transaction)
         if self.adopted is not None:
-            self.adopted(self._transactions.get(transactional_id), transaction, why)
-        self._transactions[transactional_id] = transaction
+            self.adopted(before, transaction, why)
 
     def _write_markers(self, transaction: Transaction) -> None:
-        """Write the markers that can be written. Once all are, the transaction is complete."""
-        transactional_id = transaction.transactional_id
-        unmarked = self._unmarked.setdefault(transactional_id, set(transaction.partitions))
-        coordinator_epoch = self._log.partition_of(transactional_id).leader_epoch
-        commit = transaction.state is TransactionState.PREPARE_COMMIT
-        for where in sorted(unmarked):
-            if self._markers.write_if_needed(
-                where,
-                transaction.producer_id,
-                transaction.producer_epoch,
-                commit=commit,
-                coordinator_epoch=coordinator_epoch,
-                transaction_version=transaction.client_version,
-            ):
-                unmarked.discard(where)
-        if not unmarked:
+        """The end of the transaction is written: let its partitions know."""
+        decision = Standing(self._log.partition_of(transaction.transactional_id))
+        decision.decided()
+        ending = Ending(transaction, decision, set(transaction.partitions))
+        self._endings[transaction.transactional_id] = ending
+        self._markers.send(ending, self._sent)
+
+    def _sent(self, ending: Ending) -> None:
+        """Those markers that could be are written. Once all are, the transaction is complete."""
+        transactional_id = ending.transaction.transactional_id
+        if self._endings.get(transactional_id) is not ending:
+            return  # the coordinator has resigned
+        if not ending.missing:
             try:
-                self._adopt(completed(transaction, self._now_ms()))
+                self._adopt(completed(ending.transaction, self._now_ms()))
             except KafkaError as error:
                 logger.warning("%s: not yet complete: %s", transactional_id, error)
             else:
-                del self._unmarked[transactional_id]
+                del self._endings[transactional_id]
                 self.completions.check_and_complete()
                 return
         self._must_retry.set()

@@ -47,7 +47,7 @@ from kafkalite.wire.messages.offset_fetch import (
 )
 from kafkalite.wire.messages.sync_group import SyncGroupRequest
 from kafkalite.wire.rows import message_of_row, row_of, rows_of
-from tests.kafkalite.coordinators.coordinating_broker import Connection
+from tests.kafkalite.coordinators.asked_broker import Connection
 from tests.kafkalite.replica.replicated import ME, OTHER, Replicated, replicated
 
 READ_ID = UUID(int=9)
@@ -80,7 +80,7 @@ class Coordinating:
     async def ask(self, key: ApiKey, version: int, request: Any) -> Any:
         """The answer as a message; it fits into its version."""
         api = APIS[key]
-        handle = replication_gate(PATIENCE_SECONDS)(api, api.load())
+        handle = replication_gate({OFFSETS_TOPIC: PATIENCE_SECONDS})(api, api.load())
         context = SimpleNamespace(
             node_id=ME,
             api_version=version,
