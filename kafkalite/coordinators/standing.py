@@ -27,7 +27,7 @@ class Standing:
         self._end_offset = 0
 
     def decided(self) -> None:
-        """What comes now rests on all that is there by now."""
+        """Take all that is there by now for what was decided."""
         self._end_offset = self.partition.log.log_end_offset
 
     @property

@@ -10,6 +10,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from kafkalite.cluster.image import PartitionState
+from kafkalite.cluster.internal_topics import SHARE_STATE_TOPIC
 from kafkalite.log.log import Log
 from kafkalite.replica.partition import Partition
 from kafkalite.replication.replica import Replica
@@ -19,12 +20,13 @@ from kafkalite.wire.errors import ErrorCode, KafkaError
 class ReplicatedPartition(Partition):
     """`replica` is None where there is none on this broker."""
 
-    __slots__ = ("replica",)
+    __slots__ = ("has_said_refused", "replica")
 
     def __init__(
         self, topic: str, topic_id: UUID, index: int, log: Log, state: PartitionState
     ) -> None:
         self.replica: Replica | None = None
+        self.has_said_refused = False
         super().__init__(
             topic,
             topic_id,
@@ -75,13 +77,23 @@ class ReplicatedPartition(Partition):
 
     @property
     def coordinator_id(self) -> int:
-        """The leader, wherever it is; -1 where that is this broker, and its log is offline."""
-        return super().coordinator_id if self._is_led else self.leader_id
+        """The leader, wherever it is; -1 where that is this broker, and it refuses."""
+        if not self._is_led:
+            return self.leader_id
+        return -1 if self.is_coordinating_refused else super().coordinator_id
 
     @property
     def coordinated_here(self) -> int:
-        """The leader if that is this broker; else -1."""
+        """The leader if that is this broker, and may coordinate; else -1."""
         return self.coordinator_id if self._is_led else -1
+
+    @property
+    def is_coordinating_refused(self) -> bool:
+        """Tells whether this broker leads the partition, and will not coordinate what is in it.
+
+        Leaders of share partitions do not ask share coordinators on other brokers yet.
+        """
+        return self._is_led and self.topic == SHARE_STATE_TOPIC
 
     @property
     def _is_led(self) -> bool:

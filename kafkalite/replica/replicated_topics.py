@@ -12,6 +12,7 @@ from pathlib import Path
 from uuid import UUID
 
 from kafkalite.cluster.image import PartitionState, TopicState
+from kafkalite.cluster.internal_topics import SHARE_STATE_TOPIC
 from kafkalite.cluster.observed_cluster import ObservedCluster
 from kafkalite.cluster.topic_creation import CreatedTopic, NewTopic, internal_topic
 from kafkalite.log.config import LogConfig
@@ -128,6 +129,18 @@ class ReplicatedTopics(Topics):
             logger.info("%s-%d: no replica here any more", topic.name, partition.index)
             self._close(partition, replica)
         partition.take(state)
+        if topic.name == SHARE_STATE_TOPIC:
+            self._say_refused(topic, partition)
+
+    def _say_refused(self, topic: Topic, partition: ReplicatedPartition) -> None:
+        if partition.is_coordinating_refused and not partition.has_said_refused:
+            partition.has_said_refused = True
+            logger.error(
+                "%s-%d is led here: this broker does not coordinate what is kept in it, as it "
+                "does not ask other brokers for it; let a broker of Apache Kafka lead it",
+                topic.name,
+                partition.index,
+            )
 
     def _open_log(self, topic: Topic, index: int, state: PartitionState) -> Log:
         config = self._cluster.config.log_config(topic.configs, self._node_id)

@@ -74,8 +74,10 @@ class Producer:
 
 
 class TransactionCoordinator:
-    """`server_version` gives the level of transaction.version; `new_producer_id` takes a node
-    id; `load` takes the steps that load a partition, at once or little by little."""
+    """`server_version` gives the level of transaction.version, `new_producer_id` takes a node id.
+
+    `load` takes the steps that load a partition.
+    """
 
     def __init__(
         self,
@@ -112,15 +114,12 @@ class TransactionCoordinator:
     def _loaded(self, transaction: Transaction) -> None:
         """Finish what was being ended."""
         if transaction.state in ENDING:
-            logger.info(
-                "%s: finishing its transaction, which is %s",
-                transaction.transactional_id,
-                transaction.state.title,
-            )
+            name, state = transaction.transactional_id, transaction.state.title
+            logger.info("%s: finishing its transaction, which is %s", name, state)
             self._write_markers(transaction)
 
     def _resigned(self, index: int) -> None:
-        """What was to be ended is left to the next coordinator."""
+        """The next coordinator ends what was being ended."""
         for transactional_id in list(self._endings):
             if self._log.index_of(transactional_id) == index:
                 del self._endings[transactional_id]
@@ -315,8 +314,7 @@ class TransactionCoordinator:
     def abort_timed_out(self) -> None:
         """Abort the transactions whose producer took longer than its timeout, and fence it."""
         now_ms = self._now_ms()
-        overdue = [each for each in self.all() if each.is_timed_out(now_ms)]
-        for transaction in overdue:
+        for transaction in [each for each in self.all() if each.is_timed_out(now_ms)]:
             try:
                 leader_id = self._log.partition_of(transaction.transactional_id).leader_id
                 self._fence(transaction, leader_id, "its transaction has timed out")
@@ -386,10 +384,10 @@ class TransactionCoordinator:
         self._markers.send(ending, self._sent)
 
     def _sent(self, ending: Ending) -> None:
-        """Those markers that could be are written. Once all are, the transaction is complete."""
+        """Markers are written, as far as they could be. Once all are, it is complete."""
         transactional_id = ending.transaction.transactional_id
-        if self._endings.get(transactional_id) is not ending:
-            return  # the coordinator has resigned
+        if self._endings.get(transactional_id) is not ending:  # the coordinator has resigned
+            return
         if not ending.missing:
             try:
                 self._adopt(completed(ending.transaction, self._now_ms()))

@@ -54,7 +54,7 @@ class Ending:
 
 
 class Markers(Protocol):
-    """How markers get to partitions."""
+    """A way for markers to get to partitions."""
 
     def send(self, ending: Ending, sent: Callable[[Ending], None]) -> None:
         """See to the markers that are missing, those with a marker are taken off.

@@ -103,7 +103,7 @@ class TransactionLog:
             raise as_answered(error) from error
 
     def replay(self, index: int) -> Iterator[tuple[str, Transaction | None]]:
-        """What the records of one partition say, in order, by transactional id; None: forgotten."""
+        """The transactions in the records of one partition, in order; None for a forgotten id."""
         log = self.partition(index).log
         for _, key, value in decoded_records_of(log, TRANSACTION_STATE):
             if isinstance(key, TransactionLogKey):

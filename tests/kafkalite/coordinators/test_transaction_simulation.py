@@ -12,8 +12,12 @@ import pytest
 
 from kafkalite.apis import write_txn_markers
 from kafkalite.coordinators.standing import Standing
-from kafkalite.coordinators.transaction_coordinator import marker_channels
-from kafkalite.coordinators.transaction_coordinator.shards import TransactionShards
+from kafkalite.coordinators.transaction_coordinator.coordinator import TransactionCoordinator
+from kafkalite.coordinators.transaction_coordinator.shards import (
+    Shard,
+    TransactionShards,
+)
+from kafkalite.requests.slices import Steps
 from kafkalite.server import coordinator_refusals
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode
@@ -48,28 +52,27 @@ def markers_do_not_wait_for_their_replicas(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(write_txn_markers, "_until_replicated", at_once)
 
 
-def markers_are_sent_once(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(marker_channels, "_HAS_ENDED", frozenset(ErrorCode))
-
-
 def what_was_ending_is_forgotten(patch: pytest.MonkeyPatch) -> None:
-    init = TransactionShards.__init__
-
-    def without(self: TransactionShards, *arguments: object, **named: object) -> None:
-        init(self, *arguments, **{**named, "loaded": lambda transaction: None})  # type: ignore[arg-type] # as they came
-
-    patch.setattr(TransactionShards, "__init__", without)
+    patch.setattr(TransactionCoordinator, "_loaded", lambda self, transaction: None)
 
 
 def it_keeps_what_it_knew(patch: pytest.MonkeyPatch) -> None:
+    loading = TransactionShards._loading_steps
+
+    def unless_known(self: TransactionShards, index: int, shard: Shard) -> Steps[None]:
+        if index in self._loaded:
+            del self._loading[index]
+        else:
+            yield from loading(self, index, shard)
+
     patch.setattr(TransactionShards, "_resign", lambda self, index: None)
+    patch.setattr(TransactionShards, "_loading_steps", unless_known)
 
 
 MUTANTS = (
-    (it_answers_at_once, 0),
+    (it_answers_at_once, 5),
     (markers_do_not_wait_for_the_decision, 0),
     (markers_do_not_wait_for_their_replicas, 0),
-    (markers_are_sent_once, 0),
     (what_was_ending_is_forgotten, 0),
     (it_keeps_what_it_knew, 0),
 )

@@ -36,7 +36,7 @@ from tests.kafkalite.replication.model_controller import versions_of
 OUT = "out"
 SERVED = (*serving.SERVED, AddPartitionsToTxnRequest, WriteTxnMarkersRequest)
 INIT_VERSION, END_VERSION = 5, 5
-TIMEOUT_MS = 8000
+TIMEOUT_MS = 5000
 CONFIG = TransactionConfig(60_000, 10**9, 1000, 10**8)
 
 Identity = tuple[int, int]
@@ -109,7 +109,10 @@ class TransactingBroker(AskedBroker):
         if isinstance(request.body, ApiVersionsRequest):
             answer: Any = versions_of(SERVED)
         elif isinstance(request.body, SERVED[-2:]):
-            answer = await self.ask(request.api_key, request.api_version, request.body)
+            try:
+                answer = await self.ask(request.api_key, request.api_version, request.body)
+            except KafkaError:  # it has gone meanwhile
+                await trio.sleep_forever()
         else:
             return await self.serving.serve(frame)
         return join(

@@ -32,7 +32,7 @@ LOST = frozenset(
     }
 )
 # Longer than the timeout of a transaction, and the markers after it.
-REST_SECONDS = 40
+REST_SECONDS = 15
 
 
 class TransactionSimulation(Simulation):
