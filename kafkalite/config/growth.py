@@ -49,7 +49,8 @@ def main(arguments: list[str]) -> int:
     try:
         config = BrokerConfig.from_sources(flags.config, os.environ, dict(flags.settings))
         data = [Path(directory) for directory in config.log_dirs]
-        controllers = dict(enumerate(flags.controllers, start=flags.first_id))
+        directories: list[Path] = flags.controllers
+        controllers = dict(enumerate(directories, start=flags.first_id))
         cluster_id = grow(data, config.node_id, controllers)
     except (
         *(ConfigError, NotGrown, DataDirectoryInUse, InconsistentDataDirectory),
