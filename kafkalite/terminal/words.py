@@ -22,6 +22,7 @@ OTHERS: Final[Mapping[str, str]] = {
     "format": "kafkalite.config.storage_format",
     "grow": "kafkalite.config.growth",
     "pipeline": "kafkalite.spark.pipelines.command",
+    "replay": "kafkalite.client.replay",
     "sweep": "kafkalite.client.sweep_command",
 }
 _LIBRARIES: Final = frozenset({"click", "confluent_kafka", "rich"})
