@@ -78,14 +78,14 @@ class ReplicatedPartition(Partition):
     @property
     def coordinator_id(self) -> int:
         """The leader, wherever it is; -1 where that is this broker, and it refuses."""
-        if not self._is_led:
+        if not self.is_ours:
             return self.leader_id
         return -1 if self.is_coordinating_refused else super().coordinator_id
 
     @property
     def coordinated_here(self) -> int:
         """The leader if that is this broker, and may coordinate; else -1."""
-        return self.coordinator_id if self._is_led else -1
+        return self.coordinator_id if self.is_ours else -1
 
     @property
     def is_coordinating_refused(self) -> bool:
@@ -93,10 +93,14 @@ class ReplicatedPartition(Partition):
 
         Leaders of share partitions do not ask share coordinators on other brokers yet.
         """
-        return self._is_led and self.topic == SHARE_STATE_TOPIC
+        return self.is_ours and self.topic == SHARE_STATE_TOPIC
 
     @property
-    def _is_led(self) -> bool:
+    def is_here(self) -> bool:
+        return self.replica is not None
+
+    @property
+    def is_ours(self) -> bool:
         return self.replica is not None and self.replica.leading is not None
 
     def _check_in_sync(self) -> None:
@@ -104,7 +108,7 @@ class ReplicatedPartition(Partition):
 
         A coordinator writes without asking who leads, and may not have heard of it.
         """
-        if not self._is_led:
+        if not self.is_ours:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         super()._check_in_sync()
 

@@ -196,11 +196,16 @@ class ReplicatedTopics(Topics):
             if partition.log is not self._elsewhere:
                 partition.log.config = config
 
+    @property
+    def isr_changes(self) -> tuple[int, int]:
+        proposals = self._replicas.proposals
+        return proposals.shrink_count, proposals.expand_count
+
     def here(self) -> Sequence[ReplicatedPartition]:
         """The partitions that have a replica on this broker."""
         return [
             partition
             for topic in self.all()
             for partition in topic.partitions
-            if isinstance(partition, ReplicatedPartition) and partition.replica is not None
+            if isinstance(partition, ReplicatedPartition) and partition.is_here
         ]

@@ -19,6 +19,7 @@ from kafkalite.wire.messages import (
     consumer_group_describe,
     describe_groups,
     describe_transactions,
+    streams_group_describe,
 )
 from kafkalite.wire.messages.add_offsets_to_txn import AddOffsetsToTxnResponse
 from kafkalite.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
@@ -30,6 +31,7 @@ from kafkalite.wire.messages.leave_group import LeaveGroupResponse
 from kafkalite.wire.messages.list_groups import ListGroupsResponse
 from kafkalite.wire.messages.list_transactions import ListTransactionsResponse
 from kafkalite.wire.messages.offset_delete import OffsetDeleteResponse
+from kafkalite.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatResponse
 from kafkalite.wire.messages.sync_group import SyncGroupResponse
 from kafkalite.wire.rows import row_of
 
@@ -103,6 +105,18 @@ def _not_fetched(context: RequestContext, made: Any, failed: Failed) -> Any:
 
 def _not_heard(context: RequestContext, made: object, failed: Failed) -> tuple[int, ErrorCode]:
     return 0, _code(failed)
+
+
+def _not_heard_of_tasks(
+    context: RequestContext, made: object, failed: Failed
+) -> StreamsGroupHeartbeatResponse:
+    return StreamsGroupHeartbeatResponse(
+        error_code=_code(failed),
+        active_tasks=None,
+        standby_tasks=None,
+        warmup_tasks=None,
+        partitions_by_user_endpoint=None,
+    )
 
 
 def _each(results: str, refused: type[Any]) -> Refuse:
@@ -212,6 +226,10 @@ GUARDS: Final[Mapping[ApiKey, Guard]] = {
     ),
     ApiKey.CONSUMER_GROUP_DESCRIBE: Guard(
         _listed("group_ids"), _each("groups", consumer_group_describe.DescribedGroup)
+    ),
+    ApiKey.STREAMS_GROUP_HEARTBEAT: Guard(_of_message, _not_heard_of_tasks),
+    ApiKey.STREAMS_GROUP_DESCRIBE: Guard(
+        _listed("group_ids"), _each("groups", streams_group_describe.DescribedGroup)
     ),
     ApiKey.DELETE_GROUPS: Guard(_listed("groups_names"), _each("results", DeletableGroupResult)),
     ApiKey.LIST_GROUPS: Guard(_all, _with_code(ListGroupsResponse)),

@@ -14,6 +14,7 @@ import trio.lowlevel
 
 from kafkalite.apis import APIS
 from kafkalite.clock import SystemClock
+from kafkalite.cluster.features import STREAMS_VERSION
 from kafkalite.cluster.internal_topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from kafkalite.coordinators.coordinator_log import ConsumerOffsetsLog
 from kafkalite.coordinators.group_coordinator_adapter import TopicNames
@@ -61,6 +62,8 @@ from kafkalite.wire.messages.offset_fetch import (
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,
 )
+from kafkalite.wire.messages.streams_group_describe import StreamsGroupDescribeRequest
+from kafkalite.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
 from kafkalite.wire.messages.sync_group import SyncGroupRequest
 from kafkalite.wire.rows import message_of_row, row_of, rows_of
 from tests.kafkalite.coordinators.asked_broker import Connection
@@ -98,6 +101,7 @@ class Coordinating:
             group_coordinator=self.groups,
             transaction_coordinator=self.transactions,
             now_ms=clock.now_ms,
+            cluster=SimpleNamespace(features={STREAMS_VERSION: 1}),
         )
 
     def copy(self) -> None:
@@ -121,6 +125,7 @@ class Coordinating:
             client_host="127.0.0.1",
             connection=Connection(),
             heard_of=lambda group_id, member_id: None,
+            may_create=None,
         )
         answer = handle(self.services, context, rows_of(request) if api.rows else request)
         if has_to_wait(answer):
@@ -185,6 +190,10 @@ REQUESTS: dict[ApiKey, Any] = {
     ),
     ApiKey.DESCRIBE_GROUPS: DescribeGroupsRequest(groups=["g"]),
     ApiKey.CONSUMER_GROUP_DESCRIBE: ConsumerGroupDescribeRequest(group_ids=["g"]),
+    ApiKey.STREAMS_GROUP_HEARTBEAT: StreamsGroupHeartbeatRequest(
+        group_id="g", member_id="m", member_epoch=0, topology=None
+    ),
+    ApiKey.STREAMS_GROUP_DESCRIBE: StreamsGroupDescribeRequest(group_ids=["g"]),
     ApiKey.DELETE_GROUPS: DeleteGroupsRequest(groups_names=["g"]),
     ApiKey.LIST_GROUPS: ListGroupsRequest(),
 }
