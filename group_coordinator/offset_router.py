@@ -4,7 +4,7 @@ OffsetCommit, TxnOffsetCommit and OffsetFetch are hot, hence rows (wire/rows.py)
 offset_api.py.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from functools import partial
 from typing import Any
 
@@ -20,6 +20,7 @@ from kafkalite.group_coordinator.offset_commit import (
     PartitionOutcome,
     refused_partitions,
 )
+from kafkalite.group_coordinator.shard import Shard
 from kafkalite.group_coordinator.shards import Shards
 from kafkalite.group_coordinator.topics_view import TopicsView
 from kafkalite.wire.api_codec import drained
@@ -82,15 +83,23 @@ class OffsetRouter:
             return (yield from self._refused(topics, refused.code))
 
     def txn_commit(
-        self, context: Context, request: TxnOffsetCommitRequestRow
+        self, context: Context, request: TxnOffsetCommitRequestRow, begin: Callable[[], None]
     ) -> Generator[None, None, TxnOffsetCommitResponseRow]:
-        """Like OffsetCommit, but nothing is to be seen of it before the transaction ends."""
+        """Like OffsetCommit, but nothing is to be seen of it before the transaction ends.
+
+        `begin` sees to it that the transaction may write here, or raises KafkaError. It is called
+        before the offsets are checked, and after very many of them: it may have ended meanwhile.
+        """
         _, group_id, producer_id, epoch, generation, member_id, instance_id, topics = request
         committer = Committer(group_id, member_id, instance_id, generation)
         producer, version = (producer_id, epoch), context.api_version
         try:
             check_group_id(group_id)
-            shard_of = partial(self._shards.shard_of, group_id, context.node_id)
+
+            def shard_of() -> Shard:
+                begin()
+                return self._shards.shard_of(group_id, context.node_id)
+
             answered = yield from self._offsets.committing(
                 shard_of, committer, topics, version, producer=producer
             )

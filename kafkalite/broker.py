@@ -56,6 +56,7 @@ from kafkalite.telemetry.client_telemetry import ClientTelemetry
 from kafkalite.wire.errors import KafkaError
 
 if TYPE_CHECKING:
+    from kafkalite.coordinators.transaction_coordinator.markers import Markers
     from kafkalite.metrics.endpoint import MetricsEndpoint
     from kafkalite.server.request_handler import RequestHandler
 
@@ -186,15 +187,19 @@ class Broker:
         replica_moves: ReplicaMoves,
         forward: Callable[[Api], Handler] | None = None,
         load: Callable[[Steps[None]], object] = at_once,
+        markers: Markers | None = None,
     ) -> None:
         """Coordinators, services, jobs, dispatch.
 
         `forward`: for what others decide. `load`: takes the steps in which coordinators load.
+        `markers`: how they get to partitions of other processes.
         """
         config, now_ms = self.config, self.clock.now_ms
         share = ShareServices(config, cluster, topics, now_ms)
         groups = open_group_coordinator(config, cluster, topics, self.clock, share, load)
-        transactions = open_transaction_coordinator(config, cluster, topics, groups, now_ms)
+        transactions = open_transaction_coordinator(
+            config, cluster, topics, groups, now_ms, load=load, markers=markers
+        )
         security = self._open_security(cluster)
         self.services = Services(
             config=config,
@@ -364,8 +369,7 @@ class Broker:
         self._life.cancel()
 
     def hand_on_listeners(self, node_ids: Collection[int]) -> list[Listener]:
-        """The bound listeners of these nodes once more, for a broker that takes this one's
-        place.
+        """The bound listeners of these nodes once more, for a broker that takes their place.
 
         They stay open when this one closes its own: clients that connect meanwhile wait.
         Those of nodes that are stopped are opened again. Raises StartError.

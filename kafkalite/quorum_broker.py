@@ -20,12 +20,13 @@ import trio
 from kafkalite.broker import Broker
 from kafkalite.clock import Clock
 from kafkalite.cluster.features import SUPPORTED_FEATURES
-from kafkalite.cluster.internal_topics import TRANSACTIONS_TOPIC
+from kafkalite.cluster.internal_topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from kafkalite.cluster.observed_cluster import ObservedCluster
 from kafkalite.cluster.topic_creation import NewTopic
 from kafkalite.config import BrokerConfig, ConfigError
 from kafkalite.config.quorum import quorum_config
 from kafkalite.coordinators.loading import Loader
+from kafkalite.coordinators.transaction_coordinator.marker_channels import MarkerChannels
 from kafkalite.coordinators.transaction_joins import TransactionJoins
 from kafkalite.group_coordinator.java_hash import partition_of_key
 from kafkalite.log.files import FILES
@@ -204,6 +205,7 @@ class QuorumBroker(Broker):
         self.membership.producer_ids.prefetch()
         await nursery.start(self.replicas.run)
         nursery.start_soon(supervised, "loading of coordinators", self._loader.run)
+        nursery.start_soon(supervised, "markers", self._markers.run)
         await nursery.start(self._serve_clients)
         lifecycle = self.membership.lifecycle
         lifecycle.ready()
@@ -223,6 +225,7 @@ class QuorumBroker(Broker):
         finally:
             self._served.set()
             await self._joins.close()
+            await self._markers.close()
 
     def _open_partitions(self) -> None:
         """The metadata are as of now: open what they say is here."""
@@ -251,14 +254,23 @@ class QuorumBroker(Broker):
         self._are_topics_open = True
         moves = ReplicaMoves(config, cluster, self.topics, logs, tell_directory)
         forward = forwarded(self.membership.forwarding.forward)
+        seconds = config.integer("request.timeout.ms") / 1000
+        self._markers = MarkerChannels(self.topics, self._address_of, seconds)
         self._put_together(
-            self._stack, cluster, self.topics, logs, moves, forward, self._loader.load
+            *(self._stack, cluster, self.topics, logs, moves, forward),
+            load=self._loader.load,
+            markers=self._markers,
         )
 
     def _gates(self) -> Gates:
+        integer = self.config.integer
+        patience_seconds = {
+            OFFSETS_TOPIC: integer("offsets.commit.timeout.ms") / 1000,
+            TRANSACTIONS_TOPIC: integer("request.timeout.ms") / 1000,
+        }
         return replace(
             super()._gates(),
-            replication=replication_gate(self.config.integer("offsets.commit.timeout.ms") / 1000),
+            replication=replication_gate(patience_seconds),
             transaction=transaction_gate(self._joins),
         )
 

@@ -5,7 +5,7 @@ in groups, aiokafka with a transactional id for each partition. Meanwhile, at ra
 are aborted, the broker is killed with SIGKILL and started again, workers are killed, and workers
 are started with the transactional id of one that lives. One reader with read_committed must see, in
 every partition, every number once and in order; in the end the committed offsets must be those of
-the output.
+the output. With `--broker cluster --nodes 3` the broker that is killed is each of three in turn.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ import random
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -27,6 +29,7 @@ from conformance.harness.broker import Broker
 from conformance.harness.jars import kafka_jars
 from conformance.harness.java import find_java
 from conformance.harness.kafkalite import Kafkalite
+from conformance.harness.one_of_many import OneOfMany
 from conformance.harness.process import Process
 from conformance.harness.proof import run_proof
 
@@ -74,9 +77,7 @@ class Worker:
 def prove(kind: str, seconds: float, seed: int, directory: Path, node_count: int = 1) -> str | None:
     """Run for that long; what was wrong, or None."""
     chance = random.Random(seed)
-    starter = {"kafkalite": Kafkalite, "kafka": ApacheKafka}[kind]
-    properties = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000"}
-    broker: Broker = starter(directory / "broker", properties, node_count)
+    broker, end_broker = started(kind, directory / "broker", node_count)
     workers = [Worker(name, i, name) for name in ("librdkafka", "aiokafka") for i in range(2)]
     workers.append(Worker("java", 0, "java"))
     pipelines = sorted({worker.pipeline for worker in workers})
@@ -108,18 +109,40 @@ def prove(kind: str, seconds: float, seed: int, directory: Path, node_count: int
         for worker in workers:
             for process in worker.processes:
                 process.kill()
-        broker.kill()
+        end_broker()
 
 
-def make_topics(broker: Broker, names: list[str]) -> None:
+class Killable(Protocol):
+    """A broker that is killed and started again; `bootstrap` stays the same."""
+
+    @property
+    def bootstrap(self) -> str: ...
+
+    def kill(self) -> None: ...
+
+    def start(self) -> None: ...
+
+
+def started(kind: str, directory: Path, node_count: int) -> tuple[Killable, Callable[[], None]]:
+    """Start a broker or a cluster, to be killed and started; and a way to end all of it."""
+    properties = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000"}
+    if kind == "cluster":
+        cluster = OneOfMany(directory, properties, node_count)
+        return cluster, cluster.close
+    starter = {"kafkalite": Kafkalite, "kafka": ApacheKafka}[kind]
+    broker: Broker = starter(directory, properties, node_count)
+    return broker, broker.kill
+
+
+def make_topics(broker: Killable, names: list[str]) -> None:
     admin = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0})
-    for made in admin.create_topics([NewTopic(name, PARTITIONS, 1) for name in names]).values():
+    for made in admin.create_topics([NewTopic(name, PARTITIONS) for name in names]).values():
         made.result(30)
 
 
 def trouble(
     chance: random.Random,
-    broker: Broker,
+    broker: Killable,
     workers: list[Worker],
     directory: Path,
     events: Counter[str],
@@ -141,7 +164,7 @@ def trouble(
 
 
 def rest(
-    broker: Broker,
+    broker: Killable,
     workers: list[Worker],
     directory: Path,
     feeder: Feeder,
@@ -168,7 +191,7 @@ def rest(
     return compare_offsets(broker, feeder)
 
 
-def compare_offsets(broker: Broker, feeder: Feeder) -> str | None:
+def compare_offsets(broker: Killable, feeder: Feeder) -> str | None:
     """The groups have committed exactly what the output has."""
     for topic in {topic for topic, _ in feeder.written}:
         group = topic.removeprefix("input-")
@@ -188,4 +211,4 @@ def tally(judge: Judge, events: Counter[str]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(run_proof(__doc__, prove, "exactly once"))
+    sys.exit(run_proof(__doc__, prove, "exactly once", ("kafkalite", "kafka", "cluster")))

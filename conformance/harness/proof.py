@@ -5,21 +5,26 @@ from __future__ import annotations
 import argparse
 import random
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 Prove = Callable[[str, float, int, Path, int], str | None]
 _OUTPUT_CHARACTERS = 2000
 
 
-def run_proof(description: str | None, prove: Prove, proven: str) -> int:
+def run_proof(
+    description: str | None,
+    prove: Prove,
+    proven: str,
+    brokers: Sequence[str] = ("kafkalite", "kafka"),
+) -> int:
     """Run `prove(broker, seconds, seed, directory, nodes)`, which says what was wrong.
 
     Prints `proven`, or what was wrong with the end of each process' output. The exit code.
     """
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--seconds", type=float, default=1200)
-    parser.add_argument("--broker", choices=["kafkalite", "kafka"], default="kafkalite")
+    parser.add_argument("--broker", choices=brokers, default=brokers[0])
     parser.add_argument("--nodes", type=int, default=1)
     parser.add_argument("--seed", type=int, default=None, help="the same troubles again")
     arguments = parser.parse_args()

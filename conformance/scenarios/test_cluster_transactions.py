@@ -1,20 +1,25 @@
-"""Transactions that one of Apache Kafka's brokers coordinates, in partitions that kafkalite leads.
+"""Transactions over brokers of both kinds, in partitions that kafkalite leads.
 
 The leaders ask the coordinator before the first batch, and take its markers. So does the group
-coordinator with offsets inside a transaction.
+coordinator with offsets inside a transaction. One coordinator is Apache Kafka's, the others are
+kafkalite's, and one of those is killed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import count
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 from conformance.harness.quorum import QuorumCluster
 from conformance.harness.tools import run_tool
+from kafkalite.group_coordinator.java_hash import partition_of_key
 
 KAFKA, FIRST, SECOND = 1, 11, 12
+# By the partition of __transaction_state. Each broker's configs have as many of them.
+COORDINATORS = (FIRST, SECOND, KAFKA, KAFKA)
 SECONDS = 90
 TRANSACTIONS = 12
 JAVA_RECORDS = 1000
@@ -28,8 +33,10 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[QuorumCluster]
     made = QuorumCluster(
         tmp_path_factory.mktemp("transactions"), kafka=1, kafkalite=2, properties=PROPERTIES
     )
-    # The coordinator of all transactions, and those of all groups.
-    create(made, "__transaction_state", ["1"] * 4, "cleanup.policy=compact")
+    # The coordinators of all transactions, and those of all groups.
+    others = {FIRST: "12:1", SECOND: "1:11", KAFKA: "12:11"}
+    assignment = [f"{broker}:{others[broker]}" for broker in COORDINATORS]
+    create(made, "__transaction_state", assignment, "cleanup.policy=compact")
     create(made, "__consumer_offsets", ["11:12:1", "12:11:1"] * 2, "cleanup.policy=compact")
     create(made, "out", ["11:12:1", "12:11:1"], "min.insync.replicas=2")
     yield made
@@ -43,6 +50,14 @@ def create(cluster: QuorumCluster, name: str, assignment: list[str], config: str
         *("--replica-assignment", ",".join(assignment)),
     )
     assert created.status == 0, created.errors
+
+
+def id_coordinated_by(broker: int, prefix: str) -> str:
+    """A transactional id whose coordinator this is at first."""
+    names = (f"{prefix}-{number}" for number in count())
+    return next(
+        name for name in names if COORDINATORS[partition_of_key(name, len(COORDINATORS))] == broker
+    )
 
 
 def retried(work: Callable[[], object]) -> None:
@@ -61,13 +76,16 @@ def retried(work: Callable[[], object]) -> None:
 class Copier:
     """Writes two records, and the offset of what they were made from, in each transaction."""
 
-    def __init__(self, cluster: QuorumCluster) -> None:
-        self.committed: list[bytes] = []
+    def __init__(self, cluster: QuorumCluster, coordinator: int) -> None:
+        name = id_coordinated_by(coordinator, "copier")
+        self._prefix = name.encode()
+        self._cluster = cluster
+        self._kept: list[int] = []
         self._producer = Producer(
-            {"bootstrap.servers": cluster.bootstrap, "transactional.id": "copier", "log_level": 0}
+            {"bootstrap.servers": cluster.bootstrap, "transactional.id": name, "log_level": 0}
         )
         self._consumer = Consumer(
-            {"bootstrap.servers": cluster.bootstrap, "group.id": "copiers", "log_level": 0}
+            {"bootstrap.servers": cluster.bootstrap, "group.id": name, "log_level": 0}
         )
         self._producer.init_transactions(SECONDS)
 
@@ -75,9 +93,11 @@ class Copier:
         """A transaction that has to be aborted is made again."""
         while not self._tried(number, commit=commit):
             pass
+        if commit:
+            self._kept.append(number)
 
     def _tried(self, number: int, *, commit: bool) -> bool:
-        values = [b"%d-%d" % (number, partition) for partition in (0, 1)]
+        values = [b"%s %d" % (self._prefix, number)] * 2
         producer = self._producer
         producer.begin_transaction()
         try:
@@ -88,7 +108,6 @@ class Copier:
             retried(lambda: producer.send_offsets_to_transaction(offsets, metadata, SECONDS))
             if commit:
                 retried(lambda: producer.commit_transaction(SECONDS))
-                self.committed += values
                 return True
         except KafkaException as error:
             if not error.args[0].txn_requires_abort():
@@ -98,9 +117,14 @@ class Copier:
         retried(lambda: producer.abort_transaction(SECONDS))
         return True
 
-    def committed_offset(self) -> int:
+    def check(self) -> None:
+        """All that was committed is there, in order, and nothing else."""
+        for partition in (0, 1):
+            read = read_committed(self._cluster, partition)
+            mine = [value for value in read if value.startswith(self._prefix)]
+            assert mine == [b"%s %d" % (self._prefix, number) for number in self._kept]
         (found,) = self._consumer.committed([TopicPartition("out", 0)], SECONDS)
-        return int(found.offset)
+        assert found.offset == self._kept[-1]
 
 
 def read_committed(cluster: QuorumCluster, partition: int, topic: str = "out") -> list[bytes]:
@@ -126,23 +150,19 @@ def read_committed(cluster: QuorumCluster, partition: int, topic: str = "out") -
 
 
 def test_what_is_committed_is_read_and_nothing_else(cluster: QuorumCluster) -> None:
-    copier = Copier(cluster)
+    copiers = [Copier(cluster, coordinator) for coordinator in (FIRST, KAFKA)]
     for number in range(TRANSACTIONS):
-        copier.copy(number, commit=number % 3 != 2)
-    kept = [number for number in range(TRANSACTIONS) if number % 3 != 2]
-    for partition in (0, 1):
-        expected = [b"%d-%d" % (number, partition) for number in kept]
-        assert read_committed(cluster, partition) == expected
-    assert copier.committed_offset() == kept[-1]
+        for copier in copiers:
+            copier.copy(number, commit=number % 3 != 2)
+    for copier in copiers:
+        copier.check()
 
-    cluster.kill(FIRST)
+    cluster.kill(FIRST)  # a coordinator of transactions and groups, and a leader of partitions
     for number in range(TRANSACTIONS, 2 * TRANSACTIONS):
-        copier.copy(number, commit=number % 3 != 2)
-    kept = [number for number in range(2 * TRANSACTIONS) if number % 3 != 2]
-    for partition in (0, 1):
-        expected = [b"%d-%d" % (number, partition) for number in kept]
-        assert read_committed(cluster, partition) == expected
-    assert copier.committed_offset() == kept[-1]
+        for copier in copiers:
+            copier.copy(number, commit=number % 3 != 2)
+    for copier in copiers:
+        copier.check()
     cluster.start(FIRST)
     cluster.wait()
 
@@ -155,7 +175,12 @@ def test_a_producer_of_the_second_generation_leaves_it_to_the_brokers(
     written = run_tool(
         *("kafka-producer-perf-test", "--topic", "java", "--num-records", str(JAVA_RECORDS)),
         *("--record-size", "10", "--throughput", "500"),
-        *("--transactional-id", "java", "--transaction-duration-ms", "50"),
+        *(
+            "--transactional-id",
+            id_coordinated_by(SECOND, "java"),
+            "--transaction-duration-ms",
+            "50",
+        ),
         *("--bootstrap-server", cluster.bootstrap),
     )
     assert written.status == 0, written.errors

@@ -31,6 +31,7 @@ def handle(
 ) -> ListTransactionsResponse:
     try:
         is_wanted = _filter(request, services.now_ms())
+        transactions = services.transaction_coordinator.of_node(context.node_id)
     except KafkaError as error:
         return ListTransactionsResponse(error_code=error.code)
     return ListTransactionsResponse(
@@ -41,7 +42,7 @@ def handle(
                 producer_id=transaction.producer_id,
                 transaction_state=transaction.state.title,
             )
-            for transaction in services.transaction_coordinator.of_node(context.node_id)
+            for transaction in transactions
             if is_wanted(transaction)
         ],
     )

@@ -95,7 +95,10 @@ async def _create(
     topics: Mapping[str, InternalTopic],
     response: StreamsGroupHeartbeatResponse,
 ) -> None:
-    """Create the topics; the answer's status says what could not be."""
+    """Create the topics; the answer's status says what could not be.
+
+    One that another decides on, or another request creates, is not there yet, and may come.
+    """
     new = [
         NewTopic(
             name=topic.name,
@@ -110,6 +113,7 @@ async def _create(
         f"{name} ({message_of(result)})"
         for name, result in zip(topics, results, strict=True)
         if isinstance(result, KafkaError)
+        and result.code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     ]
     if not failed:
         return

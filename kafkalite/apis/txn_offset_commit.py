@@ -10,6 +10,7 @@ AddOffsetsToTxn.
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkalite.cluster.internal_topics import OFFSETS_TOPIC
@@ -53,13 +54,8 @@ def _commit(
         if len(named) > AT_ONCE:
             yield
     request = (*request[:7], named)
-    try:
-        if not request[1]:
-            raise KafkaError(ErrorCode.INVALID_GROUP_ID)
-        _begin(services, context, request)
-    except KafkaError as error:
-        return (yield from router.txn_commit_refused(request, error.code))
-    return (yield from router.txn_commit(context, request))
+    begin = partial(_begin, services, context, request)
+    return (yield from router.txn_commit(context, request, begin))
 
 
 def _begin(services: Services, context: RequestContext, request: TxnOffsetCommitRequestRow) -> None:

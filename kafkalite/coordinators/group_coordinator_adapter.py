@@ -60,6 +60,7 @@ def open_group_coordinator(
     )
     watcher = _Watcher(coordinator, topics)
     cluster.subscribe(watcher.metadata_changed)
+    topics.subscribe(coordinator.leaders_changed)  # also when a log is opened again
     return coordinator
 
 

@@ -18,7 +18,7 @@ import trio
 
 from kafkalite.coordinators.transaction_coordinator.config import TransactionConfig
 from kafkalite.coordinators.transaction_coordinator.coordinator import TransactionCoordinator
-from kafkalite.coordinators.transaction_coordinator.markers import MarkerWriter
+from kafkalite.coordinators.transaction_coordinator.markers import Markers, MarkerWriter
 from kafkalite.coordinators.transaction_coordinator.state_log import TransactionLog
 from kafkalite.requests.purgatory import wait_until
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from kafkalite.replica.partition import Partition
     from kafkalite.replica.topics import Topics
     from kafkalite.requests.context import RequestContext
+    from kafkalite.requests.slices import Steps
     from kafkalite.wire.fields import InMemory
 
 # Versions of Produce: from here the client knows TRANSACTION_ABORTABLE, and is one of transactions
@@ -56,8 +57,14 @@ def open_transaction_coordinator(
     topics: Topics,
     groups: GroupCoordinator,
     now_ms: Callable[[], int],
+    *,
+    load: Callable[[Steps[None]], object],
+    markers: Markers | None,
 ) -> TransactionCoordinator:
-    """The coordinator of all transactional ids of this process. It works once its `run` does."""
+    """The coordinator of all transactional ids of this process. It works once its `run` does.
+
+    `markers`: how they get to other processes, if there are any.
+    """
     integer = config.integer
     timeouts = TransactionConfig(
         transaction_max_timeout_ms=integer("transaction.max.timeout.ms"),
@@ -73,14 +80,18 @@ def open_transaction_coordinator(
     def server_version() -> int:
         return cluster.features.get("transaction.version", 0)
 
-    return TransactionCoordinator(
+    coordinator = TransactionCoordinator(
         timeouts,
         TransactionLog(topics, now_ms, server_version),
-        MarkerWriter(topics, groups, now_ms),
+        MarkerWriter(topics, groups, now_ms) if markers is None else markers,
         now_ms=now_ms,
         new_producer_id=cluster.allocate_producer_id,
         server_version=server_version,
+        load=load,
     )
+    cluster.subscribe(lambda records: coordinator.leaders_changed())
+    topics.subscribe(coordinator.leaders_changed)  # also when a log is opened again
+    return coordinator
 
 
 async def await_previous_transaction(

@@ -1,9 +1,8 @@
 """Partitions join transactions whose coordinators are other brokers.
 
 The leader of a partition asks before the first batch of a transaction in it: whether the client has
-added the partition, or, in transactions v2, that the coordinator add it (KIP-890). One request to
-each coordinator is under way at a time. Those that come meanwhile go together in the next, no
-transactional id twice. Source: AddPartitionsToTxnManager.
+added the partition, or, in transactions v2, that the coordinator add it (KIP-890). Source:
+AddPartitionsToTxnManager.
 """
 
 from __future__ import annotations
@@ -13,9 +12,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import trio
 
+from kafkalite.coordinators.shared_requests import Codes, Question, SharedRequests
 from kafkalite.coordinators.transaction_coordinator.coordinator import Producer
 from kafkalite.coordinators.transaction_coordinator.transaction import TopicPartition
-from kafkalite.peers.link import Address, Connect, Link, PeerGone, connect_tcp
+from kafkalite.peers.link import Address, Connect, connect_tcp
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
@@ -28,8 +28,6 @@ from kafkalite.wire.messages.add_partitions_to_txn import (
 if TYPE_CHECKING:
     from kafkalite.log.verification import VerificationGuard
     from kafkalite.replica.partition import Partition
-
-Codes = Mapping[TopicPartition, ErrorCode]
 
 # The client of a Produce or TxnOffsetCommit gets a code that it knows for the coordinator's.
 _AS_ANSWERED: Final[Mapping[ErrorCode, ErrorCode]] = {
@@ -48,9 +46,9 @@ class TransactionJoins:
         connect: Connect = connect_tcp,
     ) -> None:
         self._coordinator_of = coordinator_of
-        self._timeout_seconds = timeout_seconds
-        self._connect = connect
-        self._channels: dict[Address, _Channel] = {}
+        self._requests = SharedRequests(
+            "kafkalite-transactions", _Joins(), timeout_seconds, connect
+        )
 
     async def join(
         self, producer: Producer, partitions: Collection[TopicPartition], *, adds: bool
@@ -62,10 +60,6 @@ class TransactionJoins:
         address = self._coordinator_of(producer.transactional_id)
         if address is None:
             return dict.fromkeys(partitions, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        channel = self._channels.get(address)
-        if channel is None:
-            channel = _Channel(address, self._timeout_seconds, self._connect)
-            self._channels[address] = channel
         topics: dict[str, AddPartitionsToTxnTopic] = {}
         for name, index in partitions:
             topic = topics.setdefault(name, AddPartitionsToTxnTopic(name=name))
@@ -80,12 +74,11 @@ class TransactionJoins:
             ),
             partitions,
         )
-        return await channel.ask(asked)
+        return await self._requests.ask(address, asked)
 
     async def close(self) -> None:
         """Give the connections back."""
-        for channel in self._channels.values():
-            await channel.close()
+        await self._requests.close()
 
 
 class FirstAppend(NamedTuple):
@@ -172,21 +165,20 @@ async def join_all(
     return joined
 
 
-class _Asked:
+class _Asked(Question):
     """One transaction's partitions, and what became of them."""
 
     def __init__(
         self, transaction: AddPartitionsToTxnTransaction, partitions: Collection[TopicPartition]
     ) -> None:
+        super().__init__(partitions)
         self.transaction = transaction
-        self.codes: Codes | None = None
-        self._partitions = partitions
 
     def failed(self, code: ErrorCode) -> None:
-        self.codes = dict.fromkeys(self._partitions, _AS_ANSWERED.get(code, code))
+        super().failed(_AS_ANSWERED.get(code, code))
 
     def answered(self, result: AddPartitionsToTxnResult) -> None:
-        codes = dict.fromkeys(self._partitions, ErrorCode.NONE)
+        codes = dict.fromkeys(self.partitions, ErrorCode.NONE)
         for topic in result.topic_results:
             for each in topic.results_by_partition:
                 code = ErrorCode(each.partition_error_code)
@@ -195,56 +187,21 @@ class _Asked:
         self.codes = codes
 
 
-class _Channel:
-    """The requests to one coordinator. The one whose turn it is sends all that wait."""
+class _Joins:
+    """Many transactions in one AddPartitionsToTxn, none twice."""
 
-    def __init__(self, address: Address, timeout_seconds: float, connect: Connect) -> None:
-        self._address = address
-        self._timeout_seconds = timeout_seconds
-        self._link = Link("kafkalite-transactions", connect)
-        self._waiting: list[_Asked] = []
-        self._turn = trio.Lock()
+    def is_separate(self, question: _Asked, chosen: Sequence[_Asked]) -> bool:
+        name = question.transaction.transactional_id
+        return any(each.transaction.transactional_id == name for each in chosen)
 
-    async def close(self) -> None:
-        await self._link.close()
+    def request(self, questions: Sequence[_Asked]) -> AddPartitionsToTxnRequest:
+        return AddPartitionsToTxnRequest(transactions=[each.transaction for each in questions])
 
-    async def ask(self, asked: _Asked) -> Codes:
-        self._waiting.append(asked)
-        try:
-            async with self._turn:
-                while asked.codes is None:
-                    await self._send(self._next())
-        finally:
-            if asked in self._waiting:
-                self._waiting.remove(asked)
-        return asked.codes
-
-    def _next(self) -> Sequence[_Asked]:
-        """The first question that waits, for each transactional id."""
-        first: dict[str, _Asked] = {}
-        for each in self._waiting:
-            first.setdefault(each.transaction.transactional_id, each)
-        chosen = list(first.values())
-        self._waiting = [each for each in self._waiting if each not in chosen]
-        return chosen
-
-    async def _send(self, batch: Sequence[_Asked]) -> None:
-        request = AddPartitionsToTxnRequest(transactions=[each.transaction for each in batch])
-        try:
-            answer: AddPartitionsToTxnResponse = await self._link.ask(
-                self._address, request, timeout_seconds=self._timeout_seconds
-            )
-            results = {each.transactional_id: each for each in answer.results_by_transaction}
-            for each in batch:
-                result = results.get(each.transaction.transactional_id)
-                if answer.error_code or result is None:
-                    code = ErrorCode(answer.error_code) or ErrorCode.UNKNOWN_SERVER_ERROR
-                    each.failed(code)
-                else:
-                    each.answered(result)
-        except PeerGone:
-            pass
-        finally:
-            for each in batch:
-                if each.codes is None:  # also where the task of the one that sends has ended
-                    each.failed(ErrorCode.NETWORK_EXCEPTION)
+    def take(self, questions: Sequence[_Asked], answer: AddPartitionsToTxnResponse) -> None:
+        results = {each.transactional_id: each for each in answer.results_by_transaction}
+        for each in questions:
+            result = results.get(each.transaction.transactional_id)
+            if answer.error_code or result is None:
+                each.failed(ErrorCode(answer.error_code) or ErrorCode.UNKNOWN_SERVER_ERROR)
+            else:
+                each.answered(result)

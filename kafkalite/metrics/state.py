@@ -5,16 +5,26 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kafkalite.cluster.image import NO_LEADER
-from kafkalite.coordinators.transaction_coordinator.transaction import Transaction, TransactionState
+from kafkalite.coordinators.transaction_coordinator.transaction import TransactionState
 from kafkalite.metrics.table import METRICS
 
 if TYPE_CHECKING:
     from kafkalite.group_coordinator.shard import Shard
     from kafkalite.metrics.readings import Readings
+    from kafkalite.replica.partition import Partition
     from kafkalite.services import Services
+
+_COUNTED: Final = (
+    "kafkalite_partitions",
+    "kafkalite_leaders",
+    "kafkalite_under_replicated_partitions",
+    "kafkalite_under_min_isr_partitions",
+    "kafkalite_at_min_isr_partitions",
+    "kafkalite_offline_partitions",
+)
 
 
 def read(services: Services, readings: Readings) -> Iterator[None]:
@@ -39,27 +49,46 @@ def read(services: Services, readings: Readings) -> Iterator[None]:
 
 
 def _topics(services: Services, readings: Readings) -> Iterator[None]:
-    partition_count = under_replicated = offline = 0
+    counts: Counter[str] = Counter()
     for topic in list(services.topics.all()):
         received_bytes = received_records = 0
         for partition in topic.partitions:
             received_bytes += partition.received_bytes
             received_records += partition.received_records
-            log, labels = partition.log, (topic.name, str(partition.index))
-            readings.put("kafkalite_log_size_bytes", log.size_bytes, *labels)
-            readings.put("kafkalite_log_start_offset", log.log_start_offset, *labels)
-            readings.put("kafkalite_log_end_offset", log.log_end_offset, *labels)
-            under_replicated += len(partition.in_sync_replicas) < len(partition.replicas)
-            offline += partition.leader_id == NO_LEADER
-        partition_count += len(topic.partitions)
+            if partition.is_here:
+                log, labels = partition.log, (topic.name, str(partition.index))
+                readings.put("kafkalite_log_size_bytes", log.size_bytes, *labels)
+                readings.put("kafkalite_log_start_offset", log.log_start_offset, *labels)
+                readings.put("kafkalite_log_end_offset", log.log_end_offset, *labels)
+            counts.update(_standing_of(partition))
         if received_records:
             readings.put("kafkalite_topic_received_bytes_total", received_bytes, topic.name)
             readings.put("kafkalite_topic_received_records_total", received_records, topic.name)
         yield
     readings.put("kafkalite_topics", len(services.topics))
-    readings.put("kafkalite_partitions", partition_count)
-    readings.put("kafkalite_under_replicated_partitions", under_replicated)
-    readings.put("kafkalite_offline_partitions", offline)
+    for name in _COUNTED:
+        readings.put(name, counts[name])
+    shrink_count, expand_count = services.topics.isr_changes
+    readings.put("kafkalite_isr_changes_total", shrink_count, "shrink")
+    readings.put("kafkalite_isr_changes_total", expand_count, "expand")
+
+
+def _standing_of(partition: Partition) -> Iterator[str]:
+    """The metrics that count a partition."""
+    yield "kafkalite_partitions"
+    if partition.leader_id == NO_LEADER:
+        yield "kafkalite_offline_partitions"
+    if not partition.is_ours:
+        return
+    in_sync, needed = len(partition.in_sync_replicas), partition.needed_in_sync
+    if partition.leader_id != NO_LEADER:
+        yield "kafkalite_leaders"
+    if in_sync < len(partition.replicas):
+        yield "kafkalite_under_replicated_partitions"
+    if in_sync < needed:
+        yield "kafkalite_under_min_isr_partitions"
+    if in_sync == needed:
+        yield "kafkalite_at_min_isr_partitions"
 
 
 def _groups(services: Services, readings: Readings) -> Iterator[None]:
@@ -89,11 +118,7 @@ def _lag(services: Services, readings: Readings, shard: Shard, group_id: str) ->
 
 
 def _transactions(services: Services, readings: Readings) -> None:
-    transactions: list[Transaction] = [
-        transaction
-        for node_id in services.config.node_ids
-        for transaction in services.transaction_coordinator.of_node(node_id)
-    ]
+    transactions = list(services.transaction_coordinator.all())
     for state, count in Counter(each.state.title for each in transactions).items():
         readings.put("kafkalite_transactions", count, state)
     began = [

@@ -91,9 +91,35 @@ _TABLE: Final = (
         "kafkalite_under_replicated_partitions",
         _GAUGE,
         (),
-        "Partitions with fewer in-sync replicas than replicas.",
+        "Partitions led here with fewer in-sync replicas than replicas: UnderReplicatedPartitions.",
     ),
-    Metric("kafkalite_offline_partitions", _GAUGE, (), "Partitions without a leader."),
+    Metric(
+        "kafkalite_under_min_isr_partitions",
+        _GAUGE,
+        (),
+        "Partitions led here that take no writes with acks=all: UnderMinIsrPartitionCount.",
+    ),
+    Metric(
+        "kafkalite_at_min_isr_partitions",
+        _GAUGE,
+        (),
+        "Partitions led here with just as many in-sync replicas as such writes need: "
+        "AtMinIsrPartitionCount.",
+    ),
+    Metric("kafkalite_leaders", _GAUGE, (), "Partitions led here: LeaderCount."),
+    Metric(
+        "kafkalite_offline_partitions",
+        _GAUGE,
+        (),
+        "Partitions without a leader, on any broker: OfflinePartitionsCount.",
+    ),
+    Metric(
+        "kafkalite_isr_changes_total",
+        _COUNTER,
+        ("change",),
+        "In-sync replicas of partitions led here that shrank or expanded: IsrShrinksPerSec and "
+        "IsrExpandsPerSec.",
+    ),
     # Logs
     Metric(
         "kafkalite_log_size_bytes",

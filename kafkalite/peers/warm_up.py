@@ -10,6 +10,7 @@ from typing import Any, Final
 from kafkalite.wire.codec import encode_request
 from kafkalite.wire.message_codec import build_body, join, parse_body
 from kafkalite.wire.messages import (
+    add_partitions_to_txn,
     allocate_producer_ids,
     alter_partition,
     api_versions,
@@ -21,6 +22,7 @@ from kafkalite.wire.messages import (
     fetch,
     fetch_snapshot,
     list_offsets,
+    write_txn_markers,
 )
 from kafkalite.wire.schema import message_of
 
@@ -45,6 +47,11 @@ _MESSAGES: Final[tuple[tuple[type[Any], type[Any]], ...]] = (
     (create_topics.CreateTopicsRequest, create_topics.CreateTopicsResponse),
     (envelope.EnvelopeRequest, envelope.EnvelopeResponse),
     (list_offsets.ListOffsetsRequest, list_offsets.ListOffsetsResponse),
+    (
+        add_partitions_to_txn.AddPartitionsToTxnRequest,
+        add_partitions_to_txn.AddPartitionsToTxnResponse,
+    ),
+    (write_txn_markers.WriteTxnMarkersRequest, write_txn_markers.WriteTxnMarkersResponse),
 )
 
 

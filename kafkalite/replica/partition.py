@@ -97,11 +97,24 @@ class Partition:
         return self.coordinator_id
 
     @property
+    def is_here(self) -> bool:
+        """True if this process has the log."""
+        return True
+
+    @property
+    def is_ours(self) -> bool:
+        """True unless another process leads it."""
+        return True
+
+    @property
+    def needed_in_sync(self) -> int:
+        """The number of replicas that must be in sync for a write with acks=all."""
+        return min(self.log.config.min_insync_replicas, len(self.replicas))
+
+    @property
     def has_enough_in_sync(self) -> bool:
         """True if as many replicas are in sync as a write with acks=all needs."""
-        return len(self.in_sync_replicas) >= min(
-            self.log.config.min_insync_replicas, len(self.replicas)
-        )
+        return len(self.in_sync_replicas) >= self.needed_in_sync
 
     @property
     def is_latest_unknown(self) -> bool:

@@ -12,6 +12,7 @@ from uuid import UUID
 from kafkalite.cluster.metadata_log import METADATA_TOPIC
 from kafkalite.log.config import LogConfig
 from kafkalite.log.directory import LogDirectory
+from kafkalite.log.errors import InconsistentDataDirectory
 from kafkalite.log.files import FILES, Files
 from kafkalite.log.log import Log
 from kafkalite.log.log_state import PASSING_ERRORS
@@ -95,10 +96,19 @@ class PartitionLogs:
             directory.broker_epoch = broker_epoch
 
     def open_metadata(self) -> Log:
-        """The log of the cluster's metadata, beside the partitions. Raises KafkaError.
+        """The log of the cluster's metadata, beside the partitions.
 
-        It keeps everything, until snapshots say what may go.
+        It keeps everything, until snapshots say what may go. Raises KafkaError, and
+        InconsistentDataDirectory for partitions without metadata: they would belong to no topic,
+        and be removed.
         """
+        paths = [directory.path for directory in self.manager.directories]
+        is_new = not any((path / f"{METADATA_TOPIC}-0").exists() for path in paths)
+        if is_new and self.manager.stored_partitions():
+            raise InconsistentDataDirectory(
+                f"{paths[0]} has partitions and no metadata: it is the "
+                "data directory of a broker under controllers (process.roles=broker)"
+            )
         smaller = self._config["internal.metadata.log.segment.bytes"]
         size = smaller or self._config["metadata.log.segment.bytes"]
         assert isinstance(size, int)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from kafkalite.cluster.image import PartitionState
-from kafkalite.cluster.internal_topics import OFFSETS_TOPIC
+from kafkalite.cluster.internal_topics import SHARE_STATE_TOPIC
 from kafkalite.log.log import Log
 from kafkalite.replica.partition import Partition
 from kafkalite.replication.replica import Replica
@@ -78,27 +78,39 @@ class ReplicatedPartition(Partition):
     @property
     def coordinator_id(self) -> int:
         """The leader, wherever it is; -1 where that is this broker, and it refuses."""
-        if self.replica is None or self.replica.leading is None:
+        if not self.is_ours:
             return self.leader_id
-        return -1 if self._refuses_to_coordinate else super().coordinator_id
+        return -1 if self.is_coordinating_refused else super().coordinator_id
 
     @property
     def coordinated_here(self) -> int:
         """The leader if that is this broker, and may coordinate; else -1."""
-        if self.replica is None or self.replica.leading is None:
-            return -1
-        return self.coordinator_id
+        return self.coordinator_id if self.is_ours else -1
 
     @property
     def is_coordinating_refused(self) -> bool:
-        """Tells whether this broker leads the partition, and will not coordinate what is in it."""
-        is_led = self.replica is not None and self.replica.leading is not None
-        return is_led and self._refuses_to_coordinate
+        """Tells whether this broker leads the partition, and will not coordinate what is in it.
+
+        Leaders of share partitions do not ask share coordinators on other brokers yet.
+        """
+        return self.is_ours and self.topic == SHARE_STATE_TOPIC
 
     @property
-    def _refuses_to_coordinate(self) -> bool:
-        """Markers do not travel between brokers yet, nor what share coordinators say."""
-        return self.topic != OFFSETS_TOPIC
+    def is_here(self) -> bool:
+        return self.replica is not None
+
+    @property
+    def is_ours(self) -> bool:
+        return self.replica is not None and self.replica.leading is not None
+
+    def _check_in_sync(self) -> None:
+        """The same as in one process. Raises NOT_LEADER_OR_FOLLOWER where others lead.
+
+        A coordinator writes without asking who leads, and may not have heard of it.
+        """
+        if not self.is_ours:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        super()._check_in_sync()
 
     @property
     def has_enough_in_sync(self) -> bool:

@@ -12,7 +12,7 @@ from pathlib import Path
 from uuid import UUID
 
 from kafkalite.cluster.image import PartitionState, TopicState
-from kafkalite.cluster.internal_topics import INTERNAL_TOPICS
+from kafkalite.cluster.internal_topics import SHARE_STATE_TOPIC
 from kafkalite.cluster.observed_cluster import ObservedCluster
 from kafkalite.cluster.topic_creation import CreatedTopic, NewTopic, internal_topic
 from kafkalite.log.config import LogConfig
@@ -129,7 +129,7 @@ class ReplicatedTopics(Topics):
             logger.info("%s-%d: no replica here any more", topic.name, partition.index)
             self._close(partition, replica)
         partition.take(state)
-        if topic.name in INTERNAL_TOPICS:
+        if topic.name == SHARE_STATE_TOPIC:
             self._say_refused(topic, partition)
 
     def _say_refused(self, topic: Topic, partition: ReplicatedPartition) -> None:
@@ -196,11 +196,16 @@ class ReplicatedTopics(Topics):
             if partition.log is not self._elsewhere:
                 partition.log.config = config
 
+    @property
+    def isr_changes(self) -> tuple[int, int]:
+        proposals = self._replicas.proposals
+        return proposals.shrink_count, proposals.expand_count
+
     def here(self) -> Sequence[ReplicatedPartition]:
         """The partitions that have a replica on this broker."""
         return [
             partition
             for topic in self.all()
             for partition in topic.partitions
-            if isinstance(partition, ReplicatedPartition) and partition.replica is not None
+            if isinstance(partition, ReplicatedPartition) and partition.is_here
         ]

@@ -84,6 +84,11 @@ class Topics:
     def __iter__(self) -> Iterator[Topic]:
         return iter(self._by_name.values())
 
+    @property
+    def isr_changes(self) -> tuple[int, int]:
+        """The proposals that shrank and expanded in-sync replicas: one process makes none."""
+        return 0, 0
+
     def subscribe(self, callback: Callable[[], None]) -> None:
         """Call `callback` after topics or partitions came or went."""
         self._subscribers.append(callback)
@@ -339,8 +344,7 @@ class Topics:
         )
 
     def reopen(self) -> Iterator[object]:
-        """Open again the logs that could not be opened for what passes, a full disk, say; one a
-        step."""
+        """Open again the logs that passing trouble, such as a full disk, kept shut; one a step."""
         has_changed = False
         for topic in list(self._by_name.values()):
             for partition in topic.partitions:
@@ -357,16 +361,14 @@ class Topics:
                         partition.log_moved(log)
                         has_changed = True
                 yield partition
-        if has_changed:
-            for subscriber in self._subscribers:
-                subscriber()
+        for subscriber in self._subscribers if has_changed else ():
+            subscriber()
 
     def _change_partition(self, topic: Topic, index: int) -> None:
         state, partition = topic.states[index], topic.partitions[index]
-        if partition.leader_id != state.leader_id and any(
-            self._cluster.config.dynamic_by_node.values()
-        ):
-            partition.log.config = log_configs(self._cluster.config, topic)(state.leader_id)
+        config = self._cluster.config
+        if partition.leader_id != state.leader_id and any(config.dynamic_by_node.values()):
+            partition.log.config = log_configs(config, topic)(state.leader_id)
         partition.leader_id = state.leader_id
         partition.leader_epoch = state.leader_epoch
         partition.replicas = state.replicas

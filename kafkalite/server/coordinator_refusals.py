@@ -1,7 +1,8 @@
-"""The answers of a group coordinator that could not be given: the groups, and how each API says so.
+"""The answers of coordinators that could not be given: whose they are, and how each API says so.
 
 A request is decided already when its answer turns out not to be replicated. All but the code of the
-error is forgotten then. Source: GroupCoordinatorService, handleOffsetFetchException.
+error is forgotten then. Source: GroupCoordinatorService, handleOffsetFetchException,
+TransactionStateManager.
 """
 
 from __future__ import annotations
@@ -11,33 +12,54 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkalite.apis.join_group import NULL_PROTOCOL_NAME_SINCE
 from kafkalite.apis.offset_fetch import GROUP_ERROR_SINCE, SEVERAL_GROUPS_SINCE, refused_offset
+from kafkalite.cluster.internal_topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode
-from kafkalite.wire.messages import consumer_group_describe, describe_groups
+from kafkalite.wire.messages import (
+    consumer_group_describe,
+    describe_groups,
+    describe_transactions,
+    streams_group_describe,
+)
+from kafkalite.wire.messages.add_offsets_to_txn import AddOffsetsToTxnResponse
 from kafkalite.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 from kafkalite.wire.messages.delete_groups import DeletableGroupResult
+from kafkalite.wire.messages.end_txn import EndTxnResponse
+from kafkalite.wire.messages.init_producer_id import InitProducerIdResponse
 from kafkalite.wire.messages.join_group import JoinGroupResponse
 from kafkalite.wire.messages.leave_group import LeaveGroupResponse
 from kafkalite.wire.messages.list_groups import ListGroupsResponse
+from kafkalite.wire.messages.list_transactions import ListTransactionsResponse
 from kafkalite.wire.messages.offset_delete import OffsetDeleteResponse
+from kafkalite.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatResponse
 from kafkalite.wire.messages.sync_group import SyncGroupResponse
 from kafkalite.wire.rows import row_of
 
 if TYPE_CHECKING:
     from kafkalite.requests.context import RequestContext
+    from kafkalite.wire.messages.add_partitions_to_txn import (
+        AddPartitionsToTxnRequest,
+        AddPartitionsToTxnResponse,
+        AddPartitionsToTxnTopicResult,
+    )
+    from kafkalite.wire.messages.describe_transactions import DescribeTransactionsResponse
 
 Failed = Mapping[str, ErrorCode]
-"""Groups whose answer may not be given, and the codes in its place."""
+"""Groups or transactional ids whose answer may not be given, and the codes in its place."""
 
 Refuse = Callable[["RequestContext", Any, Failed], Any]
-"""Context, the answer as it was made, and the groups: the answer to give."""
+"""Context, the answer as it was made, and those that failed: the answer to give."""
 
 
 class Guard(NamedTuple):
-    """One API: the groups that a request names, None for all; and its answer if some fail."""
+    """One API: the keys that a request names, None for all; and its answer if some fail.
 
-    group_ids: Callable[[Any], Collection[str] | None]
+    Keys are group ids, or transactional ids, by the internal topic.
+    """
+
+    keys: Callable[[Any], Collection[str] | None]
     refuse: Refuse
+    topic: str = OFFSETS_TOPIC
 
 
 def _code(failed: Failed) -> ErrorCode:
@@ -85,6 +107,18 @@ def _not_heard(context: RequestContext, made: object, failed: Failed) -> tuple[i
     return 0, _code(failed)
 
 
+def _not_heard_of_tasks(
+    context: RequestContext, made: object, failed: Failed
+) -> StreamsGroupHeartbeatResponse:
+    return StreamsGroupHeartbeatResponse(
+        error_code=_code(failed),
+        active_tasks=None,
+        standby_tasks=None,
+        warmup_tasks=None,
+        partitions_by_user_endpoint=None,
+    )
+
+
 def _each(results: str, refused: type[Any]) -> Refuse:
     """An answer with a list of groups."""
 
@@ -110,6 +144,54 @@ def _of_row(position: int) -> Callable[[Any], Collection[str]]:
 
 def _of_message(request: Any) -> Collection[str]:
     return (request.group_id,)
+
+
+def _of_transaction(request: Any) -> Collection[str]:
+    """The transactional id, if there is one."""
+    return (request.transactional_id,) if request.transactional_id else ()
+
+
+def _not_initialized(
+    context: RequestContext, made: object, failed: Failed
+) -> InitProducerIdResponse:
+    return InitProducerIdResponse(error_code=_code(failed), producer_id=-1, producer_epoch=-1)
+
+
+def _of_added(request: AddPartitionsToTxnRequest) -> Collection[str]:
+    if request.transactions:
+        return {each.transactional_id for each in request.transactions}
+    return (request.v3_and_below_transactional_id,)
+
+
+def _not_added(context: RequestContext, made: AddPartitionsToTxnResponse, failed: Failed) -> Any:
+    """Each partition of a transaction has the code."""
+    for transaction in made.results_by_transaction:
+        code = failed.get(transaction.transactional_id)
+        if code is not None:
+            _refuse_topics(transaction.topic_results, code)
+    if made.results_by_topic_v3_and_below:
+        _refuse_topics(made.results_by_topic_v3_and_below, _code(failed))
+    return made
+
+
+def _refuse_topics(topics: Collection[AddPartitionsToTxnTopicResult], code: ErrorCode) -> None:
+    for topic in topics:
+        for each in topic.results_by_partition:
+            each.partition_error_code = code
+
+
+def _not_described(
+    context: RequestContext, made: DescribeTransactionsResponse, failed: Failed
+) -> Any:
+    made.transaction_states = [
+        describe_transactions.TransactionState(
+            transactional_id=each.transactional_id, error_code=failed[each.transactional_id]
+        )
+        if each.transactional_id in failed
+        else each
+        for each in made.transaction_states
+    ]
+    return made
 
 
 def _listed(name: str) -> Callable[[Any], Collection[str]]:
@@ -145,6 +227,20 @@ GUARDS: Final[Mapping[ApiKey, Guard]] = {
     ApiKey.CONSUMER_GROUP_DESCRIBE: Guard(
         _listed("group_ids"), _each("groups", consumer_group_describe.DescribedGroup)
     ),
+    ApiKey.STREAMS_GROUP_HEARTBEAT: Guard(_of_message, _not_heard_of_tasks),
+    ApiKey.STREAMS_GROUP_DESCRIBE: Guard(
+        _listed("group_ids"), _each("groups", streams_group_describe.DescribedGroup)
+    ),
     ApiKey.DELETE_GROUPS: Guard(_listed("groups_names"), _each("results", DeletableGroupResult)),
     ApiKey.LIST_GROUPS: Guard(_all, _with_code(ListGroupsResponse)),
+    ApiKey.INIT_PRODUCER_ID: Guard(_of_transaction, _not_initialized, TRANSACTIONS_TOPIC),
+    ApiKey.ADD_PARTITIONS_TO_TXN: Guard(_of_added, _not_added, TRANSACTIONS_TOPIC),
+    ApiKey.ADD_OFFSETS_TO_TXN: Guard(
+        _of_transaction, _with_code(AddOffsetsToTxnResponse), TRANSACTIONS_TOPIC
+    ),
+    ApiKey.END_TXN: Guard(_of_transaction, _with_code(EndTxnResponse), TRANSACTIONS_TOPIC),
+    ApiKey.DESCRIBE_TRANSACTIONS: Guard(
+        _listed("transactional_ids"), _not_described, TRANSACTIONS_TOPIC
+    ),
+    ApiKey.LIST_TRANSACTIONS: Guard(_all, _with_code(ListTransactionsResponse), TRANSACTIONS_TOPIC),
 }

@@ -3,8 +3,7 @@
 A coordinator decides and writes at once. What it answers, even if it only tells what there is,
 rests on all that its partition holds by then. Given sooner, the broker could be lost with it, and
 the next coordinator would know nothing of what a client was told. In one process there is no such
-gate: its nodes share their logs. Source: CoordinatorRuntime, whose deferred events wait for the
-high watermark, and whose context is closed when the partition is led elsewhere.
+gate: its nodes share their logs. Source: CoordinatorRuntime, TransactionStateManager.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import trio
 
-from kafkalite.cluster.internal_topics import OFFSETS_TOPIC
+from kafkalite.coordinators.standing import Standing
 from kafkalite.group_coordinator.java_hash import partition_of_key
 from kafkalite.requests.suspension import has_to_wait
 from kafkalite.server.coordinator_refusals import GUARDS, Guard
@@ -30,35 +29,8 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 
-class Standing:
-    """A coordinator's partition in the leader epoch in which a request came."""
-
-    __slots__ = ("_end_offset", "_leader_epoch", "partition")
-
-    def __init__(self, partition: Partition) -> None:
-        self.partition = partition
-        self._leader_epoch = partition.leader_epoch
-        self._end_offset = 0
-
-    def decided(self) -> None:
-        """The answer is made: it rests on all that is there now."""
-        self._end_offset = self.partition.log.log_end_offset
-
-    @property
-    def verdict(self) -> ErrorCode | None:
-        """NONE if the answer may go, NOT_COORDINATOR if it never may; None as long as it waits.
-
-        A coordinator once more is another one: what it rests on may have gone meanwhile.
-        """
-        partition = self.partition
-        is_coordinated = partition.coordinated_here >= 0 and not partition.is_deleted
-        if not is_coordinated or partition.leader_epoch != self._leader_epoch:
-            return ErrorCode.NOT_COORDINATOR
-        return ErrorCode.NONE if partition.high_watermark >= self._end_offset else None
-
-
-def replication_gate(patience_seconds: float) -> Gate:
-    """The gate of a broker; an answer waits for so long at most (`offsets.commit.timeout.ms`)."""
+def replication_gate(patience_seconds: Mapping[str, float]) -> Gate:
+    """The gate of a broker. An answer waits for so long at most, by internal topic."""
 
     def gate(api: Api, handle: Handler) -> Handler:
         guard = GUARDS.get(api.key)
@@ -66,10 +38,11 @@ def replication_gate(patience_seconds: float) -> Gate:
             return handle
 
         def guarded(services: Services, context: RequestContext, request: Any) -> Any:
-            standings = _standings(services, guard.group_ids(request))
+            standings = _standings(services, guard.topic, guard.keys(request))
             response = handle(services, context, request)
             if has_to_wait(response) or not _may_go(standings.values()):
-                return _when_replicated(guard, context, response, standings, patience_seconds)
+                patience = patience_seconds[guard.topic]
+                return _when_replicated(guard, context, response, standings, patience)
             return response
 
         return guarded
@@ -77,18 +50,20 @@ def replication_gate(patience_seconds: float) -> Gate:
     return gate
 
 
-def _standings(services: Services, group_ids: Iterable[str] | None) -> dict[str, Standing]:
-    """The partitions of groups that are coordinated here, by group id.
+def _standings(
+    services: Services, topic_name: str, keys: Iterable[str] | None
+) -> dict[str, Standing]:
+    """The partitions of keys, such as group ids, that are coordinated here, by key.
 
-    For all groups, None, all partitions that are coordinated here, by their numbers.
+    For all keys, None, all partitions that are coordinated here, by their numbers.
     """
-    topic = services.topics.get(OFFSETS_TOPIC)
+    topic = services.topics.get(topic_name)
     partitions: Sequence[Partition] = () if topic is None else topic.partitions
     count = len(partitions)
-    if group_ids is None:
+    if keys is None:
         named = ((str(each.index), each) for each in partitions)
     else:
-        ids = group_ids if count else ()
+        ids = keys if count else ()
         named = ((each, partitions[partition_of_key(each, count)]) for each in ids)
     return {key: Standing(each) for key, each in named if each.coordinated_here >= 0}
 

@@ -20,6 +20,7 @@ SHARED: Final = frozenset({"topics", "groups", "requests"})
 # Words that take the rest of the line, and the modules whose `main` does them.
 OTHERS: Final[Mapping[str, str]] = {
     "format": "kafkalite.config.storage_format",
+    "grow": "kafkalite.config.growth",
     "pipeline": "kafkalite.spark.pipelines.command",
     "replay": "kafkalite.client.replay",
     "sweep": "kafkalite.client.sweep_command",

@@ -59,7 +59,9 @@ class CoordinatorInMessages:
     async def txn_offset_commit(
         self, context: object, request: TxnOffsetCommitRequest
     ) -> TxnOffsetCommitResponse:
-        row = drained(self._coordinator.offset_router.txn_commit(context, rows_of(request)))
+        row = drained(
+            self._coordinator.offset_router.txn_commit(context, rows_of(request), lambda: None)
+        )
         return message_of_row(TxnOffsetCommitResponse, row)
 
     async def offset_fetch(

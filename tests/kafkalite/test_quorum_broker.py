@@ -13,15 +13,16 @@ import trio
 
 # Imported by the first request otherwise, which on a busy machine holds the loop for long.
 from conformance.harness.broker import free_ports
+from kafkalite.cluster.internal_topics import TRANSACTIONS_TOPIC
 from kafkalite.config import BrokerConfig
 from kafkalite.config.storage_format import format_directory
+from kafkalite.group_coordinator.java_hash import partition_of_key
 from kafkalite.peers.link import Address, Link
 from kafkalite.quorum_broker import QuorumBroker
 from kafkalite.server.listener import StartError
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.create_topics import CreateTopicsRequest
 from kafkalite.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from kafkalite.wire.messages.find_coordinator import FindCoordinatorRequest
 from kafkalite.wire.messages.init_producer_id import InitProducerIdRequest
 from kafkalite.wire.messages.list_offsets import (
     ListOffsetsPartition,
@@ -35,6 +36,7 @@ from kafkalite.wire.messages.produce import (
     TopicProduceData,
 )
 from kafkalite.wire.record_batch import Record, build_batch, iterate_batches, iterate_records
+from tests.kafkalite.replication import model_controller
 from tests.kafkalite.replication.model_controller import TOPIC, TOPIC_ID, Controller
 
 CLUSTER_ID = "kModelClusterAAAAAAAAA"
@@ -273,11 +275,20 @@ async def test_producer_ids_come_in_blocks_of_the_controllers(tmp_path: Path) ->
         assert {each // 1000 for each in seen} == {0, 1}
 
 
-async def test_transactions_have_no_coordinator_here(tmp_path: Path) -> None:
-    async with cluster(tmp_path, 2) as (_, running):
-        request = FindCoordinatorRequest(key_type=1, coordinator_keys=["t"])
-        answer = await ask(running[1], request)
-        assert answer.coordinators[0].error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+async def test_the_leader_of_their_partition_coordinates_transactions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model_controller, "TOPIC", TRANSACTIONS_TOPIC)
+    async with cluster(tmp_path, 2) as (controller, running):
+        request = InitProducerIdRequest(transactional_id="t", transaction_timeout_ms=1000)
+        with trio.fail_after(SECONDS):
+            while True:
+                leader = controller.states[partition_of_key("t", 2)].leader
+                answers = {node_id: await ask(each, request) for node_id, each in running.items()}
+                if answers.pop(leader).error_code == ErrorCode.NONE:
+                    break
+        (other,) = answers.values()
+        assert other.error_code == ErrorCode.NOT_COORDINATOR
 
 
 async def test_directories_are_told(tmp_path: Path) -> None:

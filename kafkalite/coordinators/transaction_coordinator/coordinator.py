@@ -1,29 +1,30 @@
 """TransactionCoordinator: all transactional ids of this process, for each of its nodes.
 
-Every request is decided, written and adopted in one plain function, and the markers of a
-transaction that ends are written in it too, since every partition is in this process: the next
-request finds the transaction complete. Very many markers are written by a task, in slices. What
-hinders a marker (a partition without a leader) is tried again. Until all are written the producer
-is told CONCURRENT_TRANSACTIONS, as by Kafka.
+Every request is decided, written and adopted in one plain function. In one process the markers of a
+transaction that ends are written in it too: the next request finds the transaction complete. Very
+many markers are written by a task, in slices. What hinders a marker (a partition without a leader)
+is tried again, and among several processes markers travel. Until then the producer is told
+CONCURRENT_TRANSACTIONS, as by Kafka.
 
-A node coordinates the ids whose partition of `__transaction_state` it leads; when that changes, the
-state needs no loading, for the nodes share it. Source: Kafka's TransactionCoordinator,
-TransactionStateManager, AddPartitionsToTxnManager.
+A node coordinates the ids whose partition of `__transaction_state` it leads (shards.py). Source:
+Kafka's TransactionCoordinator, TransactionStateManager, AddPartitionsToTxnManager.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import trio
 
 from kafkalite.coordinators.transaction_coordinator.config import TransactionConfig
 from kafkalite.coordinators.transaction_coordinator.end import completed, ended, fenced
-from kafkalite.coordinators.transaction_coordinator.markers import MarkerWriter
+from kafkalite.coordinators.transaction_coordinator.endings import Endings
+from kafkalite.coordinators.transaction_coordinator.markers import Markers
+from kafkalite.coordinators.transaction_coordinator.shards import TransactionShards
 from kafkalite.coordinators.transaction_coordinator.state_log import TransactionLog
 from kafkalite.coordinators.transaction_coordinator.transaction import (
     ENDING,
@@ -39,7 +40,7 @@ from kafkalite.coordinators.transaction_coordinator.transaction import (
     with_partitions,
 )
 from kafkalite.requests.purgatory import Watchers
-from kafkalite.requests.slices import Steps, at_once, in_slices_of_task
+from kafkalite.requests.slices import Steps, at_once
 from kafkalite.supervision import every, supervised
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
@@ -49,11 +50,6 @@ if TYPE_CHECKING:
     from kafkalite.wire.record_batch import RecordBatch
 
 logger = logging.getLogger(__name__)
-
-# A marker that is missing is tried again after this time (Kafka's request retry backoff).
-_RETRY_SECONDS: Final = 0.1
-# The markers of more partitions are written in slices: the first in a partition makes files.
-_MARKERS_AT_ONCE: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,47 +62,63 @@ class Producer:
 
 
 class TransactionCoordinator:
-    """`server_version`: the level of transaction.version. `new_producer_id` takes a node id."""
+    """`server_version` gives the level of transaction.version, `new_producer_id` takes a node id.
+
+    `load` takes the steps that load a partition.
+    """
 
     def __init__(
         self,
         config: TransactionConfig,
         log: TransactionLog,
-        markers: MarkerWriter,
+        markers: Markers,
         *,
         now_ms: Callable[[], int],
         new_producer_id: Callable[[int], int],
         server_version: Callable[[], int],
+        load: Callable[[Steps[None]], object] = at_once,
     ) -> None:
         self.config = config
         self._log = log
-        self._markers = markers
         self._now_ms = now_ms
         self._new_producer_id = new_producer_id
         self._server_version = server_version
-        self._transactions: dict[str, Transaction] = {}
-        # Partitions that have no marker yet, of transactions whose end is decided.
-        self._unmarked: dict[str, set[TopicPartition]] = {}
-        self._must_retry = trio.Event()
-        # Notified when a transaction is complete.
-        self.completions = Watchers()
+        self._shards = TransactionShards(log, load, loaded=self._loaded, resigned=self._resigned)
+        self._is_running = False
+        self._endings = Endings(log, markers, self._complete)
         self.adopted: Callable[[Transaction | None, Transaction, str], None] | None = None
 
     # Life
 
-    def load(self) -> None:
-        """Read back what was written, and finish what was being ended."""
-        for index in range(self._log.partition_count):
-            self._transactions.update(self._log.replay(index))
-        for transaction in list(self._transactions.values()):
-            if transaction.state in ENDING:
-                what = f"finishing its transaction, which is {transaction.state.title}"
-                logger.info("%s: %s", transaction.transactional_id, what)
-                self._write_markers(transaction)
+    @property
+    def completions(self) -> Watchers:
+        """Notified when a transaction is complete."""
+        return self._endings.completions
+
+    def retry_markers(self) -> Steps[None]:
+        """Try again to write the markers that are missing."""
+        return self._endings.retry()
+
+    def leaders_changed(self) -> None:
+        """Leaders of `__transaction_state` may be others: load and drop its partitions."""
+        if self._is_running:
+            self._shards.leaders_changed()
+
+    def _loaded(self, transaction: Transaction) -> None:
+        """Finish what was being ended."""
+        if transaction.state in ENDING:
+            name, state = transaction.transactional_id, transaction.state.title
+            logger.info("%s: finishing its transaction, which is %s", name, state)
+            self._endings.begin(transaction)
+
+    def _resigned(self, index: int) -> None:
+        """The next coordinator ends what was being ended."""
+        self._endings.forget(lambda transactional_id: self._log.index_of(transactional_id) == index)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Load, then see to timeouts, expiry, and markers that could not be written."""
-        self.load()
+        self._is_running = True
+        self.leaders_changed()
         config = self.config
         async with trio.open_nursery() as nursery:
             for interval_ms, work in (
@@ -122,24 +134,8 @@ class TransactionCoordinator:
                 nursery.start_soon(
                     every, "transaction timeouts", partial(float, interval_ms / 1000), work
                 )
-            nursery.start_soon(supervised, "transaction markers", self._retry_markers)
+            nursery.start_soon(supervised, "transaction markers", self._endings.run)
             task_status.started()
-
-    async def _retry_markers(self) -> None:
-        while True:
-            await self._must_retry.wait()
-            self._must_retry = trio.Event()
-            await trio.sleep(_RETRY_SECONDS)
-            try:
-                await in_slices_of_task(self.retry_markers())
-            finally:
-                if self._unmarked:
-                    self._must_retry.set()
-
-    def retry_markers(self) -> Steps[None]:
-        """Try again to write the markers that are missing."""
-        for transactional_id in list(self._unmarked):
-            yield from self._marking(self._transactions[transactional_id])
 
     # Requests of producers
 
@@ -160,7 +156,7 @@ class TransactionCoordinator:
             raise KafkaError(ErrorCode.INVALID_REQUEST)
         if not 0 < timeout_ms <= self.config.transaction_max_timeout_ms:
             raise KafkaError(ErrorCode.INVALID_TRANSACTION_TIMEOUT)
-        transaction = self._find(transactional_id, node_id)
+        transaction = self._shards.find(transactional_id, node_id)
         if transaction is None:
             producer_id = self._new_producer_id(node_id)
             transaction = Transaction(transactional_id, producer_id, NO_EPOCH, timeout_ms)
@@ -224,7 +220,7 @@ class TransactionCoordinator:
             return transaction.producer_id, transaction.producer_epoch
         self._check_generation(prepared)
         self._adopt(prepared)
-        self._write_markers(prepared)
+        self._endings.begin(prepared)
         # The state after completion, whether or not that was possible by now.
         after = completed(prepared, prepared.last_update_timestamp_ms)
         return after.producer_id, after.producer_epoch
@@ -233,7 +229,7 @@ class TransactionCoordinator:
 
     def is_ending(self, transactional_id: str) -> bool:
         """True if the last transaction's markers are not all written yet."""
-        return transactional_id in self._unmarked
+        return transactional_id in self._endings
 
     def begin_in_partition(
         self, partition: Partition, transactional_id: str, batch: RecordBatch, *, adds: bool
@@ -274,17 +270,13 @@ class TransactionCoordinator:
         """Raises KafkaError: INVALID_REQUEST, NOT_COORDINATOR, TRANSACTIONAL_ID_NOT_FOUND."""
         return self._existing(transactional_id, node_id, ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
 
-    def of_node(self, node_id: int) -> Iterator[Transaction]:
-        """All that a node coordinates."""
-        return (
-            transaction
-            for transaction in self._transactions.values()
-            if self._log.partition_of(transaction.transactional_id).leader_id == node_id
-        )
+    def of_node(self, node_id: int) -> Iterable[Transaction]:
+        """All that a node coordinates. Raises KafkaError(COORDINATOR_LOAD_IN_PROGRESS)."""
+        return self._shards.of_node(node_id)
 
-    def all(self) -> Iterator[Transaction]:
+    def all(self) -> Iterable[Transaction]:
         """All that this process coordinates, for any of its nodes."""
-        return iter(list(self._transactions.values()))
+        return self._shards.all()
 
     def node_of(self, transactional_id: str) -> int:
         """The node that coordinates an id. Raises KafkaError(NOT_COORDINATOR)."""
@@ -295,8 +287,7 @@ class TransactionCoordinator:
     def abort_timed_out(self) -> None:
         """Abort the transactions whose producer took longer than its timeout, and fence it."""
         now_ms = self._now_ms()
-        overdue = [each for each in self._transactions.values() if each.is_timed_out(now_ms)]
-        for transaction in overdue:
+        for transaction in [each for each in self.all() if each.is_timed_out(now_ms)]:
             try:
                 leader_id = self._log.partition_of(transaction.transactional_id).leader_id
                 self._fence(transaction, leader_id, "its transaction has timed out")
@@ -306,21 +297,17 @@ class TransactionCoordinator:
     def remove_expired(self) -> None:
         """Forget the transactional ids that were idle for transactional.id.expiration.ms."""
         now_ms = self._now_ms()
-        for transactional_id, transaction in list(self._transactions.items()):
+        for transaction in self.all():
+            transactional_id = transaction.transactional_id
             if transaction.is_expired(now_ms, self.config.transactional_id_expiration_ms):
                 try:
                     self._log.forget(transactional_id)
                 except KafkaError as error:
                     logger.warning("%s: not forgotten: %s", transactional_id, error)
                 else:
-                    del self._transactions[transactional_id]
+                    self._shards.remove(transactional_id)
 
     # Inside
-
-    def _find(self, transactional_id: str, node_id: int) -> Transaction | None:
-        if self._log.partition_of(transactional_id).coordinated_here != node_id:
-            raise KafkaError(ErrorCode.NOT_COORDINATOR)
-        return self._transactions.get(transactional_id)
 
     def _existing(
         self,
@@ -330,7 +317,7 @@ class TransactionCoordinator:
     ) -> Transaction:
         if not transactional_id:
             raise KafkaError(ErrorCode.INVALID_REQUEST)
-        transaction = self._find(transactional_id, node_id)
+        transaction = self._shards.find(transactional_id, node_id)
         if transaction is None:
             raise KafkaError(if_unknown)
         return transaction
@@ -348,7 +335,7 @@ class TransactionCoordinator:
             now_ms=self._now_ms(),
         )
         self._adopt(prepared, why)
-        self._write_markers(prepared)
+        self._endings.begin(prepared)
 
     def _adopt(self, transaction: Transaction, why: str = "") -> None:
         """Write the transaction, then adopt it: only what is in the log counts."""
@@ -357,40 +344,10 @@ class TransactionCoordinator:
         if why or transaction.state is TransactionState.EMPTY:
             what = f"producer fenced, {why}" if why else "new producer"
             logger.info("%s: %s, epoch %d now", transactional_id, what, transaction.producer_epoch)
+        before = self._shards.put(transaction)
         if self.adopted is not None:
-            self.adopted(self._transactions.get(transactional_id), transaction, why)
-        self._transactions[transactional_id] = transaction
+            self.adopted(before, transaction, why)
 
-    def _write_markers(self, transaction: Transaction) -> None:
-        """Write the markers that can be written; very many of them are left to a task."""
-        self._unmarked[transaction.transactional_id] = set(transaction.partitions)
-        if len(transaction.partitions) <= _MARKERS_AT_ONCE:
-            at_once(self._marking(transaction))
-        if transaction.transactional_id in self._unmarked:
-            self._must_retry.set()
-
-    def _marking(self, transaction: Transaction) -> Steps[None]:
-        """Write the markers that can be written. Once all are, the transaction is complete."""
-        transactional_id = transaction.transactional_id
-        unmarked = self._unmarked[transactional_id]
-        coordinator_epoch = self._log.partition_of(transactional_id).leader_epoch
-        commit = transaction.state is TransactionState.PREPARE_COMMIT
-        for where in sorted(unmarked):
-            if self._markers.write_if_needed(
-                where,
-                transaction.producer_id,
-                transaction.producer_epoch,
-                commit=commit,
-                coordinator_epoch=coordinator_epoch,
-                transaction_version=transaction.client_version,
-            ):
-                unmarked.discard(where)
-            yield
-        if not unmarked:
-            try:
-                self._adopt(completed(transaction, self._now_ms()))
-            except KafkaError as error:
-                logger.warning("%s: not yet complete: %s", transactional_id, error)
-            else:
-                del self._unmarked[transactional_id]
-                self.completions.check_and_complete()
+    def _complete(self, transaction: Transaction) -> None:
+        """All markers are written. Raises KafkaError."""
+        self._adopt(completed(transaction, self._now_ms()))

@@ -1,32 +1,69 @@
 """Markers: how the partitions of a transaction are told that it ended, and how.
 
-All nodes of this process share their logs, so a marker is an append, not a request to another node.
-A partition without a leader is waited for. Apache Kafka 4.3.1 takes it for deleted and calls the
-transaction complete without its marker (KAFKA-20734), so that it hangs once the leader is back.
-Kafka's TransactionMarkerChannelManager, KafkaApis.handleWriteTxnMarkersRequest.
+The nodes of one process share their logs, so a marker is an append, not a request to another node.
+Among several processes it is one (marker_channels.py). A partition without a leader is waited for.
+Apache Kafka 4.3.1 takes it for deleted and calls the transaction complete without its marker
+(KAFKA-20734), so that it hangs once the leader is back. Kafka's TransactionMarkerChannelManager,
+KafkaApis.handleWriteTxnMarkersRequest.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Protocol
 
 from kafkalite.cluster.internal_topics import OFFSETS_TOPIC
+from kafkalite.coordinators.transaction_coordinator.transaction import (
+    TopicPartition,
+    Transaction,
+    TransactionState,
+)
 from kafkalite.log.producer_state import AppendOrigin
 from kafkalite.replica.pending_append import AwaitedAppend
+from kafkalite.requests.slices import Steps
 from kafkalite.wire.control_records import build_end_transaction_marker
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from kafkalite.coordinators.transaction_coordinator.transaction import TopicPartition
+    from kafkalite.coordinators.standing import Standing
     from kafkalite.group_coordinator.coordinator import GroupCoordinator
     from kafkalite.replica.topics import Topics
 
 # The topic is gone; or the partition has seen a later epoch of this producer, which no marker of
 # ours can have preceded: neither has anything of this transaction that is undecided.
-_NOTHING_TO_END: Final = frozenset(
+NOTHING_TO_END: Final = frozenset(
     {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_PRODUCER_EPOCH}
 )
+
+
+@dataclass(slots=True, eq=False)
+class Ending:
+    """A transaction whose end is decided, and its partitions that have no marker yet.
+
+    `decision` stands for what was written: if the coordinator is lost with it, the next one may
+    decide otherwise. So no marker goes to another broker before the replicas have it.
+    """
+
+    transaction: Transaction
+    decision: Standing
+    missing: set[TopicPartition]
+
+    @property
+    def commit(self) -> bool:
+        return self.transaction.state is TransactionState.PREPARE_COMMIT
+
+
+class Markers(Protocol):
+    """A way for markers to get to partitions."""
+
+    def send(self, ending: Ending, sent: Callable[[Ending], None]) -> Steps[None] | None:
+        """See to the markers that are missing, those with a marker are taken off.
+
+        `sent` is called when more than that cannot be done now, or there is nothing left to do.
+        The caller does the steps, one for each marker. None: it goes on by itself.
+        """
+        ...
 
 
 class MarkerWriter:
@@ -78,26 +115,26 @@ class MarkerWriter:
             self._groups.transaction_ended(where.partition, producer_id, committed=commit)
         return AwaitedAppend(partition, info.last_offset)
 
-    def write_if_needed(
-        self,
-        where: TopicPartition,
-        producer_id: int,
-        producer_epoch: int,
-        *,
-        commit: bool,
-        coordinator_epoch: int,
-        transaction_version: int,
-    ) -> bool:
-        """Write one marker for the coordinator. False if it must be tried again later."""
+    def send(self, ending: Ending, sent: Callable[[Ending], None]) -> Steps[None]:
+        """Write the markers that can be written (Markers.send)."""
+        for where in sorted(ending.missing):
+            if self._is_ended(ending, where):
+                ending.missing.discard(where)
+            yield
+        sent(ending)
+
+    def _is_ended(self, ending: Ending, where: TopicPartition) -> bool:
+        """Write one marker. False if it must be tried again later."""
+        transaction = ending.transaction
         try:
             self.write(
                 where,
-                producer_id,
-                producer_epoch,
-                commit=commit,
-                coordinator_epoch=coordinator_epoch,
-                transaction_version=transaction_version,
+                transaction.producer_id,
+                transaction.producer_epoch,
+                commit=ending.commit,
+                coordinator_epoch=ending.decision.leader_epoch,
+                transaction_version=transaction.client_version,
             )
         except KafkaError as error:
-            return error.code in _NOTHING_TO_END
+            return error.code in NOTHING_TO_END
         return True

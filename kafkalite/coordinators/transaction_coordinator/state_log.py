@@ -8,8 +8,8 @@ Kafka's TransactionLog, TransactionLogValue; KIP-98, KIP-915.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
 from kafkalite.cluster.internal_topics import TRANSACTIONS_TOPIC
 from kafkalite.coordinators.coordinator_log import as_answered, decoded_records_of
@@ -32,6 +32,13 @@ if TYPE_CHECKING:
     from kafkalite.replica.topics import Topics
 
 
+class Leadership(NamedTuple):
+    """The node of this process that coordinates a partition, and the epoch that it does so in."""
+
+    node_id: int
+    leader_epoch: int
+
+
 class TransactionLog:
     """The topic `__transaction_state`. `now_ms` stamps the records.
 
@@ -52,15 +59,32 @@ class TransactionLog:
         topic = self._topics.get(TRANSACTIONS_TOPIC)
         return 0 if topic is None else len(topic.partitions)
 
-    def partition_of(self, transactional_id: str) -> Partition:
-        """The partition whose leader coordinates the id.
+    def index_of(self, transactional_id: str) -> int:
+        """The partition that an id belongs to.
 
         Raises KafkaError(NOT_COORDINATOR) before the topic exists.
         """
+        count = self.partition_count
+        if not count:
+            raise KafkaError(ErrorCode.NOT_COORDINATOR)
+        return partition_of_key(transactional_id, count)
+
+    def partition(self, index: int) -> Partition:
+        """A partition. Raises KafkaError(NOT_COORDINATOR) before the topic exists."""
         topic = self._topics.get(TRANSACTIONS_TOPIC)
         if topic is None:
             raise KafkaError(ErrorCode.NOT_COORDINATOR)
-        return topic.partitions[partition_of_key(transactional_id, len(topic.partitions))]
+        return topic.partitions[index]
+
+    def partition_of(self, transactional_id: str) -> Partition:
+        """The partition whose leader coordinates the id. Raises KafkaError(NOT_COORDINATOR)."""
+        return self.partition(self.index_of(transactional_id))
+
+    def leadership(self, index: int) -> Leadership | None:
+        """Tells which node of this process coordinates a partition. None if none does."""
+        partition = self.partition(index)
+        node_id = partition.coordinated_here
+        return None if node_id < 0 else Leadership(node_id, partition.leader_epoch)
 
     def write(self, transaction: Transaction) -> None:
         """Raises KafkaError with the code the client gets; nothing has changed then."""
@@ -78,20 +102,13 @@ class TransactionLog:
         except KafkaError as error:
             raise as_answered(error) from error
 
-    def replay(self, index: int) -> dict[str, Transaction]:
-        """The transactions of one partition, by transactional id."""
-        topic = self._topics.get(TRANSACTIONS_TOPIC)
-        found: dict[str, Transaction] = {}
-        if topic is None:
-            return found
-        for _, key, value in decoded_records_of(topic.partitions[index].log, TRANSACTION_STATE):
-            if not isinstance(key, TransactionLogKey):
-                continue
-            if value is None:
-                found.pop(key.transactional_id, None)
-            else:
-                found[key.transactional_id] = transaction_of(key.transactional_id, value)
-        return found
+    def replay(self, index: int) -> Iterator[tuple[str, Transaction | None]]:
+        """The transactions in the records of one partition, in order; None for a forgotten id."""
+        log = self.partition(index).log
+        for _, key, value in decoded_records_of(log, TRANSACTION_STATE):
+            if isinstance(key, TransactionLogKey):
+                name = key.transactional_id
+                yield name, None if value is None else transaction_of(name, value)
 
 
 def value_of(transaction: Transaction, version: int = 1) -> bytes:

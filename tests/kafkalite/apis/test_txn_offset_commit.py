@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
+from kafkalite.apis import txn_offset_commit
+from kafkalite.testing import broker as a_broker
+from kafkalite.wire.api_codec import drained
 from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.messages.txn_offset_commit import TxnOffsetCommitRequestPartition
+from kafkalite.wire.rows import rows_of
 from tests.kafkalite.transactional import (
     NONE,
     Transactional,
@@ -50,3 +58,30 @@ async def test_offsets_of_unknown_partitions_begin_no_transaction(writer: Transa
     unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert answer.topics[0].partitions[0].error_code == unknown
     assert await writer.state() == "Empty"
+
+
+@pytest.mark.parametrize("ends", [False, True])
+async def test_very_many_offsets_of_a_transaction_that_ends_meanwhile(
+    writer: Transactional, broker: a_broker, ends: bool
+) -> None:
+    """They are checked in slices, and none is written after the marker."""
+    assert await writer.add_offsets() is NONE
+    request = writer.offsets(3)
+    request.topics[0].partitions = [
+        TxnOffsetCommitRequestPartition(partition_index=index % 2, committed_offset=3)
+        for index in range(2000)
+    ]
+    context: Any = SimpleNamespace(
+        node_id=1, api_version=4, client_id="c", client_host="h", guard_of=None
+    )
+    row: Any = rows_of(request)
+    slices = txn_offset_commit._commit(broker._running.services, context, row)
+    for _ in range(3):
+        next(slices)
+    if ends:
+        assert await writer.end(commit=False, version=4) is NONE
+    _, ((_, outcomes),) = drained(slices)
+    code = ErrorCode.TRANSACTION_ABORTABLE if ends else NONE
+    assert {error_code for _, error_code in outcomes} == {code}
+    pending = await committed_offset(writer.client, require_stable=True)
+    assert pending == (-1 if ends else ErrorCode.UNSTABLE_OFFSET_COMMIT)

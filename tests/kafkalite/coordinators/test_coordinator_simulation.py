@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from kafkalite.coordinators.standing import Standing
 from kafkalite.group_coordinator.coordinator import GroupCoordinator
 from kafkalite.group_coordinator.shard import Shard
 from kafkalite.group_coordinator.shards import Shards
 from kafkalite.server import coordinator_refusals
-from kafkalite.server.replication_gate import Standing
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode
 from tests.kafkalite.coordinators.coordinator_simulation import CoordinatorSimulation

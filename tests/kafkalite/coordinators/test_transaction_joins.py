@@ -1,4 +1,4 @@
-"""Coordinators on other brokers are asked about partitions: one request at a time, many in it."""
+"""Coordinators on other brokers are asked about partitions before the first append."""
 
 from __future__ import annotations
 
@@ -40,34 +40,6 @@ async def test_each_partition_has_its_answer(
     assert transaction.verify_only is not adds
     assert (transaction.transactional_id, transaction.producer_id) == ("a", 5)
     assert [(each.name, each.partitions) for each in transaction.topics] == [("t", [0]), ("u", [1])]
-
-
-async def test_those_that_come_meanwhile_go_together(
-    autojump_clock: MockClock, world: World
-) -> None:
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(world.join, "first")
-        await trio.sleep(0.2)
-        for name in ("a", "b", "a"):
-            nursery.start_soon(world.join, name)
-    sent = [{each.transactional_id for each in one.transactions} for one in world.coordinator.asked]
-    assert sent == [{"first"}, {"a", "b"}, {"a"}], "no id twice in a request"
-
-
-async def test_who_gives_up_does_not_take_the_others_along(
-    autojump_clock: MockClock, world: World
-) -> None:
-    answers: list[list[ErrorCode]] = []
-
-    async def other() -> None:
-        await trio.sleep(0.1)
-        answers.append(await world.join("other"))
-
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(other)
-        with trio.move_on_after(0.2):
-            await world.join("gone")
-    assert answers == [[ErrorCode.NONE, ErrorCode.NONE]]
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from kafkalite.metrics import state
+from kafkalite.metrics.readings import Readings
 from kafkalite.testing import broker as test_broker
+from tests.kafkalite.replica.replicated import ME, OTHER, THIRD, replicated
 from tests.kafkalite.scraping import ON, SECONDS, produce, scrape, value
 from tests.kafkalite.security.secured import WITH_ACLS
 
@@ -71,12 +78,14 @@ def test_nodes_and_replicas() -> None:
         b.create_topic("t", 3, 2)
         samples = scrape(b)
         assert value(samples, "under_replicated_partitions") == 0
+        assert value(samples, "leaders") == value(samples, "partitions")
         b.stop_node(2)
         b.stop_node(3)
         samples = scrape(b)
         assert value(samples, "nodes", state="fenced") == 2
         assert value(samples, "under_replicated_partitions") == 3
         assert value(samples, "offline_partitions") == 1
+        assert value(samples, "leaders") == value(samples, "partitions") - 1
 
 
 def test_logins_and_permissions() -> None:
@@ -102,3 +111,25 @@ def test_logins_and_permissions() -> None:
         samples = scrape(b)
         assert value(samples, "successful_authentication_total") >= 1
         assert value(samples, "authorization_total", decision="denied") >= 1
+
+
+@pytest.mark.parametrize("leader", [ME, OTHER])
+async def test_each_broker_counts_what_it_leads(tmp_path: Path, leader: int) -> None:
+    """Else the sum over brokers would count a partition several times."""
+    with replicated(tmp_path) as world:
+        world.create(leader, ME, OTHER, THIRD)
+        world.change(isr=[leader])
+        services: Any = SimpleNamespace(topics=world.topics)
+        readings = Readings()
+        for _ in state._topics(services, readings):
+            pass
+        leads = int(leader == ME)
+        for name, count in (
+            ("partitions", 1),
+            ("leaders", leads),
+            ("under_replicated_partitions", leads),
+            ("at_min_isr_partitions", leads),
+            ("under_min_isr_partitions", 0),
+            ("offline_partitions", 0),
+        ):
+            assert readings.values[f"kafkalite_{name}"] == [((), count)], name

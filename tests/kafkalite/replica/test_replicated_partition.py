@@ -64,9 +64,21 @@ async def test_without_a_replica_it_is_only_known_of(world: Replicated) -> None:
     with pytest.raises(KafkaError) as refused:
         partition.check_leader(ME, -1, leader_only=False)
     assert refused.value.code is ErrorCode.NOT_LEADER_OR_FOLLOWER
-    with pytest.raises(KafkaError) as refused:
-        partition.append(records(b"a"))
-    assert refused.value.code is ErrorCode.KAFKA_STORAGE_ERROR
+
+
+@pytest.mark.parametrize("replicas", [[OTHER, THIRD], [OTHER, ME]])
+async def test_a_coordinator_writes_nothing_where_others_lead(
+    world: Replicated, replicas: list[int]
+) -> None:
+    partition = world.create(OTHER, *replicas)
+    for write in (
+        lambda: partition.append(records(b"a")),
+        lambda: partition.append_trusted([(b"key", b"value")], 1),
+    ):
+        with pytest.raises(KafkaError) as refused:
+            write()
+        assert refused.value.code is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert partition.log.log_end_offset == 0
 
 
 @pytest.mark.parametrize(
@@ -75,9 +87,9 @@ async def test_without_a_replica_it_is_only_known_of(world: Replicated) -> None:
         ("__consumer_offsets", ME, [ME], ME, ME, False),
         ("__consumer_offsets", OTHER, [OTHER, ME], OTHER, -1, False),
         ("__consumer_offsets", OTHER, [OTHER], OTHER, -1, False),
-        # It does not ask other brokers for what is kept in it.
         ("__consumer_offsets", ME, [ME, OTHER], ME, ME, False),
-        ("__transaction_state", ME, [ME], -1, -1, True),
+        ("__transaction_state", ME, [ME], ME, ME, False),
+        ("__share_group_state", ME, [ME], -1, -1, True),
     ],
 )
 async def test_who_coordinates(

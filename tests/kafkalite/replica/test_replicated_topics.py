@@ -122,12 +122,12 @@ async def test_a_directory_that_was_not_assigned_is_told(world: Replicated) -> N
 async def test_a_topic_that_may_not_be_coordinated_here_is_said_once(
     world: Replicated, caplog: pytest.LogCaptureFixture
 ) -> None:
-    world.create(ME, ME, OTHER, name="__transaction_state")
+    world.create(ME, ME, OTHER, name="__share_group_state")
     for isr in ([ME], [ME, OTHER]):
         world.change(isr=isr)
     said = [message for message in caplog.messages if "does not coordinate" in message]
     assert len(said) == 1
-    assert said[0].startswith("__transaction_state-0 is led here")
+    assert said[0].startswith("__share_group_state-0 is led here")
 
 
 def many_partitions(topic_id: UUID, *, name: str = "many") -> list[object]:

@@ -14,9 +14,16 @@ import trio.lowlevel
 
 from kafkalite.apis import APIS
 from kafkalite.clock import SystemClock
-from kafkalite.cluster.internal_topics import OFFSETS_TOPIC
+from kafkalite.cluster.features import STREAMS_VERSION
+from kafkalite.cluster.internal_topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from kafkalite.coordinators.coordinator_log import ConsumerOffsetsLog
 from kafkalite.coordinators.group_coordinator_adapter import TopicNames
+from kafkalite.coordinators.transaction_coordinator.coordinator import (
+    TransactionConfig,
+    TransactionCoordinator,
+)
+from kafkalite.coordinators.transaction_coordinator.markers import MarkerWriter
+from kafkalite.coordinators.transaction_coordinator.state_log import TransactionLog
 from kafkalite.group_coordinator.config import GroupConfig
 from kafkalite.group_coordinator.coordinator import GroupCoordinator
 from kafkalite.requests.suspension import has_to_wait
@@ -26,14 +33,24 @@ from kafkalite.wire.api_messages import response_class
 from kafkalite.wire.codec import encode_response
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.message_codec import join
+from kafkalite.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
+from kafkalite.wire.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+)
 from kafkalite.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from kafkalite.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from kafkalite.wire.messages.delete_groups import DeleteGroupsRequest
 from kafkalite.wire.messages.describe_groups import DescribeGroupsRequest
+from kafkalite.wire.messages.describe_transactions import DescribeTransactionsRequest
+from kafkalite.wire.messages.end_txn import EndTxnRequest
 from kafkalite.wire.messages.heartbeat import HeartbeatRequest
+from kafkalite.wire.messages.init_producer_id import InitProducerIdRequest
 from kafkalite.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from kafkalite.wire.messages.leave_group import LeaveGroupRequest
 from kafkalite.wire.messages.list_groups import ListGroupsRequest
+from kafkalite.wire.messages.list_transactions import ListTransactionsRequest
 from kafkalite.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -45,12 +62,14 @@ from kafkalite.wire.messages.offset_fetch import (
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,
 )
+from kafkalite.wire.messages.streams_group_describe import StreamsGroupDescribeRequest
+from kafkalite.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
 from kafkalite.wire.messages.sync_group import SyncGroupRequest
 from kafkalite.wire.rows import message_of_row, row_of, rows_of
-from tests.kafkalite.coordinators.coordinating_broker import Connection
+from tests.kafkalite.coordinators.asked_broker import Connection
 from tests.kafkalite.replica.replicated import ME, OTHER, Replicated, replicated
 
-READ_ID = UUID(int=9)
+READ_ID, TRANSACTIONS_ID = UUID(int=9), UUID(int=10)
 PATIENCE_SECONDS = 5.0
 
 
@@ -67,7 +86,23 @@ class Coordinating:
             GroupConfig(), ConsumerOffsetsLog(topics, clock.now_ms), TopicNames(topics), clock=clock
         )
         world.cluster.subscribe(lambda records: self.groups.leaders_changed())
-        self.services: Any = SimpleNamespace(topics=topics, group_coordinator=self.groups)
+        world.create(ME, ME, OTHER, name=TRANSACTIONS_TOPIC, topic_id=TRANSACTIONS_ID)
+        self.transactions = TransactionCoordinator(
+            TransactionConfig(60_000, 10**9, 10**9, 10**9),
+            TransactionLog(topics, clock.now_ms, lambda: 2),
+            MarkerWriter(topics, self.groups, clock.now_ms),
+            now_ms=clock.now_ms,
+            new_producer_id=lambda node_id: 5,
+            server_version=lambda: 2,
+        )
+        world.cluster.subscribe(lambda records: self.transactions.leaders_changed())
+        self.services: Any = SimpleNamespace(
+            topics=topics,
+            group_coordinator=self.groups,
+            transaction_coordinator=self.transactions,
+            now_ms=clock.now_ms,
+            cluster=SimpleNamespace(features={STREAMS_VERSION: 1}),
+        )
 
     def copy(self) -> None:
         """The follower has everything."""
@@ -80,7 +115,8 @@ class Coordinating:
     async def ask(self, key: ApiKey, version: int, request: Any) -> Any:
         """The answer as a message; it fits into its version."""
         api = APIS[key]
-        handle = replication_gate(PATIENCE_SECONDS)(api, api.load())
+        patience = {OFFSETS_TOPIC: PATIENCE_SECONDS, TRANSACTIONS_TOPIC: PATIENCE_SECONDS}
+        handle = replication_gate(patience)(api, api.load())
         context = SimpleNamespace(
             node_id=ME,
             api_version=version,
@@ -89,6 +125,7 @@ class Coordinating:
             client_host="127.0.0.1",
             connection=Connection(),
             heard_of=lambda group_id, member_id: None,
+            may_create=None,
         )
         answer = handle(self.services, context, rows_of(request) if api.rows else request)
         if has_to_wait(answer):
@@ -106,6 +143,7 @@ async def coordinating_in(directory: Path) -> AsyncIterator[Coordinating]:
         made = Coordinating(world)
         async with trio.open_nursery() as nursery:
             await nursery.start(made.groups.run)
+            await nursery.start(made.transactions.run)
             yield made
             nursery.cancel_scope.cancel()
 
@@ -152,6 +190,32 @@ REQUESTS: dict[ApiKey, Any] = {
     ),
     ApiKey.DESCRIBE_GROUPS: DescribeGroupsRequest(groups=["g"]),
     ApiKey.CONSUMER_GROUP_DESCRIBE: ConsumerGroupDescribeRequest(group_ids=["g"]),
+    ApiKey.STREAMS_GROUP_HEARTBEAT: StreamsGroupHeartbeatRequest(
+        group_id="g", member_id="m", member_epoch=0, topology=None
+    ),
+    ApiKey.STREAMS_GROUP_DESCRIBE: StreamsGroupDescribeRequest(group_ids=["g"]),
     ApiKey.DELETE_GROUPS: DeleteGroupsRequest(groups_names=["g"]),
     ApiKey.LIST_GROUPS: ListGroupsRequest(),
+}
+
+
+INIT = InitProducerIdRequest(transactional_id="t", transaction_timeout_ms=10_000)
+_TOPICS = [AddPartitionsToTxnTopic(name="read", partitions=[0])]
+_SINCE_4 = AddPartitionsToTxnTransaction(
+    transactional_id="t", producer_id=5, producer_epoch=0, topics=_TOPICS
+)
+ADD = AddPartitionsToTxnRequest(
+    v3_and_below_transactional_id="t", v3_and_below_producer_id=5, v3_and_below_topics=_TOPICS
+)
+ADD_MANY = AddPartitionsToTxnRequest(transactions=[_SINCE_4])
+
+OF_TRANSACTIONS: dict[ApiKey, Any] = {
+    ApiKey.INIT_PRODUCER_ID: INIT,
+    ApiKey.ADD_PARTITIONS_TO_TXN: ADD,
+    ApiKey.ADD_OFFSETS_TO_TXN: AddOffsetsToTxnRequest(
+        transactional_id="t", producer_id=5, group_id="g"
+    ),
+    ApiKey.END_TXN: EndTxnRequest(transactional_id="t", producer_id=5, committed=True),
+    ApiKey.DESCRIBE_TRANSACTIONS: DescribeTransactionsRequest(transactional_ids=["t"]),
+    ApiKey.LIST_TRANSACTIONS: ListTransactionsRequest(),
 }

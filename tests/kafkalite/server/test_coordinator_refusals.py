@@ -16,7 +16,10 @@ from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
 from kafkalite.wire.schema import FIELDS, fields_of
 from tests.kafkalite.server.coordinating import (
+    ADD_MANY,
     FETCH,
+    INIT,
+    OF_TRANSACTIONS,
     REQUESTS,
     Coordinating,
     committed,
@@ -35,7 +38,7 @@ def codes_in(answer: Any) -> set[int]:
     found: set[int] = set()
     for field in fields_of(type(answer)):
         value = getattr(answer, field.name)
-        if field.name == "error_code":
+        if field.name in ("error_code", "partition_error_code"):
             found.add(value)
         for each in value if isinstance(value, list) else ():
             if hasattr(type(each), FIELDS):
@@ -73,5 +76,23 @@ async def test_offsets_are_refused_in_each_version(
     assert b"7" not in repr(answer).encode()
 
 
-def test_no_api_of_classic_and_consumer_groups_is_forgotten() -> None:
-    assert set(GUARDS) == {*REQUESTS, ApiKey.OFFSET_FETCH, ApiKey.TXN_OFFSET_COMMIT}
+@pytest.mark.parametrize(
+    ("key", "version"), [(key, version) for key in OF_TRANSACTIONS for version in versions(key)]
+)
+async def test_each_api_of_transactions_says_so_in_each_version(
+    autojump_clock: MockClock, coordinating: Coordinating, key: ApiKey, version: int
+) -> None:
+    """Also in the place of an answer that is an error: that rests on what is written, too."""
+    unavailable = ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert (await coordinating.ask(ApiKey.INIT_PRODUCER_ID, 5, INIT)).error_code == unavailable
+    is_batch = key is ApiKey.ADD_PARTITIONS_TO_TXN and version >= 4
+    request = ADD_MANY if is_batch else OF_TRANSACTIONS[key]
+    assert codes_in(await coordinating.ask(key, version, request)) <= {unavailable, 0}
+    assert unavailable in codes_in(await coordinating.ask(key, version, request))
+
+
+def test_no_api_of_coordinators_is_forgotten() -> None:
+    assert set(GUARDS) == {
+        *(*REQUESTS, ApiKey.OFFSET_FETCH, ApiKey.TXN_OFFSET_COMMIT),
+        *OF_TRANSACTIONS,
+    }

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import trio
 
-from kafkalite.coordinators.transaction_coordinator import coordinator as coordinator_module
+from kafkalite.coordinators.transaction_coordinator import endings
 from kafkalite.requests.slices import at_once
 from kafkalite.testing import broker as a_broker
 from kafkalite.wire.errors import ErrorCode
@@ -93,7 +93,7 @@ async def test_a_produce_waits_until_the_last_transaction_is_complete(
     autojump_clock: object, monkeypatch: pytest.MonkeyPatch, connect: Any
 ) -> None:
     """For 100 ms at most, and nobody else waits meanwhile."""
-    monkeypatch.setattr(coordinator_module, "_RETRY_SECONDS", 1000)
+    monkeypatch.setattr(endings, "_RETRY_SECONDS", 1000)
     async with a_broker(FEW_PARTITIONS) as running, trio.open_nursery() as nursery:
         running.create_topic(TOPIC, partitions=2)
         writer = Transactional(await connect(running))

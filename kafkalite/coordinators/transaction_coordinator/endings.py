@@ -1,0 +1,110 @@
+"""The transactions that are being ended: their markers are written until none is missing.
+
+The markers of a few partitions are written at once. Those of more, and what could not be written,
+are left to a task. Source: Kafka's TransactionMarkerChannelManager.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+import trio
+
+from kafkalite.coordinators.standing import Standing
+from kafkalite.coordinators.transaction_coordinator.markers import Ending, Markers
+from kafkalite.coordinators.transaction_coordinator.state_log import TransactionLog
+from kafkalite.coordinators.transaction_coordinator.transaction import Transaction
+from kafkalite.requests.purgatory import Watchers
+from kafkalite.requests.slices import Steps, at_once, in_slices_of_task
+from kafkalite.wire.errors import KafkaError
+
+logger = logging.getLogger(__name__)
+
+# A marker that is missing is tried again after this time (Kafka's request retry backoff).
+_RETRY_SECONDS: Final = 0.1
+# The markers of more partitions are written in slices: the first in a partition makes files.
+_MARKERS_AT_ONCE: Final = 32
+
+
+class Endings:
+    """The endings of a coordinator; `complete` writes that all markers are there."""
+
+    def __init__(
+        self, log: TransactionLog, markers: Markers, complete: Callable[[Transaction], None]
+    ) -> None:
+        self._log = log
+        self._markers = markers
+        self._complete = complete
+        self._endings: dict[str, Ending] = {}
+        self._to_retry: deque[Ending] = deque()
+        self._must_retry = trio.Event()
+        # Notified when a transaction is complete.
+        self.completions = Watchers()
+
+    def __contains__(self, transactional_id: str) -> bool:
+        return transactional_id in self._endings
+
+    def begin(self, transaction: Transaction) -> None:
+        """The end of the transaction is written: let its partitions know."""
+        decision = Standing(self._log.partition_of(transaction.transactional_id))
+        decision.decided()
+        ending = Ending(transaction, decision, set(transaction.partitions))
+        self._endings[transaction.transactional_id] = ending
+        if len(ending.missing) > _MARKERS_AT_ONCE:
+            self._retry_later(ending)
+        elif (steps := self._markers.send(ending, self._sent)) is not None:
+            at_once(steps)
+
+    def forget(self, is_elsewhere: Callable[[str], bool]) -> None:
+        """Another coordinator ends the transactions of these ids."""
+        for transactional_id in list(self._endings):
+            if is_elsewhere(transactional_id):
+                del self._endings[transactional_id]
+        self.completions.check_and_complete()
+
+    async def run(self) -> None:
+        """See to the markers that could not be written."""
+        while True:
+            await self._must_retry.wait()
+            self._must_retry = trio.Event()
+            await trio.sleep(_RETRY_SECONDS)
+            try:
+                await in_slices_of_task(self.retry())
+            finally:
+                if self._to_retry:
+                    self._must_retry.set()
+
+    def retry(self) -> Steps[None]:
+        """Try again to write the markers that are missing."""
+        for _ in range(len(self._to_retry)):
+            ending = self._to_retry[0]
+            if self._is_current(ending):
+                yield from self._markers.send(ending, self._sent) or ()
+            self._to_retry.popleft()
+
+    def _is_current(self, ending: Ending) -> bool:
+        """False once the transaction is complete, or its coordinator has resigned."""
+        return self._endings.get(ending.transaction.transactional_id) is ending
+
+    def _retry_later(self, ending: Ending) -> None:
+        self._to_retry.append(ending)
+        self._must_retry.set()
+
+    def _sent(self, ending: Ending) -> None:
+        """Markers are written, as far as they could be. Once all are, it is complete."""
+        if not self._is_current(ending):
+            return
+        transactional_id = ending.transaction.transactional_id
+        if not ending.missing:
+            try:
+                self._complete(ending.transaction)
+            except KafkaError as error:
+                logger.warning("%s: not yet complete: %s", transactional_id, error)
+            else:
+                del self._endings[transactional_id]
+                self.completions.check_and_complete()
+                return
+        self._retry_later(ending)

@@ -1,0 +1,70 @@
+"""Transaction coordinators of three brokers under faults; and faults planted in the rules.
+
+KAFKALITE_STEPS=1000000 pytest tests/kafkalite/coordinators/test_transaction_simulation.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kafkalite.apis import write_txn_markers
+from kafkalite.coordinators.standing import Standing
+from kafkalite.coordinators.transaction_coordinator.coordinator import TransactionCoordinator
+from kafkalite.server import coordinator_refusals
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.errors import ErrorCode
+from tests.kafkalite.coordinators.transaction_simulation import TransactionSimulation
+from tests.kafkalite.replication.simulation import SEEDS, STEPS_PER_SEED, shows_a_violation
+
+Mutant = Callable[[pytest.MonkeyPatch], None]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", SEEDS)
+def test_transactions_are_seen_whole_or_not_at_all(tmp_path: Path, seed: int) -> None:
+    done = TransactionSimulation(tmp_path, seed, STEPS_PER_SEED).run()
+    assert isinstance(done, TransactionSimulation)
+    assert len(done.committed) > 3
+    assert len(done.aborted) > 3
+    assert done.fault_count >= 5
+
+
+def it_answers_at_once(patch: pytest.MonkeyPatch) -> None:
+    patch.delitem(coordinator_refusals.GUARDS, ApiKey.END_TXN)
+
+
+def markers_do_not_wait_for_the_decision(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Standing, "verdict", ErrorCode.NONE)
+
+
+def markers_do_not_wait_for_their_replicas(patch: pytest.MonkeyPatch) -> None:
+    async def at_once(*arguments: object) -> None:
+        pass
+
+    patch.setattr(write_txn_markers, "_until_replicated", at_once)
+
+
+def what_was_ending_is_forgotten(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(TransactionCoordinator, "_loaded", lambda self, transaction: None)
+
+
+MUTANTS = (
+    (it_answers_at_once, 5),
+    (markers_do_not_wait_for_the_decision, 0),
+    (markers_do_not_wait_for_their_replicas, 9),
+    (what_was_ending_is_forgotten, 0),
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("mutant", "likely"), MUTANTS, ids=[mutant.__name__ for mutant, _ in MUTANTS]
+)
+def test_a_wrong_rule_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mutant: Mutant, likely: int
+) -> None:
+    mutant(monkeypatch)
+    assert shows_a_violation(TransactionSimulation, tmp_path, likely)
