@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from conformance.benchmarks.__main__ import chosen, main
+from conformance.benchmarks.queues import Taking
 from conformance.benchmarks.report import DOCUMENT, RESULTS, written
 from conformance.benchmarks.results import Results, is_met, ratios
 from conformance.benchmarks.sampling import Side
@@ -98,6 +99,12 @@ def test_every_shape_of_the_table_is_answered_without_an_error(shape: Shape, sid
 def test_drawn_shapes_are_answered_without_an_error(seed: int, side: Side) -> None:
     sampler = Shaped(side, shape=drawn(seed))
     assert sampler.sample()["requests/s"] > 0
+    sampler.close()
+
+
+def test_members_of_a_share_group_take_all_records(side: Side) -> None:
+    sampler = Taking(side, members=2)
+    assert min(sampler.sample().values()) > 0
     sampler.close()
 
 

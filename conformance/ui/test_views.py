@@ -163,6 +163,21 @@ def test_records_from_an_offset_a_time_and_the_end(opened: Open) -> None:
     page.get_by_text("400 records").wait_for()
 
 
+def test_what_is_being_typed_stays_when_the_view_is_drawn_again(opened: Open, k: Client) -> None:
+    k.create_topic("typed")
+    page = opened("topics/typed?from=time&time=-1h")
+    page.get_by_text("0 records", exact=True).wait_for()
+    page.get_by_label("Time").fill("2038-01-")
+    k.produce("typed", "one")
+    page.get_by_text("1 new").wait_for()
+    assert page.get_by_label("Time").input_value() == "2038-01-"
+    page.go_back()
+    page.go_forward()
+    page.get_by_text("1 record", exact=True).wait_for()
+    assert page.get_by_label("Time").input_value() == "-1h"
+    k.delete_topic("typed")
+
+
 def test_following_pauses_and_goes_on_where_it_stopped(opened: Open, k: Client) -> None:
     k.create_topic("tail")
     page = opened("topics/tail")

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
 from kafkalite.config import BrokerConfig
+from kafkalite.requests.slices import at_once
 from kafkalite.security.quotas import ClientQuota
 from kafkalite.security.refusals import mirror_of, refused
 from kafkalite.wire.api_keys import ApiKey
@@ -92,7 +93,7 @@ class Mutation:
                 kept.append(element)
             else:
                 code = ErrorCode.THROTTLING_QUOTA_EXCEEDED
-                denied.append(refused(self.api_key, mirror, element, code, _SPENT))
+                denied.append(at_once(refused(self.api_key, mirror, element, code, _SPENT)))
         return (replace(request, **{mirror.asked: kept}) if denied else request), denied
 
     def merge(self, response: Any, denied: list[Any]) -> Any:
