@@ -22,18 +22,19 @@ from kafkalite.control.questions import (
     WriteRecords,
 )
 from kafkalite.control.record_reading import records_of, view
-from kafkalite.control.views import partition_of, topic_of, topic_view
+from kafkalite.control.views import partition_of, topic_of, topic_view, viewing
 from kafkalite.replica import record_removal
 from kafkalite.replica.topics import NewTopic
 from kafkalite.requests.purgatory import Watchers
+from kafkalite.requests.slices import in_slices_of_task, mapped_in_steps
 from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.record_batch import Record, build_batch
 
 
 async def list_topics(cluster: ControlledCluster, request: Nothing) -> list[TopicView]:
     """All topics but the internal ones."""
-    topics = cluster.broker.services.topics.all()
-    return [topic_view(each) for each in topics if not each.is_internal]
+    topics = [each for each in cluster.broker.services.topics.all() if not each.is_internal]
+    return await in_slices_of_task(mapped_in_steps(viewing, topics))
 
 
 async def show_topic(cluster: ControlledCluster, request: TopicName) -> TopicView:
