@@ -194,12 +194,15 @@ def _has_page(request: pytest.FixtureRequest) -> bool:
     return bool(request.config.getoption("--kafkalite-ui"))
 
 
+def _plugin(request: pytest.FixtureRequest, name: str) -> Any:
+    return request.config.pluginmanager.getplugin(name)
+
+
 def _announce(request: pytest.FixtureRequest, running: broker) -> None:
     """Print the address of the page, past the capture of output."""
     if running.ui_url is None:
         return
-    plugin: Callable[[str], Any] = request.config.pluginmanager.getplugin
-    reporter, capture = plugin("terminalreporter"), plugin("capturemanager")
+    reporter, capture = _plugin(request, "terminalreporter"), _plugin(request, "capturemanager")
     with nullcontext() if capture is None else capture.global_and_fixture_disabled():
         reporter.write(f"\nkafkalite: see it at {running.ui_url}\n")
 

@@ -226,14 +226,14 @@ def show_answers(name: str, took: Mapping[str, Sequence[tuple[float, int]]]) -> 
 
 def show(found: Mapping[str, Sequence[tuple[float, float]]]) -> None:
     """Each mode beside the one that it adds to."""
-    print(f"{'':16}{'MB/s':>8}{'loss':>24}{'CPU s per GB':>16}{'more':>24}")
+    print(f"{'':16}{'MB/s':>8}{'loss':>24}{'CPU s per GB':>14}{'more':>26}")
     beside = {"Requests open": "spy on"}
     for name, samples in found.items():
         base = found[beside.get(name, "without --ui")]
         lost = [1 - ours[0] / theirs[0] for ours, theirs in zip(samples, base, strict=True)]
         more = [ours[1] / theirs[1] - 1 for ours, theirs in zip(samples, base, strict=True)]
         speed, cpu = (statistics.median(each[index] for each in samples) for index in (0, 1))
-        print(f"{name:16}{speed:8.0f}{spread(lost):>24}{cpu:16.2f}{spread(more):>24}")
+        print(f"{name:16}{speed:8.0f}{spread(lost):>24}{cpu:14.2f}{spread(more):>26}")
 
 
 def spread(shares: Sequence[float]) -> str:

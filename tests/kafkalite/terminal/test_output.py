@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import sys
 
 import pytest
 
@@ -63,6 +66,17 @@ def test_facts_and_notes(capsys: pytest.CaptureFixture[str]) -> None:
 def test_nothing_of_a_bar_goes_to_a_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert list(Output(as_json=False).track([1, 2, 3], "things")) == [1, 2, 3]
     assert capsys.readouterr() == ("", "")
+
+
+def test_long_work_has_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader, writer = pty.openpty()
+    with open(writer, "w") as terminal:
+        monkeypatch.setattr(sys, "stderr", terminal)
+        assert list(Output(as_json=False).track([1, 2], "things")) == [1, 2]
+        shown = os.read(reader, 1 << 16).decode()
+    os.close(reader)
+    assert "things" in shown
+    assert "100%" in shown
 
 
 def test_text_cannot_steer_the_terminal() -> None:
