@@ -38,6 +38,7 @@ from kafkalite.coordinators.transaction_coordinator.transaction import (
     initialized,
     with_partitions,
 )
+from kafkalite.log.said_once import SaidOnce
 from kafkalite.requests.purgatory import Watchers
 from kafkalite.requests.slices import Steps, at_once, in_slices_of_task
 from kafkalite.supervision import every, supervised
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# A marker that is missing is tried again after this time (Kafka's request retry backoff).
+# A missing marker is tried again after this time (Kafka's request retry backoff).
 _RETRY_SECONDS: Final = 0.1
 # The markers of more partitions are written in slices: the first in a partition makes files.
 _MARKERS_AT_ONCE: Final = 32
@@ -88,6 +89,7 @@ class TransactionCoordinator:
         # Partitions that have no marker yet, of transactions whose end is decided.
         self._unmarked: dict[str, set[TopicPartition]] = {}
         self._must_retry = trio.Event()
+        self._trouble = SaidOnce("transactions", logger, logging.WARNING)
         # Notified when a transaction is complete.
         self.completions = Watchers()
         self.adopted: Callable[[Transaction | None, Transaction, str], None] | None = None
@@ -138,8 +140,8 @@ class TransactionCoordinator:
 
     def retry_markers(self) -> Steps[None]:
         """Try again to write the markers that are missing."""
-        for transactional_id in list(self._unmarked):
-            yield from self._marking(self._transactions[transactional_id])
+        for each in list(self._unmarked):
+            yield from self._marking(self._transactions[each])
 
     # Requests of producers
 
@@ -295,13 +297,12 @@ class TransactionCoordinator:
     def abort_timed_out(self) -> None:
         """Abort the transactions whose producer took longer than its timeout, and fence it."""
         now_ms = self._now_ms()
-        overdue = [each for each in self._transactions.values() if each.is_timed_out(now_ms)]
-        for transaction in overdue:
+        for transaction in filter(lambda each: each.is_timed_out(now_ms), self.all()):
             try:
                 leader_id = self._log.partition_of(transaction.transactional_id).leader_id
                 self._fence(transaction, leader_id, "its transaction has timed out")
             except KafkaError as error:
-                logger.warning("%s: not aborted: %s", transaction.transactional_id, error)
+                self._failed(transaction.transactional_id, "not aborted", error)
 
     def remove_expired(self) -> None:
         """Forget the transactional ids that were idle for transactional.id.expiration.ms."""
@@ -311,7 +312,7 @@ class TransactionCoordinator:
                 try:
                     self._log.forget(transactional_id)
                 except KafkaError as error:
-                    logger.warning("%s: not forgotten: %s", transactional_id, error)
+                    self._failed(transactional_id, "not forgotten", error)
                 else:
                     del self._transactions[transactional_id]
 
@@ -361,6 +362,9 @@ class TransactionCoordinator:
             self.adopted(self._transactions.get(transactional_id), transaction, why)
         self._transactions[transactional_id] = transaction
 
+    def _failed(self, transactional_id: str, what: str, error: KafkaError) -> None:
+        self._trouble.failed(KafkaError(error.code, f"{transactional_id}: {what}: {error}"))
+
     def _write_markers(self, transaction: Transaction) -> None:
         """Write the markers that can be written; very many of them are left to a task."""
         self._unmarked[transaction.transactional_id] = set(transaction.partitions)
@@ -390,7 +394,7 @@ class TransactionCoordinator:
             try:
                 self._adopt(completed(transaction, self._now_ms()))
             except KafkaError as error:
-                logger.warning("%s: not yet complete: %s", transactional_id, error)
+                self._failed(transactional_id, "not yet complete", error)
             else:
                 del self._unmarked[transactional_id]
                 self.completions.check_and_complete()
