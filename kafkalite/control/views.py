@@ -4,6 +4,7 @@ transactions.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from uuid import UUID
 
 from kafkalite.broker import Broker
@@ -19,7 +20,6 @@ from kafkalite.control.problems import not_found
 from kafkalite.coordinators.transaction_coordinator.transaction import Transaction
 from kafkalite.group_coordinator.classic_group import ClassicGroup, ClassicGroupState
 from kafkalite.group_coordinator.shard import AnyModernGroup, Group
-from kafkalite.group_coordinator.streams_tasks import AssignedTasks
 from kafkalite.replica.partition import Partition
 from kafkalite.replica.topics import Topic
 from kafkalite.requests.slices import Steps, at_once, mapped
@@ -142,9 +142,9 @@ def _modern_members(broker: Broker, group: AnyModernGroup) -> list[MemberView]:
                 member.client_id,
                 member.client_host,
                 member.is_reconciled_to(group.assignment_epoch),
-                {name: sorted(tasks) for name, tasks in assigned.active.items()}
-                if isinstance(assigned, AssignedTasks)
-                else {_topic_name(broker, each): sorted(assigned[each]) for each in assigned},
+                {_topic_name(broker, each): sorted(assigned[each]) for each in assigned}
+                if isinstance(assigned, Mapping)
+                else {name: sorted(tasks) for name, tasks in assigned.active.items()},
                 None if timers is None else _session_left_ms(broker, timers.session.deadline),
             )
         )

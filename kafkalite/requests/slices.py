@@ -89,6 +89,17 @@ def at_once(steps: WaitingSteps[T]) -> T:
             wait()
 
 
+def begun(steps: Steps[T]) -> T | None:
+    """The result of work that may turn out to be short; None if it is to go on in slices."""
+    for _ in range(AT_ONCE):
+        try:
+            next(steps)
+        except StopIteration as done:
+            value: T = done.value
+            return value
+    return None
+
+
 async def in_slices(steps: WaitingSteps[T], context: RequestContext) -> T:
     """The result of a request's work that may be long."""
     await context.connection.move_to_task()

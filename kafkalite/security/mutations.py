@@ -101,7 +101,7 @@ class Mutation:
                 kept.append(element)
             else:
                 code = ErrorCode.THROTTLING_QUOTA_EXCEEDED
-                denied.append(refused(self.api_key, mirror, element, code, _SPENT))
+                denied.append((yield from refused(self.api_key, mirror, element, code, _SPENT)))
         return (replace(request, **{mirror.asked: kept}) if denied else request), denied
 
     def merge(self, response: Any, denied: list[Any]) -> Any:

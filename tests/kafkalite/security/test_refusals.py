@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kafkalite.apis import APIS
+from kafkalite.requests.slices import at_once
 from kafkalite.security.refusals import mirror_of, refuse, refused
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.api_messages import message_of_api, request_class
@@ -29,6 +30,7 @@ from kafkalite.wire.messages import (
     produce,
     write_txn_markers,
 )
+from tests.each import for_each
 
 CLUSTER = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 VERSIONS = [
@@ -38,11 +40,10 @@ VERSIONS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("api_key", "version"), VERSIONS, ids=lambda each: getattr(each, "name", f"v{each}")
-)
-def test_every_api_can_be_refused_in_every_version(api_key: ApiKey, version: int) -> None:
+@for_each(VERSIONS)
+def test_every_api_can_be_refused_in_every_version(case: tuple[ApiKey, int]) -> None:
     """Nothing of a refusal is lost on its way: it belongs to the version."""
+    api_key, version = case
     request = request_class(api_key)()
     if api_key is ApiKey.PRODUCE:
         request.acks = -1
@@ -198,7 +199,7 @@ def test_one_element_is_refused_alone() -> None:
     request = describe_configs.DescribeConfigsRequest(resources=[resource])
     mirror = mirror_of(ApiKey.DESCRIBE_CONFIGS, request)
     assert mirror is not None
-    answer = refused(ApiKey.DESCRIBE_CONFIGS, mirror, resource, CLUSTER, "no")
+    answer = at_once(refused(ApiKey.DESCRIBE_CONFIGS, mirror, resource, CLUSTER, "no"))
     assert (answer.resource_type, answer.resource_name) == (2, "t")
     assert (answer.error_code, answer.error_message) == (CLUSTER, "no")
 
