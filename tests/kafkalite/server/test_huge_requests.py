@@ -26,9 +26,10 @@ from kafkalite.wire.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from tests.kafkalite.conftest import Client
+from tests.kafkalite.few_partitions import FEW_PARTITIONS
 from tests.kafkalite.many_elements import PARTITIONS, TOPIC, Filling, paths
-from tests.kafkalite.transactional import SMALL, Transactional
 from tests.kafkalite.transactional import TOPIC as WORDS
+from tests.kafkalite.transactional import Transactional
 
 # Processor time between two turns of the loop. A pause of the garbage collector counts, too.
 # Five times 20 ms, for a busy machine. In one piece, most requests take ten times as long as this.
@@ -206,7 +207,7 @@ async def test_a_huge_response_is_counted_in_slices() -> None:
 @pytest.mark.slow
 async def test_a_transaction_in_very_many_partitions_ends_in_slices() -> None:
     count = 300
-    async with test_broker(SMALL) as b:
+    async with test_broker(FEW_PARTITIONS) as b:
         await b.asynchronous.create_topic(WORDS, partitions=count)
         host, _, port = b.bootstrap.rpartition(":")
         client = Client(await trio.open_tcp_stream(host, int(port)))
