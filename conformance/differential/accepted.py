@@ -90,7 +90,7 @@ ORDERS = (
         SHARE_FETCH=r"\.responses.*",
         SHARE_GROUP_DESCRIBE=r"\.groups.*",
         STREAMS_GROUP_DESCRIBE=r"\.groups.*",
-        STREAMS_GROUP_HEARTBEAT=r"\.partitions_by_user_endpoint",
+        STREAMS_GROUP_HEARTBEAT=r"\.(partitions_by_user_endpoint|(active|standby|warmup)_tasks).*",
         WRITE_SHARE_GROUP_STATE=r"\.results.*",
     ),
     *_order(

@@ -166,12 +166,18 @@ def _config_name(variable: str) -> str:
     return name.replace("___", "-").replace("__", "\0").replace("_", ".").replace("\0", "_")
 
 
+_LONGEST_NAME: Final = max(map(len, BROKER_CONFIGS))
+
+
 def find(name: str) -> ConfigDef | None:
     """The definition of a broker config; listener.name.<listener>.<name> is that of <name>."""
     if name.startswith("listener.name."):
         rest = name.removeprefix("listener.name.").partition(".")[2]
-        # A SASL mechanism may stand in between.
-        name = rest if rest in BROKER_CONFIGS else rest.partition(".")[2]
+        if len(rest) > _LONGEST_NAME:  # of 32 kB of dots, only the end can be a name
+            rest = rest[-_LONGEST_NAME - 1 :]
+        while rest and rest not in BROKER_CONFIGS:
+            rest = rest.partition(".")[2]  # the SASL mechanism in between
+        name = rest
     return BROKER_CONFIGS.get(name) or AUTHORIZER_CONFIGS.get(name)
 
 

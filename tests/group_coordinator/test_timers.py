@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from kafkalite.group_coordinator.timers import Timer, Timers
+from kafkalite.group_coordinator.timers import RETRY_SECONDS, Timer, Timers
+from kafkalite.wire.errors import ErrorCode, KafkaError
 
 
 class Clock:
@@ -94,3 +95,21 @@ def test_a_timer_may_set_itself_again_while_it_expires() -> None:
     for now in (1, 2, 3):
         clock.go_to(now)
     assert seen == [1, 2, 3]
+
+
+def test_a_timer_that_fails_expires_again_soon_and_keeps_no_other_waiting() -> None:
+    clock = Clock()
+    errors = [KafkaError(ErrorCode.NOT_COORDINATOR)] * 2
+
+    def fail_twice() -> None:
+        if errors:
+            raise errors.pop()
+        clock.expired.append("failing")
+
+    clock.timers.set(Timer(fail_twice), 1)
+    clock.timers.set(clock.timer("other"), 2)
+    assert clock.go_to(2) == ["other"]
+    assert clock.timers.next_time() == 2 + RETRY_SECONDS
+    assert clock.go_to(2 + RETRY_SECONDS) == []
+    assert clock.go_to(2 + 2 * RETRY_SECONDS) == ["failing"]
+    assert clock.timers.next_time() == math.inf

@@ -105,6 +105,11 @@ class World:
         (found,) = self.services.transaction_coordinator.all()
         return bool(found.state.title == "CompleteAbort")
 
+    def has_marker(self) -> bool:
+        log = self.services.topics.get(TOPIC).partitions[0].log
+        is_marked: bool = log.last_stable_offset == log.log_end_offset
+        return self.has_no_transaction() and is_marked
+
 
 class Job(NamedTuple):
     """`prefix` begins the names of the directories whose files fail; `after` is when it is due."""
@@ -119,7 +124,7 @@ JOBS = {
     "session": Job("__consumer_offsets", "10m", World.member, World.has_no_member),
     "offsets": Job("__consumer_offsets", "9d", World.offset, World.has_no_offset),
     "transaction": Job("__transaction_state", "10m", World.transaction, World.has_no_transaction),
-    "markers": Job(TOPIC, "10m", World.transaction, World.has_no_transaction),
+    "markers": Job(TOPIC, "10m", World.transaction, World.has_marker),
     "identity": Job("__transaction_state", "9d", World.identity, World.has_no_identity),
 }
 
@@ -174,7 +179,9 @@ async def check_failing(
 ) -> None:
     watched.is_on = True
     await world.broker.asynchronous.clock.advance(job.after)
-    await trio.sleep(0.3)  # what fails is tried again meanwhile
+    for _ in range(10):
+        await world.broker.asynchronous.clock.advance("1s")
+        await trio.sleep(0.02)  # what fails is tried again meanwhile
     said = [each.getMessage() for each in caplog.records if each.levelno >= logging.WARNING]
     assert bool(said) == bool(watched.failed)
     assert len(said) <= MOST_LINES, said

@@ -39,6 +39,7 @@ from kafkalite.coordinators.transaction_coordinator.transaction import (
     initialized,
     with_partitions,
 )
+from kafkalite.log.said_once import SaidOnce
 from kafkalite.requests.purgatory import Watchers
 from kafkalite.requests.slices import Steps, at_once
 from kafkalite.supervision import every, supervised
@@ -85,7 +86,8 @@ class TransactionCoordinator:
         self._server_version = server_version
         self._shards = TransactionShards(log, load, loaded=self._loaded, resigned=self._resigned)
         self._is_running = False
-        self._endings = Endings(log, markers, self._complete)
+        self._trouble = SaidOnce("transactions", logger, logging.WARNING)
+        self._endings = Endings(log, markers, self._complete, self._failed)
         self.adopted: Callable[[Transaction | None, Transaction, str], None] | None = None
 
     # Life
@@ -292,7 +294,7 @@ class TransactionCoordinator:
                 leader_id = self._log.partition_of(transaction.transactional_id).leader_id
                 self._fence(transaction, leader_id, "its transaction has timed out")
             except KafkaError as error:
-                logger.warning("%s: not aborted: %s", transaction.transactional_id, error)
+                self._failed(transaction.transactional_id, "not aborted", error)
 
     def remove_expired(self) -> None:
         """Forget the transactional ids that were idle for transactional.id.expiration.ms."""
@@ -303,7 +305,7 @@ class TransactionCoordinator:
                 try:
                     self._log.forget(transactional_id)
                 except KafkaError as error:
-                    logger.warning("%s: not forgotten: %s", transactional_id, error)
+                    self._failed(transactional_id, "not forgotten", error)
                 else:
                     self._shards.remove(transactional_id)
 
@@ -351,3 +353,6 @@ class TransactionCoordinator:
     def _complete(self, transaction: Transaction) -> None:
         """All markers are written. Raises KafkaError."""
         self._adopt(completed(transaction, self._now_ms()))
+
+    def _failed(self, transactional_id: str, what: str, error: KafkaError) -> None:
+        self._trouble.failed(KafkaError(error.code, f"{transactional_id}: {what}: {error}"))

@@ -6,7 +6,6 @@ are left to a task. Source: Kafka's TransactionMarkerChannelManager.
 
 from __future__ import annotations
 
-import logging
 from collections import deque
 from collections.abc import Callable
 from typing import Final
@@ -21,8 +20,6 @@ from kafkalite.requests.purgatory import Watchers
 from kafkalite.requests.slices import Steps, at_once, in_slices_of_task
 from kafkalite.wire.errors import KafkaError
 
-logger = logging.getLogger(__name__)
-
 # A marker that is missing is tried again after this time (Kafka's request retry backoff).
 _RETRY_SECONDS: Final = 0.1
 # The markers of more partitions are written in slices: the first in a partition makes files.
@@ -30,14 +27,22 @@ _MARKERS_AT_ONCE: Final = 32
 
 
 class Endings:
-    """The endings of a coordinator; `complete` writes that all markers are there."""
+    """The endings of a coordinator; `complete` writes that all markers are there.
+
+    `failed` tells of an id, of what was not done, and why.
+    """
 
     def __init__(
-        self, log: TransactionLog, markers: Markers, complete: Callable[[Transaction], None]
+        self,
+        log: TransactionLog,
+        markers: Markers,
+        complete: Callable[[Transaction], None],
+        failed: Callable[[str, str, KafkaError], None],
     ) -> None:
         self._log = log
         self._markers = markers
         self._complete = complete
+        self._failed = failed
         self._endings: dict[str, Ending] = {}
         self._to_retry: deque[Ending] = deque()
         self._must_retry = trio.Event()
@@ -102,7 +107,7 @@ class Endings:
             try:
                 self._complete(ending.transaction)
             except KafkaError as error:
-                logger.warning("%s: not yet complete: %s", transactional_id, error)
+                self._failed(transactional_id, "not yet complete", error)
             else:
                 del self._endings[transactional_id]
                 self.completions.check_and_complete()

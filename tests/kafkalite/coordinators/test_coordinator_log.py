@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kafkalite.coordinators.coordinator_log import ConsumerOffsetsLog
 from kafkalite.group_coordinator.java_hash import java_hash
-from kafkalite.wire.errors import ErrorCode
+from kafkalite.testing import broker as test_broker
+from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.find_coordinator import FindCoordinatorRequest
 from kafkalite.wire.messages.offset_commit import (
     OffsetCommitRequest,
@@ -57,3 +60,21 @@ async def commit(client: Any, group: str) -> int:
     )
     answer = await client.ask(request, 8)
     return int(answer.topics[0].partitions[0].error_code)
+
+
+async def test_what_is_too_much_for_a_batch_is_refused_before_it_is_made(
+    broker: test_broker, client: Any
+) -> None:
+    """The records are there, and little more."""
+    assert await coordinator_code(client, "group") == 0
+    topics = broker._running.services.topics
+    log = ConsumerOffsetsLog(topics, lambda: 1)
+    records = [(b"key" * 10, b"value" * 10)] * 50_000
+    tracemalloc.start()
+    with pytest.raises(KafkaError) as refused:
+        log.append(0, records)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert refused.value.code is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert peak < 1 << 20
+    assert log.end_offset(0) == 0
