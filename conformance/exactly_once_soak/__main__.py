@@ -124,7 +124,7 @@ class Killable(Protocol):
 
 
 def started(kind: str, directory: Path, node_count: int) -> tuple[Killable, Callable[[], None]]:
-    """What is killed, and how all of it ends."""
+    """The broker to kill, and the way to end all of it."""
     properties = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000"}
     if kind == "cluster":
         cluster = OneOfMany(directory, properties, node_count)

@@ -108,7 +108,7 @@ class Partition:
 
     @property
     def needed_in_sync(self) -> int:
-        """As many replicas as must be in sync for a write with acks=all."""
+        """The replicas that must be in sync for a write with acks=all, at least."""
         return min(self.log.config.min_insync_replicas, len(self.replicas))
 
     @property
