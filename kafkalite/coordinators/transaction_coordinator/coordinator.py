@@ -1,9 +1,10 @@
 """TransactionCoordinator: all transactional ids of this process, for each of its nodes.
 
 Every request is decided, written and adopted in one plain function. In one process the markers of a
-transaction that ends are written in it too: the next request finds the transaction complete. What
-hinders a marker (a partition without a leader) is tried again, and among several processes markers
-travel. Until then the producer is told CONCURRENT_TRANSACTIONS, as by Kafka.
+transaction that ends are written in it too: the next request finds the transaction complete. Very
+many markers are written by a task, in slices. What hinders a marker (a partition without a leader)
+is tried again, and among several processes markers travel. Until all are written the producer is
+told CONCURRENT_TRANSACTIONS, as by Kafka.
 
 A node coordinates the ids whose partition of `__transaction_state` it leads (shards.py). Source:
 Kafka's TransactionCoordinator, TransactionStateManager, AddPartitionsToTxnManager.
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Final
 import trio
 
 from kafkalite.coordinators.standing import Standing
+from kafkalite.coordinators.transaction_coordinator.config import TransactionConfig
 from kafkalite.coordinators.transaction_coordinator.end import completed, ended, fenced
 from kafkalite.coordinators.transaction_coordinator.markers import Ending, Markers
 from kafkalite.coordinators.transaction_coordinator.shards import TransactionShards
@@ -38,7 +40,7 @@ from kafkalite.coordinators.transaction_coordinator.transaction import (
     with_partitions,
 )
 from kafkalite.requests.purgatory import Watchers
-from kafkalite.requests.slices import Steps, at_once
+from kafkalite.requests.slices import Steps, at_once, in_slices_of_task
 from kafkalite.supervision import every, supervised
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
@@ -49,19 +51,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# A marker that could not be written is tried again after this time (Kafka's request retry
-# backoff).
+# A marker that is missing is tried again after this time (Kafka's request retry backoff).
 _RETRY_SECONDS: Final = 0.1
-
-
-@dataclass(frozen=True, slots=True)
-class TransactionConfig:
-    """The broker's configs about transactions, under their names."""
-
-    transaction_max_timeout_ms: int
-    transactional_id_expiration_ms: int
-    transaction_abort_timed_out_transaction_cleanup_interval_ms: int
-    transaction_remove_expired_transaction_cleanup_interval_ms: int
+# The markers of more partitions are written in slices: the first in a partition makes files.
+_MARKERS_AT_ONCE: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,15 +146,15 @@ class TransactionCoordinator:
             self._must_retry = trio.Event()
             await trio.sleep(_RETRY_SECONDS)
             try:
-                self.retry_markers()
+                await in_slices_of_task(self.retry_markers())
             finally:
                 if self._endings:
                     self._must_retry.set()
 
-    def retry_markers(self) -> None:
+    def retry_markers(self) -> Steps[None]:
         """Try again to write the markers that are missing."""
         for ending in list(self._endings.values()):
-            self._markers.send(ending, self._sent)
+            yield from self._markers.sending(ending, self._sent)
 
     # Requests of producers
 
@@ -260,8 +253,7 @@ class TransactionCoordinator:
     def begin_in_partition(
         self, partition: Partition, transactional_id: str, batch: RecordBatch, *, adds: bool
     ) -> VerificationGuard | None:
-        """Make sure that a partition is in the transaction of a batch. The guard goes with the
-        append.
+        """Make sure that a partition is in a batch's transaction. The guard goes with the append.
 
         If `adds` the partition is added here (transactions V2), else the client must have added it.
         Raises KafkaError: TRANSACTION_ABORTABLE if it has not, INVALID_PRODUCER_EPOCH,
@@ -376,12 +368,15 @@ class TransactionCoordinator:
             self.adopted(before, transaction, why)
 
     def _write_markers(self, transaction: Transaction) -> None:
-        """The end of the transaction is written: let its partitions know."""
+        """Let the partitions know of the end; very many of them are left to a task."""
         decision = Standing(self._log.partition_of(transaction.transactional_id))
         decision.decided()
         ending = Ending(transaction, decision, set(transaction.partitions))
         self._endings[transaction.transactional_id] = ending
-        self._markers.send(ending, self._sent)
+        if len(ending.missing) <= _MARKERS_AT_ONCE:
+            at_once(self._markers.sending(ending, self._sent))
+        else:
+            self._must_retry.set()
 
     def _sent(self, ending: Ending) -> None:
         """Markers are written, as far as they could be. Once all are, it is complete."""

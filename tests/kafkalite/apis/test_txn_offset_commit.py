@@ -15,12 +15,9 @@ from kafkalite.wire.messages.txn_offset_commit import TxnOffsetCommitRequestPart
 from kafkalite.wire.rows import rows_of
 from tests.kafkalite.transactional import (
     NONE,
-    SMALL,
     Transactional,
     committed_offset,
 )
-
-BROKER_CONFIGS = SMALL
 
 
 @pytest.mark.parametrize("version", range(6))
