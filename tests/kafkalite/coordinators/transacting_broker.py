@@ -73,6 +73,7 @@ class TransactingBroker(AskedBroker):
         )
         self.services = SimpleNamespace(
             topics=topics,
+            cluster=SimpleNamespace(has_producer_id=lambda node_id: True),
             transaction_coordinator=self.transactions,
             group_coordinator=None,
             now_ms=now_ms,

@@ -99,7 +99,9 @@ class Coordinating:
             group_coordinator=self.groups,
             transaction_coordinator=self.transactions,
             now_ms=clock.now_ms,
-            cluster=SimpleNamespace(features={STREAMS_VERSION: 1}),
+            cluster=SimpleNamespace(
+                features={STREAMS_VERSION: 1}, has_producer_id=lambda node_id: True
+            ),
         )
 
     def copy(self) -> None:
