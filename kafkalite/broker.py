@@ -191,8 +191,7 @@ class Broker:
     ) -> None:
         """Coordinators, services, jobs, dispatch.
 
-        `forward`: for what others decide. `load`: takes the steps in which coordinators load.
-        `markers`: how they get to partitions of other processes.
+        `forward`: for what others decide. `load`, `markers`: see open_transaction_coordinator.
         """
         config, now_ms = self.config, self.clock.now_ms
         share = ShareServices(config, cluster, topics, now_ms)

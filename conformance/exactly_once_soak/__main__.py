@@ -124,7 +124,7 @@ class Killable(Protocol):
 
 
 def started(kind: str, directory: Path, node_count: int) -> tuple[Killable, Callable[[], None]]:
-    """Start a broker or a cluster, to be killed and started; and a way to end all of it."""
+    """The broker to kill, and the way to end all of it."""
     properties = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000"}
     if kind == "cluster":
         cluster = OneOfMany(directory, properties, node_count)

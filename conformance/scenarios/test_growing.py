@@ -37,7 +37,7 @@ PROPERTIES = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "super.users": "User:ANONYMOUS",
 }
-# A filter that matches every entry.
+# A filter that every ACL passes.
 ANY = AclBindingFilter(
     *(ResourceType.ANY, None, ResourcePatternType.ANY),
     *(None, None, AclOperation.ANY, AclPermissionType.ANY),

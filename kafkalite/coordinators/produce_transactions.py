@@ -63,7 +63,8 @@ def open_transaction_coordinator(
 ) -> TransactionCoordinator:
     """The coordinator of all transactional ids of this process. It works once its `run` does.
 
-    `markers`: how they get to other processes, if there are any.
+    `load` takes the steps in which it loads. `markers`: how they get to other processes, if there
+    are any.
     """
     integer = config.integer
     timeouts = TransactionConfig(

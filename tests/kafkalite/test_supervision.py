@@ -25,6 +25,9 @@ EXCEPTIONS = {
     "metrics/endpoint.py: metrics_server(self._render).serve": "the same",
     "quorum/membership.py: give_up": "waits for an event, and cancels",
     "quorum_broker.py: membership.run": "holds tasks that are supervised",
+    "coordinators/transaction_coordinator/marker_channels.py: self._mark": (
+        "part of a task that runs under `supervised`, which begins again with what is missing"
+    ),
     "quorum_broker.py: self._live": "says why the process ends",
     "quorum_broker.py: wait_for": "waits for an event",
     "quorum_broker.py: self.replicas.run": "holds tasks that are supervised",

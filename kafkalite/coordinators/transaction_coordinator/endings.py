@@ -60,8 +60,8 @@ class Endings:
         self._endings[transaction.transactional_id] = ending
         if len(ending.missing) > _MARKERS_AT_ONCE:
             self._retry_later(ending)
-        elif (steps := self._markers.send(ending, self._sent)) is not None:
-            at_once(steps)
+        else:
+            at_once(self._markers.sending(ending, self._sent))
 
     def forget(self, is_elsewhere: Callable[[str], bool]) -> None:
         """Another coordinator ends the transactions of these ids."""
@@ -87,7 +87,7 @@ class Endings:
         for _ in range(len(self._to_retry)):
             ending = self._to_retry[0]
             if self._is_current(ending):
-                yield from self._markers.send(ending, self._sent) or ()
+                yield from self._markers.sending(ending, self._sent)
             self._to_retry.popleft()
 
     def _is_current(self, ending: Ending) -> bool:

@@ -31,6 +31,7 @@ from kafkalite.wire.messages.write_txn_markers import (
 
 if TYPE_CHECKING:
     from kafkalite.replica.topics import Topics
+    from kafkalite.requests.slices import Steps
 
 # A marker that could not be written is tried again after this time (Kafka's request retry
 # backoff).
@@ -54,14 +55,17 @@ class MarkerChannels:
         self._topics = topics
         self._address_of = address_of
         self._requests = SharedRequests("kafkalite-markers", _Markers(), timeout_seconds, connect)
+        self._under_way: set[Ending] = set()
         self._to_end, self._ending = trio.open_memory_channel[tuple[Ending, Sent]](inf)
 
-    def send(self, ending: Ending, sent: Sent) -> None:
-        """Have the markers sent (Markers.send); `sent` is called once all are."""
-        if ending.missing:
-            self._to_end.send_nowait((ending, sent))
-        else:
+    def sending(self, ending: Ending, sent: Sent) -> Steps[None]:
+        """Have the markers sent (Markers.sending); `sent` is called once all are."""
+        if not ending.missing:
             sent(ending)
+        elif ending not in self._under_way:
+            self._under_way.add(ending)
+            self._to_end.send_nowait((ending, sent))
+        yield
 
     async def run(self) -> None:
         """Send markers for ever."""
@@ -79,6 +83,7 @@ class MarkerChannels:
         decision = ending.decision
         await wait_until(lambda: decision.verdict is not None, [decision.partition.watchers], inf)
         await self._mark(ending, ending.missing)
+        self._under_way.discard(ending)
         if not ending.missing:
             sent(ending)
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from kafkalite.coordinators.standing import Standing
     from kafkalite.group_coordinator.coordinator import GroupCoordinator
     from kafkalite.replica.topics import Topics
+    from kafkalite.requests.slices import Steps
 
 # The topic is gone; or the partition has seen a later epoch of this producer, which no marker of
 # ours can have preceded: neither has anything of this transaction that is undecided.
@@ -57,11 +58,11 @@ class Ending:
 class Markers(Protocol):
     """A way for markers to get to partitions."""
 
-    def send(self, ending: Ending, sent: Callable[[Ending], None]) -> Steps[None] | None:
-        """See to the markers that are missing, those with a marker are taken off.
+    def sending(self, ending: Ending, sent: Callable[[Ending], None]) -> Steps[None]:
+        """See to the markers that are missing; partitions that have one are taken off.
 
         `sent` is called when more than that cannot be done now, or there is nothing left to do.
-        The caller does the steps, one for each marker. None: it goes on by itself.
+        The caller does the steps, one for each marker.
         """
         ...
 
@@ -115,8 +116,8 @@ class MarkerWriter:
             self._groups.transaction_ended(where.partition, producer_id, committed=commit)
         return AwaitedAppend(partition, info.last_offset)
 
-    def send(self, ending: Ending, sent: Callable[[Ending], None]) -> Steps[None]:
-        """Write the markers that can be written (Markers.send)."""
+    def sending(self, ending: Ending, sent: Callable[[Ending], None]) -> Steps[None]:
+        """Write the markers that can be written (Markers.sending)."""
         for where in sorted(ending.missing):
             if self._is_ended(ending, where):
                 ending.missing.discard(where)

@@ -8,9 +8,9 @@ from typing import Any
 import trio
 
 from kafkalite.cluster.internal_topics import TRANSACTIONS_TOPIC
+from kafkalite.coordinators.transaction_coordinator.config import TransactionConfig
 from kafkalite.coordinators.transaction_coordinator.coordinator import (
     Producer,
-    TransactionConfig,
     TransactionCoordinator,
 )
 from kafkalite.coordinators.transaction_coordinator.marker_channels import MarkerChannels
@@ -73,6 +73,7 @@ class TransactingBroker(AskedBroker):
         )
         self.services = SimpleNamespace(
             topics=topics,
+            cluster=SimpleNamespace(has_producer_id=lambda node_id: True),
             transaction_coordinator=self.transactions,
             group_coordinator=None,
             now_ms=now_ms,

@@ -18,10 +18,8 @@ from kafkalite.cluster.features import STREAMS_VERSION
 from kafkalite.cluster.internal_topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from kafkalite.coordinators.coordinator_log import ConsumerOffsetsLog
 from kafkalite.coordinators.group_coordinator_adapter import TopicNames
-from kafkalite.coordinators.transaction_coordinator.coordinator import (
-    TransactionConfig,
-    TransactionCoordinator,
-)
+from kafkalite.coordinators.transaction_coordinator.config import TransactionConfig
+from kafkalite.coordinators.transaction_coordinator.coordinator import TransactionCoordinator
 from kafkalite.coordinators.transaction_coordinator.markers import MarkerWriter
 from kafkalite.coordinators.transaction_coordinator.state_log import TransactionLog
 from kafkalite.group_coordinator.config import GroupConfig
@@ -101,7 +99,9 @@ class Coordinating:
             group_coordinator=self.groups,
             transaction_coordinator=self.transactions,
             now_ms=clock.now_ms,
-            cluster=SimpleNamespace(features={STREAMS_VERSION: 1}),
+            cluster=SimpleNamespace(
+                features={STREAMS_VERSION: 1}, has_producer_id=lambda node_id: True
+            ),
         )
 
     def copy(self) -> None:

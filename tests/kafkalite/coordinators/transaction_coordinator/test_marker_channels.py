@@ -23,6 +23,7 @@ from kafkalite.coordinators.transaction_coordinator.transaction import (
     TransactionState,
 )
 from kafkalite.peers.link import Address
+from kafkalite.requests.slices import at_once
 from kafkalite.wire.codec import decode_request, encode_response
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.message_codec import join
@@ -114,8 +115,12 @@ class World:
             f"id-{producer_id}", producer_id, 3, 1000, TransactionState.PREPARE_COMMIT
         )
         ending = Ending(transaction, decision, set(partitions))
-        self.channels.send(ending, lambda ended: self.sent.append(producer_id))
+        self.send(ending)
         return ending
+
+    def send(self, ending: Ending) -> None:
+        producer_id = ending.transaction.producer_id
+        at_once(self.channels.sending(ending, lambda ended: self.sent.append(producer_id)))
 
     def copy(self) -> None:
         """The follower has everything."""
@@ -226,3 +231,17 @@ async def test_a_coordinator_that_resigns_sends_no_more(make: Callable[[], Any])
         world.replicas.change(leader=OTHER)
         await trio.sleep(5)
         assert (world.asked(OTHER), world.sent) == ([[5]], [])
+
+
+async def test_what_is_under_way_is_not_sent_twice(make: Callable[[], Any]) -> None:
+    """Nor if the coordinator tries again meanwhile. When all are there, it hears so again."""
+    async with make() as world:
+        ending = world.end(5, A)
+        world.send(ending)
+        world.copy()
+        await trio.sleep(0.2)
+        world.send(ending)
+        await trio.sleep(3)
+        assert (world.asked(OTHER), world.sent) == ([[5]], [5])
+        world.send(ending)
+        assert world.sent == [5, 5]
