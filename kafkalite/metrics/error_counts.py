@@ -9,16 +9,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.api_messages import response_class
 from kafkalite.wire.compile_source import SourceWriter
+from kafkalite.wire.rows import LargeResponse, SharedResponse
 from kafkalite.wire.schema import Shape, fields_of
 
 # By error code, or by another word where there is none.
 Errors = Counter[int | str]
+# Adds the error codes in a response to the counter.
 ErrorCounter = Callable[[Any, Errors], None]
+# The same as a gate of metrics calls it: with the services and the request, too.
+ResponseCounter = Callable[[Any, Errors, Any, Any], None]
 _CODE: Final = "error_code"
 
 
@@ -37,17 +41,39 @@ def counter_of_messages(struct: type[Any]) -> ErrorCounter:
 
 @cache
 def counter_of_rows(key: ApiKey) -> ErrorCounter:
-    """Counts the error codes in an API's response as a row (wire/rows.py)."""
+    """Counts the error codes in what a handler of rows returned (wire/rows.py), or None."""
     return _compiled(response_class(key), rows=True)
 
 
+def response_counter(key: ApiKey) -> ResponseCounter:
+    """`counter_of_rows` for a gate."""
+    return cast("ResponseCounter", counter_of_rows(key))
+
+
 def _compiled(struct: type[Any], *, rows: bool) -> ErrorCounter:
-    lines = ["def count(message, errors):", "    pass"]
+    lines = ["def count(message, errors, services=None, request=None):"]
+    if rows:
+        lines += ["    if message.__class__ is not tuple:"]
+        lines += ["        return count_held(count, message, errors)"]
+    lines.append("    pass")
     _write(lines, struct, "message", 1, rows=rows)
     source = "\n".join(lines)
-    writer = SourceWriter(0, flexible=False, names={})
+    writer = SourceWriter(0, flexible=False, names={"count_held": _count_held})
     counter: ErrorCounter = writer.execute(source, "count", f"errors of {struct.__name__}")
     return counter
+
+
+def _count_held(
+    count: ErrorCounter, response: SharedResponse | LargeResponse | None, errors: Errors
+) -> None:
+    """Count in the row of a response. One that is sent many times is looked through once."""
+    if response is None or (type(response) is SharedResponse and response.has_no_errors):
+        return
+    found: Errors = Counter()
+    count(response.row, found)
+    errors.update(found)
+    if type(response) is SharedResponse:
+        response.has_no_errors = not found
 
 
 def _write(lines: list[str], struct: type[Any], name: str, depth: int, *, rows: bool) -> None:

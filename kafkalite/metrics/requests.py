@@ -8,14 +8,17 @@ happens in one event loop.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from struct import Struct
 from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
 from kafkalite.apis import Api, Handler
-from kafkalite.metrics.error_counts import Errors, counter_of_messages, counter_of_rows
+from kafkalite.metrics.error_counts import (
+    Errors,
+    ResponseCounter,
+    counter_of_messages,
+    response_counter,
+)
 from kafkalite.metrics.readings import Distribution, Readings
 from kafkalite.requests.context import CloseConnection, RequestContext
 from kafkalite.requests.suspension import has_to_wait
@@ -29,12 +32,8 @@ if TYPE_CHECKING:
     from kafkalite.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
     from kafkalite.wire.messages.fetch import FetchRequestRow, FetchResponseRow
 
-# The number of its records, at byte 57 of a batch.
-_unpack_record_count: Final = Struct(">i").unpack_from
 # A connection closed because it can be told nothing: a Produce with acks=0 failed.
 _NO_ANSWER: Final = "CONNECTION_CLOSED"
-# The beginning of a partition's row: index and error code.
-_NO_ERROR: Final = (0, 0)
 
 
 class RequestMetrics:
@@ -52,12 +51,12 @@ class RequestMetrics:
         name = api_name(api.key)
         durations = self._durations[name] = Distribution()
         errors = self._errors[name] = Counter()
-        counters: dict[ApiKey, Callable[[Topics, Any, Any, Errors], None]] = {
+        counters: dict[ApiKey, ResponseCounter] = {
             ApiKey.FETCH: self._count_fetched,
             ApiKey.END_TXN: self._count_ended,
         }
         count = counters.get(api.key, _errors_of(api))
-        now = trio.lowlevel.current_clock().current_time
+        now, add = trio.lowlevel.current_clock().current_time, durations.add
 
         def counted(services: Services, context: RequestContext, request: Any) -> Any:
             try:
@@ -67,8 +66,8 @@ class RequestMetrics:
                 raise
             if has_to_wait(response):
                 return counted_later(services, context, request, response)
-            count(services.topics, request, response, errors)
-            durations.add(now() - context.received_at)
+            count(response, errors, services, request)
+            add(now() - context.received_at)
             return response
 
         async def counted_later(
@@ -79,18 +78,18 @@ class RequestMetrics:
             except CloseConnection:
                 errors[_NO_ANSWER] += 1
                 raise
-            count(services.topics, request, response, errors)
-            durations.add(now() - context.received_at)
+            count(response, errors, services, request)
+            add(now() - context.received_at)
             return response
 
         return counted
 
     def _count_fetched(
         self,
-        topics: Topics,
-        request: FetchRequestRow,
         response: FetchResponseRow,
         errors: Errors,
+        services: Services,
+        request: FetchRequestRow,
     ) -> None:
         _, code, _, responses, _ = row_of(response)
         if code:
@@ -105,12 +104,12 @@ class RequestMetrics:
                     errors[row[1]] += 1
             if size:
                 if not name:
-                    topic = topics.by_id(topic_id)
+                    topic = services.topics.by_id(topic_id)
                     name = "" if topic is None else topic.name
                 self._sent_bytes[name] = self._sent_bytes.get(name, 0) + size
 
     def _count_ended(
-        self, topics: Topics, request: EndTxnRequest, response: EndTxnResponse, errors: Errors
+        self, response: EndTxnResponse, errors: Errors, services: Services, request: EndTxnRequest
     ) -> None:
         if response.error_code:
             errors[response.error_code] += 1
@@ -138,15 +137,12 @@ def api_name(key: ApiKey) -> str:
     return "".join(word.capitalize() for word in key.name.split("_"))
 
 
-def _errors_of(api: Api) -> Callable[[Topics, Any, Any, Errors], None]:
-    count_errors = counter_of_rows(api.key) if api.rows else None
+def _errors_of(api: Api) -> ResponseCounter:
+    if api.rows:
+        return response_counter(api.key)
 
-    def count(topics: Topics, request: Any, response: Any, errors: Errors) -> None:
-        if response is None:
-            return
-        if count_errors is None:
+    def count(response: Any, errors: Errors, services: Services, request: Any) -> None:
+        if response is not None:
             counter_of_messages(response.__class__)(response, errors)
-        else:
-            count_errors(row_of(response), errors)
 
     return count
