@@ -11,7 +11,7 @@ This module converts between rows and messages.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from functools import partial
 from typing import Any
 
@@ -71,6 +71,42 @@ def message_of_row(class_: Any, row: tuple[Any, ...]) -> Any:
         convert = partial(message_of_row, field.element)
         setattr(message, field.name, _converted(field, value, convert))
     return message
+
+
+def rows_in_steps(message: object) -> Generator[None, None, tuple[Any, ...]]:
+    """`rows_of`, an element of a list at a time."""
+    row: list[Any] = []
+    for field in fields_of(type(message)):
+        value = getattr(message, field.name)
+        if value and _lists_structs(field):
+            elements: list[Any] = []
+            for each in value:
+                elements.append((yield from rows_in_steps(each)))
+                yield
+            row.append(elements)
+        else:
+            row.append(_converted(field, value, rows_of))
+    return tuple(row)
+
+
+def message_in_steps(class_: Any, row: tuple[Any, ...]) -> Generator[None, None, Any]:
+    """`message_of_row`, an element of a list at a time."""
+    message = class_()
+    for field, value in zip(fields_of(class_), row, strict=True):
+        if value and _lists_structs(field):
+            elements: list[Any] = []
+            for each in value:
+                elements.append((yield from message_in_steps(field.element, each)))
+                yield
+            setattr(message, field.name, elements)
+        else:
+            convert = partial(message_of_row, field.element)
+            setattr(message, field.name, _converted(field, value, convert))
+    return message
+
+
+def _lists_structs(field: Field) -> bool:
+    return field.shape is Shape.ARRAY and isinstance(field.element, type)
 
 
 def _converted(field: Field, value: Any, convert: Callable[[Any], Any]) -> Any:

@@ -253,6 +253,18 @@ def test_acknowledgements_that_make_no_sense(pair: Pair, queue: str, member: Any
     m.say((4, 4, ACCEPT))
 
 
+def test_acknowledgements_around_the_start(pair: Pair, queue: str, member: Any) -> None:
+    """They begin before the start offset, and nothing behind it is in flight."""
+    produce(pair, queue, 5)
+    m = member()
+    m.fetch()
+    m.say((0, 4, ACCEPT))
+    m.say((3, 6, ACCEPT))
+    m.fetch((3, 6, ACCEPT))
+    m.say((5, 6, ACCEPT))
+    offsets(pair, m.group, [(queue, [0])])
+
+
 def test_renewals(pair: Pair, queue: str, member: Any) -> None:
     produce(pair, queue, 3)
     m = member()

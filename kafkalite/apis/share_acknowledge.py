@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafkalite.cluster.features import SHARE_VERSION
+from kafkalite.replica.share.acknowledgement import RequestFailed
 from kafkalite.replica.share.acknowledging import Outcomes, acknowledge_all
 from kafkalite.replica.share.share_sessions import FINAL_EPOCH, INITIAL_EPOCH, SessionKey
 from kafkalite.wire.error_messages import message_of
@@ -44,15 +45,18 @@ async def handle(
         return ShareAcknowledgeResponse(error_code=error.code)
     if epoch != FINAL_EPOCH:
         session.advance()
-    outcomes = acknowledge_all(
-        partitions,
-        context.node_id,
-        member,
-        request.topics,
-        api_version=context.api_version,
-        is_renewal=request.is_renew_ack,
-        may_read=context.may_read,
-    )
+    try:
+        outcomes = acknowledge_all(
+            partitions,
+            context.node_id,
+            member,
+            request.topics,
+            api_version=context.api_version,
+            is_renewal=request.is_renew_ack,
+            may_read=context.may_read,
+        )
+    except RequestFailed as error:
+        return ShareAcknowledgeResponse(error_code=error.code)
     if epoch == FINAL_EPOCH:
         partitions.release_session(context.node_id, member)
     return _response(services, context, member.group_id, outcomes)

@@ -16,6 +16,7 @@ import trio
 
 from kafkalite.apis.share_acknowledge import member_of
 from kafkalite.cluster.internal_topics import SHARE_STATE_TOPIC
+from kafkalite.replica.share.acknowledgement import RequestFailed
 from kafkalite.replica.share.acknowledging import RENEWALS_SINCE, Outcomes, acknowledge_all
 from kafkalite.replica.share.acquisition import Wanted
 from kafkalite.replica.share.share_reader import Fetched, Limits, ShareReader
@@ -64,15 +65,18 @@ async def handle(
         return ShareFetchResponse(error_code=error.code)
     outcomes: Outcomes = {}
     if _has_acknowledgements(request):
-        outcomes = acknowledge_all(
-            services.share.partitions,
-            context.node_id,
-            member,
-            request.topics,
-            api_version=context.api_version,
-            is_renewal=is_renewal,
-            may_read=context.may_read,
-        )
+        try:
+            outcomes = acknowledge_all(
+                services.share.partitions,
+                context.node_id,
+                member,
+                request.topics,
+                api_version=context.api_version,
+                is_renewal=is_renewal,
+                may_read=context.may_read,
+            )
+        except RequestFailed as error:
+            return ShareFetchResponse(error_code=error.code)
     answers: _Answers = {}
     if session is not None and not is_renewal:
         answers = await _fetch(services, context, session, request)

@@ -13,6 +13,7 @@ from kafkalite.client.async_parts import (
     AsyncFault,
     AsyncFaults,
     AsyncGroup,
+    AsyncRecording,
     AsyncTransaction,
 )
 from kafkalite.client.async_waiting import AsyncWait
@@ -33,6 +34,7 @@ from kafkalite.control.answers import (
     WasReset,
     Written,
 )
+from kafkalite.control.coordination import CoordinatorView
 from kafkalite.control.faults.presets import preset
 from kafkalite.control.faults.rule import Action, Rule, When
 from kafkalite.control.problems import Problem
@@ -274,6 +276,24 @@ class AsyncKit:
         found: TopicView = await self.ask("topics.lead", topic=topic, partition=partition, to=to)
         return found
 
+    async def coordinator(
+        self, *, group: str | None = None, transaction: str | None = None
+    ) -> CoordinatorView:
+        """The node that coordinates a group, or a transactional id."""
+        found: CoordinatorView = await self.ask(
+            "coordinators.show", group=group, transaction=transaction
+        )
+        return found
+
+    async def move_coordinator(
+        self, *, group: str | None = None, transaction: str | None = None, to: int | None = None
+    ) -> CoordinatorView:
+        """Have another node coordinate: the next in sync unless one is named."""
+        found: CoordinatorView = await self.ask(
+            "coordinators.move", group=group, transaction=transaction, to=to
+        )
+        return found
+
     async def connections(self) -> list[ConnectionView]:
         """The connections that are open."""
         found: list[ConnectionView] = await self.ask("connections.list")
@@ -327,6 +347,10 @@ class AsyncKit:
         return written(Path(path), saved.data)
 
     # AsyncFaults
+
+    def recording(self, path: str | Path) -> AsyncRecording:
+        """Record all frames into a file, for `kafkalite replay`: `with k.recording(path):`."""
+        return AsyncRecording(self, Path(path))
 
     async def fault(
         self,

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Protocol, Self
 
+from kafkalite.client.values import written
 from kafkalite.control.answers import (
     Advanced,
     ClockView,
@@ -84,6 +86,27 @@ class AsyncFault:
         traceback: TracebackType | None,
     ) -> None:
         await self.remove()
+
+
+class AsyncRecording:
+    """A recording into a file: it begins with the context, and is written in the end."""
+
+    def __init__(self, kit: AsyncAsks, path: Path) -> None:
+        self._kit = kit
+        self._path = path
+
+    async def __aenter__(self) -> Self:
+        await self._kit.ask("recording.start")
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        saved = await self._kit.ask("recording.save")
+        written(self._path, saved.data)
 
 
 class AsyncGroup:

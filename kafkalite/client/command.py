@@ -30,7 +30,7 @@ _DONE: Final = 0
 _REFUSED: Final = 1
 _MISTAKE: Final = 2
 # Verbs that answer with a file.
-_FILES: Final = {"trace": "ZIP", "export": "tar"}
+_FILES: Final = {"trace": "ZIP", "export": "tar", "recording.save": "ZIP"}
 # Actions of faults that one flag can say.
 _SIMPLE_ACTIONS: Final = (
     *("delay", "hold", "error", "drop", "silence", "cut", "throttle", "corrupt", "repeat"),

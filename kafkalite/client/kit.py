@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol
 import msgspec
 
 from kafkalite.client.errors import WaitTimeout
-from kafkalite.client.parts import Clock, Fault, Faults, Group, Transaction
+from kafkalite.client.parts import Clock, Fault, Faults, Group, Recording, Transaction
 from kafkalite.client.values import fields_of, new_record, read_seed, text_of, written
 from kafkalite.client.waiting import Wait
 from kafkalite.control.answers import (
@@ -30,6 +30,7 @@ from kafkalite.control.answers import (
     WasReset,
     Written,
 )
+from kafkalite.control.coordination import CoordinatorView
 from kafkalite.control.faults.presets import preset
 from kafkalite.control.faults.rule import Action, Rule, When
 from kafkalite.control.problems import Problem
@@ -273,6 +274,22 @@ class Kit:
         found: TopicView = self.ask("topics.lead", topic=topic, partition=partition, to=to)
         return found
 
+    def coordinator(
+        self, *, group: str | None = None, transaction: str | None = None
+    ) -> CoordinatorView:
+        """The node that coordinates a group, or a transactional id."""
+        found: CoordinatorView = self.ask("coordinators.show", group=group, transaction=transaction)
+        return found
+
+    def move_coordinator(
+        self, *, group: str | None = None, transaction: str | None = None, to: int | None = None
+    ) -> CoordinatorView:
+        """Have another node coordinate: the next in sync unless one is named."""
+        found: CoordinatorView = self.ask(
+            "coordinators.move", group=group, transaction=transaction, to=to
+        )
+        return found
+
     def connections(self) -> list[ConnectionView]:
         """The connections that are open."""
         found: list[ConnectionView] = self.ask("connections.list")
@@ -326,6 +343,10 @@ class Kit:
         return written(Path(path), saved.data)
 
     # Faults
+
+    def recording(self, path: str | Path) -> Recording:
+        """Record all frames into a file, for `kafkalite replay`: `with k.recording(path):`."""
+        return Recording(self, Path(path))
 
     def fault(
         self,

@@ -10,7 +10,18 @@ from typing import Final
 _HERE: Final = Path(__file__).parent
 FILES: Final = ("kit", "parts", "waiting")
 _CLASSES: Final = (
-    *("Kit", "Call", "Asks", "Faults", "Fault", "Group", "Transaction", "Clock", "Wait"),
+    *(
+        "Kit",
+        "Call",
+        "Asks",
+        "Faults",
+        "Fault",
+        "Group",
+        "Recording",
+        "Transaction",
+        "Clock",
+        "Wait",
+    ),
 )
 _ALWAYS: Final = frozenset({"__call__", "ask"})
 _ASKS: Final = re.compile(r"self\.(_kit\.ask|ask|_do|_for|until|show|freeze|run|remove|_add)\(")
@@ -35,7 +46,7 @@ def make_async(source: str, name: str) -> str:
     text = text.replace("contextmanager", "asynccontextmanager")
     text = text.replace("Generator", "AsyncGenerator")
     text = text.replace("async def __exit__", "async def __aexit__")
-    text = text.replace("def __enter__", "async def __aenter__")
+    text = re.sub(r"(async )?def __enter__", "async def __aenter__", text)
     if name == "kit":
         text = re.sub(r"^Do = .*\n", "", text, flags=re.MULTILINE)
         text = text.replace(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Protocol, Self
 
+from kafkalite.client.values import written
 from kafkalite.control.answers import (
     Advanced,
     ClockView,
@@ -84,6 +86,27 @@ class Fault:
         traceback: TracebackType | None,
     ) -> None:
         self.remove()
+
+
+class Recording:
+    """A recording into a file: it begins with the context, and is written in the end."""
+
+    def __init__(self, kit: Asks, path: Path) -> None:
+        self._kit = kit
+        self._path = path
+
+    def __enter__(self) -> Self:
+        self._kit.ask("recording.start")
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        saved = self._kit.ask("recording.save")
+        written(self._path, saved.data)
 
 
 class Group:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from kafkalite.control import answers, questions, sightings
+from kafkalite.control import answers, coordination, questions, sightings
 from kafkalite.control.faults import rule
 
 
@@ -144,6 +144,18 @@ ROWS: Final[dict[str, Row]] = {
         questions.TransactionName,
         answers.TransactionView,
     ),
+    "coordinators.show": Row(
+        "GET",
+        "/clusters/{cluster}/coordinators",
+        coordination.CoordinatorOf,
+        coordination.CoordinatorView,
+    ),
+    "coordinators.move": Row(
+        "POST",
+        "/clusters/{cluster}/coordinators",
+        coordination.MoveCoordinator,
+        coordination.CoordinatorView,
+    ),
     "nodes.list": Row(
         "GET", "/clusters/{cluster}/nodes", questions.Nothing, list[answers.NodeView]
     ),
@@ -234,5 +246,11 @@ ROWS: Final[dict[str, Row]] = {
     ),
     "spy.show": Row("GET", "/clusters/{cluster}/spy", questions.Nothing, sightings.SpyView),
     "spy.set": Row("PUT", "/clusters/{cluster}/spy", sightings.SetSpy, sightings.SpyView),
+    "recording.start": Row(
+        "PUT", "/clusters/{cluster}/recording", questions.Nothing, sightings.RecordingView
+    ),
+    "recording.save": Row(
+        "GET", "/clusters/{cluster}/recording", questions.Nothing, sightings.RecordingFile
+    ),
     "trace": Row("GET", "/clusters/{cluster}/trace", sightings.SaveTrace, sightings.TraceFile),
 }

@@ -191,14 +191,20 @@ class Clusters:
     async def export(self, cluster: ControlledCluster) -> bytes:
         """A cluster's data as a tar file. Raises Problem."""
         name = f"export-{random_id()}"
-        view = await self.save(cluster, name)
+        await self.save(cluster, name)
         try:
-            if view.size_bytes > MOST_EXPORTED_BYTES:
-                most = MOST_EXPORTED_BYTES >> 20
-                raise Problem("too_large", f"an export may have {most} MiB", value=view.size_bytes)
-            return await trio.to_thread.run_sync(snapshots.archived, self._snapshots / name)
+            return await self.archived(name)
         finally:
             await self.delete_snapshot(name)
+
+    async def archived(self, name: str) -> bytes:
+        """A snapshot as a tar file. Raises Problem."""
+        path = self._snapshot(name)
+        size = snapshots.view(path).size_bytes
+        if size > MOST_EXPORTED_BYTES:
+            most = MOST_EXPORTED_BYTES >> 20
+            raise Problem("too_large", f"an export may have {most} MiB", value=size)
+        return await trio.to_thread.run_sync(snapshots.archived, path)
 
     async def restore(self, cluster: ControlledCluster, name: str) -> None:
         """Have a cluster go on from a snapshot, of another one perhaps. Raises Problem."""

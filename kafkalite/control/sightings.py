@@ -126,4 +126,35 @@ class ArchiveFile(Struct, frozen=True):
     data: bytes
 
 
-File = TraceFile | ArchiveFile
+class RecordingFile(Struct, frozen=True):
+    """A ZIP file of a recording: the data at its beginning, and all frames since."""
+
+    content_type: ClassVar[str] = "application/zip"
+    data: bytes
+
+
+class RecordingView(Struct, frozen=True):
+    """A recording that goes on: requests so far, and the room they take."""
+
+    requests: int
+    bytes: int
+
+
+class Difference(Struct, frozen=True):
+    """A place where an answer of a replay is not the recorded one. `seq` counts requests."""
+
+    seq: int
+    api: str
+    path: str
+    how: str
+
+
+class Replayed(Struct, frozen=True):
+    """Says what came of a replay; there is no difference where all is as it was."""
+
+    requests: int
+    answers: int
+    differences: list[Difference]
+
+
+File = TraceFile | ArchiveFile | RecordingFile

@@ -17,8 +17,10 @@ from kafkalite.control.cluster import ControlledCluster
 from kafkalite.control.clusters import Clusters
 from kafkalite.control.operations import (
     clusters,
+    coordinators,
     faults,
     groups,
+    recording,
     searching,
     showing,
     spying,
@@ -143,6 +145,8 @@ _TABLE: Final = (
         _of("/transactions/{transaction}/abort"),
         groups.abort_transaction,
     ),
+    Verb("coordinators.show", "GET", _of("/coordinators"), coordinators.show_coordinator),
+    Verb("coordinators.move", "POST", _of("/coordinators"), coordinators.move_coordinator),
     Verb("nodes.list", "GET", _of("/nodes"), state.list_nodes),
     Verb("nodes.add", "POST", _of("/nodes"), state.add_node),
     Verb("nodes.roll", "POST", _of("/nodes/roll"), state.roll_nodes),
@@ -174,6 +178,8 @@ _TABLE: Final = (
     Verb("events", "GET", _of("/events"), spying.list_events),
     Verb("spy.show", "GET", _of("/spy"), spying.show_spy),
     Verb("spy.set", "PUT", _of("/spy"), spying.set_spy),
+    Verb("recording.start", "PUT", _of("/recording"), recording.start_recording),
+    Verb("recording.save", "GET", _of("/recording"), recording.save_recording),
     Verb("trace", "GET", _of("/trace"), spying.save_trace),
 )
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Final, cast
 
+from kafkalite.requests.slices import Steps
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.api_messages import response_class
 from kafkalite.wire.compile_source import SourceWriter
@@ -36,13 +37,15 @@ def error_codes(response: Any) -> Errors:
 @cache
 def counter_of_messages(struct: type[Any]) -> ErrorCounter:
     """Counts the error codes in a message, or in a struct of one."""
-    return _compiled(struct, rows=False)
+    counter: ErrorCounter = _compiled(struct, rows=False, in_steps=False)
+    return counter
 
 
 @cache
 def counter_of_rows(key: ApiKey) -> ErrorCounter:
     """Counts the error codes in what a handler of rows returned (wire/rows.py), or None."""
-    return _compiled(response_class(key), rows=True)
+    counter: ErrorCounter = _compiled(response_class(key), rows=True, in_steps=False)
+    return counter
 
 
 def response_counter(key: ApiKey) -> ResponseCounter:
@@ -50,17 +53,24 @@ def response_counter(key: ApiKey) -> ResponseCounter:
     return cast("ResponseCounter", counter_of_rows(key))
 
 
-def _compiled(struct: type[Any], *, rows: bool) -> ErrorCounter:
+@cache
+def counter_in_steps(key: ApiKey, *, rows: bool) -> Callable[[Any, Errors], Steps[None]]:
+    """Counts the error codes in an API's response, one element a step."""
+    counter: Callable[[Any, Errors], Steps[None]]
+    counter = _compiled(response_class(key), rows=rows, in_steps=True)
+    return counter
+
+
+def _compiled(struct: type[Any], *, rows: bool, in_steps: bool) -> Any:
     lines = ["def count(message, errors, services=None, request=None):"]
-    if rows:
+    if rows and not in_steps:
         lines += ["    if message.__class__ is not tuple:"]
         lines += ["        return count_held(count, message, errors)"]
-    lines.append("    pass")
-    _write(lines, struct, "message", 1, rows=rows)
+    lines.append("    yield" if in_steps else "    pass")
+    _write(lines, struct, "message", 1, rows=rows, in_steps=in_steps)
     source = "\n".join(lines)
     writer = SourceWriter(0, flexible=False, names={"count_held": _count_held})
-    counter: ErrorCounter = writer.execute(source, "count", f"errors of {struct.__name__}")
-    return counter
+    return writer.execute(source, "count", f"errors of {struct.__name__}")
 
 
 def _count_held(
@@ -76,7 +86,9 @@ def _count_held(
         response.has_no_errors = not found
 
 
-def _write(lines: list[str], struct: type[Any], name: str, depth: int, *, rows: bool) -> None:
+def _write(
+    lines: list[str], struct: type[Any], name: str, depth: int, *, rows: bool, in_steps: bool
+) -> None:
     """The lines for the values of a struct that the variable `name` refers to."""
     indent = "    " * depth
     for position, field in enumerate(fields_of(struct)):
@@ -87,10 +99,12 @@ def _write(lines: list[str], struct: type[Any], name: str, depth: int, *, rows: 
             inner = f"value{depth}"
             if field.shape is Shape.ARRAY:
                 lines.append(f"{indent}for {inner} in {value} or ():")
+                if in_steps:
+                    lines.append(f"{indent}    yield")
             else:
                 lines.append(f"{indent}{inner} = {value}")
                 lines.append(f"{indent}if {inner} is not None:")
-            _write(lines, field.element, inner, depth + 1, rows=rows)
+            _write(lines, field.element, inner, depth + 1, rows=rows, in_steps=in_steps)
 
 
 def _has_error_code(struct: type[Any]) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from kafkalite.requests.principal import ANONYMOUS, Principal
+from kafkalite.requests.slices import Steps
 from kafkalite.security.acls import CLUSTER_NAME, SUPPORTED_OPERATIONS, Operation, ResourceType
 from kafkalite.security.authorizer import Authorizer
 from kafkalite.wire.api_keys import ApiKey
@@ -75,9 +76,14 @@ class Access:
         names: Iterable[str],
         *,
         log: bool = True,
-    ) -> set[str]:
+    ) -> Steps[set[str]]:
         """The names on which the operation is allowed; each is asked once."""
-        return {name for name in set(names) if self.may(operation, resource_type, name, log=log)}
+        allowed: set[str] = set()
+        for name in set(names):
+            if self.may(operation, resource_type, name, log=log):
+                allowed.add(name)
+            yield
+        return allowed
 
     def operations(self, resource_type: ResourceType, name: str = CLUSTER_NAME) -> int:
         """The bit field `authorized_operations` of a resource (KIP-430)."""

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from kafkalite.requests.slices import Steps, at_once, mapped_in_steps
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.api_messages import response_class
 from kafkalite.wire.error_messages import default_message
@@ -182,6 +183,13 @@ def refuse(
     api_key: ApiKey, version: int, request: Any, code: ErrorCode, message: str | None = None
 ) -> Any | None:
     """The response that says this of everything asked; None where no response is expected."""
+    return at_once(refuse_in_steps(api_key, version, request, code, message))
+
+
+def refuse_in_steps(
+    api_key: ApiKey, version: int, request: Any, code: ErrorCode, message: str | None = None
+) -> Steps[Any | None]:
+    """The same in steps."""
     if api_key is ApiKey.PRODUCE and request.acks == 0:
         return None
     response: Any = response_class(api_key)()
@@ -197,18 +205,17 @@ def refuse(
         answered = fields[mirror.answered]
         if answered.is_in(version):
             elements = getattr(request, mirror.asked) or ()
-            setattr(
-                response,
-                mirror.answered,
-                [refused_element(mirror, answered, each, code, message) for each in elements],
+            answers = yield from mapped_in_steps(
+                lambda each: refused_element(mirror, answered, each, code, message), elements
             )
+            setattr(response, mirror.answered, answers)
     _SPECIAL.get(api_key, _nothing)(response, version, request, code, message)
     return response
 
 
 def refused(
     api_key: ApiKey, mirror: Mirror, element: Any, code: ErrorCode, message: str | None = None
-) -> Any:
+) -> Steps[Any]:
     """The answer to one element of a request that is refused."""
     answered = _fields(response_class(api_key))[mirror.answered]
     return refused_element(mirror, answered, element, code, message)
@@ -216,7 +223,7 @@ def refused(
 
 def refused_element(
     mirror: Mirror, answered: Field, element: Any, code: ErrorCode, message: str | None = None
-) -> Any:
+) -> Steps[Any]:
     """An answer in the list `answered`, which says the error in itself or its inner list."""
     class_: Any = answered.element
     values = {
@@ -228,12 +235,12 @@ def refused_element(
     if mirror.inner is None:
         _say(answer, fields, code, message)
     else:
-        inner_field = fields[mirror.inner.answered]
-        inner = getattr(element, mirror.inner.asked)
-        answers = [
-            refused_element(mirror.inner, inner_field, each, code, message) for each in inner
-        ]
-        setattr(answer, mirror.inner.answered, answers)
+        inner, inner_field = mirror.inner, fields[mirror.inner.answered]
+        answers = yield from mapped_in_steps(
+            lambda each: refused_element(inner, inner_field, each, code, message),
+            getattr(element, inner.asked),
+        )
+        setattr(answer, inner.answered, answers)
     return answer
 
 

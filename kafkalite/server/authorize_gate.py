@@ -6,23 +6,26 @@ only if their rule has more to say than yes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from kafkalite.apis import Api, Handler
 from kafkalite.requests.context import RequestContext
+from kafkalite.requests.slices import AT_ONCE, Steps, begun, in_slices, let_go
+from kafkalite.requests.suspension import has_to_wait
 from kafkalite.security.access import Access
 from kafkalite.security.acls import Operation, ResourceType
-from kafkalite.security.authorization.rules import Asked, Rule
+from kafkalite.security.authorization.rules import Asked, Finish, Rule, Verdict
 from kafkalite.security.authorization.table import AUTHORIZATION, FETCH_NEED
 from kafkalite.security.authorizer import Authorizer
-from kafkalite.server.gates import Gate, when_done
+from kafkalite.server.gates import Gate
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.api_messages import request_class, response_class
 from kafkalite.wire.messages.fetch import FetchRequestRow
 from kafkalite.wire.messages.produce import ProduceRequestRow
-from kafkalite.wire.rows import LargeResponse, message_of_row, row_of, rows_of
+from kafkalite.wire.rows import LargeResponse, message_in_steps, row_of, rows_in_steps
 
 if TYPE_CHECKING:
     from kafkalite.services import Services
@@ -85,48 +88,87 @@ def _access(authorizer: Authorizer, context: RequestContext) -> Access:
 def _authorized(authorizer: Authorizer, api: Api, rule: Rule, handle: Handler) -> Handler:
     """The handler behind its rule."""
 
+    def judged(services: Services, context: RequestContext, request: Any) -> Steps[Verdict]:
+        """The verdict, with a request and a response as the API has them: messages or rows."""
+        access, topics = _access(authorizer, context), _Topics(services)
+        if not api.rows:
+            return (yield from rule(Asked(api.key, context.api_version, request, access, topics)))
+        message = yield from message_in_steps(request_class(api.key), request)
+        verdict = yield from rule(Asked(api.key, context.api_version, message, access, topics))
+        if verdict.response is not None:
+            verdict.response = yield from rows_in_steps(verdict.response)
+        if verdict.request is message:
+            verdict.request = request
+            yield from let_go(message)
+        elif verdict.request is not None:
+            verdict.request = yield from rows_in_steps(verdict.request)
+        if verdict.finish is not None:
+            verdict.finish = partial(_finished_row, api, verdict.finish)
+        return verdict
+
     def authorized(services: Services, context: RequestContext, request: Any) -> Any:
-        message = message_of_row(request_class(api.key), request) if api.rows else request
-        access = _access(authorizer, context)
-        verdict = rule(Asked(api.key, context.api_version, message, access, _Topics(services)))
+        judging = judged(services, context, request)
+        verdict = begun(judging)
+        if verdict is None or api.waits:
+            return handled(services, context, judging, verdict)
         if verdict.is_final:
-            response = verdict.response
-            if api.rows and response is not None:
-                response = rows_of(response)
-            return _later(response) if api.waits else response
-        finish = verdict.finish
-        if finish is None:
-            return handle(services, context, request)
-        rest = rows_of(verdict.request) if api.rows else verdict.request
-        if api.rows:
-            finish = _on_rows(api, finish)
-        return when_done(handle(services, context, rest), finish)
+            return verdict.response
+        response = handle(services, context, verdict.request)
+        return _finished(verdict.finish, response, context)
+
+    async def handled(
+        services: Services,
+        context: RequestContext,
+        judging: Steps[Verdict],
+        verdict: Verdict | None,
+    ) -> Any:
+        """The response of a handler that waits, or to a request whose judging takes long."""
+        if verdict is None:
+            verdict = await in_slices(judging, context)
+        if verdict.is_final:
+            return verdict.response
+        response = handle(services, context, verdict.request)
+        return await _waited_for(_finished(verdict.finish, response, context))
 
     return authorized
 
 
-def _on_rows(api: Api, finish: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _finished(finish: Finish | None, response: Any, context: RequestContext) -> Any:
+    """The finished response, or a coroutine of it."""
+    if finish is None or response is None:
+        return response
+    if has_to_wait(response):
+        return _finished_later(finish, response, context)
+    finishing = finish(response)
+    finished = begun(finishing)
+    return in_slices(finishing, context) if finished is None else finished
+
+
+async def _finished_later(
+    finish: Finish, handling: Coroutine[Any, Any, Any], context: RequestContext
+) -> Any:
+    return await _waited_for(_finished(finish, await handling, context))
+
+
+async def _waited_for(response: Any) -> Any:
+    return await response if has_to_wait(response) else response
+
+
+def _finished_row(api: Api, finish: Finish, response: Any) -> Steps[Any]:
     """`finish` for a response that is a row."""
-
-    def finish_row(response: Any) -> Any:
-        if response is None:
-            return None
-        row = rows_of(finish(message_of_row(response_class(api.key), row_of(response))))
-        return LargeResponse(row) if type(response) is LargeResponse else row
-
-    return finish_row
-
-
-async def _later(response: Any) -> Any:
-    return response
+    message = yield from message_in_steps(response_class(api.key), row_of(response))
+    finished = yield from finish(message)
+    row = yield from rows_in_steps(finished)
+    yield from let_go(message, finished)
+    return LargeResponse(row) if type(response) is LargeResponse else row
 
 
 def _producing(authorizer: Authorizer, handle: Handler, authorized: Handler) -> Handler:
-    """Produce: a request that needs no transactional id, to topics that may be written."""
+    """Produce: a request without a transactional id, to a few topics that may be written."""
 
     def produce(services: Services, context: RequestContext, request: ProduceRequestRow) -> Any:
         transactional_id, _, _, topics = request
-        if transactional_id is not None:
+        if transactional_id is not None or len(topics) > AT_ONCE:
             return authorized(services, context, request)
         may, principal, host = authorizer.is_allowed, context.principal, context.client_host
         for name, topic_id, _ in topics:

@@ -21,6 +21,7 @@ SHARED: Final = frozenset({"topics", "groups", "requests"})
 OTHERS: Final[Mapping[str, str]] = {
     "format": "kafkalite.config.storage_format",
     "pipeline": "kafkalite.spark.pipelines.command",
+    "replay": "kafkalite.client.replay",
     "sweep": "kafkalite.client.sweep_command",
 }
 _LIBRARIES: Final = frozenset({"click", "confluent_kafka", "rich"})

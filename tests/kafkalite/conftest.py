@@ -70,7 +70,8 @@ class Client:
         if version is None:
             version = message_of_api(key).max_version
         self._correlation_id += 1
-        self._asked.append((key, version))
+        if getattr(request, "acks", None) != 0:
+            self._asked.append((key, version))
         chunks = encode_request(key, version, self._correlation_id, self.client_id, request)
         await self.stream.send_all(b"".join(map(bytes, chunks)))
 

@@ -30,42 +30,69 @@ class SpyHandler:
     def __init__(self, inner: RequestHandler, ring: Ring, *, full: bool) -> None:
         self._respond = inner.respond
         self._ring = ring
+        self._keep = ring.keep
         self._full = full
         self._most = 1 << 31 if full else FIRST_BYTES
 
     def respond(self, connection: Connection, frame: InMemory) -> list[Records] | ResponseCoroutine:
         """The answer of `inner`. Raises what it raises."""
         context = connection.context
-        context.fault, context.is_silent = "", False
+        if context.fault or context.is_silent:
+            context.fault, context.is_silent = "", False
+        received_ns = time_ns()
         size = len(frame)
-        entry = self._ring.add(
-            (connection.client_host, connection.client_port),
-            bytes(frame if size <= self._most else frame[: self._most]),
-            size,
-        )
+        kept = bytes(frame if size <= self._most else frame[: self._most])
         try:
             response = self._respond(connection, frame)
         except Exception as error:
-            entry.fault = context.fault
+            entry = self._add(connection, kept, size, received_ns)
+            entry.fault, entry.is_silent = context.fault, context.is_silent
             self._failed(entry, error)
             raise
         if isinstance(response, list):
+            if len(response) == 1 and type(response[0]) is bytes and not context.fault:
+                host, port = connection.client_host, connection.client_port
+                node, answer = connection.listener.node_id, response[0]
+                self._keep((received_ns, time_ns(), host, port, node, kept, size, answer))
+                return response
+            entry = self._add(connection, kept, size, received_ns)
             entry.fault = context.fault
             self._answered(entry, response)
             return response
+        entry = self._add(connection, kept, size, received_ns)
         entry.context = context
         return _Awaited(response, entry, self._answered, self._failed)
 
+    def _add(self, connection: Connection, kept: bytes, size: int, received_ns: int) -> Entry:
+        client = connection.client_host, connection.client_port
+        entry = self._ring.add(client, kept, size, received_ns)
+        entry.node = connection.listener.node_id
+        return entry
+
     def _answered(self, entry: Entry, chunks: list[Records]) -> None:
-        if len(chunks) == 1 and type(chunks[0]) is bytes:  # nearly always
-            kept: tuple[bytes | int, ...] = (chunks[0],)
-        else:
-            kept = tuple(kept_of(chunk, full=self._full) for chunk in chunks)
+        kept = tuple(kept_of(chunk, full=self._full) for chunk in chunks)
         self._ring.ended(entry, "answered" if kept else "none", kept)
 
     def _failed(self, entry: Entry, error: BaseException) -> None:
         entry.why = str(error) or type(error).__name__
         self._ring.ended(entry, "silent" if entry.is_silent else "closed")
+
+
+class TapeHandler(SpyHandler):
+    """Keeps a request before it is handled: what it brings about comes after it on a tape."""
+
+    def respond(self, connection: Connection, frame: InMemory) -> list[Records] | ResponseCoroutine:
+        """The answer of `inner`. Raises what it raises."""
+        entry = self._add(connection, bytes(frame), len(frame), time_ns())
+        try:
+            response = self._respond(connection, frame)
+        except Exception as error:
+            self._failed(entry, error)
+            raise
+        if isinstance(response, list):
+            self._answered(entry, response)
+            return response
+        return _Awaited(response, entry, self._answered, self._failed)
 
 
 def kept_of(chunk: Records, *, full: bool) -> bytes | int:

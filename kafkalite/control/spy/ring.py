@@ -1,11 +1,12 @@
 """Frames as they came and were answered, as many as there is room for.
 
 Nothing is decoded here. Entries are in the order in which the requests came; the oldest go first.
+A request that was answered at once, as nearly all are, is kept as a tuple. It becomes an Entry
+when somebody looks.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator
 from time import time_ns
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 DEFAULT_BYTES: Final = 32 << 20
 # An entry takes this much beside its frames.
 _ENTRY_BYTES: Final = 400
+
+# A request that was answered at once, with one chunk of bytes: when it came and was answered in
+# ns, the client's host and port, the node, the frame as far as it is kept, its size, the answer.
+Quick = tuple[int, int, str, int, int, bytes, int, bytes]
 
 
 class Entry:
@@ -39,6 +44,7 @@ class Entry:
         "frame",
         "is_kept",
         "is_silent",
+        "node",
         "outcome",
         "parked_ns",
         "received_ns",
@@ -49,12 +55,15 @@ class Entry:
         "why",
     )
 
-    def __init__(self, seq: int, client: tuple[str, int], frame: bytes, request_bytes: int) -> None:
+    def __init__(
+        self, seq: int, client: tuple[str, int], frame: bytes, request_bytes: int, received_ns: int
+    ) -> None:
         self.seq = seq
         self.client = client
+        self.node = 0
         self.frame = frame
         self.request_bytes = request_bytes
-        self.received_ns = time_ns()
+        self.received_ns = received_ns
         self.answered_ns = 0
         self.parked_ns = 0
         self.answer: tuple[bytes | int, ...] = ()
@@ -75,6 +84,17 @@ class Entry:
         return len(self.frame) < self.request_bytes
 
 
+def _entry_of(seq: int, quick: Quick) -> Entry:
+    received_ns, answered_ns, host, port, node, frame, request_bytes, answer = quick
+    entry = Entry(seq, (host, port), frame, request_bytes, received_ns)
+    entry.node = node
+    entry.answered_ns = answered_ns
+    entry.answer, entry.answer_bytes = (answer,), len(answer)
+    entry.outcome = "answered"
+    entry.size += len(answer)
+    return entry
+
+
 class Ring:
     """At most so many bytes of entries."""
 
@@ -82,18 +102,29 @@ class Ring:
         self.most_bytes = most_bytes
         self.used_bytes = 0
         self.last_seq = 0
-        self._entries: deque[Entry] = deque()
+        self._entries: deque[Entry | Quick] = deque()
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def __iter__(self) -> Iterator[Entry]:
-        return iter(tuple(self._entries))
+        return iter(self.after(0))
 
-    def add(self, client: tuple[str, int], frame: bytes, request_bytes: int) -> Entry:
+    def keep(self, quick: Quick) -> None:
+        """Keep a request that was answered at once."""
+        self.last_seq += 1
+        self._entries.append(quick)
+        self.used_bytes += _ENTRY_BYTES + len(quick[5]) + len(quick[7])
+        if self.used_bytes > self.most_bytes:
+            self._make_room()
+
+    def add(
+        self, client: tuple[str, int], frame: bytes, request_bytes: int, received_ns: int = 0
+    ) -> Entry:
         """Keep a request that has come."""
         self.last_seq += 1
-        entry = Entry(self.last_seq, client, frame, request_bytes)
+        received_ns = received_ns or time_ns()
+        entry = Entry(self.last_seq, client, frame, request_bytes, received_ns)
         self._entries.append(entry)
         self.used_bytes += entry.size
         if self.used_bytes > self.most_bytes:
@@ -119,19 +150,29 @@ class Ring:
 
     def get(self, seq: int) -> Entry | None:
         """The request of this number, if it is still here."""
-        index = bisect_right(self._entries, seq - 1, key=lambda each: each.seq)
-        if index < len(self._entries) and self._entries[index].seq == seq:
-            return self._entries[index]
-        return None
+        index = seq - self.first_seq
+        if not self._entries or not 0 <= index < len(self._entries):
+            return None
+        found = self._entries[index]
+        if isinstance(found, tuple):
+            found = self._entries[index] = _entry_of(seq, found)
+        return found
 
     def after(self, seq: int) -> list[Entry]:
         """The requests that came after this one, the oldest first."""
-        return [each for each in self._entries if each.seq > seq]
+        first = self.first_seq
+        entries = [
+            _entry_of(number, each) if isinstance(each, tuple) else each
+            for number, each in enumerate(self._entries, first)
+        ]
+        self._entries.clear()
+        self._entries.extend(entries)
+        return entries[max(0, seq + 1 - first) :]
 
     @property
     def first_seq(self) -> int:
         """The number of the oldest request that is here; 0 if there is none."""
-        return self._entries[0].seq if self._entries else 0
+        return self.last_seq - len(self._entries) + 1 if self._entries else 0
 
     def clear(self) -> None:
         """Forget all. Numbers go on."""
@@ -149,5 +190,8 @@ class Ring:
 
     def _drop(self) -> None:
         entry = self._entries.popleft()
-        entry.is_kept = False
-        self.used_bytes -= entry.size
+        if isinstance(entry, tuple):
+            self.used_bytes -= _ENTRY_BYTES + len(entry[5]) + len(entry[7])
+        else:
+            entry.is_kept = False
+            self.used_bytes -= entry.size

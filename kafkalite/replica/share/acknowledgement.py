@@ -50,6 +50,16 @@ class Acknowledgement:
         return self.types[offset - self.first_offset] if len(self.types) > 1 else self.types[0]
 
 
+class RequestFailed(KafkaError):
+    """The whole request fails, its other partitions, too.
+
+    Apache Kafka runs into an error of its own, and answers UNKNOWN_SERVER_ERROR.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
 class _Changes:
     """The changes of a call so far."""
 
@@ -94,8 +104,8 @@ class _Changes:
 def acknowledge(
     partition: SharePartition, member_id: str, acknowledgements: Iterable[Acknowledgement]
 ) -> None:
-    """Do as the member says. Raises KafkaError: INVALID_RECORD_STATE, INVALID_REQUEST, and what
-    writing raises; then nothing is acknowledged."""
+    """Do as the member says. Raises RequestFailed, and KafkaError: INVALID_RECORD_STATE,
+    INVALID_REQUEST, and what writing raises; then nothing is acknowledged."""
     changes = _Changes(partition)
     try:
         for each in acknowledgements:
@@ -135,6 +145,8 @@ def _batches_of(partition: SharePartition, said: Acknowledgement) -> list[InFlig
     floor = partition.batches.floor(said.first_offset)
     if floor is None and said.first_offset < partition.start_offset:
         floor = partition.batches.floor(partition.start_offset)
+        if floor is None:
+            raise RequestFailed
     if floor is None:
         raise _invalid(
             "Batch record not found. The request batch offsets are not found in the cache."

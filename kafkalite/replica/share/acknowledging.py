@@ -9,6 +9,7 @@ from uuid import UUID
 from kafkalite.replica.share.acknowledgement import (
     Acknowledgement,
     AcknowledgeType,
+    RequestFailed,
     acknowledge,
 )
 from kafkalite.replica.share.share_partition import SharePartitionKey
@@ -54,7 +55,10 @@ def acknowledge_all(
     is_renewal: bool,
     may_read: Callable[[str], bool] | None = None,
 ) -> Outcomes:
-    """Do as the member says, each partition on its own, of topics that it may read."""
+    """Do as the member says, each partition on its own, of topics that it may read.
+
+    Raises RequestFailed.
+    """
     outcomes: dict[TopicPartitionId, KafkaError | None] = {}
     asked: dict[TopicPartitionId, Sequence[_Batch]] = {}
     for topic in topics:
@@ -82,6 +86,8 @@ def acknowledge_all(
         if batches:
             try:
                 _acknowledge(partitions, node_id, member, where, batches)
+            except RequestFailed:
+                raise
             except KafkaError as error:
                 outcomes[where] = error
     return outcomes

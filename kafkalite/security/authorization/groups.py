@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, Final
 
+from kafkalite.requests.slices import Steps, mapped, mapped_in_steps
 from kafkalite.security.acls import Operation, ResourceType
 from kafkalite.security.authorization.rules import (
     Asked,
@@ -13,7 +15,10 @@ from kafkalite.security.authorization.rules import (
     Rule,
     Verdict,
     cluster,
+    finished_by,
     handled,
+    interleaved,
+    kept_if,
     named,
     need,
     refused_whole,
@@ -25,7 +30,7 @@ from kafkalite.security.refusals import mirror_of, refused
 from kafkalite.wire.errors import ErrorCode
 
 
-def find_coordinator(asked: Asked) -> Verdict:
+def find_coordinator(asked: Asked) -> Steps[Verdict]:
     wanted = {
         0: need(Operation.DESCRIBE, ResourceType.GROUP),
         1: need(Operation.DESCRIBE, ResourceType.TRANSACTIONAL_ID),
@@ -33,33 +38,35 @@ def find_coordinator(asked: Asked) -> Verdict:
     if wanted is None:
         if asked.version < 6:
             return handled(asked)
-        return cluster(Operation.CLUSTER_ACTION)(asked)
+        return (yield from cluster(Operation.CLUSTER_ACTION)(asked))
     if asked.version < 4:
-        return whole(wanted, "key")(asked)
-    return Each(wanted, named(""), Place.AS_ASKED)(asked)
+        return (yield from whole(wanted, "key")(asked))
+    return (yield from Each(wanted, named(""), Place.AS_ASKED)(asked))
 
 
-def sync_group(asked: Asked) -> Verdict:
+def sync_group(asked: Asked) -> Steps[Verdict]:
     request = asked.request
     if asked.version >= 5 and None in (request.protocol_type, request.protocol_name):
         return handled(asked)  # it is refused for another reason first
-    return whole(need(Operation.READ, ResourceType.GROUP), "group_id")(asked)
+    return (yield from whole(need(Operation.READ, ResourceType.GROUP), "group_id")(asked))
 
 
-def list_groups(asked: Asked) -> Verdict:
+def list_groups(asked: Asked) -> Steps[Verdict]:
     if asked.access.may(Operation.DESCRIBE, ResourceType.CLUSTER, log=False):
         return handled(asked)
-    return shown_if(
-        "groups",
-        lambda asked, group: asked.access.may(
-            Operation.DESCRIBE, ResourceType.GROUP, group.group_id, log=False
-        ),
-    )(asked)
+    return (
+        yield from shown_if(
+            "groups",
+            lambda asked, group: asked.access.may(
+                Operation.DESCRIBE, ResourceType.GROUP, group.group_id, log=False
+            ),
+        )(asked)
+    )
 
 
-def offset_fetch(asked: Asked) -> Verdict:
+def offset_fetch(asked: Asked) -> Steps[Verdict]:
     if asked.version < 8:
-        return _offset_fetch_one(asked)
+        return (yield from _offset_fetch_one(asked))
     groups = asked.request.groups
     denied: dict[int, Any] = {}
     kept: list[Any] = []
@@ -67,41 +74,40 @@ def offset_fetch(asked: Asked) -> Verdict:
     mirror = mirror_of(asked.api_key, asked.request)
     assert mirror is not None
     for index, group in enumerate(groups):
+        yield
         if not asked.access.may(Operation.DESCRIBE, ResourceType.GROUP, group.group_id):
-            denied[index] = refused(
+            denied[index] = yield from refused(
                 asked.api_key, mirror, group, ErrorCode.GROUP_AUTHORIZATION_FAILED
             )
             continue
-        group, refusals = _described_topics(asked, group)
+        group, refusals = yield from _described_topics(asked, group)
         kept.append(group)
         hidden.append(refusals)
     is_all = [group.topics is None for group in kept]
 
-    def finish(response: Any) -> Any:
-        answers = [
-            _with_refused_topics(asked, answer, refusals, all_topics)
-            for answer, refusals, all_topics in zip(response.groups, hidden, is_all, strict=True)
-        ]
-        for index, refusal in denied.items():
-            answers.insert(index, refusal)
-        return replace(response, groups=answers)
+    def finish(response: Any) -> Steps[Any]:
+        answers: list[Any] = []
+        for answer, refusals, all_topics in zip(response.groups, hidden, is_all, strict=True):
+            answers.append((yield from _with_refused_topics(asked, answer, refusals, all_topics)))
+            yield
+        return replace(response, groups=(yield from interleaved(answers, denied)))
 
     return Verdict(replace(asked.request, groups=kept), finish=finish)
 
 
-def _offset_fetch_one(asked: Asked) -> Verdict:
+def _offset_fetch_one(asked: Asked) -> Steps[Verdict]:
     if not asked.access.may(Operation.DESCRIBE, ResourceType.GROUP, asked.request.group_id):
-        return refused_whole(asked, ErrorCode.GROUP_AUTHORIZATION_FAILED)
-    rest, refusals = _described_topics(asked, asked.request)
+        return (yield from refused_whole(asked, ErrorCode.GROUP_AUTHORIZATION_FAILED))
+    rest, refusals = yield from _described_topics(asked, asked.request)
     is_all = rest.topics is None
 
-    def finish(response: Any) -> Any:
-        return _with_refused_topics(asked, response, refusals, is_all)
+    return Verdict(
+        rest,
+        finish=lambda response: _with_refused_topics(asked, response, refusals, is_all),
+    )
 
-    return Verdict(rest, finish=finish)
 
-
-def _described_topics(asked: Asked, group: Any) -> tuple[Any, list[Any]]:
+def _described_topics(asked: Asked, group: Any) -> Steps[tuple[Any, list[Any]]]:
     """A group's request without the topics that may not be described, and their refusals."""
     if group.topics is None:
         return group, []
@@ -109,7 +115,7 @@ def _described_topics(asked: Asked, group: Any) -> tuple[Any, list[Any]]:
         (topic.name or asked.topics.name_of(topic.topic_id)) if asked.version >= 10 else topic.name
         for topic in group.topics
     ]
-    allowed = asked.access.allowed(
+    allowed = yield from asked.access.allowed(
         Operation.DESCRIBE, ResourceType.TOPIC, [name for name in names if name]
     )
     kept: list[Any] = []
@@ -118,11 +124,12 @@ def _described_topics(asked: Asked, group: Any) -> tuple[Any, list[Any]]:
         if not name or name in allowed:
             kept.append(topic)
         else:
-            refusals.append(_refused_offsets(asked, topic))
+            refusals.append((yield from _refused_offsets(asked, topic)))
+        yield
     return (replace(group, topics=kept), refusals) if refusals else (group, [])
 
 
-def _refused_offsets(asked: Asked, topic: Any) -> Any:
+def _refused_offsets(asked: Asked, topic: Any) -> Steps[Any]:
     from kafkalite.wire.messages.offset_fetch import (
         OffsetFetchResponsePartition,
         OffsetFetchResponsePartitions,
@@ -130,35 +137,29 @@ def _refused_offsets(asked: Asked, topic: Any) -> Any:
         OffsetFetchResponseTopics,
     )
 
-    error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-    if asked.version < 8:
-        return OffsetFetchResponseTopic(
-            name=topic.name,
-            partitions=[
-                OffsetFetchResponsePartition(
-                    partition_index=index, committed_offset=-1, error_code=error
-                )
-                for index in topic.partition_indexes
-            ],
-        )
+    is_old = asked.version < 8
+    partition_class: Any = OffsetFetchResponsePartition if is_old else OffsetFetchResponsePartitions
+
+    def refused_partition(index: int) -> Any:
+        error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        return partition_class(partition_index=index, committed_offset=-1, error_code=error)
+
+    partitions = yield from mapped(refused_partition, topic.partition_indexes)
+    if is_old:
+        return OffsetFetchResponseTopic(name=topic.name, partitions=partitions)
     return OffsetFetchResponseTopics(
-        name=topic.name,
-        topic_id=topic.topic_id,
-        partitions=[
-            OffsetFetchResponsePartitions(
-                partition_index=index, committed_offset=-1, error_code=error
-            )
-            for index in topic.partition_indexes
-        ],
+        name=topic.name, topic_id=topic.topic_id, partitions=partitions
     )
 
 
-def _with_refused_topics(asked: Asked, answer: Any, refusals: list[Any], is_all: bool) -> Any:
+def _with_refused_topics(
+    asked: Asked, answer: Any, refusals: list[Any], is_all: bool
+) -> Steps[Any]:
     if answer.error_code != ErrorCode.NONE:
         return answer
     topics = answer.topics
     if is_all:
-        topics = [topic for topic in topics if _is_described(asked, topic)]
+        topics = yield from kept_if(partial(_is_described, asked), topics)
     return replace(answer, topics=[*topics, *refusals])
 
 
@@ -167,52 +168,40 @@ def _is_described(asked: Asked, topic: Any) -> bool:
     return name is not None and asked.access.may(Operation.DESCRIBE, ResourceType.TOPIC, name)
 
 
-def described_groups(asked: Asked) -> Verdict:
+def described_groups(asked: Asked) -> Steps[Verdict]:
     """Groups one by one, with what may be done with them where that was asked for."""
-    verdict = Each(need(Operation.DESCRIBE, ResourceType.GROUP), named(""), Place.FIRST)(asked)
-    merge = verdict.finish
-    with_operations = asked.request.include_authorized_operations
+    rule = Each(need(Operation.DESCRIBE, ResourceType.GROUP), named(""), Place.FIRST)
+    if asked.request.include_authorized_operations:
+        return (yield from finished_by(_with_operations, rule)(asked))
+    return (yield from rule(asked))
 
-    def finish(response: Any) -> Any:
-        groups = response.groups
-        if with_operations:
-            groups = [
-                replace(
-                    group,
-                    authorized_operations=asked.access.operations(
-                        ResourceType.GROUP, group.group_id
-                    ),
-                )
-                if group.error_code == ErrorCode.NONE
-                else group
-                for group in groups
-            ]
-        response = replace(response, groups=groups)
-        return response if merge is None else merge(response)
 
-    return replace(verdict, finish=finish)
+def _with_operations(asked: Asked, response: Any) -> Steps[Any]:
+    def with_operations(group: Any) -> Any:
+        if group.error_code != ErrorCode.NONE:
+            return group
+        operations = asked.access.operations(ResourceType.GROUP, group.group_id)
+        return replace(group, authorized_operations=operations)
+
+    return replace(response, groups=(yield from mapped(with_operations, response.groups)))
 
 
 def group_with_topics(message: str) -> Rule:
-    """Goes on from `_described_groups`, and hides groups with a topic that may not be described."""
+    """Goes on from `described_groups`, and hides groups with a topic that may not be described."""
 
-    def rule(asked: Asked) -> Verdict:
-        verdict = described_groups(asked)
-        merge = verdict.finish
+    def finish(asked: Asked, response: Any) -> Steps[Any]:
+        groups = yield from mapped_in_steps(
+            lambda group: _hidden(asked, group, message), response.groups
+        )
+        return replace(response, groups=groups)
 
-        def finish(response: Any) -> Any:
-            response = response if merge is None else merge(response)
-            groups = [_hidden(asked, group, message) for group in response.groups]
-            return replace(response, groups=groups)
-
-        return replace(verdict, finish=finish)
-
-    return rule
+    return finished_by(finish, described_groups)
 
 
-def _hidden(asked: Asked, group: Any, message: str) -> Any:
+def _hidden(asked: Asked, group: Any, message: str) -> Steps[Any]:
     names = _topics_of(group)
-    if len(asked.access.allowed(Operation.DESCRIBE, ResourceType.TOPIC, names)) == len(names):
+    allowed = yield from asked.access.allowed(Operation.DESCRIBE, ResourceType.TOPIC, names)
+    if len(allowed) == len(names):
         return group
     return type(group)(
         group_id=group.group_id,
@@ -243,35 +232,30 @@ def _topics_of(group: Any) -> set[str]:
     }
 
 
-def subscribing_heartbeat(asked: Asked) -> Verdict:
+def subscribing_heartbeat(asked: Asked) -> Steps[Verdict]:
     """READ on the group, and DESCRIBE on every topic that is subscribed by name."""
     if not asked.access.may(Operation.READ, ResourceType.GROUP, asked.request.group_id):
-        return refused_whole(asked, ErrorCode.GROUP_AUTHORIZATION_FAILED)
+        return (yield from refused_whole(asked, ErrorCode.GROUP_AUTHORIZATION_FAILED))
     names = set(asked.request.subscribed_topic_names or ())
-    if len(asked.access.allowed(Operation.DESCRIBE, ResourceType.TOPIC, names)) < len(names):
-        return refused_whole(asked, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    allowed = yield from asked.access.allowed(Operation.DESCRIBE, ResourceType.TOPIC, names)
+    if len(allowed) < len(names):
+        return (yield from refused_whole(asked, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
     return handled(asked)
 
 
-def describe_transactions(asked: Asked) -> Verdict:
-    verdict = Each(
-        need(Operation.DESCRIBE, ResourceType.TRANSACTIONAL_ID), named(""), Place.AS_ASKED
-    )(asked)
-    merge = verdict.finish
+def _with_described_topics(asked: Asked, response: Any) -> Steps[Any]:
+    states: list[Any] = []
+    for state in response.transaction_states:
+        topics = yield from kept_if(
+            lambda topic: asked.access.may(Operation.DESCRIBE, ResourceType.TOPIC, topic.topic),
+            state.topics,
+        )
+        states.append(replace(state, topics=topics))
+        yield
+    return replace(response, transaction_states=states)
 
-    def finish(response: Any) -> Any:
-        response = response if merge is None else merge(response)
-        states = [
-            replace(
-                state,
-                topics=[
-                    topic
-                    for topic in state.topics
-                    if asked.access.may(Operation.DESCRIBE, ResourceType.TOPIC, topic.topic)
-                ],
-            )
-            for state in response.transaction_states
-        ]
-        return replace(response, transaction_states=states)
 
-    return replace(verdict, finish=finish)
+describe_transactions: Final = finished_by(
+    _with_described_topics,
+    Each(need(Operation.DESCRIBE, ResourceType.TRANSACTIONAL_ID), named(""), Place.AS_ASKED),
+)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
+from kafkalite.requests.slices import Steps, mapped
 from kafkalite.security.access import Access
 from kafkalite.security.acls import Operation, ResourceType
 from kafkalite.security.authorization.rules import (
     Asked,
     Each,
     Verdict,
+    finished_by,
     handled,
+    kept_if,
     named,
     need,
     refused_whole,
@@ -24,7 +28,7 @@ from kafkalite.wire.errors import ErrorCode
 _NO_ID: Final = UUID(int=0)
 
 
-def metadata(asked: Asked) -> Verdict:
+def metadata(asked: Asked) -> Steps[Verdict]:
     """Topics that may not be described are refused, or left out where all were asked for."""
     request, access = asked.request, asked.access
     is_all = request.topics is None or (asked.version == 0 and not request.topics)
@@ -35,11 +39,12 @@ def metadata(asked: Asked) -> Verdict:
         topics: list[Any] = request.topics or []
         by_id = any(topic.topic_id != _NO_ID for topic in topics)
         for topic in topics:
-            refusal = _refused_topic(asked, topic, by_id)
+            refusal = yield from _refused_topic(asked, topic, by_id)
             if refusal is None:
                 kept.append(topic)
             else:
                 denied.append(refusal)
+            yield
         if denied:
             rest = replace(request, topics=kept)
     # An empty list means all in version 0.
@@ -47,18 +52,19 @@ def metadata(asked: Asked) -> Verdict:
     with_topics = request.include_topic_authorized_operations
     with_cluster = request.include_cluster_authorized_operations
 
-    def finish(response: Any) -> Any:
+    def finish(response: Any) -> Steps[Any]:
         topics = response.topics
         if asks_nothing:
             topics = []
         elif is_all:
-            topics = [
-                each
-                for each in topics
-                if access.may(Operation.DESCRIBE, ResourceType.TOPIC, each.name, log=False)
-            ]
+            topics = yield from kept_if(
+                lambda topic: access.may(
+                    Operation.DESCRIBE, ResourceType.TOPIC, topic.name, log=False
+                ),
+                topics,
+            )
         if with_topics:
-            topics = [_with_operations(access, each) for each in topics]
+            topics = yield from mapped(partial(_with_operations, access), topics)
         response = replace(response, topics=[*topics, *denied])
         if with_cluster:
             response.cluster_authorized_operations = _cluster_operations(access)
@@ -67,7 +73,7 @@ def metadata(asked: Asked) -> Verdict:
     return Verdict(rest, finish=finish)
 
 
-def _refused_topic(asked: Asked, topic: Any, by_id: bool) -> Any | None:
+def _refused_topic(asked: Asked, topic: Any, by_id: bool) -> Steps[Any | None]:
     """The refusal of one topic of a Metadata request; None where there is none."""
     name = asked.topics.name_of(topic.topic_id) if by_id else topic.name
     if name is None:
@@ -76,7 +82,8 @@ def _refused_topic(asked: Asked, topic: Any, by_id: bool) -> Any | None:
     mirror = mirror_of(ApiKey.METADATA, asked.request)
     assert mirror is not None
     if not access.may(Operation.DESCRIBE, ResourceType.TOPIC, name):
-        refusal = refused(ApiKey.METADATA, mirror, topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        refusal = yield from refused(ApiKey.METADATA, mirror, topic, code)
         # A name is as secret as the topic, an id is not.
         refusal.name, refusal.topic_id = (None, topic.topic_id) if by_id else (name, _NO_ID)
         return refusal
@@ -87,7 +94,8 @@ def _refused_topic(asked: Asked, topic: Any, by_id: bool) -> Any | None:
         return None
     if access.may(Operation.CREATE, ResourceType.TOPIC, name):
         return None
-    return refused(ApiKey.METADATA, mirror, topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    return (yield from refused(ApiKey.METADATA, mirror, topic, code))
 
 
 def _with_operations(access: Access, topic: Any) -> Any:
@@ -104,45 +112,48 @@ def _cluster_operations(access: Access) -> int:
     )
 
 
-def describe_topic_partitions(asked: Asked) -> Verdict:
+def describe_topic_partitions(asked: Asked) -> Steps[Verdict]:
     is_all = not asked.request.topics
     if is_all:
 
-        def shown(response: Any) -> Any:
-            topics = [
-                _with_operations(asked.access, each)
-                for each in response.topics
-                if asked.access.may(Operation.DESCRIBE, ResourceType.TOPIC, each.name)
-            ]
+        def shown(response: Any) -> Steps[Any]:
+            topics = yield from kept_if(
+                lambda topic: asked.access.may(Operation.DESCRIBE, ResourceType.TOPIC, topic.name),
+                response.topics,
+            )
+            topics = yield from mapped(partial(_with_operations, asked.access), topics)
             return replace(response, topics=topics)
 
         return handled(asked, shown)
     cursor = asked.request.cursor
     if cursor is not None and any(each.name == cursor.topic_name for each in asked.request.topics):
         # Topics before the cursor were described before.
-        left = [each for each in asked.request.topics if each.name >= cursor.topic_name]
+        left = yield from kept_if(
+            lambda topic: topic.name >= cursor.topic_name, asked.request.topics
+        )
         asked = replace(asked, request=replace(asked.request, topics=left))
-    verdict = Each(need(Operation.DESCRIBE, ResourceType.TOPIC), named("name"))(asked)
+    verdict = yield from Each(need(Operation.DESCRIBE, ResourceType.TOPIC), named("name"))(asked)
     merge = verdict.finish
 
-    def finish(response: Any) -> Any:
-        topics = [_with_operations(asked.access, each) for each in response.topics]
+    def finish(response: Any) -> Steps[Any]:
+        topics = yield from mapped(partial(_with_operations, asked.access), response.topics)
         response = replace(response, topics=topics)
-        return response if merge is None else merge(response)
+        return response if merge is None else (yield from merge(response))
 
     if not verdict.request.topics:
         # Nothing is left to ask: an empty list would mean all topics.
-        return refused_whole(asked, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        return (yield from refused_whole(asked, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
     return replace(verdict, finish=finish)
 
 
-def describe_cluster(asked: Asked) -> Verdict:
-    if not asked.request.include_cluster_authorized_operations:
-        return handled(asked)
+def describe_cluster(asked: Asked) -> Steps[Verdict]:
+    if asked.request.include_cluster_authorized_operations:
+        return (yield from finished_by(_with_cluster_operations)(asked))
+    return handled(asked)
 
-    def finish(response: Any) -> Any:
-        if response.error_code != ErrorCode.NONE:
-            return response
-        return replace(response, cluster_authorized_operations=_cluster_operations(asked.access))
 
-    return handled(asked, finish)
+def _with_cluster_operations(asked: Asked, response: Any) -> Steps[Any]:
+    yield
+    if response.error_code != ErrorCode.NONE:
+        return response
+    return replace(response, cluster_authorized_operations=_cluster_operations(asked.access))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from kafkalite.requests.slices import Steps
 from kafkalite.security.acls import Operation, ResourceType
 from kafkalite.security.authorization.rules import (
     Asked,
@@ -20,20 +21,17 @@ from kafkalite.security.authorization.rules import (
 from kafkalite.wire.errors import ErrorCode
 
 
-def produce(asked: Asked) -> Verdict:
+def produce(asked: Asked) -> Steps[Verdict]:
     request = asked.request
-    if any(
-        _is_transactional(partition.records)
-        for topic in request.topic_data
-        for partition in topic.partition_data
-    ) and not (
+    if (yield from _has_transactional(request)) and not (
         request.transactional_id is not None
         and asked.access.may(
             Operation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id
         )
     ):
-        return refused_whole(asked, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-    return _PRODUCE_TOPICS(asked)
+        code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+        return (yield from refused_whole(asked, code))
+    return (yield from _PRODUCE_TOPICS(asked))
 
 
 _PRODUCE_TOPICS: Final = Each(
@@ -44,6 +42,15 @@ _ATTRIBUTES: Final = slice(21, 23)
 _TRANSACTIONAL_BIT: Final = 0x10
 
 
+def _has_transactional(request: Any) -> Steps[bool]:
+    for topic in request.topic_data:
+        for partition in topic.partition_data:
+            if _is_transactional(partition.records):
+                return True
+            yield
+    return False
+
+
 def _is_transactional(records: Any) -> bool:
     return (
         records is not None
@@ -52,48 +59,53 @@ def _is_transactional(records: Any) -> bool:
     )
 
 
-def init_producer_id(asked: Asked) -> Verdict:
+def init_producer_id(asked: Asked) -> Steps[Verdict]:
     access, transactional_id = asked.access, asked.request.transactional_id
     if transactional_id is not None:
         if not access.may(Operation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id):
-            return refused_whole(asked, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+            return (
+                yield from refused_whole(asked, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+            )
     elif not access.may(
         Operation.IDEMPOTENT_WRITE, ResourceType.CLUSTER, log=False
     ) and not access.may_anywhere(Operation.WRITE, ResourceType.TOPIC):
-        return refused_whole(asked, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        return (yield from refused_whole(asked, ErrorCode.CLUSTER_AUTHORIZATION_FAILED))
     return handled(asked)
 
 
-def add_partitions_to_txn(asked: Asked) -> Verdict:
+def add_partitions_to_txn(asked: Asked) -> Steps[Verdict]:
     """One partition that is refused refuses all (KIP-890: from version 4 on only brokers ask)."""
     request, access = asked.request, asked.access
     if asked.version >= 4:
-        return cluster(Operation.CLUSTER_ACTION)(asked)
+        return (yield from cluster(Operation.CLUSTER_ACTION)(asked))
     if not access.may(
         Operation.WRITE, ResourceType.TRANSACTIONAL_ID, request.v3_and_below_transactional_id
     ):
-        return refused_whole(asked, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+        return (yield from refused_whole(asked, code))
     topics = request.v3_and_below_topics
-    allowed = access.allowed(Operation.WRITE, ResourceType.TOPIC, [topic.name for topic in topics])
+    names = [topic.name for topic in topics]
+    allowed = yield from access.allowed(Operation.WRITE, ResourceType.TOPIC, names)
     if all(topic.name in allowed for topic in topics):
         return handled(asked)
-    response = refused_whole(asked, ErrorCode.OPERATION_NOT_ATTEMPTED).response
-    for topic in response.results_by_topic_v3_and_below:
+    verdict = yield from refused_whole(asked, ErrorCode.OPERATION_NOT_ATTEMPTED)
+    for topic in verdict.response.results_by_topic_v3_and_below:
         for partition in topic.results_by_partition:
             if topic.name not in allowed:
                 partition.partition_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
             elif not asked.topics.has_partition(topic.name, partition.partition_index):
                 partition.partition_error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    return Verdict(response=response, is_final=True)
+            yield
+    return verdict
 
 
-def write_txn_markers(asked: Asked) -> Verdict:
+def write_txn_markers(asked: Asked) -> Steps[Verdict]:
     if asked.access.may(Operation.ALTER, ResourceType.CLUSTER, log=False):
         return handled(asked)
-    return cluster(Operation.CLUSTER_ACTION)(asked)
+    return (yield from cluster(Operation.CLUSTER_ACTION)(asked))
 
 
-def offset_for_leader_epoch(asked: Asked) -> Verdict:
+def offset_for_leader_epoch(asked: Asked) -> Steps[Verdict]:
     if asked.access.may(Operation.CLUSTER_ACTION, ResourceType.CLUSTER, log=False):
         return handled(asked)
-    return Each(need(Operation.DESCRIBE, ResourceType.TOPIC), named("topic"))(asked)
+    return (yield from Each(need(Operation.DESCRIBE, ResourceType.TOPIC), named("topic"))(asked))

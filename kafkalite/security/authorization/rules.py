@@ -1,23 +1,28 @@
 """The parts of the rules of authorization; the table of them is `table.py`.
 
 A rule looks at a request and gives a Verdict: handle it, or handle what is left of it and finish
-the response, or respond without handling it.
+the response, or respond without handling it. Both go in steps: a request may name 100,000 topics.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any, Final, Protocol
+from functools import partial
+from itertools import islice
+from typing import Any, Final, Protocol, TypeVar
 from uuid import UUID
 
+from kafkalite.requests.slices import Steps, mapped
 from kafkalite.security.access import Access
 from kafkalite.security.acls import Operation, ResourceType
-from kafkalite.security.refusals import Mirror, mirror_of, refuse, refused
+from kafkalite.security.refusals import Mirror, mirror_of, refuse_in_steps, refused
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode
+
+A = TypeVar("A")
 
 
 class Topics(Protocol):
@@ -63,20 +68,23 @@ class Verdict:
     request: Any = None
     response: Any = None
     is_final: bool = False
-    finish: Callable[[Any], Any] | None = None
+    finish: Finish | None = None
 
 
-Rule = Callable[[Asked], Verdict]
+Finish = Callable[[Any], Steps[Any]]
+Rule = Callable[[Asked], Steps[Verdict]]
 
 
-def handled(asked: Asked, finish: Callable[[Any], Any] | None = None) -> Verdict:
+def handled(asked: Asked, finish: Finish | None = None) -> Verdict:
     """Handle the request as it is."""
     return Verdict(asked.request, finish=finish)
 
 
-def refused_whole(asked: Asked, code: ErrorCode, message: str | None = None) -> Verdict:
+def refused_whole(asked: Asked, code: ErrorCode, message: str | None = None) -> Steps[Verdict]:
     """Respond with this error to everything."""
-    response = refuse(asked.api_key, asked.version, asked.request, code, message)
+    response = yield from refuse_in_steps(
+        asked.api_key, asked.version, asked.request, code, message
+    )
     return Verdict(response=response, is_final=True)
 
 
@@ -105,13 +113,13 @@ def need(operation: Operation, resource_type: ResourceType) -> Need:
 def cluster(operation: Operation, *, says_why: bool = True) -> Rule:
     """The operation on the cluster, or nothing of the request is done."""
 
-    def rule(asked: Asked) -> Verdict:
+    def rule(asked: Asked) -> Steps[Verdict]:
         if asked.access.may(operation, ResourceType.CLUSTER):
             return handled(asked)
         message = None
         if says_why:
             message = f"Request {asked.api_key.name} needs {operation.name} permission."
-        return refused_whole(asked, ErrorCode.CLUSTER_AUTHORIZATION_FAILED, message)
+        return (yield from refused_whole(asked, ErrorCode.CLUSTER_AUTHORIZATION_FAILED, message))
 
     return rule
 
@@ -119,11 +127,11 @@ def cluster(operation: Operation, *, says_why: bool = True) -> Rule:
 def whole(wanted: Need, name: str) -> Rule:
     """The operation on the resource that a field of the request names, or nothing is done."""
 
-    def rule(asked: Asked) -> Verdict:
+    def rule(asked: Asked) -> Steps[Verdict]:
         resource = getattr(asked.request, name) or ""
         if asked.access.may(wanted.operation, wanted.resource_type, resource):
             return handled(asked)
-        return refused_whole(asked, wanted.error)
+        return (yield from refused_whole(asked, wanted.error))
 
     return rule
 
@@ -131,10 +139,10 @@ def whole(wanted: Need, name: str) -> Rule:
 def all_of(*rules: Rule) -> Rule:
     """One rule after the other, until one is not content; only the last may change anything."""
 
-    def rule(asked: Asked) -> Verdict:
+    def rule(asked: Asked) -> Steps[Verdict]:
         verdict = handled(asked)
         for each in rules:
-            verdict = each(asked)
+            verdict = yield from each(asked)
             if verdict.is_final:
                 return verdict
         return verdict
@@ -189,39 +197,34 @@ class Each:
     place: Place = Place.LAST
     message: str | None = None
 
-    def __call__(self, asked: Asked) -> Verdict:
+    def __call__(self, asked: Asked) -> Steps[Verdict]:
         mirror = mirror_of(asked.api_key, asked.request)
         assert mirror is not None, asked.api_key
         elements: Sequence[Any] | None = getattr(asked.request, mirror.asked)
         if not elements:
             return handled(asked)
         wanted = self.wanted
-        names = [self.name_of(asked, element) for element in elements]
-        allowed = asked.access.allowed(
+        names = yield from mapped(lambda element: self.name_of(asked, element), elements)
+        allowed = yield from asked.access.allowed(
             wanted.operation, wanted.resource_type, [name for name in names if name is not None]
         )
-        if all(name is None or name in allowed for name in names):
+        kept: list[Any] = []
+        denied: dict[int, Any] = {}
+        for index, (element, name) in enumerate(zip(elements, names, strict=True)):
+            if name is None or name in allowed:
+                kept.append(element)
+            else:
+                denied[index] = yield from refused(
+                    asked.api_key, mirror, element, wanted.error, self.message
+                )
+            yield
+        if not denied:
             return handled(asked)
-        kept = [
-            element
-            for element, name in zip(elements, names, strict=True)
-            if name is None or name in allowed
-        ]
-        denied = {
-            index: refused(asked.api_key, mirror, element, wanted.error, self.message)
-            for index, (element, name) in enumerate(zip(elements, names, strict=True))
-            if name is not None and name not in allowed
-        }
         rest = replace(asked.request, **{mirror.asked: kept})
+        return Verdict(rest, finish=lambda response: self._merge(response, mirror, denied))
 
-        def finish(response: Any) -> Any:
-            return self._merged(response, mirror, denied)
-
-        return Verdict(rest, finish=finish)
-
-    def _merged(self, response: Any, mirror: Mirror, denied: dict[int, Any]) -> Any:
-        # No response at all, or one that says an error of the whole.
-        if response is None or getattr(response, "error_code", ErrorCode.NONE) != ErrorCode.NONE:
+    def _merge(self, response: Any, mirror: Mirror, denied: dict[int, Any]) -> Steps[Any]:
+        if getattr(response, "error_code", ErrorCode.NONE) != ErrorCode.NONE:
             return response
         answered: list[Any] = getattr(response, mirror.answered)
         if self.place is Place.LAST:
@@ -229,23 +232,60 @@ class Each:
         elif self.place is Place.FIRST:
             merged = [*denied.values(), *answered]
         else:
-            merged = list(answered)
-            for index, refusal in denied.items():
-                merged.insert(min(index, len(merged)), refusal)
+            merged = yield from interleaved(answered, denied)
         # The response may be kept and given to others.
         return replace(response, **{mirror.answered: merged})
+
+
+def interleaved(answered: Sequence[Any], refusals: Mapping[int, Any]) -> Steps[list[Any]]:
+    """Answers with refusals at their places, or at the end where there are too few answers."""
+    merged: list[Any] = []
+    answers = iter(answered)
+    for index, refusal in sorted(refusals.items()):
+        merged.extend(islice(answers, index - len(merged)))
+        merged.append(refusal)
+        yield
+    merged.extend(answers)
+    return merged
 
 
 def shown_if(attribute: str, is_shown: Callable[[Asked, Any], bool]) -> Rule:
     """Elements of a list of the response are left out in silence where they may not be seen."""
 
-    def rule(asked: Asked) -> Verdict:
-        def finish(response: Any) -> Any:
-            elements = getattr(response, attribute)
-            return replace(
-                response, **{attribute: [each for each in elements if is_shown(asked, each)]}
-            )
+    def finish(asked: Asked, response: Any) -> Steps[Any]:
+        shown = yield from kept_if(partial(is_shown, asked), getattr(response, attribute))
+        return replace(response, **{attribute: shown})
 
-        return handled(asked, finish)
+    return finished_by(finish)
 
-    return rule
+
+def kept_if(is_kept: Callable[[A], bool], elements: Iterable[A]) -> Steps[list[A]]:
+    """The elements for which it is so."""
+    kept: list[A] = []
+    for element in elements:
+        if is_kept(element):
+            kept.append(element)
+        yield
+    return kept
+
+
+def finished_by(finish: Callable[[Asked, Any], Steps[Any]], rule: Rule | None = None) -> Rule:
+    """The rule, or none, and then `finish` for the response of the handler.
+
+    `rule` finishes it before, with what it refused itself.
+    """
+
+    def finished(asked: Asked) -> Steps[Verdict]:
+        verdict = handled(asked) if rule is None else (yield from rule(asked))
+        if verdict.is_final:
+            return verdict
+        merge = verdict.finish
+
+        def both(response: Any) -> Steps[Any]:
+            if merge is not None:
+                response = yield from merge(response)
+            return (yield from finish(asked, response))
+
+        return replace(verdict, finish=both)
+
+    return finished

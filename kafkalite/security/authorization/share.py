@@ -6,8 +6,16 @@ from dataclasses import replace
 from typing import Any, Final
 from uuid import UUID
 
+from kafkalite.requests.slices import Steps, mapped, mapped_in_steps
 from kafkalite.security.acls import Operation, ResourceType
-from kafkalite.security.authorization.rules import Asked, Verdict, handled, refused_whole
+from kafkalite.security.authorization.rules import (
+    Asked,
+    Verdict,
+    handled,
+    interleaved,
+    kept_if,
+    refused_whole,
+)
 from kafkalite.wire.error_messages import default_message
 from kafkalite.wire.errors import ErrorCode
 
@@ -15,15 +23,15 @@ _DENIED: Final = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 _NO_ID: Final = UUID(int=0)
 
 
-def session(asked: Asked) -> Verdict:
+def session(asked: Asked) -> Steps[Verdict]:
     """READ on the group; the handlers ask for each partition's topic (RequestContext.may_read)."""
     group_id = asked.request.group_id
     if group_id is None or asked.access.may(Operation.READ, ResourceType.GROUP, group_id):
         return handled(asked)  # None is refused for another reason
-    return refused_whole(asked, ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    return (yield from refused_whole(asked, ErrorCode.GROUP_AUTHORIZATION_FAILED))
 
 
-def describe_offsets(asked: Asked) -> Verdict:
+def describe_offsets(asked: Asked) -> Steps[Verdict]:
     """DESCRIBE on each group, and on each topic; unless they were named, topics are left out in
     silence."""
     from kafkalite.wire.messages.describe_share_group_offsets import (
@@ -34,33 +42,33 @@ def describe_offsets(asked: Asked) -> Verdict:
     kept: list[Any] = []
     hidden: list[list[Any]] = []
     for index, group in enumerate(asked.request.groups):
+        yield
         if not asked.access.may(Operation.DESCRIBE, ResourceType.GROUP, group.group_id):
             refused[index] = Group(
                 group_id=group.group_id, error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED
             )
             continue
-        allowed, denied = _split(asked, Operation.DESCRIBE, group.topics or ())
+        allowed, denied = yield from _split(asked, Operation.DESCRIBE, group.topics or ())
         kept.append(replace(group, topics=allowed) if denied else group)
-        hidden.append([_undescribed(topic) for topic in denied])
+        hidden.append((yield from mapped_in_steps(_undescribed, denied)))
     is_all = [group.topics is None for group in kept]
 
-    def finish(response: Any) -> Any:
+    def finish(response: Any) -> Steps[Any]:
         groups: list[Any] = []
         for group, refusals, all_topics in zip(response.groups, hidden, is_all, strict=True):
             topics = group.topics
             if group.error_code == ErrorCode.NONE:
                 if all_topics:
-                    topics, _ = _split(asked, Operation.DESCRIBE, topics)
+                    topics, _ = yield from _split(asked, Operation.DESCRIBE, topics)
                 topics = [*topics, *refusals]
             groups.append(replace(group, topics=topics))
-        for index, refusal in refused.items():
-            groups.insert(index, refusal)
-        return replace(response, groups=groups)
+            yield
+        return replace(response, groups=(yield from interleaved(groups, refused)))
 
     return Verdict(replace(asked.request, groups=kept), finish=finish)
 
 
-def _undescribed(topic: Any) -> Any:
+def _undescribed(topic: Any) -> Steps[Any]:
     from kafkalite.wire.messages.describe_share_group_offsets import (
         DescribeShareGroupOffsetsResponsePartition as Partition,
     )
@@ -68,23 +76,20 @@ def _undescribed(topic: Any) -> Any:
         DescribeShareGroupOffsetsResponseTopic as Topic,
     )
 
-    return Topic(
-        topic_name=topic.topic_name,
-        topic_id=_NO_ID,
-        partitions=[
-            Partition(
-                partition_index=index,
-                start_offset=-1,
-                lag=-1,
-                error_code=_DENIED,
-                error_message=default_message(_DENIED),
-            )
-            for index in topic.partitions
-        ],
-    )
+    def undescribed(index: int) -> Partition:
+        return Partition(
+            partition_index=index,
+            start_offset=-1,
+            lag=-1,
+            error_code=_DENIED,
+            error_message=default_message(_DENIED),
+        )
+
+    partitions = yield from mapped(undescribed, topic.partitions)
+    return Topic(topic_name=topic.topic_name, topic_id=_NO_ID, partitions=partitions)
 
 
-def alter_offsets(asked: Asked) -> Verdict:
+def alter_offsets(asked: Asked) -> Steps[Verdict]:
     """READ on the group and on each topic."""
     from kafkalite.wire.messages.alter_share_group_offsets import (
         AlterShareGroupOffsetsResponsePartition as Partition,
@@ -93,30 +98,31 @@ def alter_offsets(asked: Asked) -> Verdict:
         AlterShareGroupOffsetsResponseTopic as Topic,
     )
 
-    def refused(topic: Any) -> Any:
+    def refused(topic: Any) -> Steps[Any]:
+        def refused_partition(asked_for: Any) -> Partition:
+            return Partition(
+                partition_index=asked_for.partition_index,
+                error_code=_DENIED,
+                error_message=default_message(_DENIED),
+            )
+
         return Topic(
             topic_name=topic.topic_name,
             topic_id=asked.topics.id_of(topic.topic_name) or _NO_ID,
-            partitions=[
-                Partition(
-                    partition_index=each.partition_index,
-                    error_code=_DENIED,
-                    error_message=default_message(_DENIED),
-                )
-                for each in topic.partitions
-            ],
+            partitions=(yield from mapped(refused_partition, topic.partitions)),
         )
 
-    return _offsets_of(asked, Operation.READ, refused)
+    return (yield from _offsets_of(asked, Operation.READ, refused))
 
 
-def delete_offsets(asked: Asked) -> Verdict:
+def delete_offsets(asked: Asked) -> Steps[Verdict]:
     """DELETE on the group, READ on each topic."""
     from kafkalite.wire.messages.delete_share_group_offsets import (
         DeleteShareGroupOffsetsResponseTopic as Topic,
     )
 
-    def refused(topic: Any) -> Any:
+    def refused(topic: Any) -> Steps[Any]:
+        yield
         return Topic(
             topic_name=topic.topic_name,
             topic_id=_NO_ID,
@@ -124,20 +130,21 @@ def delete_offsets(asked: Asked) -> Verdict:
             error_message=default_message(_DENIED),
         )
 
-    return _offsets_of(asked, Operation.DELETE, refused)
+    return (yield from _offsets_of(asked, Operation.DELETE, refused))
 
 
-def _offsets_of(asked: Asked, operation: Operation, refused: Any) -> Verdict:
+def _offsets_of(asked: Asked, operation: Operation, refused: Any) -> Steps[Verdict]:
     """The operation on the group; topics that may not be read are answered first."""
     if not asked.access.may(operation, ResourceType.GROUP, asked.request.group_id):
         code = ErrorCode.GROUP_AUTHORIZATION_FAILED
-        return refused_whole(asked, code, default_message(code))
-    allowed, denied = _split(asked, Operation.READ, asked.request.topics)
+        return (yield from refused_whole(asked, code, default_message(code)))
+    allowed, denied = yield from _split(asked, Operation.READ, asked.request.topics)
     if not denied:
         return handled(asked)
-    refusals = [refused(topic) for topic in denied]
+    refusals = yield from mapped_in_steps(refused, denied)
 
-    def finish(response: Any) -> Any:
+    def finish(response: Any) -> Steps[Any]:
+        yield
         if response.error_code != ErrorCode.NONE:
             return response
         return replace(response, responses=[*refusals, *response.responses])
@@ -145,12 +152,12 @@ def _offsets_of(asked: Asked, operation: Operation, refused: Any) -> Verdict:
     return Verdict(replace(asked.request, topics=allowed), finish=finish)
 
 
-def _split(asked: Asked, operation: Operation, topics: Any) -> tuple[list[Any], list[Any]]:
+def _split(asked: Asked, operation: Operation, topics: Any) -> Steps[tuple[list[Any], list[Any]]]:
     """Topics with which the operation is allowed, and those with which it is not."""
-    allowed = asked.access.allowed(
+    allowed = yield from asked.access.allowed(
         operation, ResourceType.TOPIC, [topic.topic_name for topic in topics]
     )
     return (
-        [topic for topic in topics if topic.topic_name in allowed],
-        [topic for topic in topics if topic.topic_name not in allowed],
+        (yield from kept_if(lambda topic: topic.topic_name in allowed, topics)),
+        (yield from kept_if(lambda topic: topic.topic_name not in allowed, topics)),
     )

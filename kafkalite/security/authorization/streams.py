@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from kafkalite.requests.slices import Steps
 from kafkalite.security.acls import Operation, ResourceType
 from kafkalite.security.authorization.rules import Asked, Verdict, handled, refused_whole
 from kafkalite.wire.errors import ErrorCode
@@ -13,17 +14,18 @@ if TYPE_CHECKING:
     from kafkalite.wire.messages.streams_group_heartbeat import Topology
 
 
-def heartbeat(asked: Asked) -> Verdict:
+def heartbeat(asked: Asked) -> Steps[Verdict]:
     """READ on the group, DESCRIBE on every topic of the topology.
 
     The handler asks whether it may create those that are missing (RequestContext.may_create).
     """
     request = asked.request
     if not asked.access.may(Operation.READ, ResourceType.GROUP, request.group_id):
-        return refused_whole(asked, ErrorCode.GROUP_AUTHORIZATION_FAILED)
+        return (yield from refused_whole(asked, ErrorCode.GROUP_AUTHORIZATION_FAILED))
     names = set[str]() if request.topology is None else set(topic_names(request.topology))
-    if len(asked.access.allowed(Operation.DESCRIBE, ResourceType.TOPIC, names)) < len(names):
-        return refused_whole(asked, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    allowed = yield from asked.access.allowed(Operation.DESCRIBE, ResourceType.TOPIC, names)
+    if len(allowed) < len(names):
+        return (yield from refused_whole(asked, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
     return handled(asked)
 
 

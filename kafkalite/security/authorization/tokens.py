@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kafkalite.requests.slices import Steps
 from kafkalite.security.acls import Operation, ResourceType
 from kafkalite.security.authorization.rules import (
     Asked,
@@ -14,7 +15,7 @@ from kafkalite.security.authorization.rules import (
 from kafkalite.wire.errors import ErrorCode
 
 
-def create_delegation_token(asked: Asked) -> Verdict:
+def create_delegation_token(asked: Asked) -> Steps[Verdict]:
     from kafkalite.security.delegation_tokens import owner_of
 
     requester = asked.access.principal
@@ -23,7 +24,7 @@ def create_delegation_token(asked: Asked) -> Verdict:
         Operation.CREATE_TOKENS, ResourceType.USER, str(owner)
     ):
         return handled(asked)
-    verdict = refused_whole(asked, ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED)
+    verdict = yield from refused_whole(asked, ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED)
     response = verdict.response
     response.principal_type, response.principal_name = owner.type, owner.name
     response.token_requester_principal_type = requester.type

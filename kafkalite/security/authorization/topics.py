@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
+from kafkalite.requests.slices import Steps, mapped
 from kafkalite.security.acls import Operation, ResourceType
 from kafkalite.security.authorization.rules import (
     Asked,
@@ -12,7 +13,9 @@ from kafkalite.security.authorization.rules import (
     Place,
     Rule,
     Verdict,
+    finished_by,
     handled,
+    interleaved,
     named,
     need,
 )
@@ -21,41 +24,36 @@ from kafkalite.wire.error_messages import default_message
 from kafkalite.wire.errors import ErrorCode
 
 
-def create_topics(asked: Asked) -> Verdict:
+def create_topics(asked: Asked) -> Steps[Verdict]:
     """CREATE on the cluster or the topic; configs are told where DESCRIBE_CONFIGS is allowed."""
     if asked.access.may(Operation.CREATE, ResourceType.CLUSTER, log=False):
-        verdict = handled(asked)
-    else:
-        verdict = Each(
-            need(Operation.CREATE, ResourceType.TOPIC),
-            named("name"),
-            message="Authorization failed.",
-        )(asked)
-    merge = verdict.finish
-
-    def finish(response: Any) -> Any:
-        topics = [
-            each
-            if asked.access.may(
-                Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, each.name, log=False
-            )
-            or each.error_code != ErrorCode.NONE
-            else replace(
-                each,
-                topic_config_error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
-                num_partitions=-1,
-                replication_factor=-1,
-                configs=[],
-            )
-            for each in response.topics
-        ]
-        response = replace(response, topics=topics)
-        return response if merge is None else merge(response)
-
-    return replace(verdict, finish=finish)
+        return (yield from finished_by(_with_described_configs)(asked))
+    return (yield from finished_by(_with_described_configs, _CREATED_ONE_BY_ONE)(asked))
 
 
-def delete_topics(asked: Asked) -> Verdict:
+_CREATED_ONE_BY_ONE: Final = Each(
+    need(Operation.CREATE, ResourceType.TOPIC), named("name"), message="Authorization failed."
+)
+
+
+def _with_described_configs(asked: Asked, response: Any) -> Steps[Any]:
+    def described(topic: Any) -> Any:
+        if topic.error_code != ErrorCode.NONE or asked.access.may(
+            Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, topic.name, log=False
+        ):
+            return topic
+        return replace(
+            topic,
+            topic_config_error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+            num_partitions=-1,
+            replication_factor=-1,
+            configs=[],
+        )
+
+    return replace(response, topics=(yield from mapped(described, response.topics)))
+
+
+def delete_topics(asked: Asked) -> Steps[Verdict]:
     """DELETE on the topic or the cluster; what may not be described does not seem to exist."""
     if asked.access.may(Operation.DELETE, ResourceType.CLUSTER, log=False):
         return handled(asked)
@@ -65,6 +63,7 @@ def delete_topics(asked: Asked) -> Verdict:
     denied: list[Any] = []
     asked_topics: list[Any] = getattr(asked.request, mirror.asked)
     for topic in asked_topics:
+        yield
         is_name = isinstance(topic, str)
         name: str | None = topic if is_name else topic.name
         by_id = name is None
@@ -78,7 +77,7 @@ def delete_topics(asked: Asked) -> Verdict:
         ):
             kept.append(topic)
             continue
-        refusal = refused(
+        refusal = yield from refused(
             asked.api_key,
             mirror,
             topic,
@@ -88,7 +87,8 @@ def delete_topics(asked: Asked) -> Verdict:
         refusal.name = name if may_see or not by_id else None
         denied.append(refusal)
 
-    def finish(response: Any) -> Any:
+    def finish(response: Any) -> Steps[Any]:
+        yield
         return replace(response, responses=[*response.responses, *denied])
 
     return Verdict(replace(asked.request, **{mirror.asked: kept}), finish=finish)
@@ -108,26 +108,30 @@ def configs(operation: Operation, place: Place) -> Rule:
         _METRICS_CONFIG: need(operation, ResourceType.CLUSTER),
     }
 
-    def rule(asked: Asked) -> Verdict:
+    def rule(asked: Asked) -> Steps[Verdict]:
         mirror = mirror_of(asked.api_key, asked.request)
         assert mirror is not None
         kept: list[Any] = []
         denied: dict[int, Any] = {}
         for index, resource in enumerate(asked.request.resources):
+            yield
             wanted = needs.get(resource.resource_type)
             if wanted is None or _may_configure(asked, wanted, resource.resource_name):
                 kept.append(resource)
                 continue
             message = default_message(wanted.error)
-            denied[index] = refused(asked.api_key, mirror, resource, wanted.error, message)
+            denied[index] = yield from refused(
+                asked.api_key, mirror, resource, wanted.error, message
+            )
         if not denied:
             return handled(asked)
 
-        def finish(response: Any) -> Any:
-            answers = list(getattr(response, mirror.answered))
-            for index, refusal in denied.items():
-                at = min(index, len(answers)) if place is Place.AS_ASKED else len(answers)
-                answers.insert(at, refusal)
+        def finish(response: Any) -> Steps[Any]:
+            answers = getattr(response, mirror.answered)
+            if place is Place.AS_ASKED:
+                answers = yield from interleaved(answers, denied)
+            else:
+                answers = [*answers, *denied.values()]
             return replace(response, **{mirror.answered: answers})
 
         return Verdict(replace(asked.request, resources=kept), finish=finish)

@@ -46,6 +46,15 @@ export function Field({ label, children, wide = false }) {
   return html`<label class="field ${wide ? "wide" : ""}"><span>${label}</span>${children}</label>`;
 }
 
+/** An input that keeps what is being typed when the view is drawn again. A new `text` replaces it. */
+export function Typed({ text, ...rest }) {
+  const input = useRef(null);
+  useEffect(() => {
+    input.current.value = text;
+  }, [text]);
+  return html`<input ref=${input} ...${rest} />`;
+}
+
 export function Empty({ title, children }) {
   return html`<div class="empty"><strong>${title}</strong><p>${children}</p></div>`;
 }

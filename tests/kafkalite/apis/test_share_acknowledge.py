@@ -140,6 +140,14 @@ async def test_only_what_is_ones_own_can_be_acknowledged(client, member, clients
     assert await member.say((0, 0, ACCEPT)) == 0, "it is behind the start offset"
 
 
+async def test_a_batch_around_the_start_when_all_is_done(client, member) -> None:
+    """Apache Kafka runs into an error of its own there."""
+    await produce(client, b"a")
+    await member.fetch()
+    assert await member.say((0, 0, ACCEPT)) == 0
+    assert await member.say((0, 3, ACCEPT)) == ErrorCode.UNKNOWN_SERVER_ERROR
+
+
 async def test_renewals_can_be_forbidden(client, member) -> None:
     await configure(client, **{"share.renew.acknowledge.enable": "false"})
     await produce(client, b"a")

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kafkalite.apis import APIS
+from kafkalite.requests.slices import at_once
 from kafkalite.security.refusals import mirror_of, refuse, refused
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.api_messages import message_of_api, request_class
@@ -198,7 +199,7 @@ def test_one_element_is_refused_alone() -> None:
     request = describe_configs.DescribeConfigsRequest(resources=[resource])
     mirror = mirror_of(ApiKey.DESCRIBE_CONFIGS, request)
     assert mirror is not None
-    answer = refused(ApiKey.DESCRIBE_CONFIGS, mirror, resource, CLUSTER, "no")
+    answer = at_once(refused(ApiKey.DESCRIBE_CONFIGS, mirror, resource, CLUSTER, "no"))
     assert (answer.resource_type, answer.resource_name) == (2, "t")
     assert (answer.error_code, answer.error_message) == (CLUSTER, "no")
 

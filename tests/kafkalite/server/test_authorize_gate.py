@@ -78,6 +78,16 @@ async def test_what_is_left_is_done_and_answered_in_the_order_of_the_request(use
     assert await end_of_secret(root) == 1
 
 
+async def test_a_produce_that_wants_no_answer_gets_none(users: Users) -> None:
+    root, alice = await users.user("root"), await users.user("alice")
+    await grant(users, allow(Operation.WRITE, ResourceType.TOPIC, "secret"))
+    request = produced("other", "secret")
+    request.acks = 0
+    await alice.send(request, 9)
+    assert (await alice.ask(heartbeat.HeartbeatRequest("g", 1, "m"))).error_code == GROUP_DENIED
+    assert await end_of_secret(root) == 1
+
+
 @pytest.mark.parametrize("version", [12, 17])
 async def test_fetch_asks_for_every_partition_of_a_session(users: Users, version: int) -> None:
     root, alice = await users.user("root"), await users.user("alice")

@@ -128,3 +128,12 @@ def test_the_pages_own_modules_are_short_and_name_no_other_place() -> None:
             assert len(text.splitlines()) <= 400, path.name
             urls = set(re.findall(r"https?://[^\s\"'`)]+", text))
             assert urls <= {"http://www.w3.org/2000/svg"}, path.name
+
+
+def test_no_input_loses_what_is_being_typed() -> None:
+    """`value` is set again whenever the view is drawn, unless each key changes it as well."""
+    views = [*(PAGE / "views").iterdir(), *(each for each in PAGE.iterdir() if each.is_file())]
+    written = "".join(each.read_text() for each in views if each.name.endswith(".js"))
+    inputs: list[str] = re.findall(r"<input\b[^>]*(?:=>[^>]*)*>", written)
+    assert len(inputs) > 10
+    assert [each for each in inputs if " value=" in each and "onInput" not in each] == []

@@ -94,7 +94,7 @@ function Seek({ cluster, group, again }) {
       <${Field} label="Topic"><select name="topic">${topics.length > 1 && html`<option value="">all of its topics</option>`}${names.map((name) => html`<option>${name}</option>`)}</select><//>
       <${Field} label="Partition"><input name="partition" type="number" min="0" placeholder="all" /><//>
       <${Field} label="To"><select name="to"><option value="earliest">the beginning</option><option value="latest">the end</option><option value="offset">an offset</option></select><//>
-      <${Field} label="Offset"><input name="offset" type="number" min="0" value=${first ? first.offset + first.lag : 0} /><//>
+      <${Field} label="Offset"><input name="offset" type="number" min="0" defaultValue=${first ? first.offset + first.lag : 0} /><//>
     </div><//>`;
 }
 

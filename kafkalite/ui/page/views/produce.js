@@ -39,7 +39,7 @@ export function Produce({ cluster, topic, done }) {
         <${Field} label="Value is"><select name="encoding"><option value="utf-8">text</option><option value="base64">base64</option></select><//>
         <${Field} label="Key (empty: none)"><input name="key" autocomplete="off" spellcheck="false" /><//>
         <${Field} label="Partition"><select name="partition">${topic.partitions.map((each) => html`<option>${each.partition}</option>`)}</select><//>
-        <${Field} label="How many"><input name="count" type="number" min="1" max="100000" value="1" /><//>
+        <${Field} label="How many"><input name="count" type="number" min="1" max="100000" defaultValue="1" /><//>
         <${Field} label="Time (empty: now)"><input name="timestamp" placeholder="-7d" autocomplete="off" /><//>
         <${Field} label="Headers, a line each" wide><textarea name="headers" rows="2" placeholder="name: value" spellcheck="false"></textarea><//>
       </div>

@@ -9,7 +9,7 @@ import { useFilterKey, useKeys } from "../keys.js";
 import { useRepeatedly } from "../poll.js";
 import { setQuery } from "../router.js";
 import { preview, Value } from "../value.js";
-import { Badge, Button, Choice, Empty, Problem } from "../widgets.js";
+import { Badge, Button, Choice, Empty, Problem, Typed } from "../widgets.js";
 
 const AT_ONCE = 200;
 const FOLLOWED_AT_ONCE = 1000;
@@ -149,9 +149,9 @@ function Beginning({ query }) {
   const from = query.from || "newest";
   const submit = (name) => (event) => setQuery({ [name]: event.target.value });
   return html`<${Choice} label="From" options=${BEGINNINGS} value=${from} onChange=${(key) => setQuery({ from: key === "newest" ? "" : key, follow: "" })} />
-    ${from === "offset" && html`<input class="short" type="number" min="0" aria-label="Offset" placeholder="Offset" value=${query.offset || ""} onChange=${submit("offset")} />`}
-    ${from === "time" && html`<input class="grow" aria-label="Time" value=${query.time || ""} onChange=${submit("time")}
-      class=${query.time && timeOf(query.time) === undefined ? "invalid" : ""} placeholder="-5m, or 2026-01-31 14:00" />`}`;
+    ${from === "offset" && html`<${Typed} class="short" type="number" min="0" aria-label="Offset" placeholder="Offset" text=${query.offset || ""} onChange=${submit("offset")} />`}
+    ${from === "time" && html`<${Typed} aria-label="Time" text=${query.time || ""} onChange=${submit("time")}
+      class=${query.time && timeOf(query.time) === undefined ? "grow invalid" : "grow"} placeholder="-5m, or 2026-01-31 14:00" />`}`;
 }
 
 export function Records({ cluster, topic, query }) {

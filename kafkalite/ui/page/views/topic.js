@@ -31,7 +31,7 @@ function Partitions({ cluster, topic, again }) {
     again();
     return answer !== undefined;
   };
-  const numbers = html`<input name="partition" type="number" min="0" max=${topic.partitions.length - 1} value="0" required />`;
+  const numbers = html`<input name="partition" type="number" min="0" max=${topic.partitions.length - 1} defaultValue="0" required />`;
   return html`
     <div class="bar">
       <${Asking} label="Lose records" title="Lose the oldest records, as retention does" submit="Lose"

@@ -23,7 +23,10 @@ Answer = Callable[[Any, Any], Any]
 
 def connection() -> Any:
     context = SimpleNamespace(fault="", is_silent=False)
-    return SimpleNamespace(client_host="10.0.0.1", client_port=5, context=context)
+    listener = SimpleNamespace(node_id=3)
+    return SimpleNamespace(
+        client_host="10.0.0.1", client_port=5, context=context, listener=listener
+    )
 
 
 def spied(answer: Answer, frame: bytes | memoryview = b"frame", *, full: bool = False) -> Any:
@@ -50,6 +53,26 @@ def test_an_answer_at_once_is_kept_and_passed_on() -> None:
     )
     assert entry.client == ("10.0.0.1", 5)
     assert not entry.parked_ns
+
+
+def test_most_answers_are_one_piece() -> None:
+    chunks: list[Records] = [b"answer"]
+    response, ring = spied(lambda *_: chunks)
+    assert response is chunks
+    entry = only(ring)
+    assert (entry.frame, entry.answer, entry.outcome) == (b"frame", (b"answer",), "answered")
+    assert (entry.client, entry.node) == (("10.0.0.1", 5), 3)
+    assert 0 < entry.received_ns <= entry.answered_ns
+    assert only(ring) is entry
+
+
+def test_an_answer_that_a_fault_has_changed_names_it() -> None:
+    def changed(connection: Any, frame: Any) -> list[Records]:
+        connection.context.fault = "fault-3"
+        return [b"changed"]
+
+    _, ring = spied(changed)
+    assert (only(ring).fault, only(ring).answer) == ("fault-3", (b"changed",))
 
 
 def test_no_answer_is_said_to_be_none() -> None:

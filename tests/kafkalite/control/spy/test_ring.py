@@ -29,18 +29,37 @@ def test_what_is_only_begun_is_truncated() -> None:
     assert Ring().add(CLIENT, b"req", 7).is_truncated
 
 
-@given(st.lists(st.tuples(st.integers(0, 3000), st.integers(0, 3000)), max_size=60))
-def test_the_bound_is_kept(requests: list[tuple[int, int]]) -> None:
+def test_a_request_that_was_answered_at_once_becomes_an_entry_when_it_is_looked_at() -> None:
+    ring = Ring()
+    ring.add(CLIENT, b"first", 5)
+    ring.keep((100, 200, "10.0.0.1", 9, 2, b"req", 7, b"answer"))
+    used = ring.used_bytes
+    entry = ring.get(2)
+    assert entry is not None
+    assert (entry.seq, entry.client, entry.node) == (2, ("10.0.0.1", 9), 2)
+    assert (entry.received_ns, entry.answered_ns, entry.answer_bytes) == (100, 200, 6)
+    assert entry.is_truncated
+    assert used == sizes(ring) == ring.used_bytes
+    assert ring.get(2) is entry is ring.after(1)[0]
+
+
+@given(st.lists(st.tuples(st.integers(0, 3000), st.integers(0, 3000), st.booleans()), max_size=60))
+def test_the_bound_is_kept(requests: list[tuple[int, int, bool]]) -> None:
     """Answers may come in any order, and to requests that are no longer here."""
     ring = Ring(10_000)
     waiting: list[tuple[Entry, int]] = []
-    for size, answer in requests:
-        waiting.append((ring.add(CLIENT, bytes(size), size), answer))
+    for size, answer, at_once in requests:
+        if at_once:
+            ring.keep((1, 2, "h", 3, 4, bytes(size), size, bytes(answer)))
+        else:
+            waiting.append((ring.add(CLIENT, bytes(size), size), answer))
         if len(waiting) > 5:
             entry, bytes_ = waiting.pop(0)
             ring.ended(entry, "answered", (bytes(bytes_),))
-        assert ring.used_bytes == sizes(ring)
         assert ring.used_bytes <= ring.most_bytes
+        if size % 2:
+            assert ring.used_bytes == sizes(ring)
+    assert ring.used_bytes == sizes(ring)
     seqs = [entry.seq for entry in ring]
     assert seqs == sorted(seqs)
     if seqs:

@@ -10,6 +10,7 @@ import pytest
 import trio
 
 from kafkalite.coordinators.transaction_coordinator import coordinator as coordinator_module
+from kafkalite.requests.slices import at_once
 from kafkalite.testing import broker as a_broker
 from kafkalite.wire.errors import ErrorCode
 from tests.kafkalite.few_partitions import FEW_PARTITIONS
@@ -120,7 +121,7 @@ async def test_a_produce_waits_until_the_last_transaction_is_complete(
             asked = trio.current_time()
             assert await other.produce(b"other") is ErrorCode.NONE
             assert trio.current_time() == asked
-            running._running.services.transaction_coordinator.retry_markers()
+            at_once(running._running.services.transaction_coordinator.retry_markers())
 
         asked = trio.current_time()
         nursery.start_soon(complete_later)

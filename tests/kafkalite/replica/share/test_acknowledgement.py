@@ -6,6 +6,7 @@ import pytest
 
 from kafkalite.replica.share.acknowledgement import (
     Acknowledgement,
+    RequestFailed,
     acknowledge,
     release_all,
     release_expired,
@@ -122,6 +123,15 @@ def test_what_is_behind_the_start_is_passed_over() -> None:
     updates = len(world.updates)
     world.say(REJECT, 0, 1)
     assert len(world.updates) == updates
+
+
+def test_a_batch_around_the_start_of_an_empty_cache_fails_the_request() -> None:
+    world = World([4])
+    world.fetch()
+    world.say(ACCEPT, 0, 3)
+    with pytest.raises(RequestFailed):
+        world.say(ACCEPT, 3, 5)
+    assert code(world, Acknowledgement(4, 5, [ACCEPT])) is ErrorCode.INVALID_RECORD_STATE
 
 
 def test_a_renewed_lock_runs_anew() -> None:

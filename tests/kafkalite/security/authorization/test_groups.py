@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kafkalite.requests.slices import at_once
 from kafkalite.security.acls import Acl, Operation, ResourceType
 from kafkalite.security.authorization.groups import (
     describe_transactions,
@@ -81,29 +82,35 @@ def test_a_coordinator_is_found_by_those_who_may_describe(
     key_type: int, entry: Acl, error: ErrorCode
 ) -> None:
     one = FindCoordinatorRequest(key="g", key_type=key_type)
-    verdict = find_coordinator(asked(ApiKey.FIND_COORDINATOR, one, version=3))
+    verdict = at_once(find_coordinator(asked(ApiKey.FIND_COORDINATOR, one, version=3)))
     assert (verdict.response.error_code, verdict.response.node_id) == (error, -1)
-    assert not find_coordinator(asked(ApiKey.FIND_COORDINATOR, one, entry, version=3)).is_final
+    assert not at_once(
+        find_coordinator(asked(ApiKey.FIND_COORDINATOR, one, entry, version=3))
+    ).is_final
     many = FindCoordinatorRequest(key_type=key_type, coordinator_keys=["x", "g"])
-    verdict = find_coordinator(asked(ApiKey.FIND_COORDINATOR, many, entry, version=4))
+    verdict = at_once(find_coordinator(asked(ApiKey.FIND_COORDINATOR, many, entry, version=4)))
     assert verdict.request.coordinator_keys == ["g"]
 
 
 def test_coordinators_of_share_state_are_for_brokers() -> None:
     request = FindCoordinatorRequest(key_type=2, coordinator_keys=["g:id:0"])
-    assert find_coordinator(asked(ApiKey.FIND_COORDINATOR, request, version=6)).is_final
+    assert at_once(find_coordinator(asked(ApiKey.FIND_COORDINATOR, request, version=6))).is_final
     broker = on_cluster(Operation.CLUSTER_ACTION)
-    assert not find_coordinator(asked(ApiKey.FIND_COORDINATOR, request, broker, version=6)).is_final
+    assert not at_once(
+        find_coordinator(asked(ApiKey.FIND_COORDINATOR, request, broker, version=6))
+    ).is_final
     # Versions that do not know the type are refused by the handler, in its own words.
-    assert not find_coordinator(asked(ApiKey.FIND_COORDINATOR, request, version=5)).is_final
+    assert not at_once(
+        find_coordinator(asked(ApiKey.FIND_COORDINATOR, request, version=5))
+    ).is_final
 
 
 def test_an_inconsistent_sync_is_refused_by_the_handler() -> None:
     request = SyncGroupRequest(group_id="g", protocol_type=None, protocol_name="range")
-    assert not sync_group(asked(ApiKey.SYNC_GROUP, request, version=5)).is_final
-    assert sync_group(asked(ApiKey.SYNC_GROUP, request, version=4)).is_final
+    assert not at_once(sync_group(asked(ApiKey.SYNC_GROUP, request, version=5))).is_final
+    assert at_once(sync_group(asked(ApiKey.SYNC_GROUP, request, version=4))).is_final
     request.protocol_type = "consumer"
-    assert sync_group(asked(ApiKey.SYNC_GROUP, request, version=5)).is_final
+    assert at_once(sync_group(asked(ApiKey.SYNC_GROUP, request, version=5))).is_final
 
 
 def asked_offsets(*acls: Acl, topics: list[str] | None, version: int = 9) -> Any:
@@ -124,7 +131,7 @@ def asked_offsets(*acls: Acl, topics: list[str] | None, version: int = 9) -> Any
             offsets.OffsetFetchRequestGroup(group_id="g", topics=of_g),
         ]
         request = offsets.OffsetFetchRequest(groups=groups)
-    return offset_fetch(asked(ApiKey.OFFSET_FETCH, request, *acls, version=version))
+    return at_once(offset_fetch(asked(ApiKey.OFFSET_FETCH, request, *acls, version=version)))
 
 
 def told_offsets(*names: str, error_code: int = 0) -> offsets.OffsetFetchResponse:
@@ -138,7 +145,7 @@ def test_offsets_are_told_group_by_group_and_topic_by_topic() -> None:
     verdict = asked_offsets(on_group("g", DESCRIBE), acl("a", DESCRIBE), topics=["b", "a"])
     (kept,) = verdict.request.groups
     assert [each.name for each in kept.topics] == ["a"]
-    refused, told = verdict.finish(told_offsets("a")).groups
+    refused, told = at_once(verdict.finish(told_offsets("a"))).groups
     assert (refused.group_id, refused.error_code) == ("x", GROUP_DENIED)
     seen = [
         (topic.name, topic.partitions[0].committed_offset, topic.partitions[0].error_code)
@@ -149,13 +156,13 @@ def test_offsets_are_told_group_by_group_and_topic_by_topic() -> None:
 
 def test_of_all_offsets_those_are_told_whose_topic_may_be_described() -> None:
     verdict = asked_offsets(on_group("g", DESCRIBE), acl("a", DESCRIBE), topics=None)
-    _, told = verdict.finish(told_offsets("a", "b")).groups
+    _, told = at_once(verdict.finish(told_offsets("a", "b"))).groups
     assert [each.name for each in told.topics] == ["a"]
 
 
 def test_a_group_that_is_refused_for_another_reason_has_no_topics() -> None:
     verdict = asked_offsets(on_group("g", DESCRIBE), topics=["b"])
-    _, told = verdict.finish(told_offsets(error_code=ErrorCode.STALE_MEMBER_EPOCH)).groups
+    _, told = at_once(verdict.finish(told_offsets(error_code=ErrorCode.STALE_MEMBER_EPOCH))).groups
     assert (told.error_code, told.topics) == (ErrorCode.STALE_MEMBER_EPOCH, [])
 
 
@@ -168,18 +175,18 @@ def test_offsets_in_older_versions() -> None:
     response = offsets.OffsetFetchResponse(
         topics=[offsets.OffsetFetchResponseTopic(name="a", partitions=[])]
     )
-    assert [each.name for each in verdict.finish(response).topics] == ["a", "b"]
+    assert [each.name for each in at_once(verdict.finish(response)).topics] == ["a", "b"]
 
 
 def test_operations_are_told_with_groups_when_asked_for() -> None:
     request = classic.DescribeGroupsRequest(groups=["x", "g"], include_authorized_operations=True)
-    verdict = described_groups(
-        asked(ApiKey.DESCRIBE_GROUPS, request, on_group("g", DESCRIBE), version=5)
+    verdict = at_once(
+        described_groups(asked(ApiKey.DESCRIBE_GROUPS, request, on_group("g", DESCRIBE), version=5))
     )
     assert verdict.request.groups == ["g"]
     assert verdict.finish is not None
     response = classic.DescribeGroupsResponse(groups=[classic.DescribedGroup(group_id="g")])
-    refused, told = verdict.finish(response).groups
+    refused, told = at_once(verdict.finish(response)).groups
     assert (refused.group_id, refused.error_code) == ("x", GROUP_DENIED)
     assert (told.group_id, told.authorized_operations) == ("g", 1 << DESCRIBE)
 
@@ -194,19 +201,21 @@ def consumer_group(*topics: str) -> consumer.ConsumerGroupDescribeResponse:
 
 def test_a_group_with_a_secret_topic_is_hidden() -> None:
     request = consumer.ConsumerGroupDescribeRequest(group_ids=["g"])
-    verdict = group_with_topics("it is hidden")(
-        asked(
-            ApiKey.CONSUMER_GROUP_DESCRIBE,
-            request,
-            on_group("g", DESCRIBE),
-            acl("a", DESCRIBE),
-            version=1,
+    verdict = at_once(
+        group_with_topics("it is hidden")(
+            asked(
+                ApiKey.CONSUMER_GROUP_DESCRIBE,
+                request,
+                on_group("g", DESCRIBE),
+                acl("a", DESCRIBE),
+                version=1,
+            )
         )
     )
     assert verdict.finish is not None
-    (seen,) = verdict.finish(consumer_group("a")).groups
+    (seen,) = at_once(verdict.finish(consumer_group("a"))).groups
     assert (seen.error_code, len(seen.members)) == (0, 1)
-    (hidden,) = verdict.finish(consumer_group("a", "b")).groups
+    (hidden,) = at_once(verdict.finish(consumer_group("a", "b"))).groups
     assert (hidden.error_code, hidden.error_message) == (TOPIC_DENIED, "it is hidden")
     assert (hidden.group_id, hidden.members) == ("g", [])
 
@@ -225,21 +234,23 @@ def test_subscribing_needs_the_group_and_every_topic(
     acls: list[Acl], error: ErrorCode | None
 ) -> None:
     request = ConsumerGroupHeartbeatRequest(group_id="g", subscribed_topic_names=["a", "b"])
-    verdict = subscribing_heartbeat(
-        asked(ApiKey.CONSUMER_GROUP_HEARTBEAT, request, *acls, version=1)
+    verdict = at_once(
+        subscribing_heartbeat(asked(ApiKey.CONSUMER_GROUP_HEARTBEAT, request, *acls, version=1))
     )
     assert (verdict.response.error_code if verdict.is_final else None) == error
 
 
 def test_a_transaction_s_secret_topics_are_left_out() -> None:
     request = transactions.DescribeTransactionsRequest(transactional_ids=["x", "t"])
-    verdict = describe_transactions(
-        asked(
-            ApiKey.DESCRIBE_TRANSACTIONS,
-            request,
-            on_transaction("t", DESCRIBE),
-            acl("a", DESCRIBE),
-            version=0,
+    verdict = at_once(
+        describe_transactions(
+            asked(
+                ApiKey.DESCRIBE_TRANSACTIONS,
+                request,
+                on_transaction("t", DESCRIBE),
+                acl("a", DESCRIBE),
+                version=0,
+            )
         )
     )
     assert verdict.request.transactional_ids == ["t"]
@@ -247,6 +258,6 @@ def test_a_transaction_s_secret_topics_are_left_out() -> None:
     topics = [transactions.TopicData(topic=name) for name in ("a", "b")]
     state = transactions.TransactionState(transactional_id="t", topics=topics)
     response = transactions.DescribeTransactionsResponse(transaction_states=[state])
-    refused, told = verdict.finish(response).transaction_states
+    refused, told = at_once(verdict.finish(response)).transaction_states
     assert refused.error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
     assert [each.topic for each in told.topics] == ["a"]

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import pytest
 
+from kafkalite.requests.slices import at_once
 from kafkalite.security.acls import Acl, Operation, ResourceType
 from kafkalite.security.authorization.metadata import (
     describe_cluster,
@@ -69,36 +70,40 @@ async def test_what_may_be_described_is(users: Users) -> None:
 
 def test_an_id_is_refused_without_its_name() -> None:
     request = MetadataRequest(topics=[MetadataRequestTopic(topic_id=UUID(int=2))])
-    verdict = metadata(asked(ApiKey.METADATA, request, version=13, topics=TOPICS))
+    verdict = at_once(metadata(asked(ApiKey.METADATA, request, version=13, topics=TOPICS)))
     assert verdict.request.topics == []
     assert verdict.finish is not None
-    (refusal,) = verdict.finish(MetadataResponse(topics=[])).topics
+    (refusal,) = at_once(verdict.finish(MetadataResponse(topics=[]))).topics
     assert (refusal.error_code, refusal.name, refusal.topic_id) == (DENIED, None, UUID(int=2))
 
 
 def test_an_unknown_id_is_for_the_handler() -> None:
     request = MetadataRequest(topics=[MetadataRequestTopic(topic_id=UUID(int=9))])
-    verdict = metadata(asked(ApiKey.METADATA, request, version=13, topics=TOPICS))
+    verdict = at_once(metadata(asked(ApiKey.METADATA, request, version=13, topics=TOPICS)))
     assert verdict.request is request
 
 
 def test_in_version_0_a_request_of_nothing_is_left_nothing() -> None:
     """All topics come back for an empty list: those are not what was asked for."""
     request = MetadataRequest(topics=[MetadataRequestTopic(name="b")])
-    verdict = metadata(asked(ApiKey.METADATA, request, CAN_DESCRIBE_A, version=0, topics=TOPICS))
+    verdict = at_once(
+        metadata(asked(ApiKey.METADATA, request, CAN_DESCRIBE_A, version=0, topics=TOPICS))
+    )
     assert verdict.finish is not None
     response = MetadataResponse(topics=[MetadataResponseTopic(name="a")])
-    assert [(each.name, each.error_code) for each in verdict.finish(response).topics] == [
+    assert [(each.name, each.error_code) for each in at_once(verdict.finish(response)).topics] == [
         ("b", DENIED)
     ]
 
 
 def test_in_version_0_an_empty_list_means_all() -> None:
     request = MetadataRequest(topics=[])
-    verdict = metadata(asked(ApiKey.METADATA, request, CAN_DESCRIBE_A, version=0, topics=TOPICS))
+    verdict = at_once(
+        metadata(asked(ApiKey.METADATA, request, CAN_DESCRIBE_A, version=0, topics=TOPICS))
+    )
     assert verdict.finish is not None
     response = MetadataResponse(topics=[MetadataResponseTopic(name=name) for name in TOPICS])
-    assert [each.name for each in verdict.finish(response).topics] == ["a"]
+    assert [each.name for each in at_once(verdict.finish(response)).topics] == ["a"]
 
 
 @pytest.mark.parametrize(
@@ -116,15 +121,17 @@ def test_a_topic_that_asking_creates_needs_create(
 ) -> None:
     request = one_topic("new")
     request.allow_auto_topic_creation = allowed_by_request
-    verdict = metadata(
-        asked(
-            ApiKey.METADATA,
-            request,
-            acl("new", Operation.DESCRIBE),
-            *acls,
-            version=12,
-            topics=TOPICS,
-            creates_topics=creates_topics,
+    verdict = at_once(
+        metadata(
+            asked(
+                ApiKey.METADATA,
+                request,
+                acl("new", Operation.DESCRIBE),
+                *acls,
+                version=12,
+                topics=TOPICS,
+                creates_topics=creates_topics,
+            )
         )
     )
     assert (verdict.request.topics == []) is is_refused
@@ -146,13 +153,16 @@ def test_operations_on_the_cluster_are_told_to_those_who_may_describe_it(
     acls: list[Acl], operations: int
 ) -> None:
     cluster = DescribeClusterRequest(include_cluster_authorized_operations=True)
-    verdict = describe_cluster(asked(ApiKey.DESCRIBE_CLUSTER, cluster, *acls, version=2))
+    verdict = at_once(describe_cluster(asked(ApiKey.DESCRIBE_CLUSTER, cluster, *acls, version=2)))
     assert verdict.finish is not None
-    assert verdict.finish(DescribeClusterResponse()).cluster_authorized_operations == operations
+    assert (
+        at_once(verdict.finish(DescribeClusterResponse())).cluster_authorized_operations
+        == operations
+    )
     request = MetadataRequest(topics=None, include_cluster_authorized_operations=True)
-    verdict = metadata(asked(ApiKey.METADATA, request, *acls, version=10))
+    verdict = at_once(metadata(asked(ApiKey.METADATA, request, *acls, version=10)))
     assert verdict.finish is not None
-    response = verdict.finish(MetadataResponse(topics=[]))
+    response = at_once(verdict.finish(MetadataResponse(topics=[])))
     assert response.cluster_authorized_operations == operations
 
 
@@ -170,8 +180,10 @@ def partitions_of(*names: str, cursor: Cursor | None = None) -> DescribeTopicPar
 
 
 def described(request: DescribeTopicPartitionsRequest, *acls: Acl) -> Any:
-    return describe_topic_partitions(
-        asked(ApiKey.DESCRIBE_TOPIC_PARTITIONS, request, *acls, version=0, topics=TOPICS)
+    return at_once(
+        describe_topic_partitions(
+            asked(ApiKey.DESCRIBE_TOPIC_PARTITIONS, request, *acls, version=0, topics=TOPICS)
+        )
     )
 
 
@@ -182,14 +194,14 @@ def response_of(*names: str) -> DescribeTopicPartitionsResponse:
 
 def test_partitions_of_all_topics_are_of_those_that_may_be_described() -> None:
     verdict = described(partitions_of(), CAN_DESCRIBE_A)
-    (topic,) = verdict.finish(response_of("a", "b")).topics
+    (topic,) = at_once(verdict.finish(response_of("a", "b"))).topics
     assert (topic.name, topic.topic_authorized_operations) == ("a", 1 << Operation.DESCRIBE)
 
 
 def test_partitions_of_named_topics_are_refused_behind_the_others() -> None:
     verdict = described(partitions_of("b", "a"), CAN_DESCRIBE_A)
     assert [each.name for each in verdict.request.topics] == ["a"]
-    topics = verdict.finish(response_of("a")).topics
+    topics = at_once(verdict.finish(response_of("a"))).topics
     assert [(each.name, each.error_code) for each in topics] == [("a", 0), ("b", DENIED)]
 
 
@@ -203,4 +215,4 @@ def test_topics_before_the_cursor_are_not_refused_once_more() -> None:
     request = partitions_of("a", "b", "c", cursor=Cursor(topic_name="b", partition_index=0))
     verdict = described(request, acl("b", Operation.DESCRIBE))
     assert [each.name for each in verdict.request.topics] == ["b"]
-    assert [each.name for each in verdict.finish(response_of("b")).topics] == ["b", "c"]
+    assert [each.name for each in at_once(verdict.finish(response_of("b"))).topics] == ["b", "c"]

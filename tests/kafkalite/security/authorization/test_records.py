@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kafkalite.requests.slices import at_once
 from kafkalite.security.acls import Acl, Operation, ResourceType
 from kafkalite.security.authorization.records import (
     add_partitions_to_txn,
@@ -83,7 +84,9 @@ def test_records_of_a_transaction_need_its_id(
     transactional_id: str | None, acls: list[Acl], is_refused: bool
 ) -> None:
     request = written(transactional_id, "a", is_transactional=True)
-    verdict = produce(asked(ApiKey.PRODUCE, request, acl("a", Operation.WRITE), *acls, version=9))
+    verdict = at_once(
+        produce(asked(ApiKey.PRODUCE, request, acl("a", Operation.WRITE), *acls, version=9))
+    )
     assert verdict.is_final is is_refused
     if is_refused:
         (topic,) = verdict.response.responses
@@ -92,14 +95,14 @@ def test_records_of_a_transaction_need_its_id(
 
 def test_other_records_do_not_need_the_id_that_is_sent_with_them() -> None:
     request = written("t", "a")
-    verdict = produce(asked(ApiKey.PRODUCE, request, acl("a", Operation.WRITE), version=9))
+    verdict = at_once(produce(asked(ApiKey.PRODUCE, request, acl("a", Operation.WRITE), version=9)))
     assert verdict.request is request
 
 
 def test_without_acknowledgement_nothing_is_said_of_a_refusal() -> None:
     request = written("t", "a", is_transactional=True)
     request.acks = 0
-    verdict = produce(asked(ApiKey.PRODUCE, request, version=9))
+    verdict = at_once(produce(asked(ApiKey.PRODUCE, request, version=9)))
     assert (verdict.is_final, verdict.response) == (True, None)
 
 
@@ -125,9 +128,15 @@ def added(*acls: Acl, version: int = 3) -> Any:
     request = AddPartitionsToTxnRequest(
         v3_and_below_transactional_id="t", v3_and_below_topics=topics
     )
-    return add_partitions_to_txn(
-        asked(
-            ApiKey.ADD_PARTITIONS_TO_TXN, request, *acls, version=version, topics={"a": 1, "b": 1}
+    return at_once(
+        add_partitions_to_txn(
+            asked(
+                ApiKey.ADD_PARTITIONS_TO_TXN,
+                request,
+                *acls,
+                version=version,
+                topics={"a": 1, "b": 1},
+            )
         )
     )
 
@@ -176,7 +185,7 @@ def test_markers_are_written_by_brokers_and_administrators(
     acls: list[Acl], is_refused: bool
 ) -> None:
     request = WriteTxnMarkersRequest(markers=[WritableTxnMarker(producer_id=1)])
-    verdict = write_txn_markers(asked(ApiKey.WRITE_TXN_MARKERS, request, *acls, version=1))
+    verdict = at_once(write_txn_markers(asked(ApiKey.WRITE_TXN_MARKERS, request, *acls, version=1)))
     assert verdict.is_final is is_refused
 
 
@@ -187,8 +196,10 @@ def test_epochs_are_told_to_brokers_or_topic_by_topic() -> None:
     )
 
     def verdict(entry: Acl) -> Any:
-        return offset_for_leader_epoch(
-            asked(ApiKey.OFFSET_FOR_LEADER_EPOCH, request, entry, version=4)
+        return at_once(
+            offset_for_leader_epoch(
+                asked(ApiKey.OFFSET_FOR_LEADER_EPOCH, request, entry, version=4)
+            )
         )
 
     assert verdict(on_cluster(Operation.CLUSTER_ACTION)).request is request

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import pytest
 
+from kafkalite.requests.slices import at_once
 from kafkalite.security.acls import Acl, Operation, ResourceType
 from kafkalite.security.authorization.rules import (
     Each,
@@ -51,26 +52,30 @@ def on_heartbeat(*acls: Acl, group_id: str = "g") -> Any:
 def test_the_cluster_s_operation_or_nothing(says_why: bool, message: str | None) -> None:
     rule = cluster(Operation.DESCRIBE, says_why=says_why)
     request = DescribeAclsRequest()
-    verdict = rule(asked(ApiKey.DESCRIBE_ACLS, request, on_cluster(Operation.ALL), version=3))
+    verdict = at_once(
+        rule(asked(ApiKey.DESCRIBE_ACLS, request, on_cluster(Operation.ALL), version=3))
+    )
     assert (verdict.request, verdict.is_final) == (request, False)
-    verdict = rule(asked(ApiKey.DESCRIBE_ACLS, request, on_cluster(Operation.CREATE), version=3))
+    verdict = at_once(
+        rule(asked(ApiKey.DESCRIBE_ACLS, request, on_cluster(Operation.CREATE), version=3))
+    )
     assert verdict.is_final
     assert verdict.response.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
     assert verdict.response.error_message == message
 
 
 def test_a_resource_of_the_request_or_nothing() -> None:
-    assert not READS(on_heartbeat(on_group("g"))).is_final
-    verdict = READS(on_heartbeat(on_group("h")))
+    assert not at_once(READS(on_heartbeat(on_group("g")))).is_final
+    verdict = at_once(READS(on_heartbeat(on_group("h"))))
     assert (verdict.is_final, verdict.response.error_code) == (True, DENIED)
 
 
 def test_rules_one_after_the_other() -> None:
     both = all_of(READS, cluster(Operation.ALTER))
-    assert both(on_heartbeat(on_cluster(Operation.ALTER))).response.error_code == DENIED
-    second = both(on_heartbeat(on_group("g"))).response.error_code
+    assert at_once(both(on_heartbeat(on_cluster(Operation.ALTER)))).response.error_code == DENIED
+    second = at_once(both(on_heartbeat(on_group("g")))).response.error_code
     assert second == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-    assert not both(on_heartbeat(on_group("g"), on_cluster(Operation.ALTER))).is_final
+    assert not at_once(both(on_heartbeat(on_group("g"), on_cluster(Operation.ALTER)))).is_final
 
 
 def on_deletion(*names: str) -> Any:
@@ -87,10 +92,10 @@ def deleted(*names: str) -> DeleteGroupsResponse:
     ("place", "order"), [(Place.FIRST, "acbd"), (Place.LAST, "bdac"), (Place.AS_ASKED, "abcd")]
 )
 def test_elements_are_refused_one_by_one(place: Place, order: str) -> None:
-    verdict = Each(DELETES, named(""), place)(on_deletion("a", "b", "c", "d"))
+    verdict = at_once(Each(DELETES, named(""), place)(on_deletion("a", "b", "c", "d")))
     assert verdict.request.groups_names == ["b", "d"]
     assert verdict.finish is not None
-    results = verdict.finish(deleted("b", "d")).results
+    results = at_once(verdict.finish(deleted("b", "d"))).results
     assert "".join(each.group_id for each in results) == order
     assert {each.group_id: each.error_code for each in results} == {
         "a": DENIED,
@@ -102,23 +107,23 @@ def test_elements_are_refused_one_by_one(place: Place, order: str) -> None:
 
 def test_a_response_that_others_may_have_is_not_changed() -> None:
     response = deleted("b")
-    verdict = Each(DELETES, named(""))(on_deletion("a", "b"))
+    verdict = at_once(Each(DELETES, named(""))(on_deletion("a", "b")))
     assert verdict.finish is not None
-    assert len(verdict.finish(response).results) == 2
+    assert len(at_once(verdict.finish(response)).results) == 2
     assert len(response.results) == 1
 
 
 def test_a_request_with_nothing_to_refuse_is_handled_as_it_is() -> None:
     for names in ((), ("b", "d")):
         question = on_deletion(*names)
-        verdict = Each(DELETES, named(""))(question)
+        verdict = at_once(Each(DELETES, named(""))(question))
         assert verdict.request is question.request
         assert verdict.finish is None
 
 
 def test_an_element_without_a_name_is_for_the_handler() -> None:
-    verdict = Each(DELETES, lambda asked, name: None if name == "a" else name)(
-        on_deletion("a", "b", "c")
+    verdict = at_once(
+        Each(DELETES, lambda asked, name: None if name == "a" else name)(on_deletion("a", "b", "c"))
     )
     assert verdict.request.groups_names == ["a", "b"]
 
@@ -126,12 +131,11 @@ def test_an_element_without_a_name_is_for_the_handler() -> None:
 def test_an_error_of_the_whole_has_no_elements() -> None:
     request = OffsetDeleteRequest(group_id="g", topics=[DeletedTopic(name="t", partitions=[])])
     rule = Each(need(Operation.READ, ResourceType.TOPIC), named("name"))
-    verdict = rule(asked(ApiKey.OFFSET_DELETE, request, version=0))
+    verdict = at_once(rule(asked(ApiKey.OFFSET_DELETE, request, version=0)))
     assert verdict.finish is not None
-    assert verdict.finish(None) is None
     failed = OffsetDeleteResponse(error_code=ErrorCode.GROUP_ID_NOT_FOUND)
-    assert verdict.finish(failed).topics == []
-    assert [each.name for each in verdict.finish(OffsetDeleteResponse()).topics] == ["t"]
+    assert at_once(verdict.finish(failed)).topics == []
+    assert [each.name for each in at_once(verdict.finish(OffsetDeleteResponse())).topics] == ["t"]
 
 
 @pytest.mark.parametrize(
@@ -161,7 +165,7 @@ def test_topics_by_name_or_id() -> None:
 
 def test_elements_of_a_response_are_left_out_in_silence() -> None:
     rule = shown_if("groups", lambda asked, group: group.group_id != "b")
-    verdict = rule(asked(ApiKey.LIST_GROUPS, ListGroupsRequest(), version=5))
+    verdict = at_once(rule(asked(ApiKey.LIST_GROUPS, ListGroupsRequest(), version=5)))
     response = ListGroupsResponse(groups=[ListedGroup(group_id=name) for name in "abc"])
     assert verdict.finish is not None
-    assert [each.group_id for each in verdict.finish(response).groups] == ["a", "c"]
+    assert [each.group_id for each in at_once(verdict.finish(response)).groups] == ["a", "c"]

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import pytest
 
+from kafkalite.requests.slices import at_once
 from kafkalite.security.acls import Acl, Operation
 from kafkalite.security.authorization.share import (
     alter_offsets,
@@ -30,14 +31,16 @@ DESCRIBE = Operation.DESCRIBE
 
 def test_a_session_needs_read_on_the_group() -> None:
     request = ShareFetchRequest(group_id="g")
-    verdict = session(asked(ApiKey.SHARE_FETCH, request, version=1))
+    verdict = at_once(session(asked(ApiKey.SHARE_FETCH, request, version=1)))
     assert (verdict.is_final, verdict.response.error_code) == (True, GROUP_DENIED)
-    assert not session(asked(ApiKey.SHARE_FETCH, request, on_group("g"), version=1)).is_final
+    assert not at_once(
+        session(asked(ApiKey.SHARE_FETCH, request, on_group("g"), version=1))
+    ).is_final
 
 
 def test_a_session_of_no_group_is_refused_by_the_handler() -> None:
     request = ShareFetchRequest(group_id=None)
-    assert not session(asked(ApiKey.SHARE_FETCH, request, version=1)).is_final
+    assert not at_once(session(asked(ApiKey.SHARE_FETCH, request, version=1))).is_final
 
 
 def described(*acls: Acl, topics: list[str] | None) -> Any:
@@ -49,7 +52,9 @@ def described(*acls: Acl, topics: list[str] | None) -> Any:
         describe.DescribeShareGroupOffsetsRequestGroup(group_id="g", topics=named),
     ]
     request = describe.DescribeShareGroupOffsetsRequest(groups=groups)
-    return describe_offsets(asked(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, request, *acls, version=1))
+    return at_once(
+        describe_offsets(asked(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, request, *acls, version=1))
+    )
 
 
 def told(*names: str, error_code: int = 0) -> describe.DescribeShareGroupOffsetsResponse:
@@ -67,7 +72,7 @@ def test_named_topics_are_refused_one_by_one() -> None:
     verdict = described(on_group("g", DESCRIBE), acl("a", DESCRIBE), topics=["b", "a"])
     (kept,) = verdict.request.groups
     assert [each.topic_name for each in kept.topics] == ["a"]
-    refused, seen = verdict.finish(told("a")).groups
+    refused, seen = at_once(verdict.finish(told("a"))).groups
     assert (refused.group_id, refused.error_code) == ("x", GROUP_DENIED)
     assert [each.topic_name for each in seen.topics] == ["a", "b"]
     assert [
@@ -78,13 +83,13 @@ def test_named_topics_are_refused_one_by_one() -> None:
 
 def test_of_all_topics_secret_ones_are_left_out() -> None:
     verdict = described(on_group("g", DESCRIBE), acl("a", DESCRIBE), topics=None)
-    _, seen = verdict.finish(told("a", "b")).groups
+    _, seen = at_once(verdict.finish(told("a", "b"))).groups
     assert [each.topic_name for each in seen.topics] == ["a"]
 
 
 def test_a_group_that_fails_has_no_refused_topics() -> None:
     verdict = described(on_group("g", DESCRIBE), topics=["b"])
-    _, seen = verdict.finish(told(error_code=ErrorCode.GROUP_ID_NOT_FOUND)).groups
+    _, seen = at_once(verdict.finish(told(error_code=ErrorCode.GROUP_ID_NOT_FOUND))).groups
     assert (seen.error_code, seen.topics) == (ErrorCode.GROUP_ID_NOT_FOUND, [])
 
 
@@ -97,16 +102,28 @@ def altered(*acls: Acl) -> Any:
         for name in ("b", "a")
     ]
     request = alter.AlterShareGroupOffsetsRequest(group_id="g", topics=topics)
-    return alter_offsets(
-        asked(ApiKey.ALTER_SHARE_GROUP_OFFSETS, request, *acls, version=0, topics={"a": 1, "b": 1})
+    return at_once(
+        alter_offsets(
+            asked(
+                ApiKey.ALTER_SHARE_GROUP_OFFSETS, request, *acls, version=0, topics={"a": 1, "b": 1}
+            )
+        )
     )
 
 
 def removed(*acls: Acl) -> Any:
     topics = [delete.DeleteShareGroupOffsetsRequestTopic(topic_name=name) for name in ("b", "a")]
     request = delete.DeleteShareGroupOffsetsRequest(group_id="g", topics=topics)
-    return delete_offsets(
-        asked(ApiKey.DELETE_SHARE_GROUP_OFFSETS, request, *acls, version=0, topics={"a": 1, "b": 1})
+    return at_once(
+        delete_offsets(
+            asked(
+                ApiKey.DELETE_SHARE_GROUP_OFFSETS,
+                request,
+                *acls,
+                version=0,
+                topics={"a": 1, "b": 1},
+            )
+        )
     )
 
 
@@ -132,7 +149,7 @@ def test_topics_that_may_not_be_read_keep_their_offsets() -> None:
     response = alter.AlterShareGroupOffsetsResponse(
         responses=[alter.AlterShareGroupOffsetsResponseTopic(topic_name="a")]
     )
-    refused, done = verdict.finish(response).responses
+    refused, done = at_once(verdict.finish(response)).responses
     assert (refused.topic_name, refused.topic_id, done.topic_name) == ("b", UUID(int=2), "a")
     (partition,) = refused.partitions
     assert (partition.error_code, partition.error_message) == (TOPIC_DENIED, WORDS)
@@ -144,7 +161,7 @@ def test_topics_that_may_not_be_read_are_not_deleted() -> None:
     response = delete.DeleteShareGroupOffsetsResponse(
         responses=[delete.DeleteShareGroupOffsetsResponseTopic(topic_name="a")]
     )
-    refused, done = verdict.finish(response).responses
+    refused, done = at_once(verdict.finish(response)).responses
     assert (refused.topic_name, refused.error_code, refused.error_message) == (
         "b",
         TOPIC_DENIED,
@@ -156,4 +173,4 @@ def test_topics_that_may_not_be_read_are_not_deleted() -> None:
 def test_an_error_of_the_whole_is_not_added_to() -> None:
     verdict = removed(on_group("g", Operation.DELETE), acl("a"))
     response = delete.DeleteShareGroupOffsetsResponse(error_code=ErrorCode.NON_EMPTY_GROUP)
-    assert verdict.finish(response).responses == []
+    assert at_once(verdict.finish(response)).responses == []

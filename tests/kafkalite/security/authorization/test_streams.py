@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kafkalite.requests.slices import at_once
 from kafkalite.security.acls import Acl, Operation
 from kafkalite.security.authorization.streams import heartbeat, topic_names
 from kafkalite.wire.api_keys import ApiKey
@@ -37,7 +38,7 @@ def test_topics_of_a_topology() -> None:
 
 def refusal(*acls: Acl, topology: Topology | None = TOPOLOGY) -> ErrorCode | None:
     request = StreamsGroupHeartbeatRequest(group_id="g", topology=topology)
-    verdict = heartbeat(asked(ApiKey.STREAMS_GROUP_HEARTBEAT, request, *acls, version=0))
+    verdict = at_once(heartbeat(asked(ApiKey.STREAMS_GROUP_HEARTBEAT, request, *acls, version=0)))
     return verdict.response.error_code if verdict.is_final else None
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kafkalite.apis import APIS
+from kafkalite.requests.slices import at_once
 from kafkalite.security.acls import Acl, Operation, ResourceType
 from kafkalite.security.authorization.table import AUTHORIZATION, FETCH_NEED
 from kafkalite.wire.api_keys import ApiKey
@@ -86,7 +87,9 @@ def test_what_is_asked_of_the_cluster(api_key: ApiKey, operation: Operation) -> 
     def is_refused(given: Operation) -> bool:
         request = request_class(api_key)()
         entry = on_cluster(given)
-        return AUTHORIZATION[api_key](asked(api_key, request, entry, version=version)).is_final
+        return at_once(
+            AUTHORIZATION[api_key](asked(api_key, request, entry, version=version))
+        ).is_final
 
     enough = {operation, Operation.ALL, *IMPLIED_BY.get(operation, ())}
     given = set(Operation) - {Operation.UNKNOWN, Operation.ANY}
@@ -122,7 +125,7 @@ IN_TRANSACTION = [
 )
 def test_what_is_asked_for_the_whole(api_key: ApiKey, request_: Any, needs: list[Acl]) -> None:
     def is_refused(acls: list[Acl]) -> bool:
-        return AUTHORIZATION[api_key](asked(api_key, request_, *acls, version=4)).is_final
+        return at_once(AUTHORIZATION[api_key](asked(api_key, request_, *acls, version=4))).is_final
 
     assert not is_refused(needs)
     for missing in needs:
@@ -197,7 +200,7 @@ def test_what_is_asked_of_each_element(
     api_key: ApiKey, request_: Any, whole: list[Acl], entry: Acl
 ) -> None:
     def verdict(*acls: Acl) -> Any:
-        return AUTHORIZATION[api_key](asked(api_key, request_, *acls, version=2))
+        return at_once(AUTHORIZATION[api_key](asked(api_key, request_, *acls, version=2)))
 
     assert verdict(*whole, entry).request is request_
     refused = verdict(*whole)
@@ -208,18 +211,20 @@ def test_what_is_asked_of_each_element(
 
 
 def test_transactions_are_listed_to_those_who_may_describe_them() -> None:
-    verdict = AUTHORIZATION[ApiKey.LIST_TRANSACTIONS](
-        asked(
-            ApiKey.LIST_TRANSACTIONS,
-            list_transactions.ListTransactionsRequest(),
-            on_transaction("a", Operation.DESCRIBE),
-            version=1,
+    verdict = at_once(
+        AUTHORIZATION[ApiKey.LIST_TRANSACTIONS](
+            asked(
+                ApiKey.LIST_TRANSACTIONS,
+                list_transactions.ListTransactionsRequest(),
+                on_transaction("a", Operation.DESCRIBE),
+                version=1,
+            )
         )
     )
     states = [list_transactions.TransactionState(transactional_id=each) for each in ("a", "b")]
     response = list_transactions.ListTransactionsResponse(transaction_states=states)
     assert verdict.finish is not None
-    told = verdict.finish(response).transaction_states
+    told = at_once(verdict.finish(response)).transaction_states
     assert [each.transactional_id for each in told] == ["a"]
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kafkalite.requests.slices import at_once
 from kafkalite.security.acls import Acl, Operation, ResourceType
 from kafkalite.security.authorization.tokens import create_delegation_token, sees_token
 from kafkalite.wire.api_keys import ApiKey
@@ -21,7 +22,9 @@ from tests.kafkalite.security.authorizers import acl, asked
 
 def created(owner: str | None, *acls: Acl) -> Any:
     request = CreateDelegationTokenRequest(owner_principal_type="User", owner_principal_name=owner)
-    return create_delegation_token(asked(ApiKey.CREATE_DELEGATION_TOKEN, request, *acls, version=3))
+    return at_once(
+        create_delegation_token(asked(ApiKey.CREATE_DELEGATION_TOKEN, request, *acls, version=3))
+    )
 
 
 @pytest.mark.parametrize("owner", [None, "", "alice"])

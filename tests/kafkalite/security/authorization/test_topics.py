@@ -7,6 +7,7 @@ from uuid import UUID
 
 import pytest
 
+from kafkalite.requests.slices import at_once
 from kafkalite.security.acls import Acl, Operation, ResourceType
 from kafkalite.security.authorization.rules import Place
 from kafkalite.security.authorization.topics import configs, create_topics, delete_topics
@@ -57,7 +58,7 @@ async def test_creating_topics(users: Users) -> None:
 def test_the_cluster_s_create_creates_any_topic() -> None:
     request = CreateTopicsRequest(topics=[CreatableTopic(name="a")])
     creates = on_cluster(Operation.CREATE)
-    verdict = create_topics(asked(ApiKey.CREATE_TOPICS, request, creates, version=7))
+    verdict = at_once(create_topics(asked(ApiKey.CREATE_TOPICS, request, creates, version=7)))
     assert verdict.request is request
 
 
@@ -74,14 +75,16 @@ def test_configs_of_a_new_topic_are_told_to_those_who_may_describe_them(
     acls: list[Acl], error_code: int, seen: tuple[int, int, int]
 ) -> None:
     request = CreateTopicsRequest(topics=[CreatableTopic(name="a")])
-    verdict = create_topics(
-        asked(ApiKey.CREATE_TOPICS, request, acl("a", Operation.CREATE), *acls, version=7)
+    verdict = at_once(
+        create_topics(
+            asked(ApiKey.CREATE_TOPICS, request, acl("a", Operation.CREATE), *acls, version=7)
+        )
     )
     result = CreatableTopicResult(
         name="a", error_code=error_code, num_partitions=3, replication_factor=2
     )
     assert verdict.finish is not None
-    (topic,) = verdict.finish(CreateTopicsResponse(topics=[result])).topics
+    (topic,) = at_once(verdict.finish(CreateTopicsResponse(topics=[result]))).topics
     assert (topic.topic_config_error_code, topic.num_partitions, topic.replication_factor) == seen
 
 
@@ -105,13 +108,13 @@ async def test_deleting_topics_does_not_say_which_exist(users: Users) -> None:
 
 def deleted(request: DeleteTopicsRequest, *acls: Acl, version: int = 6) -> list[tuple[Any, ...]]:
     """Returns the names that are left for the handler, and the answers."""
-    verdict = delete_topics(
-        asked(ApiKey.DELETE_TOPICS, request, *acls, version=version, topics={"a": 1})
+    verdict = at_once(
+        delete_topics(asked(ApiKey.DELETE_TOPICS, request, *acls, version=version, topics={"a": 1}))
     )
     kept = verdict.request.topics if version >= 6 else verdict.request.topic_names
     response = DeleteTopicsResponse(responses=[])
     if verdict.finish is not None:
-        response = verdict.finish(response)
+        response = at_once(verdict.finish(response))
     refused = [(each.name, each.topic_id.int, each.error_code) for each in response.responses]
     return [*(("left", each) for each in kept), *refused]
 
@@ -168,11 +171,13 @@ def test_configs_belong_to_their_resource_or_the_cluster(
     resource = DescribeConfigsResource(resource_type=kind, resource_name="x")
     request = DescribeConfigsRequest(resources=[resource])
     rule = configs(DESCRIBE_CONFIGS, Place.LAST)
-    assert rule(asked(ApiKey.DESCRIBE_CONFIGS, request, entry, version=4)).request is request
-    verdict = rule(asked(ApiKey.DESCRIBE_CONFIGS, request, version=4))
+    assert (
+        at_once(rule(asked(ApiKey.DESCRIBE_CONFIGS, request, entry, version=4))).request is request
+    )
+    verdict = at_once(rule(asked(ApiKey.DESCRIBE_CONFIGS, request, version=4)))
     assert verdict.request.resources == []
     assert verdict.finish is not None
-    (refusal,) = verdict.finish(DescribeConfigsResponse(results=[])).results
+    (refusal,) = at_once(verdict.finish(DescribeConfigsResponse(results=[]))).results
     assert (refusal.resource_type, refusal.resource_name, refusal.error_code) == (kind, "x", error)
 
 
@@ -180,7 +185,7 @@ def test_a_type_of_configs_that_is_not_known_is_for_the_handler() -> None:
     resource = DescribeConfigsResource(resource_type=99, resource_name="x")
     request = DescribeConfigsRequest(resources=[resource])
     rule = configs(DESCRIBE_CONFIGS, Place.LAST)
-    assert rule(asked(ApiKey.DESCRIBE_CONFIGS, request, version=4)).request is request
+    assert at_once(rule(asked(ApiKey.DESCRIBE_CONFIGS, request, version=4))).request is request
 
 
 @pytest.mark.parametrize(
@@ -192,10 +197,12 @@ def test_the_place_of_a_refusal(place: Place, order: list[str]) -> None:
     ]
     request = DescribeConfigsRequest(resources=resources)
     entries = [acl(name, DESCRIBE_CONFIGS) for name in ("b", "c")]
-    verdict = configs(DESCRIBE_CONFIGS, place)(
-        asked(ApiKey.DESCRIBE_CONFIGS, request, *entries, version=4)
+    verdict = at_once(
+        configs(DESCRIBE_CONFIGS, place)(
+            asked(ApiKey.DESCRIBE_CONFIGS, request, *entries, version=4)
+        )
     )
     results = [DescribeConfigsResult(resource_name=name) for name in ("b", "c")]
     assert verdict.finish is not None
-    answers = verdict.finish(DescribeConfigsResponse(results=results)).results
+    answers = at_once(verdict.finish(DescribeConfigsResponse(results=results))).results
     assert [each.resource_name for each in answers] == order

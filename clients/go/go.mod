@@ -1,0 +1,3 @@
+module kafkalite.io/testing
+
+go 1.22

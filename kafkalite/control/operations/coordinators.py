@@ -1,0 +1,39 @@
+"""Coordinators: the node of a group or of a transactional id, and another one in its place."""
+
+from __future__ import annotations
+
+from kafkalite.cluster.internal_topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from kafkalite.control.cluster import ControlledCluster
+from kafkalite.control.coordination import CoordinatorOf, CoordinatorView, MoveCoordinator
+from kafkalite.control.operations.state import move_leader
+from kafkalite.control.problems import Problem
+from kafkalite.control.questions import MoveLeader
+from kafkalite.group_coordinator.java_hash import partition_of_key
+
+
+async def show_coordinator(cluster: ControlledCluster, request: CoordinatorOf) -> CoordinatorView:
+    """The node that coordinates a group, or a transactional id."""
+    return _view(cluster, request)
+
+
+async def move_coordinator(cluster: ControlledCluster, request: MoveCoordinator) -> CoordinatorView:
+    """Have another node coordinate a group, or a transactional id, and all others of its
+    partition.
+    """
+    seen = _view(cluster, CoordinatorOf(request.group, request.transaction))
+    await move_leader(cluster, MoveLeader(seen.topic, seen.partition, request.to))
+    return _view(cluster, CoordinatorOf(request.group, request.transaction))
+
+
+def _view(cluster: ControlledCluster, request: CoordinatorOf) -> CoordinatorView:
+    """The coordinator as it is now. Raises Problem."""
+    if (request.group is None) == (request.transaction is None):
+        raise Problem("invalid_request", "give one of `group` and `transaction`")
+    if request.group is not None:
+        name, key = OFFSETS_TOPIC, request.group
+    else:
+        name, key = TRANSACTIONS_TOPIC, request.transaction or ""
+    topics = cluster.broker.services.topics
+    topic = topics.get(name) or topics.create_internal(name)
+    index = partition_of_key(key, len(topic.partitions))
+    return CoordinatorView(topic.partitions[index].leader_id, name, index)

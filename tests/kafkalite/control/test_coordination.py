@@ -1,0 +1,16 @@
+"""The values of the verbs of coordinators: fields that are not known are refused."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from kafkalite.control.coordination import CoordinatorOf, MoveCoordinator
+
+
+@pytest.mark.parametrize("type_", [CoordinatorOf, MoveCoordinator])
+def test_only_its_own_fields_are_taken(type_: type[msgspec.Struct]) -> None:
+    asked = msgspec.convert({"group": "g"}, type_)
+    assert msgspec.to_builtins(asked) == {"group": "g"}
+    with pytest.raises(msgspec.ValidationError, match="unknown field"):
+        msgspec.convert({"groups": "g"}, type_)
