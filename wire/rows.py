@@ -21,11 +21,13 @@ from kafkalite.wire.schema import Field, Shape, fields_of
 class SharedResponse:
     """The row of a response that is sent many times in one version; it is built once."""
 
-    __slots__ = ("body", "row")
+    __slots__ = ("body", "has_no_errors", "row")
 
     def __init__(self, row: tuple[Any, ...]) -> None:
         self.row = row
         self.body: bytes | None = None
+        # True once it has been looked through for error codes.
+        self.has_no_errors = False
 
 
 class LargeResponse:

@@ -9,17 +9,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from kafkalite.requests.slices import Steps
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.api_messages import response_class
 from kafkalite.wire.compile_source import SourceWriter
+from kafkalite.wire.rows import LargeResponse, SharedResponse
 from kafkalite.wire.schema import Shape, fields_of
 
 # By error code, or by another word where there is none.
 Errors = Counter[int | str]
+# Adds the error codes in a response to the counter.
 ErrorCounter = Callable[[Any, Errors], None]
+# The same as a gate of metrics calls it: with the services and the request, too.
+ResponseCounter = Callable[[Any, Errors, Any, Any], None]
 _CODE: Final = "error_code"
 
 
@@ -39,9 +43,14 @@ def counter_of_messages(struct: type[Any]) -> ErrorCounter:
 
 @cache
 def counter_of_rows(key: ApiKey) -> ErrorCounter:
-    """Counts the error codes in an API's response as a row (wire/rows.py)."""
+    """Counts the error codes in what a handler of rows returned (wire/rows.py), or None."""
     counter: ErrorCounter = _compiled(response_class(key), rows=True, in_steps=False)
     return counter
+
+
+def response_counter(key: ApiKey) -> ResponseCounter:
+    """`counter_of_rows` for a gate."""
+    return cast("ResponseCounter", counter_of_rows(key))
 
 
 @cache
@@ -53,11 +62,28 @@ def counter_in_steps(key: ApiKey, *, rows: bool) -> Callable[[Any, Errors], Step
 
 
 def _compiled(struct: type[Any], *, rows: bool, in_steps: bool) -> Any:
-    lines = ["def count(message, errors):", "    yield" if in_steps else "    pass"]
+    lines = ["def count(message, errors, services=None, request=None):"]
+    if rows and not in_steps:
+        lines += ["    if message.__class__ is not tuple:"]
+        lines += ["        return count_held(count, message, errors)"]
+    lines.append("    yield" if in_steps else "    pass")
     _write(lines, struct, "message", 1, rows=rows, in_steps=in_steps)
     source = "\n".join(lines)
-    writer = SourceWriter(0, flexible=False, names={})
+    writer = SourceWriter(0, flexible=False, names={"count_held": _count_held})
     return writer.execute(source, "count", f"errors of {struct.__name__}")
+
+
+def _count_held(
+    count: ErrorCounter, response: SharedResponse | LargeResponse | None, errors: Errors
+) -> None:
+    """Count in the row of a response. One that is sent many times is looked through once."""
+    if response is None or (type(response) is SharedResponse and response.has_no_errors):
+        return
+    found: Errors = Counter()
+    count(response.row, found)
+    errors.update(found)
+    if type(response) is SharedResponse:
+        response.has_no_errors = not found
 
 
 def _write(

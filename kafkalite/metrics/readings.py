@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kafkalite.metrics.table import BUCKETS, METRICS, Kind
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from kafkalite.telemetry.series import Series
 
 Labels = tuple[str, ...]
+
+_LEAST: Final = BUCKETS[0]
 
 
 class Distribution:
@@ -27,7 +29,8 @@ class Distribution:
         self.sum_seconds = 0.0
 
     def add(self, seconds: float) -> None:
-        self.counts[bisect_left(BUCKETS, seconds)] += 1
+        # Most requests are quick.
+        self.counts[0 if seconds <= _LEAST else bisect_left(BUCKETS, seconds)] += 1
         self.sum_seconds += seconds
 
     def copy(self) -> Distribution:

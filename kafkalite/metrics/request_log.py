@@ -24,7 +24,7 @@ from kafkalite.requests.names import Place, names_in
 from kafkalite.requests.suspension import has_to_wait
 from kafkalite.wire.api_messages import request_class
 from kafkalite.wire.errors import ErrorCode
-from kafkalite.wire.rows import message_of_row, row_of
+from kafkalite.wire.rows import message_of_row
 
 if TYPE_CHECKING:
     from kafkalite.metrics.error_counts import Errors
@@ -84,7 +84,7 @@ def outcome(api: Api, response: Any) -> str:
         return "no answer"
     errors: Errors = Counter()
     if api.rows:
-        counter_of_rows(api.key)(row_of(response), errors)
+        counter_of_rows(api.key)(response, errors)
     else:
         counter_of_messages(response.__class__)(response, errors)
     return " ".join(_counted(code, count) for code, count in errors.items()) or "ok"

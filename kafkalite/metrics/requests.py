@@ -8,8 +8,6 @@ happens in one event loop.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from struct import Struct
 from typing import TYPE_CHECKING, Any, Final
 
 import trio
@@ -17,9 +15,10 @@ import trio
 from kafkalite.apis import Api, Handler
 from kafkalite.metrics.error_counts import (
     Errors,
+    ResponseCounter,
     counter_in_steps,
     counter_of_messages,
-    counter_of_rows,
+    response_counter,
 )
 from kafkalite.metrics.readings import Distribution, Readings
 from kafkalite.requests.context import CloseConnection, RequestContext
@@ -35,12 +34,8 @@ if TYPE_CHECKING:
     from kafkalite.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
     from kafkalite.wire.messages.fetch import FetchRequestRow, FetchResponseRow
 
-# The number of its records, at byte 57 of a batch.
-_unpack_record_count: Final = Struct(">i").unpack_from
 # A connection closed because it can be told nothing: a Produce with acks=0 failed.
 _NO_ANSWER: Final = "CONNECTION_CLOSED"
-# The beginning of a partition's row: index and error code.
-_NO_ERROR: Final = (0, 0)
 
 
 class RequestMetrics:
@@ -58,12 +53,12 @@ class RequestMetrics:
         name = api_name(api.key)
         durations = self._durations[name] = Distribution()
         errors = self._errors[name] = Counter()
-        counters: dict[ApiKey, Callable[[Topics, Any, Any, Errors], None]] = {
+        counters: dict[ApiKey, ResponseCounter] = {
             ApiKey.FETCH: self._count_fetched,
             ApiKey.END_TXN: self._count_ended,
         }
         count = counters.get(api.key, _errors_of(api))
-        now = trio.lowlevel.current_clock().current_time
+        now, add = trio.lowlevel.current_clock().current_time, durations.add
 
         def counted(services: Services, context: RequestContext, request: Any) -> Any:
             try:
@@ -73,8 +68,8 @@ class RequestMetrics:
                 raise
             if has_to_wait(response):
                 return counted_later(services, context, request, response)
-            count(services.topics, request, response, errors)
-            durations.add(now() - context.received_at)
+            count(response, errors, services, request)
+            add(now() - context.received_at)
             return response
 
         async def counted_later(
@@ -86,17 +81,17 @@ class RequestMetrics:
                 errors[_NO_ANSWER] += 1
                 raise
             if has_many(row_of(response)):
-                steps = self._counting(api, services.topics, request, response, errors)
+                steps = self._counting(api, services, request, response, errors)
                 await in_slices(steps, context)
             else:
-                count(services.topics, request, response, errors)
-            durations.add(now() - context.received_at)
+                count(response, errors, services, request)
+            add(now() - context.received_at)
             return response
 
         return counted
 
     def _counting(
-        self, api: Api, topics: Topics, request: Any, response: Any, errors: Errors
+        self, api: Api, services: Services, request: Any, response: Any, errors: Errors
     ) -> Steps[None]:
         """Count what is in a huge response, in steps."""
         if api.key is not ApiKey.FETCH:
@@ -106,17 +101,17 @@ class RequestMetrics:
         for name, topic_id, rows in responses:
             for some in cut(rows):
                 part = wait_ms, 0, session_id, [(name, topic_id, some)], leaders
-                self._count_fetched(topics, request, part, errors)
+                self._count_fetched(part, errors, services, request)
                 yield
         if code:
             errors[code] += 1
 
     def _count_fetched(
         self,
-        topics: Topics,
-        request: FetchRequestRow,
         response: FetchResponseRow,
         errors: Errors,
+        services: Services,
+        request: FetchRequestRow,
     ) -> None:
         _, code, _, responses, _ = row_of(response)
         if code:
@@ -131,12 +126,12 @@ class RequestMetrics:
                     errors[row[1]] += 1
             if size:
                 if not name:
-                    topic = topics.by_id(topic_id)
+                    topic = services.topics.by_id(topic_id)
                     name = "" if topic is None else topic.name
                 self._sent_bytes[name] = self._sent_bytes.get(name, 0) + size
 
     def _count_ended(
-        self, topics: Topics, request: EndTxnRequest, response: EndTxnResponse, errors: Errors
+        self, response: EndTxnResponse, errors: Errors, services: Services, request: EndTxnRequest
     ) -> None:
         if response.error_code:
             errors[response.error_code] += 1
@@ -164,15 +159,12 @@ def api_name(key: ApiKey) -> str:
     return "".join(word.capitalize() for word in key.name.split("_"))
 
 
-def _errors_of(api: Api) -> Callable[[Topics, Any, Any, Errors], None]:
-    count_errors = counter_of_rows(api.key) if api.rows else None
+def _errors_of(api: Api) -> ResponseCounter:
+    if api.rows:
+        return response_counter(api.key)
 
-    def count(topics: Topics, request: Any, response: Any, errors: Errors) -> None:
-        if response is None:
-            return
-        if count_errors is None:
+    def count(response: Any, errors: Errors, services: Services, request: Any) -> None:
+        if response is not None:
             counter_of_messages(response.__class__)(response, errors)
-        else:
-            count_errors(row_of(response), errors)
 
     return count

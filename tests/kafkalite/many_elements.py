@@ -78,7 +78,10 @@ class Filling:
             is_on_path = path[:1] == (field.name,)
             rest = path[1:] if is_on_path else ()
             if is_on_path and not rest:
-                return [self._element(field, (), each) for each in range(self._count)]
+                # The known ones are the same again and again.
+                distinct = min(self._count, PARTITIONS) if self._known else self._count
+                made = [self._element(field, (), each) for each in range(distinct)]
+                return (made * -(-self._count // distinct))[: self._count]
             return [self._element(field, rest, number)]
         is_kept_null = field.nullable_in(self._version) and field.name not in _NAMES
         is_records = isinstance(field.element, FieldType) and field.element.name == "records"

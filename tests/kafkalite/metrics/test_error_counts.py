@@ -15,6 +15,7 @@ from kafkalite.wire.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
+from kafkalite.wire.rows import SharedResponse
 
 
 def test_error_codes_are_found_wherever_they_stand() -> None:
@@ -35,3 +36,19 @@ def test_error_codes_in_rows(code: int) -> None:
     errors: Counter[int | str] = Counter()
     counter_of_rows(ApiKey.PRODUCE)(([("t", None, partitions)], 0, ()), errors)
     assert errors == ({6: 1} if code == 0 else {3: 1, 6: 1})
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_a_response_that_is_sent_many_times_counts_each_time(code: int) -> None:
+    topic = (code, "t", None, False, [(6, 0, 1, 0, [1], [1], [])], 0)
+    shared = SharedResponse((0, [], None, -1, [topic] if code else [], 0, 0))
+    errors: Counter[int | str] = Counter()
+    for _ in range(3):
+        counter_of_rows(ApiKey.METADATA)(shared, errors)
+    assert errors == ({3: 3, 6: 3} if code else {})
+
+
+def test_no_response_has_no_errors() -> None:
+    errors: Counter[int | str] = Counter()
+    counter_of_rows(ApiKey.PRODUCE)(None, errors)
+    assert errors == {}

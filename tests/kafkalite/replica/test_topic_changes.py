@@ -19,6 +19,9 @@ from kafkalite.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTop
 from kafkalite.wire.messages.find_coordinator import FindCoordinatorRequest
 from kafkalite.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 
+# A topic that is long in the making, as Kafka makes it.
+BROKER_CONFIGS = {"offsets.topic.num.partitions": 50}
+
 MANY = 1000
 SECONDS = 60
 

@@ -41,6 +41,10 @@ PARTITIONS = 3
 MIN_ISR = 2
 
 
+# Offset to epoch and value.
+Content = dict[int, tuple[int, bytes]]
+
+
 class Violation(AssertionError):
     """An invariant does not hold."""
 
@@ -55,6 +59,7 @@ class Simulation:
         self.leaders: dict[tuple[int, int], int] = {}
         self.high_watermarks: dict[tuple[int, int], int] = {}
         self.values: dict[tuple[int, int, int], bytes] = {}
+        self.contents: dict[tuple[int, int], tuple[bytes, Content]] = {}
         self.fault_count = 0
         self.numbers = count()
 
@@ -198,26 +203,38 @@ class Simulation:
 
     def _check(self) -> None:
         logs = {
-            (broker.node_id, index): content(log)
+            (broker.node_id, index): self._content(broker.node_id, index, log)
             for broker in self.brokers.values()
             if broker.is_alive
             for index, log in broker.logs.items()
         }
-        for (_, index), records in logs.items():
-            for offset, (epoch, value) in records.items():
-                if self.values.setdefault((index, offset, epoch), value) != value:
-                    raise Violation(f"{index}: two records at {offset} in epoch {epoch}")
         for broker in self.brokers.values():
             if broker.is_alive:
                 for replica in broker.replicas:
                     if replica.leading is not None:
                         self._check_leader(broker, replica, logs)
 
+    def _content(self, node_id: int, index: int, log: Log) -> Content:
+        """All records in a log. Those in bytes that were there before are looked at once."""
+        data = all_bytes(log)
+        before, found = self.contents.get((node_id, index), (b"", {}))
+        if not data.startswith(before):
+            before, found = b"", {}
+        for batch in iterate_batches(data[len(before) :]):
+            epoch = batch.partition_leader_epoch
+            for record in iterate_records(batch):
+                value = record.value or b""
+                found[record.offset] = epoch, value
+                if self.values.setdefault((index, record.offset, epoch), value) != value:
+                    raise Violation(f"{index}: two records at {record.offset} in epoch {epoch}")
+        self.contents[node_id, index] = data, found
+        return found
+
     def _check_leader(
         self,
         broker: VirtualBroker,
         replica: Replica,
-        logs: dict[tuple[int, int], dict[int, tuple[int, bytes]]],
+        logs: dict[tuple[int, int], Content],
     ) -> None:
         assert replica.leading is not None
         index, high_watermark = replica.index, replica.log.high_watermark
@@ -261,16 +278,14 @@ def shows_a_violation(
     return False
 
 
-def content(log: Log) -> dict[int, tuple[int, bytes]]:
-    """Offset to epoch and value of everything in a log."""
-    found: dict[int, tuple[int, bytes]] = {}
+def all_bytes(log: Log) -> bytes:
+    """The batches of a log."""
+    pieces: list[bytes] = []
     offset = log.log_start_offset
     while offset < log.log_end_offset:
         result = log.read(offset, 1 << 20, upper_bound=log.log_end_offset)
-        data = result.records.read()
+        pieces.append(result.records.read())
         result.records.close()
-        for batch in iterate_batches(data):
-            for record in iterate_records(batch):
-                found[record.offset] = batch.partition_leader_epoch, record.value or b""
+        for batch in iterate_batches(pieces[-1]):
             offset = batch.next_offset
-    return found
+    return b"".join(pieces)

@@ -254,7 +254,7 @@ async def test_a_throttled_share_fetch_brings_no_records(autojump_clock: MockClo
 
 
 async def test_very_many_topics_are_looked_at_in_slices(connect: Connect) -> None:
-    """The loop's watchdog says if it is held."""
+    """Known ids and names are many: the loop's watchdog says if it is held."""
     async with broker() as running:
         for number in range(100):
             running.create_topic(f"t{number}", partitions=1)
