@@ -36,13 +36,12 @@ class GivenOut:
 
     def learn(self, recorded: Any, answer: Any, name: str = "") -> None:
         """Two answers as JSON: what stands at the same place stands for the same thing."""
-        if isinstance(recorded, dict) and isinstance(answer, dict):
-            other = cast("dict[str, Any]", answer)
-            for key, value in cast("dict[str, Any]", recorded).items():
+        if (one := _object(recorded)) is not None and (other := _object(answer)) is not None:
+            for key, value in one.items():
                 self.learn(value, other.get(key), key)
         elif (several := listed(recorded)) is not None:
-            for one, another in zip(several, listed(answer) or (), strict=False):
-                self.learn(one, another, name)
+            for each, now in zip(several, listed(answer) or (), strict=False):
+                self.learn(each, now, name)
         elif name in _GIVEN_OUT and recorded not in _NOTHING and answer not in _NOTHING:
             self._known.setdefault((_kind(name), str(recorded)), answer)
 
@@ -54,8 +53,7 @@ class GivenOut:
     def differences(self, recorded: Any, answer: Any, path: str = "") -> Iterator[tuple[str, str]]:
         """The paths at which two answers as JSON differ, and how."""
         name = path.rpartition(".")[2].partition("[")[0]
-        if isinstance(recorded, dict) and isinstance(answer, dict):
-            one, other = cast("dict[str, Any]", recorded), cast("dict[str, Any]", answer)
+        if (one := _object(recorded)) is not None and (other := _object(answer)) is not None:
             for key in one.keys() | other.keys():
                 yield from self.differences(one.get(key), other.get(key), f"{path}.{key}")
         elif (several := listed(recorded)) is not None and (others := listed(answer)) is not None:
@@ -111,6 +109,11 @@ class GivenOut:
                 part[_CRC] = crc32c.crc32c(bytes(part[_CRC.stop :])).to_bytes(4, "big")
             position += size
         return bytes(out)
+
+
+def _object(value: Any) -> dict[str, Any] | None:
+    """The value if it is an object of JSON."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
 
 
 def _kind(name: str) -> str:
