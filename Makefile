@@ -9,6 +9,8 @@ SPARK_BIN := $(SPARK_VENV)/bin
 # kafkalite with its hot modules in machine code: docs/compiled.md
 COMPILED_VENV := .venv-compiled
 COMPILED_BIN := $(COMPILED_VENV)/bin
+# Tests start hundreds of processes, each of which would otherwise compile every module anew.
+export PYTHONDONTWRITEBYTECODE :=
 SOURCES := $(shell find kafkalite wire log group_coordinator -name '*.py')
 
 .PHONY: run vendor test lint unit compiled unit-compiled slow conformance pipelines prove queue-proof crash cluster cluster-crash simulate differential soak kit kit-races kit-schema fuzz report bench bench-pure demo docs wheel wheels clean help

@@ -74,7 +74,7 @@ class ShareGroupRequests:
             return self.protocol.heartbeat(found, context, request)
         except KafkaError as refused:
             return ShareGroupHeartbeatResponse(
-                error_code=refused.code, error_message=message_of(refused)
+                error_code=refused.code, error_message=refused.message
             )
 
     # Administration
@@ -84,7 +84,11 @@ class ShareGroupRequests:
     ) -> list[share_group_describe.DescribedGroup]:
         def describe(group_id: str) -> share_group_describe.DescribedGroup:
             check_group_id(group_id)
-            group = self._shards.seen(group_id, context.node_id)
+            try:
+                group = self._shards.seen(group_id, context.node_id)
+            except KafkaError as refused:
+                # With words, which other groups' descriptions lack (ShareGroupDescribeRequest).
+                raise KafkaError(refused.code, message_of(refused)) from refused
             return self._described(existing(ShareGroup, group_id, group))
 
         return admin.each_described(group_ids, describe, share_group_describe.DescribedGroup)

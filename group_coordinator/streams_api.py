@@ -19,7 +19,6 @@ from kafkalite.group_coordinator.streams_answers import described
 from kafkalite.group_coordinator.streams_checks import check_request
 from kafkalite.group_coordinator.streams_group import StreamsGroup
 from kafkalite.group_coordinator.streams_protocol import Answered, StreamsProtocol
-from kafkalite.wire.error_messages import message_of
 from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.messages.streams_group_describe import DescribedGroup
 from kafkalite.wire.messages.streams_group_heartbeat import (
@@ -43,7 +42,7 @@ class StreamsGroupRequests:
         except KafkaError as refused:
             response = StreamsGroupHeartbeatResponse(
                 error_code=refused.code,
-                error_message=message_of(refused),
+                error_message=refused.message,
                 active_tasks=None,
                 standby_tasks=None,
                 warmup_tasks=None,

@@ -17,6 +17,9 @@ _MESSAGES: Final = {
         "the current leader. For requests intended for any replica, this error indicates that the "
         "broker is not a replica of the topic partition."
     ),
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: (
+        "The coordinator is loading and hence can't process requests."
+    ),
     ErrorCode.COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",
     ErrorCode.NOT_COORDINATOR: "This is not the correct coordinator.",
     ErrorCode.INVALID_GROUP_ID: "The group id is invalid.",

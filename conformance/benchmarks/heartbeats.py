@@ -14,6 +14,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 from confluent_kafka.admin import AdminClient, NewTopic
 
@@ -27,15 +28,30 @@ from kafkalite.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     TopicPartitions,
 )
+from kafkalite.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
+from kafkalite.wire.messages.streams_group_heartbeat import (
+    StreamsGroupHeartbeatRequest,
+    Subtopology,
+    TaskIds,
+    Topology,
+)
 
 MEMBERS = 1000
-GROUPS = 20  # of the consumer protocol; classic members have a group each
+GROUPS = 20  # classic members have a group each
 CONNECTIONS = 20
 TOPIC = "shared"
 ROUNDS = 20
 BAR_PERCENT = 10
 
 Beat = Callable[[], None]
+
+
+class Member(Protocol):
+    """A member of a group of several."""
+
+    def beat(self, *, with_all: bool = False) -> bool:
+        """True if it was told something new; in between, a heartbeat says only who and when."""
+        ...
 
 
 class ConsumerMember:
@@ -48,9 +64,10 @@ class ConsumerMember:
         )
 
     def beat(self, *, with_all: bool = False) -> bool:
-        """True if it was told something new; in between, a heartbeat says only who and when."""
         self.request.rebalance_timeout_ms = 30_000 if with_all else -1
         self.request.subscribed_topic_names = [self.topic] if with_all else None
+        if with_all:
+            self.request.topic_partitions = []
         answer = self.connection.call(self.request, 1)
         assert answer.error_code == ErrorCode.NONE, answer
         is_news = answer.member_epoch != self.request.member_epoch or bool(answer.assignment)
@@ -62,6 +79,54 @@ class ConsumerMember:
                 for topic in answer.assignment.topic_partitions
             ]
         return is_news
+
+
+class ShareMember:
+    """A member of a share group."""
+
+    def __init__(self, group_id: str, connection: Requests, topic: str) -> None:
+        self.connection, self.topic = connection, topic
+        self.request = ShareGroupHeartbeatRequest(
+            group_id=group_id, member_id=uuid.uuid4().hex, member_epoch=0
+        )
+
+    def beat(self, *, with_all: bool = False) -> bool:
+        self.request.subscribed_topic_names = [self.topic] if with_all else None
+        answer = self.connection.call(self.request, 1)
+        assert answer.error_code == ErrorCode.NONE, answer
+        is_news = answer.member_epoch != self.request.member_epoch or bool(answer.assignment)
+        self.request.member_epoch = answer.member_epoch
+        return is_news
+
+
+class StreamsMember:
+    """A member of a streams group of one subtopology, who does as it is told at once."""
+
+    def __init__(self, group_id: str, connection: Requests, topic: str) -> None:
+        self.connection = connection
+        subtopology = Subtopology(subtopology_id="0", source_topics=[topic])
+        self.topology = Topology(epoch=0, subtopologies=[subtopology])
+        member_id = uuid.uuid4().hex
+        self.request = StreamsGroupHeartbeatRequest(
+            group_id=group_id, member_id=member_id, member_epoch=0, process_id=member_id
+        )
+
+    def beat(self, *, with_all: bool = False) -> bool:
+        if with_all:
+            self._own([])
+        self.request.rebalance_timeout_ms = 30_000 if with_all else -1
+        self.request.topology = self.topology if with_all else None
+        answer = self.connection.call(self.request, 0)
+        assert answer.error_code == ErrorCode.NONE, answer
+        is_news = answer.member_epoch != self.request.member_epoch or bool(answer.active_tasks)
+        self.request.member_epoch = answer.member_epoch
+        self._own(answer.active_tasks or None)
+        return is_news
+
+    def _own(self, tasks: list[TaskIds] | None) -> None:
+        self.request.active_tasks = tasks
+        nothing: list[TaskIds] | None = None if tasks is None else []
+        self.request.standby_tasks = self.request.warmup_tasks = nothing
 
 
 def classic(connections: list[Requests], topic: str) -> list[Beat]:
@@ -78,23 +143,33 @@ def classic(connections: list[Requests], topic: str) -> list[Beat]:
     return [partial(beat, member) for member in members]
 
 
-def consumer(connections: list[Requests], topic: str) -> list[Beat]:
+def modern(
+    make: Callable[[str, Requests, str], Member], connections: list[Requests], topic: str
+) -> list[Beat]:
+    """Members of GROUPS groups, each with all that it is to have."""
     turn = itertools.cycle(connections)
     names = [uuid.uuid4().hex for _ in range(GROUPS)]
     find_coordinators(connections[0], names)
-    members = [ConsumerMember(names[i % GROUPS], next(turn), topic) for i in range(MEMBERS)]
+    members = [make(names[i % GROUPS], next(turn), topic) for i in range(MEMBERS)]
     for member in members:
-        member.request.topic_partitions = []
         member.beat(with_all=True)
     for _ in range(ROUNDS):
         news = [member.beat() for member in members]
-        if not any(news):  # all have what they are to have
+        if not any(news):
             break
     return [partial(beat_still, member) for member in members]
 
 
-def beat_still(member: ConsumerMember) -> None:
+def beat_still(member: Member) -> None:
     assert not member.beat(), "the group was not stable"
+
+
+PROTOCOLS: dict[str, Callable[[list[Requests], str], list[Beat]]] = {
+    "classic": classic,
+    "consumer": partial(modern, ConsumerMember),
+    "share": partial(modern, ShareMember),
+    "streams": partial(modern, StreamsMember),
+}
 
 
 def measure(broker: Broker, beats: list[Beat], seconds: float) -> tuple[float, float]:
@@ -115,7 +190,7 @@ class Living:
 
     def __init__(self, side: Side, *, protocol: str) -> None:
         self.broker = side.broker
-        self.members_of = {"classic": classic, "consumer": consumer}[protocol]
+        self.members_of = PROTOCOLS[protocol]
         self.seconds = 1.0 if side.quick else 5.0
         self.topic = f"{TOPIC}-{uuid.uuid4().hex[:8]}"
         create_topic(self.broker, self.topic, MEMBERS // GROUPS)
@@ -150,12 +225,12 @@ def main() -> None:
             admin = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0})
             topic = NewTopic(TOPIC, MEMBERS // GROUPS, 1)
             admin.create_topics([topic])[TOPIC].result()
-            for protocol in (classic, consumer):
+            for protocol, members_of in PROTOCOLS.items():
                 with ExitStack() as open_connections:
-                    beats = protocol(connected(broker, open_connections), TOPIC)
+                    beats = members_of(connected(broker, open_connections), TOPIC)
                     rate, percent = measure(broker, beats, arguments.seconds)
                 print(
-                    f"{broker.kind}: {MEMBERS} {protocol.__name__} members, "
+                    f"{broker.kind}: {MEMBERS} {protocol} members, "
                     f"{rate:.0f} heartbeats/s: {percent:.1f} % of a core (bar: {BAR_PERCENT} %)",
                     flush=True,
                 )

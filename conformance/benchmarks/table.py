@@ -179,6 +179,19 @@ def _living(protocol: str) -> Measure:
     )
 
 
+def _taking(consumers: int) -> Measure:
+    return Measure(
+        f"share-{consumers}",
+        "100-byte records fetched and accepted by "
+        f"{consumers} member{'s' if consumers > 1 else ''} of a share group",
+        (Figure("MB/s", at_least(1.0), 1), Figure("records per CPU s", at_least(1.0), 0)),
+        "queues:Taking",
+        {"members": consumers},
+        rounds=5,
+        is_still=True,
+    )
+
+
 def _growth(
     name: str, title: str, sampler: str, sizes: str, plot: Plot, steepest: float
 ) -> Measure:
@@ -274,6 +287,20 @@ MEASURES: tuple[Measure, ...] = (
     _crowd("parked-fetches", "1,000 parked fetches", 1000, parked=True),
     _living("classic"),
     _living("consumer"),
+    _living("share"),
+    _living("streams"),
+    _taking(1),
+    _taking(8),
+    Measure(
+        "share-in-flight",
+        "memory for 1,000,000 records that members of a share group have",
+        (
+            Figure("MB as batches", no_more_than(20.0), 0),
+            Figure("MB apart", no_more_than(150.0), 0),
+        ),
+        "queues:InFlight",
+        rounds=1,
+    ),
     Measure(
         "spark",
         "Spark, default trigger: produce -> foreachBatch; broker beside an idle stream",

@@ -17,6 +17,7 @@ class Feeder(threading.Thread):
         self.written = {(topic, i): 0 for topic in topics for i in range(partition_count)}
         self.failure: str | None = None
         self.enough = threading.Event()
+        self._number = 0
         self.producer = Producer(
             {
                 "bootstrap.servers": bootstrap,
@@ -28,14 +29,24 @@ class Feeder(threading.Thread):
         )
 
     def run(self) -> None:
-        number = 0
         while not self.enough.wait(1 / PER_SECOND):
-            for topic, partition in self.written:
-                self.producer.produce(
-                    topic, b"%d" % number, partition=partition, on_delivery=self._delivered
-                )
-            number += 1
+            self._produce()
             self.producer.poll(0)
+        self._flush()
+
+    def feed_one_more(self) -> None:
+        """Another number into every partition, after the thread has ended."""
+        self._produce()
+        self._flush()
+
+    def _produce(self) -> None:
+        for topic, partition in self.written:
+            self.producer.produce(
+                topic, b"%d" % self._number, partition=partition, on_delivery=self._delivered
+            )
+        self._number += 1
+
+    def _flush(self) -> None:
         if left := self.producer.flush(60):
             self.failure = f"{left} records were never acknowledged"
 

@@ -51,6 +51,15 @@ def find_java() -> Path:
     )
 
 
+def compile_java(source: Path, jars: Path, directory: Path) -> None:
+    """Compile a program that is started often, with a directory of jars; classes go into
+    `directory`."""
+    class_path = os.pathsep.join(map(str, sorted(jars.glob("*.jar"))))
+    compiler = ["--module", "jdk.compiler/com.sun.tools.javac.Main", "-nowarn"]
+    command = [str(find_java()), *compiler, "-cp", class_path, "-d", str(directory), str(source)]
+    subprocess.run(command, check=True)
+
+
 def install_java() -> None:
     """Install Java with apt, when this is root on a Debian; raises JavaMissing."""
     if os.geteuid() != 0 or not shutil.which("apt-get"):

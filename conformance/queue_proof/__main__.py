@@ -4,7 +4,7 @@ Workers of one share group, Kafka's own KafkaShareConsumer, take numbers from th
 topic: they accept nearly all, reject some, release some, and sometimes hold a record for longer
 than its lock lasts. Meanwhile, at random, the broker is killed with SIGKILL and started again, and
 workers are killed. A record whose acceptance or rejection was confirmed is never delivered again,
-and in the end each one is confirmed once.
+and is confirmed once, unless a member's lock had run out. In the end each one is confirmed.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import random
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,7 +25,7 @@ from conformance.exactly_once_soak.feeder import Feeder
 from conformance.harness.apache_kafka import ApacheKafka
 from conformance.harness.broker import Broker
 from conformance.harness.jars import kafka_jars
-from conformance.harness.java import find_java
+from conformance.harness.java import compile_java, find_java
 from conformance.harness.kafkalite import Kafkalite
 from conformance.harness.process import Process
 from conformance.harness.proof import run_proof
@@ -40,17 +42,23 @@ PARTITIONS = 4
 WORKERS = 3
 GROUP_RESOURCE = 32
 PROGRAM = Path(__file__).parent / "Take.java"
-# Everything comes to rest within this time once nothing is killed any more.
+# Everything comes to rest within this time once nothing is killed any more, and the first worker
+# begins within it.
 REST_SECONDS = 120.0
 # Records that a worker had locked, and is gone with, come again within this time.
 LOCKED_SECONDS = 20.0
+LOCK_SECONDS = 2.0
+# A lock begins at the broker, and its records may be on their way to the consumer for long.
+CERTAIN_LOCK_SECONDS = LOCK_SECONDS / 2
+# Deliveries are in the journals after this time.
+JOURNAL_SECONDS = 2.0
 PROPERTIES = {
     "group.share.heartbeat.interval.ms": "500",
     "group.share.min.heartbeat.interval.ms": "500",
     "group.share.session.timeout.ms": "3000",
     "group.share.min.session.timeout.ms": "3000",
     "group.share.min.record.lock.duration.ms": "1000",
-    "group.share.record.lock.duration.ms": "2000",
+    "group.share.record.lock.duration.ms": f"{LOCK_SECONDS * 1000:.0f}",
     # No record is given up for having been delivered too often.
     "group.share.delivery.count.limit": "10",
 }
@@ -61,7 +69,7 @@ class Worker:
     """A member's place. Each process that has it writes a journal of its own."""
 
     number: int
-    journals: Path
+    directory: Path
     process: Process | None = None
     started: int = field(default=0)
 
@@ -72,14 +80,91 @@ class Worker:
         self.started += 1
         name = f"{self.number}-{self.started}"
         jvm = ["-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
-        command = [str(find_java()), *jvm, "-cp", f"{kafka_jars()}/*", str(PROGRAM)]
-        arguments = [bootstrap, TOPIC, GROUP, str(self.journals / f"{name}.journal")]
-        self.process = Process([*command, *arguments], self.journals / f"{name}.output")
+        classes = f"{self.directory}:{kafka_jars()}/*"
+        command = [str(find_java()), *jvm, "-cp", classes, PROGRAM.stem]
+        arguments = [bootstrap, TOPIC, GROUP, str(self.directory / f"{name}.journal")]
+        self.process = Process([*command, *arguments], self.directory / f"{name}.output")
         events["worker started"] += 1
 
     def kill(self) -> None:
         if self.process is not None:
             self.process.kill()
+
+
+class Proof:
+    """The broker, the workers and the judge."""
+
+    def __init__(self, broker: Broker, directory: Path) -> None:
+        self.broker = broker
+        self.workers = [Worker(number, directory) for number in range(WORKERS)]
+        self.feeder = Feeder(broker.bootstrap, [TOPIC], PARTITIONS)
+        self.judge = Judge(directory, CERTAIN_LOCK_SECONDS)
+        self.events: Counter[str] = Counter()
+
+    @property
+    def written(self) -> dict[int, int]:
+        return {partition: count for (_, partition), count in self.feeder.written.items()}
+
+    @property
+    def wrong(self) -> str | None:
+        return self.judge.verdict or self.feeder.failure
+
+    def work_until(self, is_so: Callable[[], bool], seconds: float) -> bool:
+        """Let the workers take records until it is so, something is wrong, or time is up."""
+        deadline = time.monotonic() + seconds
+        while not (reached := is_so()) and self.wrong is None and time.monotonic() < deadline:
+            for worker in self.workers:
+                worker.keep_one(self.broker.bootstrap, self.events)
+            time.sleep(0.5)
+            self.judge.read()
+        return reached
+
+    @contextmanager
+    def killing(self, what: str) -> Iterator[None]:
+        """Within this, something is killed, and started again."""
+        begun = time.monotonic_ns()
+        yield
+        self.judge.kills.append((begun, time.monotonic_ns()))
+        self.events[f"{what} killed"] += 1
+
+    def trouble(self, chance: random.Random) -> None:
+        """Do one bad thing, or none."""
+        dice = chance.random()
+        if dice < 0.3:
+            with self.killing("broker"):
+                self.broker.kill()
+                time.sleep(chance.choice([0, 0, 0.5, 2.0]))
+                self.broker.start()
+        elif dice < 0.5:
+            with self.killing("worker"):
+                chance.choice(self.workers).kill()
+
+    def rest(self) -> str | None:
+        """Let the workers take the rest, and compare; what was wrong, or None."""
+        judge = self.judge
+        self.work_until(lambda: judge.done == self.written, LOCKED_SECONDS)
+        self.work_until(lambda: judge.done + judge.unclear == self.written, REST_SECONDS)
+        if self.wrong is None and judge.done + judge.unclear != self.written:
+            return f"not all was acknowledged for good: {dict(judge.done)} of {self.written}"
+        with self.killing("broker"):
+            self.broker.kill()
+            self.broker.start()
+        # Records come in order: when the last ones are there, what is too much is, too.
+        self.feeder.feed_one_more()
+        if not self.work_until(lambda: judge.reached == self.written, REST_SECONDS):
+            return self.wrong or f"not all was delivered: {dict(judge.reached)} of {self.written}"
+        time.sleep(JOURNAL_SECONDS)
+        judge.read()
+        return self.wrong
+
+    def __str__(self) -> str:
+        judge = self.judge
+        counts = ", ".join(f"{name} {count}x" for name, count in sorted(self.events.items()))
+        return (
+            f"{judge.done_count} records acknowledged for good, {judge.late} of them again "
+            f"when it was too late, {sum(judge.unclear.values())} perhaps, {judge.again} "
+            f"deliveries repeated; {counts}"
+        )
 
 
 def prove(
@@ -90,38 +175,38 @@ def prove(
     node_count: int = 1,
     program: tuple[str, ...] = ("-m", "kafkalite"),
 ) -> str | None:
-    """Run for that long; what was wrong, or None. `program` stands for the command kafkalite."""
+    """Run for that long after the first acknowledgement; what was wrong, or None. `program` stands
+    for the command kafkalite."""
     chance = random.Random(seed)
+    compile_java(PROGRAM, kafka_jars(), directory)
     broker: Broker
     if kind == "kafka":
         broker = ApacheKafka(directory / "broker", PROPERTIES, node_count)
     else:
         broker = Kafkalite(directory / "broker", PROPERTIES, node_count, program)
     prepare(broker)
-    workers = [Worker(number, directory) for number in range(WORKERS)]
-    feeder = Feeder(broker.bootstrap, [TOPIC], PARTITIONS)
-    judge = Judge(directory)
-    feeder.start()
-    events: Counter[str] = Counter()
+    proof = Proof(broker, directory)
+    proof.feeder.start()
     try:
+        proof.work_until(lambda: proof.judge.done_count > 0, REST_SECONDS)
         end = time.monotonic() + seconds
         report_at = time.monotonic() + 30
-        while time.monotonic() < end and judge.verdict is None and feeder.failure is None:
-            for worker in workers:
-                worker.keep_one(broker.bootstrap, events)
-            time.sleep(chance.uniform(0.5, 4.0))
-            trouble(chance, broker, workers, judge, events)
-            judge.read()
+        while time.monotonic() < end and proof.wrong is None:
+            # On a slow machine, too, each broker is of use before it is killed.
+            done = proof.judge.done_count
+            proof.work_until(lambda done=done: proof.judge.done_count > done, REST_SECONDS)
+            proof.work_until(lambda: False, chance.uniform(0.5, 4.0))
+            proof.trouble(chance)
             if time.monotonic() > report_at:
                 report_at += 30
-                print(f"{end - time.monotonic():.0f} s to go: {tally(judge, events)}", flush=True)
-        feeder.enough.set()
-        feeder.join()
-        wrong = rest(broker, workers, feeder, judge, events)
-        print(tally(judge, events), flush=True)
+                print(f"{end - time.monotonic():.0f} s to go: {proof}", flush=True)
+        proof.feeder.enough.set()
+        proof.feeder.join()
+        wrong = proof.rest()
+        print(proof, flush=True)
         return wrong
     finally:
-        for worker in workers:
+        for worker in proof.workers:
             worker.kill()
         broker.kill()
 
@@ -139,63 +224,6 @@ def prepare(broker: Broker) -> None:
     request = IncrementalAlterConfigsRequest(resources=[resource])
     side.until_no_error(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, request)
     side.close()
-
-
-def trouble(
-    chance: random.Random,
-    broker: Broker,
-    workers: list[Worker],
-    judge: Judge,
-    events: Counter[str],
-) -> None:
-    """Do one bad thing, or none."""
-    dice = chance.random()
-    if dice < 0.5:
-        judge.kills.append(time.monotonic_ns())
-    if dice < 0.3:
-        broker.kill()
-        time.sleep(chance.choice([0, 0, 0.5, 2.0]))
-        broker.start()
-        events["broker killed"] += 1
-    elif dice < 0.5:
-        chance.choice(workers).kill()
-        events["worker killed"] += 1
-
-
-def rest(
-    broker: Broker, workers: list[Worker], feeder: Feeder, judge: Judge, events: Counter[str]
-) -> str | None:
-    """Let the workers take the rest, and compare."""
-    written = {partition: count for (_, partition), count in feeder.written.items()}
-    begun = time.monotonic()
-    while judge.done != written and judge.verdict is None:
-        resting = time.monotonic() - begun
-        if resting > REST_SECONDS or (
-            resting > LOCKED_SECONDS and judge.done + judge.unclear == written
-        ):
-            break
-        for worker in workers:
-            worker.keep_one(broker.bootstrap, events)
-        time.sleep(0.5)
-        judge.read()
-    broker.kill()
-    broker.start()
-    time.sleep(5)  # too much would come now
-    judge.read()
-    if wrong := judge.verdict or feeder.failure:
-        return wrong
-    if judge.done + judge.unclear != written:
-        return f"not all was acknowledged for good: {dict(judge.done)} of {written}"
-    return None
-
-
-def tally(judge: Judge, events: Counter[str]) -> str:
-    counts = ", ".join(f"{name} {count}x" for name, count in sorted(events.items()))
-    done, unclear = sum(judge.done.values()), sum(judge.unclear.values())
-    return (
-        f"{done} records acknowledged for good, {unclear} perhaps, "
-        f"{judge.again} deliveries repeated; {counts}"
-    )
 
 
 if __name__ == "__main__":

@@ -7,11 +7,11 @@ of fetch sessions. At the same place in two answers they stand for the same thin
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import crc32c
 
-from kafkalite.requests.names import class_of, listed
+from kafkalite.requests.names import class_of, listed, named
 from kafkalite.wire.record_batch import HEADER_BYTES, RecordBatch
 from kafkalite.wire.schema import FIELDS, fields_of
 
@@ -36,12 +36,12 @@ class GivenOut:
 
     def learn(self, recorded: Any, answer: Any, name: str = "") -> None:
         """Two answers as JSON: what stands at the same place stands for the same thing."""
-        if (one := _object(recorded)) is not None and (other := _object(answer)) is not None:
-            for key, value in one.items():
+        if (fields := named(recorded)) is not None and (other := named(answer)) is not None:
+            for key, value in fields.items():
                 self.learn(value, other.get(key), key)
         elif (several := listed(recorded)) is not None:
-            for each, now in zip(several, listed(answer) or (), strict=False):
-                self.learn(each, now, name)
+            for one, another in zip(several, listed(answer) or (), strict=False):
+                self.learn(one, another, name)
         elif name in _GIVEN_OUT and recorded not in _NOTHING and answer not in _NOTHING:
             self._known.setdefault((_kind(name), str(recorded)), answer)
 
@@ -53,7 +53,7 @@ class GivenOut:
     def differences(self, recorded: Any, answer: Any, path: str = "") -> Iterator[tuple[str, str]]:
         """The paths at which two answers as JSON differ, and how."""
         name = path.rpartition(".")[2].partition("[")[0]
-        if (one := _object(recorded)) is not None and (other := _object(answer)) is not None:
+        if (one := named(recorded)) is not None and (other := named(answer)) is not None:
             for key in one.keys() | other.keys():
                 yield from self.differences(one.get(key), other.get(key), f"{path}.{key}")
         elif (several := listed(recorded)) is not None and (others := listed(answer)) is not None:
@@ -109,11 +109,6 @@ class GivenOut:
                 part[_CRC] = crc32c.crc32c(bytes(part[_CRC.stop :])).to_bytes(4, "big")
             position += size
         return bytes(out)
-
-
-def _object(value: Any) -> dict[str, Any] | None:
-    """The value if it is an object of JSON."""
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
 
 
 def _kind(name: str) -> str:

@@ -4,6 +4,7 @@ transactions.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from uuid import UUID
 
 from kafkalite.broker import Broker
@@ -19,9 +20,9 @@ from kafkalite.control.problems import not_found
 from kafkalite.coordinators.transaction_coordinator.transaction import Transaction
 from kafkalite.group_coordinator.classic_group import ClassicGroup, ClassicGroupState
 from kafkalite.group_coordinator.shard import AnyModernGroup, Group
-from kafkalite.group_coordinator.streams_tasks import AssignedTasks
 from kafkalite.replica.partition import Partition
 from kafkalite.replica.topics import Topic
+from kafkalite.requests.slices import Steps, at_once, mapped
 from kafkalite.wire.message_codec import parse_body
 from kafkalite.wire.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
 
@@ -46,13 +47,14 @@ def partition_of(broker: Broker, topic: str, index: int) -> Partition:
 
 def topic_view(topic: Topic) -> TopicView:
     """A topic as it is now."""
-    return TopicView(
-        topic.name,
-        topic.topic_id,
-        topic.is_internal,
-        dict(topic.configs),
-        [_partition_view(each) for each in topic.partitions],
-    )
+    return at_once(viewing(topic))
+
+
+def viewing(topic: Topic) -> Steps[TopicView]:
+    """The same, in steps: partitions may change in between."""
+    partitions = yield from mapped(_partition_view, topic.partitions)
+    configs = dict(topic.configs)
+    return TopicView(topic.name, topic.topic_id, topic.is_internal, configs, partitions)
 
 
 def _partition_view(partition: Partition) -> PartitionView:
@@ -140,9 +142,9 @@ def _modern_members(broker: Broker, group: AnyModernGroup) -> list[MemberView]:
                 member.client_id,
                 member.client_host,
                 member.is_reconciled_to(group.assignment_epoch),
-                {name: sorted(tasks) for name, tasks in assigned.active.items()}
-                if isinstance(assigned, AssignedTasks)
-                else {_topic_name(broker, each): sorted(assigned[each]) for each in assigned},
+                {_topic_name(broker, each): sorted(assigned[each]) for each in assigned}
+                if isinstance(assigned, Mapping)
+                else {name: sorted(tasks) for name, tasks in assigned.active.items()},
                 None if timers is None else _session_left_ms(broker, timers.session.deadline),
             )
         )

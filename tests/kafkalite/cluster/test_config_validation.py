@@ -13,6 +13,7 @@ from kafkalite.cluster.image import (
     GROUP_RESOURCE,
     TOPIC_RESOURCE,
 )
+from kafkalite.config import GROUP_CONFIGS
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from tests.kafkalite.server.one_dispatcher import one_dispatcher
 
@@ -25,9 +26,10 @@ def refusal(
     configs: Mapping[str, str],
     changed: list[str] | None = None,
     features: Mapping[str, int] | None = None,
+    broker: dict[str, str] | None = None,
 ) -> tuple[ErrorCode, str | None] | None:
     """The code and the words for a resource that would have `configs`. None: they are fine."""
-    with one_dispatcher() as asked:
+    with one_dispatcher(broker) as asked:
         cluster = asked.services.cluster
         for feature, level in (features or {}).items():
             cluster.image.features[feature] = level
@@ -148,6 +150,38 @@ def test_min_insync_replicas_stays_while_elr_is_enabled(
 )
 def test_the_brokers_limits_hold_for_groups(configs: dict[str, str], words: str) -> None:
     assert refusal(GROUP_RESOURCE, "g", configs) == (CONFIG, words)
+
+
+@pytest.mark.parametrize("family", ["consumer", "share", "streams"])
+@pytest.mark.parametrize(
+    ("name", "least", "most"),
+    [
+        ("session.timeout.ms", 40_000, 50_000),
+        ("heartbeat.interval.ms", 4_000, 6_000),
+        ("assignment.interval.ms", 500, 2_000),
+        ("record.lock.duration.ms", 16_000, 40_000),
+        ("delivery.count.limit", 3, 7),
+        ("partition.max.record.locks", 1_000, 3_000),
+    ],
+)
+def test_each_limit_is_the_brokers(family: str, name: str, least: int, most: int) -> None:
+    if f"{family}.{name}" not in GROUP_CONFIGS:
+        assert family != "share"
+        return
+    broker = {f"group.{family}.min.{name}": f"{least}", f"group.{family}.max.{name}": f"{most}"}
+    own = f"{family}.{name}"
+    for value, limit, words in (
+        (least - 1, "min", "greater"),
+        (least, None, ""),
+        (most, None, ""),
+        (most + 1, "max", "less"),
+    ):
+        expected = (
+            CONFIG,
+            f"{own} must be {words} than or equal to group.{family}.{limit}.{name}",
+        )
+        found = refusal(GROUP_RESOURCE, "g", {own: f"{value}"}, broker=broker)
+        assert found == (expected if limit else None)
 
 
 @pytest.mark.parametrize(

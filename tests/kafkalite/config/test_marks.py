@@ -40,10 +40,6 @@ NAMED_ONLY = {
     "broker.session.timeout.ms": "read there",
     # Named as options of a login module, whose names they share.
     "sasl.oauthbearer.scope": "a login option",
-    # Checked against each other as those of other groups; there are no streams groups to use them.
-    "group.streams.max.size": "checked only",
-    "streams.heartbeat.interval.ms": "checked only",
-    "streams.session.timeout.ms": "checked only",
     # Taken per listener only, so that AlterConfigs names them to refuse them.
     "ssl.key.password": "refused by name",
     "ssl.keystore.certificate.chain": "refused by name",

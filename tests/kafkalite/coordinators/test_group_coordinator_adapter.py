@@ -5,6 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from kafkalite.config import BrokerConfig
+from kafkalite.coordinators.group_coordinator_adapter import group_config
+from kafkalite.group_coordinator.config import GroupConfig
 from kafkalite.testing import broker as a_broker
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -103,3 +108,19 @@ async def test_the_assignment_interval_counts_as_soon_as_it_is_altered(connect: 
         assert await alter(interval, "0") == ErrorCode.NONE
         _, count = await beat("second", epoch)
         assert count == 2
+
+
+@pytest.mark.parametrize("family", ["share", "streams"])
+def test_the_broker_s_configs_are_the_groups(family: str) -> None:
+    """Each number about groups of that kind, which others check and use under its name."""
+    names = {
+        name.replace("_", "."): name
+        for name in GroupConfig.__slots__
+        if name.startswith(f"group_{family}_")
+    }
+    assert len(names) > 10
+    default = BrokerConfig({})
+    for name, field in names.items():
+        value = default.integer(name) - 1 or 2
+        config = group_config(BrokerConfig({name: f"{max(value, 3)}"}))
+        assert getattr(config, field) == max(value, 3), name

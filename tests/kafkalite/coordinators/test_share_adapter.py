@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -98,6 +100,49 @@ async def test_others_are_served_during_the_first_need(
         disk.let_go()
         await client.answer()
         assert broker._running.services.topics.get("__share_group_state") is not None
+
+
+IMPORTED = """
+import sys
+from kafkalite.testing import broker
+from conformance.harness.members import ClassicMember, Requests, find_coordinators, join_all
+from kafkalite.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from kafkalite.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
+from kafkalite.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
+
+def show():
+    for room in ("share", "streams"):
+        print(*(
+            name
+            for name in sys.modules
+            if f".{room}_" in name or f".{room}." in name
+            if not name.startswith(("kafkalite.wire.", "kafkalite.coordinators.share_adapter"))
+        ))
+
+with broker() as b, Requests(b.bootstrap, 60) as connection:
+    b.create_topic("t", 1)
+    b.produce("t", "value")
+    find_coordinators(connection, ["a", "b", "c", "d"])
+    join_all([ClassicMember("a", connection)])
+    connection.call(ConsumerGroupHeartbeatRequest(
+        group_id="b", member_id="m", rebalance_timeout_ms=9000,
+        subscribed_topic_names=["t"], topic_partitions=[]), 1)
+    show()
+    connection.call(ShareGroupHeartbeatRequest(
+        group_id="c", member_id="m", subscribed_topic_names=["t"]), 1)
+    connection.call(StreamsGroupHeartbeatRequest(group_id="d", member_id="m"), 0)
+    show()
+"""
+
+
+def test_nothing_is_imported_before_the_first_need() -> None:
+    """Nor anything of streams groups: other groups come and go without them."""
+    command = [sys.executable, "-c", IMPORTED]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    *before, share, streams = done.stdout.splitlines()
+    assert before == ["", ""]
+    assert "kafkalite.coordinators.share_coordinator.coordinator" in share.split()
+    assert "kafkalite.group_coordinator.streams_protocol" in streams.split()
 
 
 def test_a_state_s_life(group: OneShareGroup) -> None:

@@ -56,6 +56,26 @@ def test_what_is_outside_of_the_broker_s_limits_counts_as_the_nearest_inside(
 
 
 @pytest.mark.parametrize(
+    ("name", "least", "most"),
+    [
+        ("record.lock.duration.ms", 16_000, 40_000),
+        ("delivery.count.limit", 3, 7),
+        ("partition.max.record.locks", 1_000, 3_000),
+    ],
+)
+def test_limits_are_those_of_the_broker(name: str, least: int, most: int) -> None:
+    broker = {f"group.share.min.{name}": f"{least}", f"group.share.max.{name}": f"{most}"}
+    for own, expected in ((1, least), (2 * most, most)):
+        found = settings(broker, **{f"share_{name.replace('.', '_')}": f"{own}"}).limits("mine")
+        limits = {
+            "record.lock.duration.ms": found.record_lock_duration_seconds * 1000,
+            "delivery.count.limit": found.delivery_count_limit,
+            "partition.max.record.locks": found.partition_max_record_locks,
+        }
+        assert limits[name] == expected
+
+
+@pytest.mark.parametrize(
     ("reset", "expected"),
     [
         (None, LATEST),

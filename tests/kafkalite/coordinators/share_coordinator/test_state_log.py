@@ -7,6 +7,7 @@ from uuid import UUID
 
 import pytest
 
+from kafkalite.cluster.image import TOPIC_RESOURCE
 from kafkalite.coordinators.share_coordinator.share_state import (
     ShareState,
     snapshot_record,
@@ -54,6 +55,15 @@ def test_before_the_first_need_there_is_no_topic(services: Services, log: ShareS
     assert len(topic.partitions) == 7
     log.ensure()
     assert log.topic is topic
+
+
+def test_the_topic_has_the_broker_s_configs() -> None:
+    configs = {"segment.bytes": "2097152", "min.isr": "2"}
+    broker = {f"share.coordinator.state.topic.{name}": text for name, text in configs.items()}
+    with one_dispatcher(broker) as asked:
+        ShareStateLog(asked.services.topics, lambda: NOW_MS).ensure()
+        found = asked.services.cluster.image.configs[TOPIC_RESOURCE, TOPIC]
+    assert (found["segment.bytes"], found["min.insync.replicas"]) == ("2097152", "2")
 
 
 def test_a_topic_that_cannot_be_made_is_a_coordinator_that_is_not_there() -> None:

@@ -1,0 +1,37 @@
+"""Acknowledgements of records that are not the member's any more: its lock is gone."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from conformance.differential.comparison import Pair
+from conformance.differential.share_requests import ACCEPT, REJECT, offsets, produce
+from conformance.differential.test_share_groups import member, queue
+from kafkalite.wire.errors import ErrorCode
+
+__all__ = ["member", "queue"]  # the fixtures
+
+
+def test_behind_the_start_offset_nothing_is_wrong(pair: Pair, queue: str, member: Any) -> None:
+    """A member accepts what another has accepted, and hears of no error once all is."""
+    produce(pair, queue, 5, 5)
+    m, n = member(), member("m-2")
+    m.fetch()
+    m.fetch(epoch=-1, without_topics=True)
+    time.sleep(0.5)  # Apache Kafka answers before what is released is stored
+    n.fetch(max_records=5)
+    m.fetch(epoch=0)
+    assert _error_of(m.say((0, 4, ACCEPT))) is ErrorCode.INVALID_RECORD_STATE
+    n.say((0, 2, ACCEPT))
+    assert _error_of(m.say((0, 2, ACCEPT))) is ErrorCode.NONE
+    assert _error_of(m.say((0, 4, ACCEPT))) is ErrorCode.INVALID_RECORD_STATE
+    n.say((3, 4, REJECT))
+    assert _error_of(m.say((0, 4, ACCEPT))) is ErrorCode.NONE
+    m.say((0, 6, REJECT))
+    m.say((0, 9, ACCEPT))
+    offsets(pair, m.group, [(queue, [0])])
+
+
+def _error_of(answer: Any) -> ErrorCode:
+    return ErrorCode(answer.responses[0].partitions[0].error_code)
