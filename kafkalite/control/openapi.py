@@ -67,7 +67,8 @@ def plain(schema: Any) -> Any:
     fields = {name: plain(each) for name, each in cast("dict[str, Any]", schema).items()}
     if fields.get("additionalProperties") == {}:
         fields["additionalProperties"] = True
-        fields.pop("default", None)
+    if fields.get("default") == {}:
+        del fields["default"]  # it is left out where there is none
     either = fields.get("anyOf", [])
     others = [each for each in either if each != _NULL]
     if len(others) == len(either) or len(others) != 1:
@@ -79,7 +80,7 @@ def plain(schema: Any) -> Any:
     if not isinstance(other.get("type"), str):
         return fields
     if other["type"] == "object":
-        return other  # it is left out where there is none
+        return other
     nullable = {**other, "type": [other["type"], "null"]}
     if values is not None:
         nullable["enum"] = [*values, None]
