@@ -56,7 +56,7 @@ async def race_waits(races: int, seed: int = 1) -> float:
 
 @dataclass(frozen=True)
 class Held:
-    """Things that a process holds: open files and sockets, tasks of its loop, memory in MB."""
+    """The holdings of a process: open files and sockets, tasks of its loop, memory in MB."""
 
     descriptors: int
     tasks: int
@@ -97,7 +97,7 @@ def race_resets(resets: int) -> Iterator[Held]:
 
 
 def held(k: broker) -> Held:
-    """Things that this process holds when nothing is under way."""
+    """The holdings of this process when nothing is under way."""
     time.sleep(1)
     gc.collect()
     tasks = k._call(lambda: trio.lowlevel.current_statistics().tasks_living)

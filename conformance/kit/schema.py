@@ -34,7 +34,7 @@ CONFIG = """
 
 
 def tested(examples: int) -> subprocess.CompletedProcess[str]:
-    """The findings of schemathesis about a control port of its own."""
+    """The report of schemathesis on a control port of its own."""
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--target"]
     packages = cached(
         f"kit-{PACKAGE}", lambda directory: bring([*pip, str(directory), PACKAGE], directory)

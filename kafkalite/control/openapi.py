@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 
 import kafkalite
 from kafkalite.control.verbs import VERBS, Verb
+from kafkalite.requests.names import listed
 
 _PROBLEM_SCHEMA: Final[dict[str, Any]] = {
     "type": "object",
@@ -23,6 +24,8 @@ _PROBLEM_SCHEMA: Final[dict[str, Any]] = {
     },
 }
 
+_NULL: Final = {"type": "null"}
+
 
 def openapi() -> dict[str, Any]:
     """The description of all routes."""
@@ -30,6 +33,7 @@ def openapi() -> dict[str, Any]:
     schemas, components = msgspec.json.schema_components(
         types, ref_template="#/components/schemas/{name}"
     )
+    schemas, components = plain(schemas), plain(components)
     paths: dict[str, dict[str, Any]] = {}
     for number, verb in enumerate(VERBS.values()):
         request, answer = schemas[2 * number], schemas[2 * number + 1]
@@ -49,6 +53,38 @@ def openapi() -> dict[str, Any]:
         },
         "security": [{"token": []}],
     }
+
+
+def plain(schema: Any) -> Any:
+    """The same schema in the words that generators of clients know.
+
+    A value that may be null has two types, and not two schemas. An object of anything says so.
+    """
+    if (several := listed(schema)) is not None:
+        return [plain(each) for each in several]
+    if not isinstance(schema, dict):
+        return schema
+    fields = {name: plain(each) for name, each in cast("dict[str, Any]", schema).items()}
+    if fields.get("additionalProperties") == {}:
+        fields["additionalProperties"] = True
+    if fields.get("default") == {}:
+        del fields["default"]  # it is left out where there is none
+    either = fields.get("anyOf", [])
+    others = [each for each in either if each != _NULL]
+    if len(others) == len(either) or len(others) != 1:
+        return fields
+    (other,) = others
+    values: list[Any] | None = other.get("enum")
+    if values is not None and all(isinstance(each, str) for each in values):
+        other = {**other, "type": "string"}
+    if not isinstance(other.get("type"), str):
+        return fields
+    if other["type"] == "object":
+        return other
+    nullable = {**other, "type": [other["type"], "null"]}
+    if values is not None:
+        nullable["enum"] = [*values, None]
+    return {**nullable, **{name: each for name, each in fields.items() if name != "anyOf"}}
 
 
 def _operation(

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from kafkalite.client.connecting import read_ready_file
-from kafkalite.control.openapi import openapi
+from kafkalite.control.openapi import openapi, plain
 from kafkalite.control.verbs import VERBS
 
 
@@ -93,3 +93,34 @@ def test_refusals_are_problems(described: dict[str, Any]) -> None:
     assert refused == {
         "application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}
     }
+
+
+@pytest.mark.parametrize(
+    ("schema", "wanted"),
+    [
+        (
+            {"anyOf": [{"type": "integer"}, {"type": "null"}], "default": None},
+            {"type": ["integer", "null"], "default": None},
+        ),
+        (
+            {"anyOf": [{"enum": ["a", "b"]}, {"type": "null"}]},
+            {"type": ["string", "null"], "enum": ["a", "b", None]},
+        ),
+        (
+            {"properties": {"x": {"type": "object", "additionalProperties": {}}}},
+            {"properties": {"x": {"type": "object", "additionalProperties": True}}},
+        ),
+        ({"anyOf": [{"type": "integer"}, {"type": "string"}]}, None),
+        ({"anyOf": [{"$ref": "#/a"}, {"type": "null"}]}, None),
+        ({"anyOf": [{"enum": [True]}, {"type": "null"}]}, None),
+    ],
+)
+def test_null_is_a_type_and_no_schema(schema: Any, wanted: Any) -> None:
+    """Generators of clients make classes of the schemas of `anyOf`."""
+    assert plain(schema) == (schema if wanted is None else wanted)
+
+
+def test_a_field_that_may_be_null_has_two_types(described: dict[str, Any]) -> None:
+    group = described["components"]["schemas"]["GroupIs"]["properties"]
+    assert group["members"] == {"type": ["integer", "null"], "default": None}
+    assert group["topics"]["type"] == ["array", "null"]
