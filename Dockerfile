@@ -8,16 +8,21 @@ FROM python:3.13-slim
 RUN --mount=type=bind,from=build,source=/wheels,target=/wheels \
     pip install --no-cache-dir --no-index --find-links=/wheels kafkalite \
  && useradd --system --create-home kafkalite \
- && install -d -o kafkalite /var/lib/kafkalite
+ && install -d -o kafkalite /var/lib/kafkalite /var/lib/zookeeper
+# The paths at which Testcontainers' modules start the images apache/kafka and confluentinc/cp-kafka.
+COPY container/ /
+RUN chown -R kafkalite /etc/confluent/docker
 USER kafkalite
+WORKDIR /home/kafkalite
 VOLUME /var/lib/kafkalite
-EXPOSE 9092
+# 9644 is for --control-port 9644, which opens beyond the container with a token only.
+EXPOSE 9092 9644
 # Kafka's own names: any server property can be set as KAFKA_..., as with the apache/kafka image.
 # Clients connect to the advertised address: change it when they are not on the Docker host,
 # e.g. PLAINTEXT://kafkalite:9092 inside a compose network.
 ENV KAFKA_LISTENERS=PLAINTEXT://0.0.0.0:9092 \
     KAFKA_ADVERTISED_LISTENERS=PLAINTEXT://localhost:9092 \
     KAFKA_LOG_DIRS=/var/lib/kafkalite
-ENTRYPOINT ["kafkalite"]
+ENTRYPOINT ["kafkalite-entrypoint"]
 HEALTHCHECK --interval=2s --timeout=2s --retries=15 \
   CMD ["python", "-c", "import socket; socket.create_connection(('127.0.0.1', 9092), 1).close()"]

@@ -9,9 +9,11 @@ SPARK_BIN := $(SPARK_VENV)/bin
 # kafkalite with its hot modules in machine code: docs/compiled.md
 COMPILED_VENV := .venv-compiled
 COMPILED_BIN := $(COMPILED_VENV)/bin
+# Tests start hundreds of processes, each of which would otherwise compile every module anew.
+export PYTHONDONTWRITEBYTECODE :=
 SOURCES := $(shell find kafkalite wire log group_coordinator -name '*.py')
 
-.PHONY: run vendor test lint unit compiled unit-compiled slow conformance pipelines prove queue-proof crash cluster cluster-crash simulate differential soak fuzz report bench bench-pure demo docs wheel wheels clean help
+.PHONY: run vendor test lint unit compiled unit-compiled slow conformance pipelines prove queue-proof crash cluster cluster-crash simulate differential soak kit kit-races kit-schema fuzz report bench bench-pure demo docs wheel wheels clean help
 
 help: ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -71,6 +73,15 @@ simulate: $(VENV)/.installed-test ## replication under faults in virtual time, f
 
 differential: $(VENV)/.installed-test java ## both brokers asked what nobody thought of, for SECONDS=3600
 	$(BIN)/python -m pytest -q -o faulthandler_timeout=0 conformance/differential/test_generated.py --seconds $(or $(SECONDS),3600) --summary differential.json
+
+kit: $(VENV)/.installed-test ## the figures of the testing kit: reset, new cluster, snapshot, wait, the spy
+	$(BIN)/python -m conformance.kit
+
+kit-races: $(VENV)/.installed-test ## RACES=100000 waits raced with what they wait for, RESETS=10000 resets under load
+	$(BIN)/python -m conformance.kit --races $(or $(RACES),100000) --resets $(or $(RESETS),10000)
+
+kit-schema: $(VENV)/.installed-test ## the control port asked what schemathesis makes of its OpenAPI, EXAMPLES=20 each
+	$(BIN)/python -m conformance.kit.schema --examples $(or $(EXAMPLES),20)
 
 soak: $(VENV)/.installed-test ## real clients for SECONDS=120: nothing holds the loop for over 20 ms
 	$(BIN)/python -m conformance.soak --seconds $(or $(SECONDS),120)

@@ -241,7 +241,7 @@ def _run(flags: argparse.Namespace) -> int:
         host = Host()
         stack.callback(host.close)
         broker_class = _class_in_a_cluster(config)
-        if config["kafkalite.control.port"] is not None or config.boolean("kafkalite.ui"):
+        if config.has_control_port:
             if broker_class is not None:
                 raise ConfigError("a control port is for clusters of their own (process.roles)")
             from kafkalite.control.process import ControlledProcess

@@ -92,7 +92,7 @@ class Background:
                 every,
                 "leader balance",
                 partial(float, self._config.integer("leader.imbalance.check.interval.seconds")),
-                self._cluster.balance_leaders,
+                lambda: in_slices_of_task(self._cluster.balancing_leaders()),
             )
 
     async def _every(self, interval: str, job: Job) -> None:

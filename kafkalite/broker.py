@@ -36,7 +36,7 @@ from kafkalite.replica.fetch_sessions import FetchSessionCache
 from kafkalite.replica.partition_logs import PartitionLogs
 from kafkalite.replica.replica_moves import ReplicaMoves
 from kafkalite.replica.topics import Topics
-from kafkalite.requests.slices import Steps, at_once
+from kafkalite.requests.slices import Steps, at_once, in_slices_of_task
 from kafkalite.security.security import Security, scram_records
 from kafkalite.server.change_gate import change_gate
 from kafkalite.server.connections import Connections
@@ -344,8 +344,11 @@ class Broker:
         while True:
             pause_ms = self.config.integer("delegation.token.expiry.check.interval.ms")
             await trio.sleep(pause_ms / 1000)
-            services.cluster.settle()
-            services.cluster.write(services.security.tokens.expired(self.clock.now_ms()))
+            await in_slices_of_task(services.cluster.deciding(self._expired_tokens))
+
+    def _expired_tokens(self) -> Steps[Sequence[object]]:
+        yield
+        return self.services.security.tokens.expired(self.clock.now_ms())
 
     def stop(self) -> None:
         """Let `serve` end: no more connections, what is in flight is answered."""

@@ -45,7 +45,13 @@ _TOLD = pytest.StashKey[list[str]]()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Options of a run."""
-    parser.getgroup("kafkalite").addoption(
+    group = parser.getgroup("kafkalite")
+    group.addoption(
+        "--kafkalite-ui",
+        action="store_true",
+        help="serve a page that shows the clusters, and print its address; good with --pdb",
+    )
+    group.addoption(
         "--kafkalite-traces",
         metavar="DIR",
         type=Path,
@@ -157,28 +163,45 @@ def kafkalite_broker(request: pytest.FixtureRequest) -> Iterator[broker]:
     """
     from kafkalite.testing import broker
 
-    marked: dict[str, Any] = {"profile": "test", **_marked(request)}
+    marked: dict[str, Any] = {"profile": "test", "ui": _has_page(request), **_marked(request)}
     spy = marked.pop("spy", "on")
     with broker(**marked) as running, _watched(request, "kafkalite_broker", running, spy):
+        _announce(request, running)
         yield running
 
 
 @pytest.fixture(scope="session")
-def kafkalite_broker_session() -> Iterator[broker]:
+def kafkalite_broker_session(request: pytest.FixtureRequest) -> Iterator[broker]:
     """One broker for all tests of the run that ask for it."""
     from kafkalite.testing import broker
 
-    with broker(profile="test") as running:
+    with broker(profile="test", ui=_has_page(request)) as running:
+        _announce(request, running)
         yield running
 
 
 @pytest.fixture(scope="session")
-def kafkalite_session() -> Iterator[broker]:
+def kafkalite_session(request: pytest.FixtureRequest) -> Iterator[broker]:
     """The broker of this run, whose clusters the other fixtures are."""
     from kafkalite.testing import broker
 
-    with broker(profile="test") as running:
+    with broker(profile="test", ui=_has_page(request)) as running:
+        _announce(request, running)
         yield running
+
+
+def _has_page(request: pytest.FixtureRequest) -> bool:
+    return bool(request.config.getoption("--kafkalite-ui"))
+
+
+def _announce(request: pytest.FixtureRequest, running: broker) -> None:
+    """Print the address of the page, past the capture of output."""
+    if running.ui_url is None:
+        return
+    plugin: Callable[[str], Any] = request.config.pluginmanager.getplugin
+    reporter, capture = plugin("terminalreporter"), plugin("capturemanager")
+    with nullcontext() if capture is None else capture.global_and_fixture_disabled():
+        reporter.write(f"\nkafkalite: see it at {running.ui_url}\n")
 
 
 @pytest.fixture

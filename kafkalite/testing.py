@@ -23,7 +23,7 @@ from concurrent.futures import Future
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 from uuid import UUID
 
 import trio
@@ -37,10 +37,13 @@ from kafkalite.config.profiles import profile as configs_of
 from kafkalite.control.cluster import ControlledCluster
 from kafkalite.control.clusters import Clusters
 from kafkalite.replica.partition import Partition
-from kafkalite.replica.record_removal import remove_records
+from kafkalite.replica.record_removal import lose_records, remove_records
 from kafkalite.replica.topics import NewTopic
 from kafkalite.server.host import Host
 from kafkalite.server.loop import Loop
+
+if TYPE_CHECKING:
+    from kafkalite.control.port import ControlPort
 
 __all__ = ["Effects", "broker", "check_effects"]
 
@@ -68,41 +71,32 @@ class broker(LocalKit):
         sasl: str | Sequence[str] = (),
         tls: str | None = None,
         acls: bool = False,
+        ui: bool = False,
     ) -> None:
-        """`sasl`, `tls` and `acls` are as the flags of the command: docs/security.md."""
+        """`sasl`, `tls`, `acls` (docs/security.md) and `ui` are as the flags of the command."""
         super().__init__(self._verb, self._async_verb)
         self._properties = {} if profile is None else configs_of(profile)
         self._properties |= {name: text_of(value) for name, value in (config or {}).items()}
         self.client_settings: Mapping[str, Mapping[str, str]] = {}
         if sasl or tls or acls:
-            self._secure(sasl, tls, host, port, acls=acls)
+            from kafkalite.security.quick_start import secured, wanted
+
+            asked = wanted(sasl, tls, acls=acls)
+            configs = secured(self, self._properties, asked, host, port)
+            self._properties, self.client_settings = configs
         self._properties.setdefault("listeners", f"PLAINTEXT://{host}:{port}")
         self._properties.setdefault("kafkalite.nodes", str(nodes))
+        if ui:
+            self._properties["kafkalite.ui"] = "true"
         self._data_dir = data_dir
         self._clusters: Clusters | None = None
+        self._control: ControlPort | None = None
         self._token: trio.lowlevel.TrioToken | None = None
         self._thread: threading.Thread | None = None
         self._loop: Loop | None = None
         self._failure: list[BaseException] = []
         self._stack = AsyncExitStack()
         self._nursery: trio.Nursery
-
-    def _secure(
-        self, sasl: str | Sequence[str], tls: str | None, host: str, port: int, *, acls: bool
-    ) -> None:
-        from kafkalite.security.quick_start import (
-            client_settings,
-            temporary_files,
-            wanted,
-            with_listener,
-        )
-
-        asked = wanted(sasl, tls, acls=acls)
-        files = None
-        if asked.tls:
-            files = temporary_files(self, host)
-        self._properties = with_listener(self._properties, asked, files, host, port)
-        self.client_settings = client_settings(asked, files)
 
     @property
     def bootstrap(self) -> str:
@@ -123,6 +117,11 @@ class broker(LocalKit):
         """The URL of the metrics for Prometheus. None unless kafkalite.metrics.port is set."""
         metrics = self._running.metrics
         return None if metrics is None else metrics.url
+
+    @property
+    def ui_url(self) -> str | None:
+        """The URL of the page that shows all clusters. None unless it was asked for (`ui`)."""
+        return None if self._control is None else self._control.page_url
 
     def new_cluster(
         self,
@@ -197,15 +196,7 @@ class broker(LocalKit):
         Raises KeyError for a partition that does not exist, KafkaError when `to_offset` lies
         behind the high watermark.
         """
-
-        def lose() -> None:
-            found = self._partition(topic, partition)
-            offset = found.high_watermark if to_offset == -1 else to_offset
-            found.log.delete_records_before(offset)
-            found.log.retain()
-            found.watchers.check_and_complete()
-
-        self._call(lose)
+        self._call(lambda: lose_records(self._partition(topic, partition), to_offset))
 
     def make_gap(self, topic: str, partition: int, first_offset: int, end_offset: int) -> None:
         """Take the records [first_offset, end_offset) out, as compaction does: offsets stay.
@@ -251,7 +242,7 @@ class broker(LocalKit):
         with suppress(trio.RunFinishedError):
             self._token.run_sync_soon(self._stop)
         self._thread.join()
-        self._thread = self._token = self._clusters = None
+        self._thread = self._token = self._clusters = self._control = None
         if self._failure:
             raise self._failure[0]
 
@@ -298,11 +289,20 @@ class broker(LocalKit):
             else {**self._properties, "log.dirs": str(self._data_dir)}
         )
         keeps = self._data_dir is not None or "log.dirs" in self._properties
+        control = None
+        if config.has_control_port:
+            from kafkalite.control.port import ControlPort
+
+            control = ControlPort(config)
+            stack.callback(control.close)
         default = ControlledCluster("default", config, root, keeps_directory=keeps, loop=self._loop)
         default.open()
         self._clusters = Clusters(default, root)
         self._nursery = await stack.enter_async_context(trio.open_nursery())
         await self._nursery.start(self._clusters.run)
+        if control is not None:
+            await self._nursery.start(control.serve, self._clusters)
+        self._control = control
 
         async def end() -> None:
             default.stop()
@@ -327,7 +327,7 @@ class broker(LocalKit):
             if group.exceptions != (error,):
                 raise
         finally:
-            self._clusters = None
+            self._clusters = self._control = None
 
     @property
     def _default(self) -> ControlledCluster:

@@ -25,9 +25,20 @@ _SENTENCE_ENDS = re.compile(r"[.!?:](?=\s)|\n\s*\n|\n\s*(?=[-*|]\s)")
 
 
 @functools.lru_cache(maxsize=1)  # all bans look at one file before the next is opened
-def docstrings(text: str) -> tuple[str, ...]:
+def parsed(text: str) -> ast.Module:
+    """A module's syntax tree."""
+    return ast.parse(text)
+
+
+@functools.lru_cache(maxsize=1)
+def prose(text: str) -> tuple[str, ...]:
+    """Docstrings and comments of a module's text."""
+    return (*docstrings(text), *comments(text))
+
+
+def docstrings(text: str) -> Iterator[str]:
     """Docstrings of modules, classes and functions, and strings that document an attribute."""
-    return tuple(_documented(ast.parse(text).body))
+    return _documented(parsed(text).body)
 
 
 def _documented(body: Iterable[ast.stmt]) -> Iterator[str]:
@@ -48,12 +59,6 @@ def comments(text: str) -> Iterator[str]:
     for block in _COMMENTS.findall(text):
         yield re.sub(r"(?m)^\s*# ?", "", block)
     yield from _TRAILING.findall(text)
-
-
-def prose(text: str) -> Iterator[str]:
-    """Docstrings and comments of a module's text."""
-    yield from docstrings(text)
-    yield from comments(text)
 
 
 def openings(text: str) -> Iterator[str]:

@@ -4,15 +4,20 @@ docs/compiled.md has the rules. `make unit-compiled` shows that the compiled bui
 """
 
 import ast
+import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
+from tests.each import for_each
 
 ROOT = Path(__file__).parent.parent
 TABLE = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["kafkalite"]["compiled"]
 MODULES: list[str] = TABLE["modules"]
+
+# Most sources need not be parsed: no class in them has a base of such a name.
+_BASES = re.compile(r"(?m)^\s*class\s+\w+\s*(?:\[[^:]*\])?\(([^:]*)")
+_IN_BASES = re.compile(r"\w+")
 
 
 def path_of(module: str) -> Path:
@@ -27,6 +32,8 @@ def classes(path: Path) -> Iterator[ast.ClassDef]:
 
 def children(source: str, parents: set[str]) -> set[str]:
     """The classes in `source` that derive from one of `parents`."""
+    if not parents & set(_IN_BASES.findall(" ".join(_BASES.findall(source)))):
+        return set()
     return {
         node.name
         for node in ast.walk(ast.parse(source))
@@ -79,7 +86,7 @@ def test_no_class_in_python_derives_from_a_compiled_one() -> None:
     assert found == {}
 
 
-@pytest.mark.parametrize("name", MODULES)
+@for_each(MODULES)
 def test_a_compiled_module_does_not_what_mypyc_cannot(name: str) -> None:
     source = path_of(name).read_text()
     assert (deleted_attributes(source), slices_that_assign(source)) == ([], [])

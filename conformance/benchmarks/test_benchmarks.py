@@ -1,6 +1,7 @@
 """The benchmarks' machinery works; how fast anything is, no test says."""
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +15,9 @@ from conformance.benchmarks.sampling import Side
 from conformance.benchmarks.shaped import Shaped
 from conformance.benchmarks.shapes import SHAPES, VERSIONS, Shape, drawn
 from conformance.benchmarks.table import MEASURES, Figure, at_least, at_most, no_more_than
+from conformance.benchmarks.window import VIEWS, Replay
 from conformance.harness.kafkalite import Kafkalite
+from kafkalite.testing import broker
 
 
 @pytest.fixture(scope="module")
@@ -103,3 +106,17 @@ def test_members_of_a_share_group_take_all_records(side: Side) -> None:
     sampler = Taking(side, members=2)
     assert min(sampler.sample().values()) > 0
     sampler.close()
+
+
+def test_an_open_page_is_replayed() -> None:
+    """Each question of both views gets an answer."""
+    with broker(ui=True, profile="test") as running:
+        assert running.ui_url is not None
+        url, token = running.ui_url.split("/#token=")
+        for asked in VIEWS.values():
+            replay = Replay({"url": url, "token": token}, asked)
+            deadline = time.monotonic() + 60
+            with replay:
+                while set(replay.took) < set(asked):
+                    assert time.monotonic() < deadline
+                    time.sleep(0.01)

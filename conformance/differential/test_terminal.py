@@ -16,9 +16,13 @@ from contextlib import ExitStack
 import pytest
 from confluent_kafka import Consumer, Producer
 
+from conformance.differential import share_requests, streams_requests
 from conformance.differential.broker_side import Side
 from conformance.differential.comparison import Pair, wait_for_topic
+from conformance.differential.streams_requests import source
 from kafkalite.terminal.words import run
+
+__all__ = ["source"]  # the fixture
 
 SECONDS = 60
 Compare = Callable[..., str]
@@ -177,3 +181,44 @@ def test_groups(
     assert [group, protocol, "Empty", "0", "1"] in lines
     compare("group", "show", f"{group}x", code=1)
     compare("lag", f"{group}x", code=1)
+
+
+def test_share_groups(pair: Pair, compare: Compare, ready: str, group: str) -> None:
+    share_requests.produce(pair, ready, 3)
+    share_requests.configure(pair, group, **{"share.auto.offset.reset": "earliest"})
+    share_requests.beat(pair, group, subscribed_topic_names=[ready])
+    share_requests.until_ready(pair, group, ready, 2)
+    share_requests.beat(pair, group, subscribed_topic_names=[ready])
+    member = share_requests.Member(pair, group, ready)
+    member.fetch()
+    member.fetch((0, 0, share_requests.ACCEPT))
+    shown = both_ways(compare, "group", "show", group)
+    assert "type         share" in shown
+    assert f"{ready}-0,{ready}-1" in shown
+    lines = [line.split() for line in both_ways(compare, "groups").splitlines()]
+    assert [group, "share", "Stable", "1", "1"] in lines
+    assert both_ways(compare, "lag", group).splitlines()[1].split() == [ready, "0", "0", "3", "2"]
+    lines = [line.split() for line in both_ways(compare, "lag").splitlines()]
+    assert [group, "Stable", "1", "2", "2"] in lines
+    share_requests.beat(pair, group, member_epoch=-1)
+    assert "state        Empty" in both_ways(compare, "group", "show", group)
+    compare("group", "show", f"{group}x", code=1)
+
+
+def test_groups_of_kafka_streams(pair: Pair, compare: Compare, source: str, group: str) -> None:
+    topology = streams_requests.topology(streams_requests.stateless(source))
+    streams_requests.join(pair, group, "m-1", topology)
+    streams_requests.beat(pair, group, member_epoch=2, **streams_requests.owning(_0=[0, 1, 2, 3]))
+    compare("produce", source, "-p", "0", given="".join(map("{}\n".format, range(9))))
+    streams_requests.commit(pair, group, source, 2, "m-1", version=9)
+    shown = both_ways(compare, "group", "show", group)
+    assert "type         streams" in shown
+    assert len(re.findall(f"(?m)^{source} .* m-1$", shown)) == 4
+    lines = [line.split() for line in both_ways(compare, "groups").splitlines()]
+    assert [group, "streams", "Stable", "1", "1"] in lines
+    assert both_ways(compare, "lag", group).splitlines()[1].split()[:5] == [
+        *(source, "0", "5", "9", "4")
+    ]
+    assert [group, "Stable", "1", "4", "4"] in [
+        line.split() for line in both_ways(compare, "lag").splitlines()
+    ]

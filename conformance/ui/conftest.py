@@ -37,10 +37,15 @@ def started(folder: Path, *flags: str) -> tuple[subprocess.Popen[bytes], dict[st
     return process, json.loads(ready.read_text())
 
 
+def chromium_path() -> str | None:
+    """The browser's program; None where there is none."""
+    return next(filter(None, map(shutil.which, NAMES)), None)
+
+
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Any]:
     """The browser."""
-    found = next(filter(None, map(shutil.which, NAMES)), None)
+    found = chromium_path()
     if found is None:
         pytest.skip("left out: no Chromium here (apt-get install chromium)")
     with playwright.sync_playwright() as driver:

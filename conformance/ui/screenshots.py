@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 import tempfile
 import threading
@@ -14,7 +13,7 @@ from pathlib import Path
 from confluent_kafka import Producer
 from playwright.sync_api import Browser, sync_playwright
 
-from conformance.ui.conftest import NAMES, started
+from conformance.ui.conftest import chromium_path, started
 from conformance.ui.shop import open_shop
 from kafkalite.client.connecting import Client
 
@@ -76,13 +75,12 @@ def take_all(browser: Browser, k: Client, url: str) -> None:
 
 
 def main() -> int:
-    browser_path = next(filter(None, map(shutil.which, NAMES)), None)
     with tempfile.TemporaryDirectory() as folder:
         process, told = started(Path(folder), "--nodes", "3")
         try:
             k = Client(told["control"]["url"], told["control"]["token"])
             with open_shop(k), sync_playwright() as driver:
-                browser = driver.chromium.launch(executable_path=browser_path)
+                browser = driver.chromium.launch(executable_path=chromium_path())
                 take_all(browser, k, told["ui"])
         finally:
             process.terminate()

@@ -33,7 +33,7 @@ def test_what_clients_ask_comes_in_by_itself(opened: Open, k: Client) -> None:
 
 
 def test_request_and_answer_stand_side_by_side(opened: Open, k: Client) -> None:
-    (first, *_) = k.ask("requests.list", api="Produce", client_id="shop")
+    (first, *_) = k.ask("requests.list", api="Produce", client_id="shop", topic="orders")
     page = opened(f"requests?on={first.seq}")
     side = page.get_by_role("complementary", name="The request and its answer")
     side.get_by_label("The request").get_by_text('"acks"').wait_for()

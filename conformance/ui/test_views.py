@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import json
+import time
+from collections import Counter
 from typing import Any
+from urllib.parse import urlsplit
 
+import pytest
+
+from conformance.benchmarks.window import VIEWS
 from conformance.ui.conftest import Open
 from conformance.ui.shop import ORDERS
 from kafkalite.client.connecting import Client
 from tests.kafkalite.schema_registry import SchemaRegistry
+
+PACE_SECONDS = 2
 
 
 def rows(page: Any, label: str) -> Any:
@@ -255,3 +263,19 @@ def test_what_is_not_there_is_said(opened: Open) -> None:
     page = opened("overview")
     page.evaluate("location.hash = '#/default/topics/none'")
     page.get_by_text("there is no topic 'none'").wait_for()
+
+
+@pytest.mark.parametrize("view", ["overview", "requests"])
+def test_an_open_page_asks_no_more_than_the_benchmark_does(opened: Open, view: str) -> None:
+    """`conformance.benchmarks.window` replays a page: these are its questions and their pace."""
+    page = opened(view)
+    asked: Counter[str] = Counter()
+    page.on("request", lambda each: asked.update([urlsplit(each.url).path.removeprefix("/v1")]))
+    began = time.monotonic()
+    while not (asked.keys() >= VIEWS[view].keys() and time.monotonic() - began > PACE_SECONDS):
+        assert time.monotonic() - began < 60, asked
+        page.wait_for_timeout(100)
+    of_views = {path for path in asked if not path.rpartition("/")[2].isdigit()}
+    assert of_views == VIEWS[view].keys()
+    for path, pause in VIEWS[view].items():
+        assert asked[path] <= (time.monotonic() - began) / pause + 2, path

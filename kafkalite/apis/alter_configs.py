@@ -64,7 +64,7 @@ def _change(config: AlterableConfig) -> ConfigChange:
 
 def _plan(
     services: Services, node_id: int, resource: AlterConfigsResource, configs: dict[str, str]
-) -> list[object]:
+) -> Steps[list[object]]:
     return ConfigChanges(services.cluster).replace(
         node_id, resource.resource_type, resource.resource_name, configs
     )

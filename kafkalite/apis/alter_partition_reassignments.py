@@ -6,13 +6,14 @@ refuses a target with another number of replicas (KIP-860).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kafkalite.cluster.reassignment import begin, cancel, is_moving
 from kafkalite.cluster.topic_creation import check_manual_assignment
 from kafkalite.requests.context import RequestContext
-from kafkalite.requests.slices import WaitingSteps, batches, in_slices
+from kafkalite.requests.slices import Steps, WaitingSteps, batches, in_slices
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -25,6 +26,9 @@ from kafkalite.wire.messages.alter_partition_reassignments import (
 if TYPE_CHECKING:
     from kafkalite.services import Services
     from kafkalite.wire.messages.stored.partition_change_record import PartitionChangeRecord
+
+Outcome = tuple[ErrorCode, str | None]
+"""An error, and what is said of it."""
 
 
 async def handle(
@@ -48,23 +52,39 @@ def _alter_each(
 ) -> WaitingSteps[None]:
     may_change_factor = request.allow_replication_factor_change
     for some in batches(_asked(request, response)):
-        yield from services.cluster.settling()
-        records: list[object] = []
-        for told, asked in some:
-            code, message = ErrorCode.NONE, None
-            try:
-                records.append(_alter(services, told.name, asked, may_change_factor))
-            except KafkaError as error:
-                code, message = error.code, error.message
+        outcomes: list[Outcome] = []
+        yield from services.cluster.deciding(
+            partial(_decided, services, some, outcomes, may_change_factor=may_change_factor)
+        )
+        for (told, asked), (code, message) in zip(some, outcomes, strict=True):
             told.partitions.append(
                 ReassignablePartitionResponse(
                     partition_index=asked.partition_index, error_code=code, error_message=message
                 )
             )
-        yield from services.cluster.writing(records)
         yield None
-    yield from services.cluster.settling()
-    services.cluster.catch_up()
+    yield from services.cluster.catching_up()
+
+
+def _decided(
+    services: Services,
+    some: Sequence[tuple[ReassignableTopicResponse, ReassignablePartition]],
+    outcomes: list[Outcome],
+    *,
+    may_change_factor: bool,
+) -> Steps[list[object]]:
+    """The records of those that can be altered; `outcomes` says what becomes of each."""
+    yield
+    outcomes.clear()
+    records: list[object] = []
+    for told, asked in some:
+        try:
+            records.append(_alter(services, told.name, asked, may_change_factor))
+        except KafkaError as error:
+            outcomes.append((error.code, error.message))
+        else:
+            outcomes.append((ErrorCode.NONE, None))
+    return records
 
 
 def _asked(

@@ -2,7 +2,7 @@
 
 v2 knows PRODUCER_FENCED. v5 is that of transactions v2 (KIP-890): the answer has the producer id
 and epoch to go on with. By the time it is sent, every partition has its marker, unless one has no
-leader.
+leader, or there are very many.
 """
 
 from __future__ import annotations

@@ -78,11 +78,12 @@ def _plan(
     validate_only: bool,
     resource: AlterConfigsResource,
     changes: list[ConfigChange],
-) -> list[object]:
+) -> Steps[list[object]]:
     if resource.resource_type == BROKER_LOGGER_RESOURCE:
         check_logger_node(resource.resource_name, node_id)
         change_levels(changes, validate_only=validate_only)
         return []
-    return ConfigChanges(services.cluster).alter(
+    planning = ConfigChanges(services.cluster).alter(
         node_id, resource.resource_type, resource.resource_name, changes
     )
+    return (yield from planning)

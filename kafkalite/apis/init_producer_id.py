@@ -9,9 +9,11 @@ v3 may name the producer id and epoch to go on from (KIP-360); v4 knows PRODUCER
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any, Final
 
 from kafkalite.requests.context import RequestContext
+from kafkalite.requests.slices import in_slices
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.init_producer_id import (
     InitProducerIdRequest,
@@ -25,6 +27,24 @@ _PRODUCER_FENCED_SINCE: Final = 4
 
 
 def handle(
+    services: Services, context: RequestContext, request: InitProducerIdRequest
+) -> InitProducerIdResponse | Coroutine[Any, Any, InitProducerIdResponse]:
+    if services.cluster.has_producer_id(context.node_id):
+        return _handle(services, context, request)
+    return _handle_later(services, context, request)
+
+
+async def _handle_later(
+    services: Services, context: RequestContext, request: InitProducerIdRequest
+) -> InitProducerIdResponse:
+    try:
+        await in_slices(services.cluster.taking_producer_ids(context.node_id), context)
+    except KafkaError as error:
+        return _failed(error.code)
+    return _handle(services, context, request)
+
+
+def _handle(
     services: Services, context: RequestContext, request: InitProducerIdRequest
 ) -> InitProducerIdResponse:
     if (request.producer_id == -1) != (request.producer_epoch == -1):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafkalite.requests.context import RequestContext
+from kafkalite.requests.slices import in_slices
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.unregister_broker import (
     UnregisterBrokerRequest,
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 
-def handle(
+async def handle(
     services: Services, context: RequestContext, request: UnregisterBrokerRequest
 ) -> UnregisterBrokerResponse:
     if request.broker_id not in services.cluster.image.brokers:
@@ -26,5 +27,5 @@ def handle(
             error_code=ErrorCode.BROKER_ID_NOT_REGISTERED,
             error_message=f"Broker ID {request.broker_id} is not currently registered",
         )
-    services.cluster.unregister(request.broker_id)
+    await in_slices(services.cluster.unregistering(request.broker_id), context)
     return UnregisterBrokerResponse(error_code=ErrorCode.NONE, error_message=None)

@@ -36,6 +36,9 @@ from kafkalite.wire.messages.stored.unregister_broker_record import UnregisterBr
 
 Subscriber = Callable[[Sequence[object]], None]
 
+Decision = Callable[[], Steps[Sequence[object]]]
+"""Makes records of the image as it is, in steps. It may be asked again, if that has changed."""
+
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
@@ -187,9 +190,7 @@ class Cluster:
     @property
     def alive(self) -> frozenset[int]:
         """The ids of the nodes that are registered and not fenced."""
-        return frozenset(
-            node_id for node_id, broker in self.image.brokers.items() if not broker.fenced
-        )
+        return self.image.alive
 
     def _rebuild_nodes(self) -> None:
         self.nodes = {
@@ -243,18 +244,33 @@ class Cluster:
         """Take the change that is on its way to its end. Raises KafkaError: it failed."""
         yield None
 
-    def catch_up_with(self, alive: frozenset[int]) -> None:
+    def deciding(self, decide: Decision) -> WaitingSteps[None]:
+        """Write the records that `decide` makes of the image. Raises KafkaError."""
+        self.write((yield from decide()))
+
+    def catching_up_with(self, alive: frozenset[int]) -> WaitingSteps[None]:
         """Let new partitions follow the nodes that came or fell since `alive` lived."""
+        yield None
 
-    def catch_up(self) -> None:
+    def catching_up(self) -> WaitingSteps[None]:
         """Let reassignments go on as far as the living nodes carry them."""
+        yield None
 
-    def balance_leaders(self) -> None:
+    def balancing_leaders(self) -> WaitingSteps[None]:
         """Let preferred replicas lead what others lead, where they can (auto.leader.rebalance)."""
+        yield None
 
-    def unregister(self, node_id: int) -> None:
+    def unregistering(self, node_id: int) -> WaitingSteps[None]:
         """Forget a node that is gone. Raises KafkaError(NOT_CONTROLLER) where others decide."""
         raise KafkaError(ErrorCode.NOT_CONTROLLER)
+
+    def has_producer_id(self, node_id: int) -> bool:
+        """True if `allocate_producer_id` does not wait for a disk."""
+        return True
+
+    def taking_producer_ids(self, node_id: int) -> WaitingSteps[None]:
+        """Let a node have producer ids. Raises KafkaError."""
+        yield None
 
     def allocate_producer_id(self, node_id: int) -> int:
         """A producer id of its own. Raises KafkaError while there is none to be had."""

@@ -11,13 +11,14 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from kafkalite.cluster.config_validation import TABLES, ConfigValidation, invalid
 from kafkalite.cluster.image import BROKER_RESOURCE, TOPIC_RESOURCE
 from kafkalite.config import ConfigType
 from kafkalite.config.sources import find
-from kafkalite.requests.slices import Steps, WaitingSteps, batches, cut
+from kafkalite.requests.slices import Steps, WaitingSteps, cut
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored.config_record import ConfigRecord
 
@@ -35,6 +36,9 @@ class Operation(IntEnum):
 
 
 _OPERATIONS: Final = frozenset(Operation)
+# A controller writes no more for one request (QuorumController.MAX_RECORDS_PER_USER_OP).
+MAX_RECORDS: Final = 10_000
+TOO_MANY: Final = "Unable to perform excessively large batch operation."
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +59,7 @@ class ConfigChanges:
 
     def alter(
         self, node_id: int, resource_type: int, name: str, changes: Sequence[ConfigChange]
-    ) -> list[object]:
+    ) -> Steps[list[object]]:
         """The records for changes to a resource, checked and asked of `node_id`.
 
         Raises KafkaError.
@@ -64,33 +68,44 @@ class ConfigChanges:
         wanted = dict(present)
         if resource_type == BROKER_RESOURCE:
             _check_node(name, node_id)
-        for change in changes:
-            _apply(resource_type, wanted, change)
+        for some in cut(changes):
+            for change in some:
+                _apply(resource_type, wanted, change)
+            yield
         self._validation.validate(resource_type, name, wanted, [change.name for change in changes])
-        return [
-            _record(resource_type, name, change.name, wanted.get(change.name))
-            for change in changes
-            if resource_type == BROKER_RESOURCE
-            or present.get(change.name) != wanted.get(change.name)
-        ]
+        asked = [(change.name, wanted.get(change.name)) for change in changes]
+        return (yield from _records(resource_type, name, present, asked))
 
     def replace(
         self, node_id: int, resource_type: int, name: str, configs: Mapping[str, str]
-    ) -> list[object]:
+    ) -> Steps[list[object]]:
         """The records that make `configs` all that a resource has. Raises KafkaError."""
         if resource_type == BROKER_RESOURCE:
             _check_node(name, node_id)
         present = self._cluster.image.configs.get((resource_type, name), {})
         gone = [key for key in present if key not in configs]
         self._validation.validate(resource_type, name, configs, [*configs, *gone])
-        return [
-            *(
-                _record(resource_type, name, key, value)
-                for key, value in configs.items()
-                if resource_type == BROKER_RESOURCE or present.get(key) != value
-            ),
-            *(_record(resource_type, name, key, None) for key in gone),
+        yield
+        records = yield from _records(resource_type, name, present, [*configs.items()])
+        return [*records, *(_record(resource_type, name, key, None) for key in gone)]
+
+
+def _records(
+    resource_type: int,
+    name: str,
+    present: Mapping[str, str],
+    asked: Sequence[tuple[str, str | None]],
+) -> Steps[list[object]]:
+    """The records of what differs from the present; a node's are written in any case."""
+    records: list[object] = []
+    for some in cut(asked):
+        records += [
+            _record(resource_type, name, key, value)
+            for key, value in some
+            if resource_type == BROKER_RESOURCE or present.get(key) != value
         ]
+        yield
+    return records
 
 
 class Resource(Protocol):
@@ -111,62 +126,72 @@ Outcome = tuple[R, ErrorCode, str | None]
 def altering_each(
     resources: Sequence[R],
     check: Callable[[R], Steps[C]],
-    plan: Callable[[R, C], list[object]],
+    plan: Callable[[R, C], Steps[list[object]]],
     cluster: Cluster,
     *,
     validate_only: bool,
 ) -> WaitingSteps[list[Outcome[R]]]:
-    """Write the records of all the resources that can be altered: of very many in several batches.
+    """Write the records of all the resources that can be altered: each changes as a whole.
 
-    Each resource changes as a whole or not at all. `check` looks at what is asked for; `plan` makes
-    the records of it, and nothing else changes before they are written. Both raise KafkaError.
+    `check` looks at what is asked for; `plan` makes the records of it. Both raise KafkaError. More
+    records than a controller takes at once are refused.
 
-    Raises KafkaError: a batch is not on the disk.
+    Raises KafkaError: the records are not on the disk.
     """
     counts: Counter[tuple[int, str]] = Counter()
     for few in cut(resources):
         counts.update((item.resource_type, item.resource_name) for item in few)
         yield None
-    outcomes: list[Outcome[R]] = []
-    for some in batches(resources):
-        checked: list[tuple[R, C | KafkaError]] = []
-        for resource in some:
-            try:
-                if counts[resource.resource_type, resource.resource_name] > 1:
-                    raise invalid("Each resource must appear at most once.")
-                checked.append((resource, (yield from check(resource))))
-            except KafkaError as error:
-                checked.append((resource, error))
-        yield from cluster.settling()
-        records = _planned(checked, plan, outcomes)
-        if not validate_only:
-            cluster.begin_write(records)
-            yield from cluster.finishing()
+    checked: list[tuple[R, C | KafkaError]] = []
+    for resource in resources:
+        try:
+            if counts[resource.resource_type, resource.resource_name] > 1:
+                raise invalid("Each resource must appear at most once.")
+            checked.append((resource, (yield from check(resource))))
+        except KafkaError as error:
+            checked.append((resource, error))
         yield None
+    outcomes: list[Outcome[R]] = []
+    decide = partial(_planned, checked, plan, outcomes)
+    if validate_only:
+        yield from cluster.settling()
+        yield from decide()
+    else:
+        yield from cluster.deciding(decide)
     return outcomes
 
 
 def _planned(
     checked: Sequence[tuple[R, C | KafkaError]],
-    plan: Callable[[R, C], list[object]],
+    plan: Callable[[R, C], Steps[list[object]]],
     outcomes: list[Outcome[R]],
-) -> list[object]:
-    """The records of all that can be altered; what becomes of each is added to the outcomes."""
+) -> Steps[list[object]]:
+    """The records of all that can be altered; `outcomes` says what becomes of each."""
+    outcomes.clear()
     records: list[object] = []
     for resource, found in checked:
         try:
             if isinstance(found, KafkaError):
                 raise found
-            records += plan(resource, found)
+            records += yield from plan(resource, found)
         except KafkaError as error:
             outcomes.append((resource, error.code, error.message))
         else:
             outcomes.append((resource, ErrorCode.NONE, None))
-    return records
+        yield
+    if len(records) <= MAX_RECORDS:
+        return records
+    outcomes[:] = [
+        (resource, found.code, found.message)
+        if isinstance(found, KafkaError)
+        else (resource, ErrorCode.POLICY_VIOLATION, TOO_MANY)
+        for resource, found in checked
+    ]
+    return []
 
 
 def check_changes(changes: Sequence[ConfigChange]) -> Steps[None]:
-    """Check changes of any resource. Raises KafkaError(INVALID_REQUEST)."""
+    """Check changes of any resource. Raises KafkaError: INVALID_REQUEST, POLICY_VIOLATION."""
     seen: set[str] = set()
     nulls: list[str] = []
     for some in cut(changes):
@@ -179,6 +204,8 @@ def check_changes(changes: Sequence[ConfigChange]) -> Steps[None]:
                 nulls.append(change.name)
     if nulls:
         raise invalid(f"Null value not supported for : {', '.join(nulls)}")
+    if len(changes) > MAX_RECORDS:
+        raise KafkaError(ErrorCode.POLICY_VIOLATION, TOO_MANY)
 
 
 def check_operations(changes: Sequence[ConfigChange]) -> Steps[None]:

@@ -131,6 +131,11 @@ class MetadataImage:
         if change is not None:
             change(self, record)
 
+    @property
+    def alive(self) -> frozenset[int]:
+        """The ids of the nodes that are registered and not fenced."""
+        return frozenset(node_id for node_id, broker in self.brokers.items() if not broker.fenced)
+
     def topic_configs(self, name: str) -> dict[str, str]:
         """A topic's own configs."""
         return self.configs.get((TOPIC_RESOURCE, name), {})

@@ -7,36 +7,31 @@ the broker's tasks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict, deque
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Final
 from uuid import UUID, uuid4
 
-from kafkalite.cluster.cluster import Cluster, Endpoint
+from kafkalite.cluster.cluster import Cluster, Decision, Endpoint
 from kafkalite.cluster.features import BOOTSTRAP_FEATURES, SUPPORTED_FEATURES
-from kafkalite.cluster.image import (
-    ALL_BROKERS,
-    BROKER_RESOURCE,
-    NO_LEADER,
-    PartitionState,
-)
+from kafkalite.cluster.image import ALL_BROKERS, BROKER_RESOURCE
 from kafkalite.cluster.image_records import records_of
-from kafkalite.cluster.leadership import (
-    Rules,
-    after_fencing,
-    after_restart,
-    after_unfencing,
-    elect_preferred,
-    with_leader,
-)
+from kafkalite.cluster.leadership import after_restart
 from kafkalite.cluster.metadata_log import MetadataLog
 from kafkalite.cluster.metadata_writer import MetadataWriter
-from kafkalite.cluster.reassignment import catch_up
+from kafkalite.cluster.partition_decisions import (
+    UNCLEAN_ELECTION,
+    balanced,
+    caught_up,
+    elected,
+    fenced,
+    partition_changes,
+    unfenced,
+)
 from kafkalite.config import BrokerConfig
 from kafkalite.requests.slices import Steps, WaitingSteps, at_once, release
 from kafkalite.wire.messages.stored.begin_transaction_record import BeginTransactionRecord
-from kafkalite.wire.messages.stored.broker_registration_change_record import (
-    BrokerRegistrationChangeRecord,
-)
 from kafkalite.wire.messages.stored.config_record import ConfigRecord
 from kafkalite.wire.messages.stored.end_transaction_record import EndTransactionRecord
 from kafkalite.wire.messages.stored.feature_level_record import FeatureLevelRecord
@@ -56,10 +51,8 @@ PRODUCER_ID_BLOCK_SIZE: Final = 1000
 _SNAPSHOT_TRIES: Final = 5
 _RECORDS_AT_ONCE: Final = 64
 
-UNCLEAN_ELECTION: Final = "unclean.leader.election.enable"
-
-LeaderChange = Callable[[UUID, int, PartitionState, Rules], PartitionChangeRecord | None]
-PartitionChange = Callable[[UUID, int, PartitionState], PartitionChangeRecord | None]
+# A decision is taken anew so many times, where the metadata changed meanwhile.
+_DECISION_TRIES: Final = 5
 
 
 class SoleController(Cluster):
@@ -82,7 +75,9 @@ class SoleController(Cluster):
         self._writer = MetadataWriter(log, self._take_in)
         # Many changes before any client hears of them: flushed together.
         self._is_starting = False
-        self._producer_ids: dict[int, Iterator[int]] = {}
+        # A change of the rules may give partitions a leader that have none.
+        self._must_elect = False
+        self._producer_ids: dict[int, deque[int]] = defaultdict(deque)
         for offset, record in log.replay():
             self.image.apply(record)
             self.image.offset = offset
@@ -118,33 +113,63 @@ class SoleController(Cluster):
             self.settle()
             self._append(batch, records)
 
+    def deciding(self, decide: Decision) -> WaitingSteps[None]:
+        """Write the records that `decide` makes of the image, in steps. Raises KafkaError.
+
+        It decides anew if the metadata have changed meanwhile; the last time in one step.
+        """
+        for tries_left in reversed(range(_DECISION_TRIES)):
+            yield from self.settling()
+            offset = self.image.offset
+            steps = self._decided(decide)
+            records, batch = (yield from steps) if tries_left else at_once(steps)
+            if self.image.offset == offset and not self.is_changing:
+                if records:
+                    self._append(batch, records)
+                    yield from self.finishing()
+                return
+
+    def _decided(self, decide: Decision) -> Steps[tuple[Sequence[object], bytes]]:
+        records = yield from decide()
+        return records, (yield from self._log.encoded(records)) if records else b""
+
     def _append(self, batch: bytes, changes: Sequence[object]) -> None:
         # No client hears of a change before it is on the disk, as in Kafka.
         self._writer.append(batch, changes, must_flush=not self._is_starting)
 
     def _take_in(self, changes: Sequence[object], offset: int) -> None:
         self.apply(changes, offset)
-        if any(
-            isinstance(each, ConfigRecord) and each.name == UNCLEAN_ELECTION for each in changes
-        ):
-            self.elect_leaders()
+        for each in changes:
+            if isinstance(each, ConfigRecord) and each.name == UNCLEAN_ELECTION:
+                self._must_elect = True
+            elif isinstance(each, ProducerIdsRecord):
+                end = each.next_producer_id
+                block = range(end - PRODUCER_ID_BLOCK_SIZE, end)
+                self._producer_ids[each.broker_id].extend(block)
 
     @property
     def is_changing(self) -> bool:
         """True if a change is on its way: it is in the log, and not in the image."""
-        return self._writer.on_its_way is not None
+        return self._writer.on_its_way is not None or self._must_elect
 
     def settling(self) -> WaitingSteps[None]:
         """Take the changes that are on their way to their end, whatever becomes of them."""
-        return self._writer.settling()
+        yield from self._writer.settling()
+        yield from self._electing()
 
     def settle(self) -> None:
         """The same, now: to be called before a decision about a change, unless in a handler."""
-        self._writer.settle()
+        at_once(self.settling())
 
     def finishing(self) -> WaitingSteps[None]:
         """Take the change that is on its way to its end. Raises KafkaError: it failed."""
-        return self._writer.finishing()
+        yield from self._writer.finishing()
+        yield from self._electing()
+
+    def _electing(self) -> WaitingSteps[None]:
+        if self._must_elect:
+            self._must_elect = False
+            yield from self.deciding(partial(elected, self.image, self.config))
 
     # Nodes
 
@@ -158,19 +183,20 @@ class SoleController(Cluster):
         self._log.become_leader(min(endpoints), sorted(endpoints))
         if not self.image.features:
             self.write(self._bootstrap_records())
-        restarted = self._partition_changes(after_restart)
+        restarted = at_once(partition_changes(self.image, after_restart))
         for node_id in sorted(self.image.brokers.keys() - endpoints.keys()):
             if not self.image.brokers[node_id].fenced:
                 self.fence(node_id)
         for node_id in sorted(endpoints):
             self.register(node_id, endpoints[node_id])
-        self.write([record for record in restarted if self._leader_of(record) == record.leader])
+        self.write([record for record in restarted if self._is_led_by(record)])
         self._is_starting = False
         self._log.flush()
 
-    def _leader_of(self, record: PartitionChangeRecord) -> int:
+    def _is_led_by(self, record: object) -> bool:
+        assert isinstance(record, PartitionChangeRecord)
         topic = self.image.topics_by_id[record.topic_id]
-        return topic.partitions[record.partition_id].leader_id
+        return topic.partitions[record.partition_id].leader_id == record.leader
 
     def register(self, node_id: int, endpoints: Mapping[str, Endpoint]) -> None:
         """A node comes up: it joins the in-sync replicas of all it holds, and may lead."""
@@ -203,50 +229,28 @@ class SoleController(Cluster):
 
     def fence(self, node_id: int) -> None:
         """A node is gone: others lead what it led, if they can."""
-        self.settle()
-        alive = self.alive - {node_id}
+        at_once(self.fencing(node_id))
 
-        def change(
-            topic_id: UUID, index: int, state: PartitionState, rules: Rules
-        ) -> PartitionChangeRecord | None:
-            return after_fencing(topic_id, index, state, node_id, alive, rules)
+    def fencing(self, node_id: int) -> WaitingSteps[None]:
+        """The same, in steps."""
+        return self.deciding(partial(fenced, self.image, self.config, node_id))
 
-        self.write([self._registration_change(node_id, fenced=1), *self._leader_changes(change)])
-
-    def catch_up_with(self, alive: frozenset[int]) -> None:
+    def catching_up_with(self, alive: frozenset[int]) -> WaitingSteps[None]:
         """Let new partitions follow the nodes that came or fell since `alive` lived."""
         for node_id in sorted(alive - self.alive):
             if node_id in self.image.brokers:
-                self.fence(node_id)
+                yield from self.fencing(node_id)
         for node_id in sorted(self.alive - alive):
-            self.unfence(node_id)
+            yield from self.unfencing(node_id)
 
     def unfence(self, node_id: int) -> None:
         """A registered node is back."""
-        self.settle()
-        alive = self.alive | {node_id}
+        at_once(self.unfencing(node_id))
 
-        def change(
-            topic_id: UUID, index: int, state: PartitionState, rules: Rules
-        ) -> PartitionChangeRecord | None:
-            return after_unfencing(topic_id, index, state, node_id, alive, rules)
-
-        self.write([self._registration_change(node_id, fenced=-1), *self._leader_changes(change)])
-        self.catch_up()
-
-    def elect_leaders(self) -> None:
-        """Give partitions without a leader one, where that is possible by now."""
-        self.settle()
-        alive = self.alive
-
-        def change(
-            topic_id: UUID, index: int, state: PartitionState, rules: Rules
-        ) -> PartitionChangeRecord | None:
-            if state.leader_id != NO_LEADER:
-                return None
-            return with_leader(topic_id, index, state, alive, rules)
-
-        self.write(self._leader_changes(change))
+    def unfencing(self, node_id: int) -> WaitingSteps[None]:
+        """The same, in steps."""
+        yield from self.deciding(partial(unfenced, self.image, self.config, node_id))
+        yield from self.catching_up()
 
     def move_leader(self, topic_id: UUID, index: int, node_id: int) -> None:
         """Have a node that is in sync lead a partition, in a new leader epoch.
@@ -256,63 +260,13 @@ class SoleController(Cluster):
         record = PartitionChangeRecord(partition_id=index, topic_id=topic_id, leader=node_id)
         self.write([record])
 
-    def balance_leaders(self) -> None:
+    def balancing_leaders(self) -> WaitingSteps[None]:
         """Let preferred replicas lead what others lead, where they can (auto.leader.rebalance)."""
-        self.settle()
-        alive = self.alive
+        return self.deciding(partial(balanced, self.image))
 
-        def change(
-            topic_id: UUID, index: int, state: PartitionState
-        ) -> PartitionChangeRecord | None:
-            if state.leader_id == state.replicas[0]:
-                return None
-            return elect_preferred(topic_id, index, state, alive)
-
-        self.write(self._partition_changes(change))
-
-    def catch_up(self) -> None:
+    def catching_up(self) -> WaitingSteps[None]:
         """Let reassignments go on as far as the living nodes carry them."""
-        self.settle()
-        alive = self.alive
-
-        def change(
-            topic_id: UUID, index: int, state: PartitionState
-        ) -> PartitionChangeRecord | None:
-            return catch_up(topic_id, index, state, alive)
-
-        self.write(self._partition_changes(change))
-
-    def _registration_change(self, node_id: int, *, fenced: int) -> BrokerRegistrationChangeRecord:
-        return BrokerRegistrationChangeRecord(
-            broker_id=node_id,
-            broker_epoch=self.image.brokers[node_id].broker_epoch,
-            fenced=fenced,
-        )
-
-    def _partition_changes(self, change: PartitionChange) -> list[PartitionChangeRecord]:
-        changes: Iterable[PartitionChangeRecord | None] = (
-            change(topic.topic_id, index, state)
-            for topic in self.image.topics.values()
-            for index, state in enumerate(topic.partitions)
-        )
-        return [record for record in changes if record is not None]
-
-    def _leader_changes(self, change: LeaderChange) -> list[PartitionChangeRecord]:
-        changes: list[PartitionChangeRecord] = []
-        for topic in self.image.topics.values():
-            rules = self._rules(topic.name)
-            for index, state in enumerate(topic.partitions):
-                record = change(topic.topic_id, index, state, rules)
-                if record is not None:
-                    changes.append(record)
-        return changes
-
-    def _rules(self, topic: str) -> Rules:
-        configs = self.image.topic_configs(topic)
-        min_in_sync = self.config.topic_value("min.insync.replicas", configs)
-        unclean = self.config.topic_value(UNCLEAN_ELECTION, configs)
-        assert isinstance(min_in_sync, int)
-        return Rules(min_in_sync, bool(unclean))
+        return self.deciding(partial(caught_up, self.image))
 
     # Snapshots
 
@@ -367,31 +321,36 @@ class SoleController(Cluster):
             EndTransactionRecord(),
         ]
 
-    def unregister(self, node_id: int) -> None:
+    def unregistering(self, node_id: int) -> WaitingSteps[None]:
         """Forget a node that is gone (KIP-704's kafka-cluster unregister). It must be
         registered."""
-        self.settle()
         if not self.image.brokers[node_id].fenced:
-            self.fence(node_id)
+            yield from self.fencing(node_id)
         epoch = self.image.brokers[node_id].broker_epoch
-        self.write([UnregisterBrokerRecord(broker_id=node_id, broker_epoch=epoch)])
+        yield from self.writing([UnregisterBrokerRecord(broker_id=node_id, broker_epoch=epoch)])
+
+    def has_producer_id(self, node_id: int) -> bool:
+        """True if a producer id can be given out without a block from the log."""
+        return bool(self._producer_ids[node_id])
+
+    def taking_producer_ids(self, node_id: int) -> WaitingSteps[None]:
+        """Let a node have producer ids: it takes blocks, and logs them before use."""
+        return self.deciding(partial(self._producer_id_block, node_id))
+
+    def _producer_id_block(self, node_id: int) -> Steps[list[object]]:
+        yield
+        if self.has_producer_id(node_id):
+            return []
+        return [
+            ProducerIdsRecord(
+                broker_id=node_id,
+                broker_epoch=self.image.brokers[node_id].broker_epoch,
+                next_producer_id=self.image.next_producer_id + PRODUCER_ID_BLOCK_SIZE,
+            )
+        ]
 
     def allocate_producer_id(self, node_id: int) -> int:
-        """A producer id that was never given out: a node takes blocks, and logs them before use."""
-        allocated = next(self._producer_ids.get(node_id, iter(())), None)
-        if allocated is not None:
-            return allocated
-        self.settle()
-        first = self.image.next_producer_id
-        self.write(
-            [
-                ProducerIdsRecord(
-                    broker_id=node_id,
-                    broker_epoch=self.image.brokers[node_id].broker_epoch,
-                    next_producer_id=first + PRODUCER_ID_BLOCK_SIZE,
-                )
-            ]
-        )
-        block = iter(range(first, first + PRODUCER_ID_BLOCK_SIZE))
-        self._producer_ids[node_id] = block
-        return next(block)
+        """A producer id that was never given out. Waits for the disk if no block is there."""
+        if not self.has_producer_id(node_id):
+            at_once(self.taking_producer_ids(node_id))
+        return self._producer_ids[node_id].popleft()

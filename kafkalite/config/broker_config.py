@@ -203,6 +203,11 @@ class BrokerConfig:
         """The directory that everything is kept in."""
         return Path(self.log_dirs[0])
 
+    @property
+    def has_control_port(self) -> bool:
+        """Tells whether a control port was asked for, or the page, which is on it."""
+        return self["kafkalite.control.port"] is not None or self.boolean("kafkalite.ui")
+
     def is_cordoned(self, directory: str | Path, node_id: int | None = None) -> bool:
         """True if a data directory gets no new partitions (KIP-1066)."""
         cordoned = self.items("cordoned.log.dirs", node_id)

@@ -170,9 +170,8 @@ def find(name: str) -> ConfigDef | None:
     """The definition of a broker config; listener.name.<listener>.<name> is that of <name>."""
     if name.startswith("listener.name."):
         rest = name.removeprefix("listener.name.").partition(".")[2]
-        while rest and rest not in BROKER_CONFIGS:
-            rest = rest.partition(".")[2]  # the SASL mechanism in between
-        name = rest
+        # A SASL mechanism may stand in between.
+        name = rest if rest in BROKER_CONFIGS else rest.partition(".")[2]
     return BROKER_CONFIGS.get(name) or AUTHORIZER_CONFIGS.get(name)
 
 

@@ -7,18 +7,18 @@ of fetch sessions. At the same place in two answers they stand for the same thin
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import crc32c
 
-from kafkalite.requests.names import class_of, listed
+from kafkalite.requests.names import class_of, listed, named
 from kafkalite.wire.record_batch import HEADER_BYTES, RecordBatch
 from kafkalite.wire.schema import FIELDS, fields_of
 
 _GIVEN_OUT: Final = frozenset({"topic_id", "member_id", "leader", "producer_id", "session_id"})
 _NOTHING: Final = (None, "", 0, -1, "00000000-0000-0000-0000-000000000000")
-# Where a broker listens, the checksum over what is compared by itself, how quick it was, and the
-# offset of its own metadata.
+# The addresses of a broker, the checksum over what is compared by itself, how quick it was, and
+# the offset of its own metadata.
 _NOT_COMPARED: Final = frozenset(
     {"host", "port", "crc", "throttle_time_ms", "finalized_features_epoch"}
 )
@@ -36,9 +36,8 @@ class GivenOut:
 
     def learn(self, recorded: Any, answer: Any, name: str = "") -> None:
         """Two answers as JSON: what stands at the same place stands for the same thing."""
-        if isinstance(recorded, dict) and isinstance(answer, dict):
-            other = cast("dict[str, Any]", answer)
-            for key, value in cast("dict[str, Any]", recorded).items():
+        if (fields := named(recorded)) is not None and (other := named(answer)) is not None:
+            for key, value in fields.items():
                 self.learn(value, other.get(key), key)
         elif (several := listed(recorded)) is not None:
             for one, another in zip(several, listed(answer) or (), strict=False):
@@ -54,8 +53,7 @@ class GivenOut:
     def differences(self, recorded: Any, answer: Any, path: str = "") -> Iterator[tuple[str, str]]:
         """The paths at which two answers as JSON differ, and how."""
         name = path.rpartition(".")[2].partition("[")[0]
-        if isinstance(recorded, dict) and isinstance(answer, dict):
-            one, other = cast("dict[str, Any]", recorded), cast("dict[str, Any]", answer)
+        if (one := named(recorded)) is not None and (other := named(answer)) is not None:
             for key in one.keys() | other.keys():
                 yield from self.differences(one.get(key), other.get(key), f"{path}.{key}")
         elif (several := listed(recorded)) is not None and (others := listed(answer)) is not None:

@@ -48,7 +48,7 @@ class Tape(Ring):
     def __init__(self, now_ms: Callable[[], int]) -> None:
         super().__init__(MOST_BYTES)
         self._now_ms = now_ms
-        # Of each frame: its kind, the number of its request, the cluster's time.
+        # Frames in their order: the kind, the number of the request, the cluster's time.
         self.order: list[tuple[int, int, int]] = []
         # Called after each of them.
         self.grown: Callable[[], None] = _nothing
@@ -115,7 +115,7 @@ def written(meta: dict[str, Any], data: bytes, tape: Iterator[Passed]) -> bytes:
 
 
 def read(file: bytes) -> Recording:
-    """What a ZIP file has. Raises Problem for another file."""
+    """The recording in a ZIP file. Raises Problem for another file."""
     try:
         with zipfile.ZipFile(io.BytesIO(file)) as archive:
             meta = msgspec.json.decode(archive.read("meta.json"))

@@ -22,6 +22,7 @@ from kafkalite.group_coordinator.classic_group import ClassicGroup, ClassicGroup
 from kafkalite.group_coordinator.shard import AnyModernGroup, Group
 from kafkalite.replica.partition import Partition
 from kafkalite.replica.topics import Topic
+from kafkalite.requests.slices import Steps, at_once, mapped
 from kafkalite.wire.message_codec import parse_body
 from kafkalite.wire.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
 
@@ -46,13 +47,14 @@ def partition_of(broker: Broker, topic: str, index: int) -> Partition:
 
 def topic_view(topic: Topic) -> TopicView:
     """A topic as it is now."""
-    return TopicView(
-        topic.name,
-        topic.topic_id,
-        topic.is_internal,
-        dict(topic.configs),
-        [_partition_view(each) for each in topic.partitions],
-    )
+    return at_once(viewing(topic))
+
+
+def viewing(topic: Topic) -> Steps[TopicView]:
+    """The same, in steps: partitions may change in between."""
+    partitions = yield from mapped(_partition_view, topic.partitions)
+    configs = dict(topic.configs)
+    return TopicView(topic.name, topic.topic_id, topic.is_internal, configs, partitions)
 
 
 def _partition_view(partition: Partition) -> PartitionView:

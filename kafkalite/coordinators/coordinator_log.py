@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _READ_BYTES: Final = 1 << 20
+# The bytes of fewer records are not counted.
+_COUNTED_FROM: Final = 4096
 
 # The error for a client, by that of the coordinator's failed append (Kafka's
 # CoordinatorOperationExceptionHelper, TransactionStateManager).
@@ -94,6 +96,7 @@ class ConsumerOffsetsLog:
         now_ms = self._now_ms()
         try:
             target = self._partition(partition)
+            _check_size(target.log, records)
             if producer_id == NO_PRODUCER_ID:
                 return target.append_trusted(records, now_ms)
             batch = build_batch(
@@ -123,6 +126,15 @@ class ConsumerOffsetsLog:
         if topic is None or partition >= len(topic.partitions):
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         return topic.partitions[partition]
+
+
+def _check_size(log: Log, records: Sequence[StateRecord]) -> None:
+    """Raise MESSAGE_TOO_LARGE for very many records that the log will refuse as a batch: to build
+    it takes longer."""
+    if len(records) > _COUNTED_FROM and log.config.keeps_batches:
+        size = sum(len(key) + len(value or b"") for key, value in records)
+        if size > log.config.max_batch_bytes:
+            raise KafkaError(ErrorCode.MESSAGE_TOO_LARGE)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Final
 
+from kafkalite.requests.slices import Steps
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.api_messages import response_class
 from kafkalite.wire.compile_source import SourceWriter
@@ -32,25 +33,36 @@ def error_codes(response: Any) -> Errors:
 @cache
 def counter_of_messages(struct: type[Any]) -> ErrorCounter:
     """Counts the error codes in a message, or in a struct of one."""
-    return _compiled(struct, rows=False)
+    counter: ErrorCounter = _compiled(struct, rows=False, in_steps=False)
+    return counter
 
 
 @cache
 def counter_of_rows(key: ApiKey) -> ErrorCounter:
     """Counts the error codes in an API's response as a row (wire/rows.py)."""
-    return _compiled(response_class(key), rows=True)
-
-
-def _compiled(struct: type[Any], *, rows: bool) -> ErrorCounter:
-    lines = ["def count(message, errors):", "    pass"]
-    _write(lines, struct, "message", 1, rows=rows)
-    source = "\n".join(lines)
-    writer = SourceWriter(0, flexible=False, names={})
-    counter: ErrorCounter = writer.execute(source, "count", f"errors of {struct.__name__}")
+    counter: ErrorCounter = _compiled(response_class(key), rows=True, in_steps=False)
     return counter
 
 
-def _write(lines: list[str], struct: type[Any], name: str, depth: int, *, rows: bool) -> None:
+@cache
+def counter_in_steps(key: ApiKey, *, rows: bool) -> Callable[[Any, Errors], Steps[None]]:
+    """Counts the error codes in an API's response, one element a step."""
+    counter: Callable[[Any, Errors], Steps[None]]
+    counter = _compiled(response_class(key), rows=rows, in_steps=True)
+    return counter
+
+
+def _compiled(struct: type[Any], *, rows: bool, in_steps: bool) -> Any:
+    lines = ["def count(message, errors):", "    yield" if in_steps else "    pass"]
+    _write(lines, struct, "message", 1, rows=rows, in_steps=in_steps)
+    source = "\n".join(lines)
+    writer = SourceWriter(0, flexible=False, names={})
+    return writer.execute(source, "count", f"errors of {struct.__name__}")
+
+
+def _write(
+    lines: list[str], struct: type[Any], name: str, depth: int, *, rows: bool, in_steps: bool
+) -> None:
     """The lines for the values of a struct that the variable `name` refers to."""
     indent = "    " * depth
     for position, field in enumerate(fields_of(struct)):
@@ -61,10 +73,12 @@ def _write(lines: list[str], struct: type[Any], name: str, depth: int, *, rows: 
             inner = f"value{depth}"
             if field.shape is Shape.ARRAY:
                 lines.append(f"{indent}for {inner} in {value} or ():")
+                if in_steps:
+                    lines.append(f"{indent}    yield")
             else:
                 lines.append(f"{indent}{inner} = {value}")
                 lines.append(f"{indent}if {inner} is not None:")
-            _write(lines, field.element, inner, depth + 1, rows=rows)
+            _write(lines, field.element, inner, depth + 1, rows=rows, in_steps=in_steps)
 
 
 def _has_error_code(struct: type[Any]) -> bool:

@@ -15,9 +15,15 @@ from typing import TYPE_CHECKING, Any, Final
 import trio
 
 from kafkalite.apis import Api, Handler
-from kafkalite.metrics.error_counts import Errors, counter_of_messages, counter_of_rows
+from kafkalite.metrics.error_counts import (
+    Errors,
+    counter_in_steps,
+    counter_of_messages,
+    counter_of_rows,
+)
 from kafkalite.metrics.readings import Distribution, Readings
 from kafkalite.requests.context import CloseConnection, RequestContext
+from kafkalite.requests.slices import Steps, cut, has_many, in_slices
 from kafkalite.requests.suspension import has_to_wait
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode
@@ -79,11 +85,31 @@ class RequestMetrics:
             except CloseConnection:
                 errors[_NO_ANSWER] += 1
                 raise
-            count(services.topics, request, response, errors)
+            if has_many(row_of(response)):
+                steps = self._counting(api, services.topics, request, response, errors)
+                await in_slices(steps, context)
+            else:
+                count(services.topics, request, response, errors)
             durations.add(now() - context.received_at)
             return response
 
         return counted
+
+    def _counting(
+        self, api: Api, topics: Topics, request: Any, response: Any, errors: Errors
+    ) -> Steps[None]:
+        """Count what is in a huge response, in steps."""
+        if api.key is not ApiKey.FETCH:
+            yield from counter_in_steps(api.key, rows=api.rows)(row_of(response), errors)
+            return
+        wait_ms, code, session_id, responses, leaders = row_of(response)
+        for name, topic_id, rows in responses:
+            for some in cut(rows):
+                part = wait_ms, 0, session_id, [(name, topic_id, some)], leaders
+                self._count_fetched(topics, request, part, errors)
+                yield
+        if code:
+            errors[code] += 1
 
     def _count_fetched(
         self,

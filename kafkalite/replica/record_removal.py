@@ -1,7 +1,8 @@
-"""Records taken out of the middle of a log, as if compaction had found them outdated: for tests.
+"""Records taken out of a log, as retention and compaction take them: for tests.
 
-Offsets, batches' ends and all other records stay, as after any compaction; what reads the log meets
-a gap. The batch at a segment's end stays even when it is emptied, so that consumers can go on.
+In the middle, offsets, batches' ends and all other records stay, as after any compaction; what
+reads the log meets a gap. The batch at a segment's end stays even when it is emptied, so that
+consumers can go on.
 """
 
 from __future__ import annotations
@@ -15,6 +16,18 @@ from kafkalite.wire.record_batch import Record
 
 if TYPE_CHECKING:
     from kafkalite.log.log import Log
+    from kafkalite.replica.partition import Partition
+
+
+def lose_records(partition: Partition, to_offset: int) -> None:
+    """Lose the records before an offset (-1: all), as retention loses what is too old.
+
+    Raises KafkaError when the offset lies behind the high watermark.
+    """
+    offset = partition.high_watermark if to_offset == -1 else to_offset
+    partition.log.delete_records_before(offset)
+    partition.log.retain()
+    partition.watchers.check_and_complete()
 
 
 def remove_records(log: Log, first_offset: int, end_offset: int) -> None:

@@ -237,7 +237,7 @@ class Topics:
                     self._configure(self._by_id.get(change.topic_id))
         yield from telling_of_growth(changes, self._by_id)
         yield from release([records])
-        self._cluster.catch_up_with(alive)
+        yield from self._cluster.catching_up_with(alive)
 
     def opening_ahead(self, changes: Sequence[object]) -> Steps[None]:
         """Open the partitions that are to come, unless an older topic still has the name."""

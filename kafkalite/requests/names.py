@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeGuard
+from typing import Any, Final, TypeGuard, cast
 from uuid import UUID
 
 from kafkalite.wire.fields import NO_UUID, records
@@ -179,6 +179,11 @@ def topic_of(value: Any) -> str | UUID:
 
 def _is_list(value: object) -> TypeGuard[list[Any]]:
     return isinstance(value, list)
+
+
+def named(value: Any) -> dict[str, Any] | None:
+    """The fields of an object as JSON has them; None if it is none."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
 
 
 def listed(value: object) -> list[Any] | None:

@@ -47,6 +47,23 @@ def is_long(context: RequestContext, topics: Sequence[tuple[Any, ...]]) -> bool:
     return len(topics) > AT_ONCE or sum(len(topic[-1]) for topic in topics) > AT_ONCE
 
 
+def has_many(value: object) -> bool:
+    """True if a message or row, or an element of it, has a list that is to be handled in slices."""
+    for part in _parts_of(value):
+        if isinstance(part, list):
+            items = cast("list[object]", part)
+            if len(items) > AT_ONCE or any(map(_has_long_list, items)):
+                return True
+    return False
+
+
+def _has_long_list(value: object) -> bool:
+    parts = _parts_of(value)
+    return any(
+        isinstance(part, list) and len(cast("list[object]", part)) > AT_ONCE for part in parts
+    )
+
+
 def cut(items: Sequence[A]) -> Iterator[Sequence[A]]:
     """The items in parts, each for one step: at least one, which may be empty."""
     for start in range(0, len(items) or 1, _IN_ONE_STEP):

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
+from uuid import UUID
 
 from kafkalite.config import BrokerConfig
-from kafkalite.requests.slices import at_once
+from kafkalite.requests.slices import Steps
 from kafkalite.security.quotas import ClientQuota
 from kafkalite.security.refusals import mirror_of, refused
 from kafkalite.wire.api_keys import ApiKey
@@ -31,7 +32,13 @@ class TopicState(Protocol):
     def partitions(self) -> list[Any]: ...
 
 
-TopicStates = Mapping[str, TopicState]
+class TopicStates(Protocol):
+    """The topics in the metadata."""
+
+    @property
+    def topics(self) -> Mapping[str, TopicState]: ...
+    @property
+    def topics_by_id(self) -> Mapping[UUID, TopicState]: ...
 
 
 class MutationQuota:
@@ -79,21 +86,22 @@ class Mutation:
     strict_since: int
     cost: Cost
 
-    def admit(
-        self, topics: TopicStates, config: BrokerConfig, request: Any, quota: MutationQuota
-    ) -> tuple[Any, list[Any]]:
+    def admitting(
+        self, image: TopicStates, config: BrokerConfig, request: Any, quota: MutationQuota
+    ) -> Steps[tuple[Any, list[Any]]]:
         """The request without what there are no tokens for, and the answers to that."""
         mirror = mirror_of(self.api_key, request)
         assert mirror is not None
         kept: list[Any] = []
         denied: list[Any] = []
         for element in getattr(request, mirror.asked):
-            cost = self.cost(topics, config, element)
+            yield
+            cost = self.cost(image, config, element)
             if cost is None or quota.take(cost):
                 kept.append(element)
             else:
                 code = ErrorCode.THROTTLING_QUOTA_EXCEEDED
-                denied.append(at_once(refused(self.api_key, mirror, element, code, _SPENT)))
+                denied.append((yield from refused(self.api_key, mirror, element, code, _SPENT)))
         return (replace(request, **{mirror.asked: kept}) if denied else request), denied
 
     def merge(self, response: Any, denied: list[Any]) -> Any:
@@ -106,8 +114,8 @@ class Mutation:
         return replace(response, **{answered: [*getattr(response, answered), *denied]})
 
 
-def _created(topics: TopicStates, config: BrokerConfig, topic: Any) -> int | None:
-    if topic.name in topics:
+def _created(image: TopicStates, config: BrokerConfig, topic: Any) -> int | None:
+    if topic.name in image.topics:
         return None
     if topic.assignments:
         return len(topic.assignments)
@@ -116,18 +124,18 @@ def _created(topics: TopicStates, config: BrokerConfig, topic: Any) -> int | Non
     return topic.num_partitions if topic.num_partitions > 0 else None
 
 
-def _deleted(topics: TopicStates, config: BrokerConfig, topic: Any) -> int | None:
+def _deleted(image: TopicStates, config: BrokerConfig, topic: Any) -> int | None:
     if isinstance(topic, str):
-        found = topics.get(topic)
+        found = image.topics.get(topic)
     elif topic.name is not None:
-        found = topics.get(topic.name)
+        found = image.topics.get(topic.name)
     else:
-        found = next((each for each in topics.values() if each.topic_id == topic.topic_id), None)
+        found = image.topics_by_id.get(topic.topic_id)
     return None if found is None else len(found.partitions)
 
 
-def _added(topics: TopicStates, config: BrokerConfig, topic: Any) -> int | None:
-    found = topics.get(topic.name)
+def _added(image: TopicStates, config: BrokerConfig, topic: Any) -> int | None:
+    found = image.topics.get(topic.name)
     more = 0 if found is None else topic.count - len(found.partitions)
     return more if more > 0 else None
 

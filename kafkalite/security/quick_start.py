@@ -94,6 +94,21 @@ def temporary_files(owner: object, host: str) -> Files:
     return make_files(Path(directory), host)
 
 
+def secured(
+    owner: object,
+    configs: Mapping[str, str],
+    asked: Wanted,
+    host: str,
+    port: int,
+) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
+    """Configs with a listener that is secured, and the clients' settings.
+
+    Its certificates are there for as long as `owner` lives. Raises ConfigError.
+    """
+    files = temporary_files(owner, host) if asked.tls else None
+    return with_listener(configs, asked, files, host, port), client_settings(asked, files)
+
+
 def make_files(directory: Path, host: str) -> Files:
     """The CA and certificates. Raises ConfigError without what makes them."""
     files = files_in(directory)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
 from kafkalite.cluster.cluster import Endpoint
+from kafkalite.requests.slices import at_once
 from kafkalite.server.listener import Listener, open_node_listeners
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ class Nodes:
         del self._ports[node_id]
         for listener in self._listeners_of(node_id):
             self._listeners.remove(listener)
-        self._controller.unregister(node_id)
+        at_once(self._controller.unregistering(node_id))
 
     def _register(self, node_id: int) -> None:
         self._controller.register(node_id, endpoints(self._listeners)[node_id])

@@ -23,6 +23,8 @@ import trio
 from kafkalite.apis import Api, Handler
 from kafkalite.log.open_files import close_slices
 from kafkalite.requests.context import RequestContext
+from kafkalite.requests.slices import Steps, at_once, has_many, in_slices
+from kafkalite.requests.suspension import has_to_wait
 from kafkalite.security.mutations import MUTATIONS, MutationQuota
 from kafkalite.security.node_quotas import NodeQuotas
 from kafkalite.server.gates import Gate, when_done
@@ -240,23 +242,35 @@ def _mutating(quotas_of: QuotasOf, api: Api, handle: Handler) -> Handler:
     mutation = MUTATIONS[api.key]
 
     def mutate(services: Services, context: RequestContext, request: Any) -> Any:
-        quotas = quotas_of(context.node_id)
         quota = MutationQuota(
-            quotas.mutation,
+            quotas_of(context.node_id).mutation,
             context.principal.name,
             context.client_id,
             _now_ms,
             is_strict=context.api_version >= mutation.strict_since,
         )
-        request, refused = mutation.admit(
-            services.cluster.image.topics, services.config, request, quota
-        )
+        steps = mutation.admitting(services.cluster.image, services.config, request, quota)
+        if has_many(request):
+            return mutate_in_slices(services, context, quota, steps)
+        return admitted(services, context, quota, at_once(steps))
+
+    async def mutate_in_slices(
+        services: Services, context: RequestContext, quota: MutationQuota, steps: Steps[Any]
+    ) -> Any:
+        response = admitted(services, context, quota, await in_slices(steps, context))
+        return await response if has_to_wait(response) else response
+
+    def admitted(
+        services: Services, context: RequestContext, quota: MutationQuota, parts: Any
+    ) -> Any:
+        request, refused = parts
         began = perf_counter()
         response = handle(services, context, request)
         took = perf_counter() - began
 
         def finish(response: Any) -> Any:
             response = mutation.merge(response, refused)
+            quotas = quotas_of(context.node_id)
             wait_ms = max(quota.wait_ms, _request_wait_ms(quotas, context, took))
             _mute(context, wait_ms)
             return say(response, wait_ms) if wait_ms else response

@@ -1,20 +1,26 @@
-"""`kafkalite groups` and `kafkalite group show`: the groups of consumers, and one in full."""
+"""`kafkalite groups` and `kafkalite group show`: the groups, and one in full."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
-from confluent_kafka import (
-    ConsumerGroupState,
-    ConsumerGroupTopicPartitions,
-    ConsumerGroupType,
-)
+from confluent_kafka import ConsumerGroupTopicPartitions
 
 from kafkalite.terminal import offsets
-from kafkalite.terminal.kafka import Kafka, answered, not_there, refused
+from kafkalite.terminal.group_views import (
+    Group,
+    Member,
+    consumer_group_names,
+    consumer_groups,
+)
+from kafkalite.terminal.kafka import Kafka, answered, not_there
+from kafkalite.terminal.login import UnknownSetting
+from kafkalite.terminal.modern_groups import ModernGroups, Progress
 from kafkalite.terminal.offsets import Place
 from kafkalite.terminal.options import asks_kafka, names_from
 from kafkalite.terminal.output import Output
@@ -26,7 +32,7 @@ _LIST = {
     "members": "MEMBERS",
     "coordinator": "COORDINATOR",
 }
-PARTITIONS = {
+_PARTITIONS = {
     "topic": "TOPIC",
     "partition": "PARTITION",
     "committed": "CURRENT-OFFSET",
@@ -36,23 +42,28 @@ PARTITIONS = {
     "host": "HOST",
     "member": "MEMBER-ID",
 }
-# Kafka's names of the states. The consumer protocol has two more that librdkafka has no name for.
-_STATES = {
-    ConsumerGroupState.PREPARING_REBALANCING: "PreparingRebalance",
-    ConsumerGroupState.COMPLETING_REBALANCING: "CompletingRebalance",
-    ConsumerGroupState.STABLE: "Stable",
-    ConsumerGroupState.DEAD: "Dead",
-    ConsumerGroupState.EMPTY: "Empty",
+_SHARED_PARTITIONS = {
+    "topic": "TOPIC",
+    "partition": "PARTITION",
+    "start": "START-OFFSET",
+    "end": "LOG-END-OFFSET",
+    "lag": "LAG",
 }
-_UNNAMED = "Assigning or Reconciling"
+_MEMBERS = {
+    "member": "MEMBER-ID",
+    "client_id": "CLIENT-ID",
+    "host": "HOST",
+    "assigned": "ASSIGNED",
+}
+_LEFT_OUT = "share and streams groups are left out: {} is for librdkafka alone"
 
 
 def group_names(kafka: Kafka) -> list[str]:
-    """The ids of all groups of consumers. Raises Refused."""
-    listed = answered(kafka.admin.list_consumer_groups(), "groups")
-    for error in listed.errors or ():
-        raise refused(error.args[0], "groups")
-    return sorted(each.group_id for each in listed.valid or ())
+    """The ids of all groups. Raises Refused."""
+    names = consumer_group_names(kafka)
+    with suppress(UnknownSetting), ModernGroups(kafka) as modern:
+        names += modern.listed()
+    return sorted(names)
 
 
 def complete_group(
@@ -62,57 +73,52 @@ def complete_group(
     return names_from(group_names, context, incomplete)
 
 
+def all_groups(kafka: Kafka, out: Output) -> list[Group]:
+    """All groups, by id. Raises Refused."""
+    found = consumer_groups(kafka, consumer_group_names(kafka))
+    try:
+        with ModernGroups(kafka) as modern:
+            found += modern.described(modern.listed())
+    except UnknownSetting as setting:
+        out.note(_LEFT_OUT.format(setting))
+    return sorted(found, key=lambda each: each.group_id)
+
+
+def one(kafka: Kafka, name: str) -> Group:
+    """The description of a group. Raises Refused if there is none of the name."""
+    known = consumer_group_names(kafka)
+    if name in known:
+        return consumer_groups(kafka, [name])[0]
+    with suppress(UnknownSetting), ModernGroups(kafka) as modern:
+        if name in modern.listed() and (found := modern.described([name])):
+            return found[0]
+        known += modern.listed()
+    raise not_there("group", name, known, "kafkalite groups")
+
+
 @click.command("groups")
 @asks_kafka
 def list_groups(kafka: Kafka, out: Output) -> None:
-    """List the groups of consumers.
+    """List the groups: of consumers, share groups, and those of Kafka Streams.
 
     `kafkalite groups expire` and its sisters are verbs of a control port: docs/testing.md.
     """
     rows = [
         {
             "group": each.group_id,
-            "type": group_type(each),
-            "state": state(each),
-            "members": len(each.members or ()),
-            "coordinator": None if each.coordinator is None else each.coordinator.id,
+            "type": each.type,
+            "state": each.state,
+            "members": len(each.members),
+            "coordinator": each.coordinator,
         }
-        for each in described(kafka, group_names(kafka))
+        for each in all_groups(kafka, out)
     ]
     out.rows(rows, _LIST)
 
 
-def described(kafka: Kafka, names: Sequence[str]) -> list[Any]:
-    """The descriptions of groups. Raises Refused."""
-    if not names:
-        return []
-    answers = kafka.admin.describe_consumer_groups(list(names))
-    found = [answered(answer, f"group {name!r}") for name, answer in answers.items()]
-    return sorted(found, key=lambda each: each.group_id)
-
-
-def one(kafka: Kafka, name: str) -> Any:
-    """The description of a group. Raises Refused if there is none of the name."""
-    known = group_names(kafka)
-    if name not in known:
-        raise not_there("group", name, known, "kafkalite groups")
-    [found] = described(kafka, [name])
-    return found
-
-
-def state(group: Any) -> str:
-    """Kafka's name of a group's state."""
-    return _STATES.get(group.state, _UNNAMED)
-
-
-def group_type(group: Any) -> str:
-    """Kafka's name of the protocol that a group speaks: classic or consumer."""
-    return "consumer" if group.type is ConsumerGroupType.CONSUMER else "classic"
-
-
 @click.group("group")
 def group() -> None:
-    """Show one group of consumers."""
+    """Show one group."""
 
 
 @group.command("show")
@@ -123,63 +129,70 @@ def show_group(kafka: Kafka, out: Output, name: str) -> None:
     found = one(kafka, name)
     shown = {
         "group": name,
-        "type": group_type(found),
-        "state": state(found),
-        "coordinator": None if found.coordinator is None else found.coordinator.id,
-        "assignor": found.partition_assignor or None,
+        "type": found.type,
+        "state": found.state,
+        "coordinator": found.coordinator,
+        "assignor": found.assignor,
     }
-    members = [_member(each) for each in found.members or ()]
+    members = [_member(each) for each in found.members]
     partitions = partitions_of(kafka, out, [found])[name]
     if out.as_json:
         out.json({**shown, "members": members, "partitions": partitions})
         return
     idle = [each["member"] for each in members if not each["assigned"]]
     out.facts({**shown, "members": len(members)} | ({"without partitions": idle} if idle else {}))
+    if members and not found.has_owners:
+        out.rows(members, _MEMBERS)
     if partitions:
-        out.rows(partitions, PARTITIONS)
+        out.rows(partitions, columns_of(found))
 
 
-def _member(member: Any) -> dict[str, Any]:
-    return {
-        "member": member.member_id,
-        "client_id": member.client_id,
-        "host": (member.host or "").removeprefix("/"),
-        "instance_id": member.group_instance_id,
-        "assigned": [f"{topic}-{index}" for topic, index in _assigned(member)],
-    }
+def columns_of(group: Group) -> Mapping[str, str]:
+    """The columns of a table of a group's partitions."""
+    return _PARTITIONS if group.has_owners else _SHARED_PARTITIONS
 
 
-def _assigned(member: Any) -> list[Place]:
-    assignment = member.assignment
-    if assignment is None:
-        return []
-    return [(each.topic, each.partition) for each in assignment.topic_partitions]
+def _member(member: Member) -> dict[str, Any]:
+    shown = asdict(member)
+    del shown["places"]
+    return {"member": shown.pop("member_id"), **shown, "assigned": list(member.assigned)}
 
 
 def partitions_of(
-    kafka: Kafka, out: Output, groups: Iterable[Any]
+    kafka: Kafka, out: Output, groups: Sequence[Group]
 ) -> dict[str, list[dict[str, Any]]]:
-    """By group: the partitions that it has committed offsets of, or that members have."""
-    found = list(groups)
-    committed = _committed(kafka, [each.group_id for each in found])
-    owners = {
-        each.group_id: {place: one for one in each.members or () for place in _assigned(one)}
-        for each in found
+    """By group: the partitions that it has offsets of, or that members have."""
+    committed = _committed(kafka, [each.group_id for each in groups if each.has_owners])
+    progress = _progress(kafka, [each.group_id for each in groups if not each.has_owners])
+    topics = kafka.metadata().topics
+    places = {
+        each.group_id: sorted(
+            {
+                *committed.get(each.group_id, ()),
+                *progress.get(each.group_id, ()),
+                *(one for member in each.members for one in member.places if _is_in(topics, one)),
+            }
+        )
+        for each in groups
     }
-    places = {name: sorted({*committed[name], *owners[name]}) for name in committed}
     end = offsets.latest(kafka, sorted({each for some in places.values() for each in some}), out)
     return {
-        name: [
-            _partition(place, committed[name].get(place), end[place], owners[name].get(place))
-            for place in some
+        each.group_id: [
+            _owned(each, place, committed[each.group_id].get(place), end[place])
+            if each.has_owners
+            else _shared(place, progress.get(each.group_id, {}).get(place), end[place])
+            for place in places[each.group_id]
         ]
-        for name, some in places.items()
+        for each in groups
     }
 
 
-def _partition(
-    place: Place, committed: int | None, end: int | None, owner: Any | None
-) -> dict[str, Any]:
+def _is_in(topics: Mapping[str, Any], place: Place) -> bool:
+    return place[0] in topics and place[1] in topics[place[0]].partitions
+
+
+def _owned(group: Group, place: Place, committed: int | None, end: int | None) -> dict[str, Any]:
+    owner = next((each for each in group.members if place in each.places), None)
     return {
         "topic": place[0],
         "partition": place[1],
@@ -187,9 +200,28 @@ def _partition(
         "end": end,
         "lag": offsets.difference(end, committed),
         "client_id": None if owner is None else owner.client_id,
-        "host": None if owner is None else (owner.host or "").removeprefix("/"),
+        "host": None if owner is None else owner.host,
         "member": None if owner is None else owner.member_id,
     }
+
+
+def _shared(place: Place, progress: Progress | None, end: int | None) -> dict[str, Any]:
+    start, lag = progress or Progress(None, None)
+    return {
+        "topic": place[0],
+        "partition": place[1],
+        "start": start,
+        "end": end,
+        # Before KIP-1226 a broker does not say how much of it is done with already.
+        "lag": offsets.difference(end, start) if lag is None else lag,
+    }
+
+
+def _progress(kafka: Kafka, names: Sequence[str]) -> dict[str, dict[Place, Progress]]:
+    if not names:
+        return {}
+    with ModernGroups(kafka) as modern:
+        return {name: modern.progress(name) for name in names if name in modern.listed()}
 
 
 def _committed(kafka: Kafka, names: Sequence[str]) -> dict[str, dict[Place, int]]:

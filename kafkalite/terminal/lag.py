@@ -10,14 +10,13 @@ import click
 from kafkalite.control.durations import seconds
 from kafkalite.control.problems import Problem
 from kafkalite.terminal import offsets
+from kafkalite.terminal.group_views import Group
 from kafkalite.terminal.groups import (
-    PARTITIONS,
+    all_groups,
+    columns_of,
     complete_group,
-    described,
-    group_names,
     one,
     partitions_of,
-    state,
 )
 from kafkalite.terminal.kafka import Kafka
 from kafkalite.terminal.options import asks_kafka
@@ -41,35 +40,37 @@ def lag(kafka: Kafka, out: Output, name: str | None, watch: bool, interval: str)
     """Show how many records each group, or each partition of one group, is behind.
 
     It is the distance of a partition's end from the committed offset; unknown (-, in JSON null)
-    where nothing is committed.
+    where nothing is committed. Of share groups it is as the broker says.
     """
     try:
         pause = seconds(interval, field="--interval")
     except Problem as problem:
         raise click.UsageError(f"{problem.detail} ({problem.hint})") from None
-    columns = _GROUPS if name is None else PARTITIONS
+    chosen = None if name is None else one(kafka, name)
+    columns = _GROUPS if chosen is None else columns_of(chosen)
     if not watch:
-        out.rows(_rows(kafka, out, name), columns)
+        out.rows(_rows(kafka, out, chosen), columns)
         return
     with out.watched(columns) as show:
         try:
             while True:
-                show(_rows(kafka, out, name))
+                show(_rows(kafka, out, chosen))
                 time.sleep(pause)
+                chosen = None if name is None else one(kafka, name)
         except KeyboardInterrupt:
             return
 
 
-def _rows(kafka: Kafka, out: Output, name: str | None) -> list[dict[str, Any]]:
-    if name is not None:
-        return partitions_of(kafka, out, [one(kafka, name)])[name]
-    found = described(kafka, group_names(kafka))
+def _rows(kafka: Kafka, out: Output, chosen: Group | None) -> list[dict[str, Any]]:
+    if chosen is not None:
+        return partitions_of(kafka, out, [chosen])[chosen.group_id]
+    found = all_groups(kafka, out)
     partitions = partitions_of(kafka, out, found)
     return [
         {
             "group": each.group_id,
-            "state": state(each),
-            "members": len(each.members or ()),
+            "state": each.state,
+            "members": len(each.members),
             "partitions": len(partitions[each.group_id]),
             "lag": offsets.total([one["lag"] for one in partitions[each.group_id]]),
         }

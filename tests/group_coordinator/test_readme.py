@@ -4,15 +4,16 @@ import ast
 import re
 from pathlib import Path
 
-import pytest
+from tests.each import for_each
 
 ROOM = Path(__file__).parents[2] / "group_coordinator"
 TEXT = (ROOM / "README.md").read_text()
 NAMED = sorted(set(re.findall(r"`([\w/]+\.py)(?:: (\w+))?`", TEXT)))
 
 
-@pytest.mark.parametrize(("module", "name"), NAMED)
-def test_what_is_named_is_there(module: str, name: str) -> None:
+@for_each(NAMED)
+def test_what_is_named_is_there(named: tuple[str, str]) -> None:
+    module, name = named
     path = (ROOM.parent if "/" in module else ROOM) / module
     assert path.is_file()
     tree = ast.parse(path.read_text())

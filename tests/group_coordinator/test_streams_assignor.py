@@ -10,6 +10,7 @@ import pytest
 
 from kafkalite.group_coordinator.streams_assignor import StreamsCandidate, assign_sticky
 from kafkalite.group_coordinator.streams_tasks import TaskId, Tasks, task_ids
+from tests.each import for_each
 
 
 def members(
@@ -91,7 +92,7 @@ def test_no_process_has_a_task_twice(processes: tuple[int, ...], standby_count: 
     assert all(of_task[TaskId("1", i)] == 1 for i in range(3))
 
 
-@pytest.mark.parametrize("seed", range(200))
+@for_each(range(200))
 def test_whatever_happens(seed: int) -> None:
     """Members come and go, topics grow: all tasks are always somebody's, once, and evenly."""
     chance = random.Random(seed)

@@ -15,6 +15,7 @@ from kafkalite.wire.api_messages import message_of_api
 from kafkalite.wire.codec import decode_response, encode_request
 from kafkalite.wire.record_batch import Record, build_batch
 from kafkalite.wire.schema import message_of
+from tests.kafkalite.few_partitions import FEW_PARTITIONS
 from tests.kafkalite.held_loop import watched
 from tests.kafkalite.transactional import (
     NONE,
@@ -117,8 +118,9 @@ class Clients:
 
 @pytest.fixture
 async def broker(request: pytest.FixtureRequest) -> AsyncIterator[test_broker]:
-    """A module that wants other configs than the defaults names them `BROKER_CONFIGS`."""
-    async with test_broker(getattr(request.module, "BROKER_CONFIGS", {})) as running:
+    """A module that wants other configs names them `BROKER_CONFIGS`."""
+    wanted = getattr(request.module, "BROKER_CONFIGS", {})
+    async with test_broker({**FEW_PARTITIONS, **wanted}) as running:
         yield running
 
 
@@ -151,7 +153,7 @@ async def connect() -> AsyncIterator[Callable[..., Awaitable[Client]]]:
 
 @pytest.fixture
 async def three() -> AsyncIterator[test_broker]:
-    async with test_broker(nodes=3) as running:
+    async with test_broker(FEW_PARTITIONS, nodes=3) as running:
         yield running
 
 

@@ -25,11 +25,12 @@ from kafkalite.wire.messages.join_group import JoinGroupRequest, JoinGroupReques
 from kafkalite.wire.messages.sync_group import SyncGroupRequest
 from kafkalite.wire.record_batch import Record, build_batch
 from tests.kafkalite.conftest import Client
-from tests.kafkalite.transactional import SMALL, Transactional
+from tests.kafkalite.few_partitions import FEW_PARTITIONS
+from tests.kafkalite.transactional import Transactional
 
 OPERATIONS = ("pread", "pwritev", "sync", "sync_directory", "rename", "unlink", "truncate", "open")
 RESTLESS: dict[str, Any] = {
-    **SMALL,
+    **FEW_PARTITIONS,
     "log.initial.task.delay.ms": 0,
     "log.retention.check.interval.ms": 10,
     "log.flush.offset.checkpoint.interval.ms": 10,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -15,6 +16,7 @@ import kafkalite
 
 TESTS = """
 import asyncio
+from urllib.request import urlopen
 import pytest
 import trio
 from kafkalite.faults import drop
@@ -28,8 +30,9 @@ def test_a_cluster_of_its_own(kafkalite):
     assert [record.value for record in kafkalite.records("t", 1)] == ["v"]
 
 
-def test_and_another_one(kafkalite):
+def test_and_another_one(kafkalite, kafkalite_session):
     assert kafkalite.topics() == []
+    assert b"kafkalite" in urlopen(kafkalite_session.ui_url).read()
 
 
 @pytest.mark.kafkalite(nodes=3, config={"num.partitions": 7}, clock="frozen",
@@ -121,7 +124,10 @@ def outcome(tmp_path: Path, tests: str, *options: str) -> subprocess.CompletedPr
 
 @pytest.mark.slow
 def test_what_they_do(tmp_path: Path) -> None:
-    done = outcome(tmp_path, TESTS)
+    """The address of each broker's page is printed once, past the capture of output."""
+    done = outcome(tmp_path, TESTS, "--kafkalite-ui")
+    addresses = re.findall(r"(?m)^kafkalite: see it at (http://127.0.0.1:\S+)$", done.stdout)
+    assert len(set(addresses)) == len(addresses) == 2
     assert "11 passed, 1 error" in done.stdout, done.stdout + done.stderr
     assert "fault fault-1 was never applied: no request of its API came" in done.stdout
 
@@ -158,6 +164,7 @@ def test_the_fixtures_of_the_package(tmp_path: Path) -> None:
         check=False,
     )
     assert "2 passed" in done.stdout, done.stdout + done.stderr
+    assert "see it at" not in done.stdout
 
 
 def test_importing_the_plugin_is_cheap() -> None:

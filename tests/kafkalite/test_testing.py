@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import threading
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import trio
 
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.errors import KafkaError
@@ -120,6 +124,41 @@ def test_what_is_wrong_is_raised_where_it_was_asked_for(tmp_path: Path) -> None:
         test_broker(data_dir=tmp_path),
     ):
         pass
+
+
+def got(url: str, token: str = "") -> bytes:
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=30) as answer:
+        return bytes(answer.read())
+
+
+def test_a_page_is_served_when_it_is_asked_for() -> None:
+    with test_broker(ui=True) as running:
+        assert running.ui_url is not None
+        address, token = running.ui_url.split("/#token=")
+        assert b"<title>kafkalite" in got(running.ui_url)
+        with running.new_cluster("mine") as other:
+            other.create_topic("orders")
+            shown = got(f"{address}/v1/clusters/mine/topics", token)
+        assert [each["name"] for each in json.loads(shown)] == ["orders"]
+        with pytest.raises(urllib.error.HTTPError, match="401") as caught:
+            got(f"{address}/v1/clusters")
+        caught.value.close()
+    assert running.ui_url is None
+    with pytest.raises(urllib.error.URLError, match="refused"):
+        got(address)
+
+
+def test_no_port_is_opened_for_a_page_that_is_not_wanted() -> None:
+    with test_broker() as running:
+        assert running.ui_url is None
+
+
+async def test_a_page_in_the_callers_own_loop() -> None:
+    async with test_broker({"kafkalite.control.token": "known"}, ui=True) as running:
+        assert running.ui_url is not None
+        assert running.ui_url.endswith("/#token=known")
+        assert b"<title>kafkalite" in await trio.to_thread.run_sync(got, running.ui_url)
 
 
 async def test_an_exception_inside_comes_out_as_it_is() -> None:

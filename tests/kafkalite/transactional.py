@@ -41,8 +41,6 @@ from kafkalite.wire.record_batch import Record, build_batch, iterate_batches, it
 
 NONE = ErrorCode.NONE
 TOPIC = "words"
-# Internal topics of few partitions are made faster.
-SMALL = {"offsets.topic.num.partitions": 3, "transaction.state.log.num.partitions": 3}
 GROUP = "readers"
 
 

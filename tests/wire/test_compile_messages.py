@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-import pytest
-
 from conformance.harness.messages import every_version, name_of
 from kafkalite.wire.compile_messages import compile_builder, compile_parser
 from kafkalite.wire.fields import int32, string, uuid
 from kafkalite.wire.schema import array, data, field, message_of, nested, struct
+from tests.each import for_each
 
 
 @struct
@@ -56,7 +55,7 @@ def test_tags_that_are_declared_and_tags_that_are_not() -> None:
     assert body.count == 9
 
 
-@pytest.mark.parametrize("case", every_version(), ids=name_of)
+@for_each(every_version(), name_of)
 def test_defaults_there_and_back(case: tuple[type[Any], int]) -> None:
     """Every message in every version, with all fields at their defaults."""
     class_, version = case

@@ -30,9 +30,11 @@ from kafkalite.wire.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from kafkalite.wire.schema import Field, Kind, Shape, fields_of, message_of
+from tests.each import for_each
 from tests.wire.fuzz import MOST_BYTES_PER_ELEMENT, outcome
 
 EACH = 150
+COUNT = 400
 # An entry of AlterClientQuotas: three bytes, and an object with two lists.
 MOST_TIMES = 60
 MEGABYTE = 1 << 20
@@ -106,14 +108,14 @@ def test_what_an_element_takes(class_: type[Any]) -> None:
             assert peak <= 4 * len(frame) + MOST_BYTES_PER_ELEMENT * elements + 8192, version
 
 
-@pytest.mark.parametrize("class_", REQUESTS, ids=lambda class_: class_.__name__)
+@for_each(REQUESTS)
 def test_what_an_element_without_contents_takes(class_: type[Any]) -> None:
     """Elements of two or three bytes: a frame of nothing else is the densest that there is."""
     version = message_of(class_).max_version
     for field in fields_of(class_):
         if field.shape is not Shape.ARRAY or isinstance(field.element, FieldType):
             continue
-        body = class_(**{field.name: [field.element() for _ in range(2000)]})
+        body = class_(**{field.name: [field.element() for _ in range(COUNT)]})
         key = message_of(class_).key
         try:
             frame = join(encode_request(key, version, 7, None, body))[4:]
@@ -122,7 +124,7 @@ def test_what_an_element_without_contents_takes(class_: type[Any]) -> None:
         codec = codec_of(key, version)
         codec.parse(memoryview(frame), -1)
         peak = peak_of(lambda codec=codec, frame=frame: codec.parse(memoryview(frame), -1))
-        assert peak <= 4 * len(frame) + MOST_BYTES_PER_ELEMENT * 2000
+        assert peak <= 4 * len(frame) + MOST_BYTES_PER_ELEMENT * COUNT
         assert peak <= MOST_TIMES * len(frame)
 
 

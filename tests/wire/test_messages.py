@@ -7,15 +7,14 @@ import subprocess
 import sys
 from typing import Any
 
-import pytest
-
 from conformance.harness.messages import every_message
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.fields import FieldType
 from kafkalite.wire.schema import Kind, Shape, fields_of, message_of
+from tests.each import for_each
 
 
-@pytest.mark.parametrize("class_", list(every_message()), ids=lambda class_: class_.__name__)
+@for_each(list(every_message()))
 def test_a_file_opens_with_its_versions(class_: type[Any]) -> None:
     message = message_of(class_)
     low, high = message.min_version, message.max_version
@@ -33,7 +32,7 @@ def test_a_file_opens_with_its_versions(class_: type[Any]) -> None:
         assert first.endswith(f"{versions}.")
 
 
-@pytest.mark.parametrize("class_", list(every_message()), ids=lambda class_: class_.__name__)
+@for_each(list(every_message()))
 def test_fields_are_in_some_version(class_: type[Any]) -> None:
     """No field of a version that is gone, and no bound that bounds nothing."""
     message = message_of(class_)

@@ -27,6 +27,7 @@ from kafkalite.wire.messages.stored import (
 from kafkalite.wire.messages.stored.group_metadata import GroupMetadataKey, GroupMetadataValue
 from kafkalite.wire.messages.stored.topic_record import TopicRecord
 from kafkalite.wire.schema import Kind, message_of
+from tests.each import for_each
 
 CASES = [
     case
@@ -43,7 +44,7 @@ def stored(random: Random, class_: type[Any], version: int) -> Any:
     return value
 
 
-@pytest.mark.parametrize("case", CASES, ids=name_of)
+@for_each(CASES, name_of)
 def test_there_and_back_and_broken(case: tuple[type[Any], int]) -> None:
     class_, version = case
     random = Random(version)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import trio
 
 from kafkalite.control.answers import CommittedView, Expired, GroupView, TransactionView
@@ -26,6 +28,7 @@ from kafkalite.control.views import (
     transaction_of,
     transaction_view,
 )
+from kafkalite.requests.slices import in_slices_of_task, mapped
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.delete_groups import DeleteGroupsRequest
@@ -41,7 +44,7 @@ _COMMIT_VERSION = 9
 async def list_groups(cluster: ControlledCluster, request: Nothing) -> list[GroupView]:
     """All groups."""
     groups = cluster.broker.services.group_coordinator.interventions.groups()
-    return [group_view(cluster.broker, each) for each in groups]
+    return await in_slices_of_task(mapped(partial(group_view, cluster.broker), list(groups)))
 
 
 async def show_group(cluster: ControlledCluster, request: GroupName) -> GroupView:
@@ -147,7 +150,7 @@ async def rebalance_group(cluster: ControlledCluster, request: RebalanceGroup) -
 async def list_transactions(cluster: ControlledCluster, request: Nothing) -> list[TransactionView]:
     """All transactional ids."""
     transactions = cluster.broker.services.transaction_coordinator.all()
-    return [transaction_view(each) for each in transactions]
+    return await in_slices_of_task(mapped(transaction_view, transactions))
 
 
 async def show_transaction(cluster: ControlledCluster, request: TransactionName) -> TransactionView:

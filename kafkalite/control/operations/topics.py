@@ -22,18 +22,19 @@ from kafkalite.control.questions import (
     WriteRecords,
 )
 from kafkalite.control.record_reading import records_of, view
-from kafkalite.control.views import partition_of, topic_of, topic_view
-from kafkalite.replica.record_removal import remove_records
+from kafkalite.control.views import partition_of, topic_of, topic_view, viewing
+from kafkalite.replica import record_removal
 from kafkalite.replica.topics import NewTopic
 from kafkalite.requests.purgatory import Watchers
+from kafkalite.requests.slices import in_slices_of_task, mapped_in_steps
 from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.record_batch import Record, build_batch
 
 
 async def list_topics(cluster: ControlledCluster, request: Nothing) -> list[TopicView]:
     """All topics but the internal ones."""
-    topics = cluster.broker.services.topics.all()
-    return [topic_view(each) for each in topics if not each.is_internal]
+    topics = [each for each in cluster.broker.services.topics.all() if not each.is_internal]
+    return await in_slices_of_task(mapped_in_steps(viewing, topics))
 
 
 async def show_topic(cluster: ControlledCluster, request: TopicName) -> TopicView:
@@ -66,13 +67,10 @@ async def delete_topic(cluster: ControlledCluster, request: TopicName) -> Nothin
 async def lose_records(cluster: ControlledCluster, request: LoseRecords) -> TopicView:
     """Lose the records before an offset (-1: all), as retention loses what is too old."""
     partition = partition_of(cluster.broker, request.topic, request.partition)
-    offset = partition.high_watermark if request.to == -1 else request.to
     try:
-        partition.log.delete_records_before(offset)
+        record_removal.lose_records(partition, request.to)
     except KafkaError as error:
         raise refused(error, f"{request.topic}-{request.partition} loses nothing") from None
-    partition.log.retain()
-    partition.watchers.check_and_complete()
     return topic_view(topic_of(cluster.broker, request.topic))
 
 
@@ -82,7 +80,7 @@ async def make_gap(cluster: ControlledCluster, request: GapInTopic) -> TopicView
     """
     partition = partition_of(cluster.broker, request.topic, request.partition)
     try:
-        remove_records(partition.log, request.first, request.end)
+        record_removal.remove_records(partition.log, request.first, request.end)
     except KafkaError as error:
         raise refused(error, f"{request.topic}-{request.partition} gets no gap") from None
     return topic_view(topic_of(cluster.broker, request.topic))

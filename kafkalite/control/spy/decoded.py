@@ -6,9 +6,10 @@ whole, all is shown but the records that are missing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import mmap
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 from uuid import UUID
 
 from kafkalite.control.faults.matching import API_NAMES
@@ -24,6 +25,7 @@ from kafkalite.wire.schema import FIELDS, fields_of
 
 TopicName = Callable[[UUID], str | None]
 
+_LEADING_TO_ERRORS: Final[dict[type[Any], tuple[str, ...]]] = {}
 _NOT_KEPT: Final = "not all of it was kept: the spy keeps whole requests in the mode full"
 
 
@@ -60,10 +62,9 @@ class Decoded:
 
     def _request(self) -> Request | None:
         entry, frame = self._entry, self._entry.frame
-        if entry.is_truncated:
-            frame += bytes(entry.request_bytes - len(frame))
+        missing = entry.request_bytes - len(frame)
         try:
-            request = decode_request(frame)
+            request = decode_request(whole((frame, missing)) if missing else frame)
         except ProtocolViolation as error:
             self.problem = _NOT_KEPT if entry.is_truncated else str(error)
             return None
@@ -78,10 +79,9 @@ class Decoded:
         chunks = self._entry.answer
         if not chunks:
             return None
-        frame = b"".join(bytes(each) if isinstance(each, int) else each for each in chunks)
         try:
             version = request.api_version
-            _, answer = decode_response(request.api_key, version, memoryview(frame)[4:])
+            _, answer = decode_response(request.api_key, version, whole(chunks)[4:])
         except (ProtocolViolation, KeyError) as error:
             self.problem = f"the answer: {error}"
             return None
@@ -107,6 +107,26 @@ class Decoded:
         return ErrorCode(code).name if code in set(ErrorCode) else str(code)
 
 
+def whole(parts: Sequence[bytes | int]) -> memoryview:
+    """The parts in one piece, zeros in the place of so many bytes that were not kept.
+
+    A page of memory that nothing is written to is not there before it is read. So a megabyte that
+    was not kept costs no more than a few bytes.
+    """
+    if all(isinstance(each, bytes) for each in parts):
+        return memoryview(b"".join(cast("Sequence[bytes]", parts)))
+    size = sum(each if isinstance(each, int) else len(each) for each in parts)
+    memory = memoryview(mmap.mmap(-1, max(size, 1)))[:size]
+    position = 0
+    for each in parts:
+        if isinstance(each, int):
+            position += each
+        else:
+            memory[position : position + len(each)] = each
+            position += len(each)
+    return memory.toreadonly()
+
+
 def _forget_what_is_missing(body: Any) -> None:
     """Take out what was made of the zeros that stand for the bytes that were not kept."""
     for topic in body.topic_data:
@@ -121,13 +141,24 @@ def error_codes(message: Any) -> Iterator[Any]:
         for each in several:
             yield from error_codes(each)
     elif hasattr(message, FIELDS):
-        for field in fields_of(class_of(message)):
-            value = getattr(message, field.name)
-            if field.name == "error_code":
-                if value:
-                    yield value
-            elif isinstance(field.element, type):
+        for name in _leading_to_errors(class_of(message)):
+            value = getattr(message, name)
+            if name != "error_code":
                 yield from error_codes(value)
+            elif value:
+                yield value
+
+
+def _leading_to_errors(message: type[Any]) -> tuple[str, ...]:
+    """The fields of a message that have an error code, or are one; found out once."""
+    if message not in _LEADING_TO_ERRORS:
+        _LEADING_TO_ERRORS[message] = tuple(
+            field.name
+            for field in fields_of(message)
+            if field.name == "error_code"
+            or (isinstance(field.element, type) and _leading_to_errors(field.element))
+        )
+    return _LEADING_TO_ERRORS[message]
 
 
 def summarize(entry: Entry, topic_name: TopicName) -> Decoded | None:

@@ -2,8 +2,9 @@
 
 Every request is decided, written and adopted in one plain function, and the markers of a
 transaction that ends are written in it too, since every partition is in this process: the next
-request finds the transaction complete. What hinders a marker (a partition without a leader) is
-tried again; until then the producer is told CONCURRENT_TRANSACTIONS, as by Kafka.
+request finds the transaction complete. Very many markers are written by a task, in slices. What
+hinders a marker (a partition without a leader) is tried again. Until all are written the producer
+is told CONCURRENT_TRANSACTIONS, as by Kafka.
 
 A node coordinates the ids whose partition of `__transaction_state` it leads; when that changes, the
 state needs no loading, for the nodes share it. Source: Kafka's TransactionCoordinator,
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
+from kafkalite.coordinators.transaction_coordinator.config import TransactionConfig
 from kafkalite.coordinators.transaction_coordinator.end import completed, ended, fenced
 from kafkalite.coordinators.transaction_coordinator.markers import MarkerWriter
 from kafkalite.coordinators.transaction_coordinator.state_log import TransactionLog
@@ -37,6 +39,7 @@ from kafkalite.coordinators.transaction_coordinator.transaction import (
     with_partitions,
 )
 from kafkalite.requests.purgatory import Watchers
+from kafkalite.requests.slices import Steps, at_once, in_slices_of_task
 from kafkalite.supervision import every, supervised
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
@@ -47,19 +50,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# A marker that could not be written is tried again after this time (Kafka's request retry
-# backoff).
+# A marker that is missing is tried again after this time (Kafka's request retry backoff).
 _RETRY_SECONDS: Final = 0.1
-
-
-@dataclass(frozen=True, slots=True)
-class TransactionConfig:
-    """The broker's configs about transactions, under their names."""
-
-    transaction_max_timeout_ms: int
-    transactional_id_expiration_ms: int
-    transaction_abort_timed_out_transaction_cleanup_interval_ms: int
-    transaction_remove_expired_transaction_cleanup_interval_ms: int
+# The markers of more partitions are written in slices: the first in a partition makes files.
+_MARKERS_AT_ONCE: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +66,7 @@ class Producer:
 
 
 class TransactionCoordinator:
-    """`server_version` gives the level of transaction.version; `new_producer_id` takes a node
-    id."""
+    """`server_version`: the level of transaction.version. `new_producer_id` takes a node id."""
 
     def __init__(
         self,
@@ -107,11 +100,8 @@ class TransactionCoordinator:
             self._transactions.update(self._log.replay(index))
         for transaction in list(self._transactions.values()):
             if transaction.state in ENDING:
-                logger.info(
-                    "%s: finishing its transaction, which is %s",
-                    transaction.transactional_id,
-                    transaction.state.title,
-                )
+                what = f"finishing its transaction, which is {transaction.state.title}"
+                logger.info("%s: %s", transaction.transactional_id, what)
                 self._write_markers(transaction)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -141,15 +131,15 @@ class TransactionCoordinator:
             self._must_retry = trio.Event()
             await trio.sleep(_RETRY_SECONDS)
             try:
-                self.retry_markers()
+                await in_slices_of_task(self.retry_markers())
             finally:
                 if self._unmarked:
                     self._must_retry.set()
 
-    def retry_markers(self) -> None:
+    def retry_markers(self) -> Steps[None]:
         """Try again to write the markers that are missing."""
         for transactional_id in list(self._unmarked):
-            self._write_markers(self._transactions[transactional_id])
+            yield from self._marking(self._transactions[transactional_id])
 
     # Requests of producers
 
@@ -248,8 +238,7 @@ class TransactionCoordinator:
     def begin_in_partition(
         self, partition: Partition, transactional_id: str, batch: RecordBatch, *, adds: bool
     ) -> VerificationGuard | None:
-        """Make sure that a partition is in the transaction of a batch. The guard goes with the
-        append.
+        """Make sure that a partition is in a batch's transaction. The guard goes with the append.
 
         If `adds` the partition is added here (transactions V2), else the client must have added it.
         Raises KafkaError: TRANSACTION_ABORTABLE if it has not, INVALID_PRODUCER_EPOCH,
@@ -373,9 +362,17 @@ class TransactionCoordinator:
         self._transactions[transactional_id] = transaction
 
     def _write_markers(self, transaction: Transaction) -> None:
+        """Write the markers that can be written; very many of them are left to a task."""
+        self._unmarked[transaction.transactional_id] = set(transaction.partitions)
+        if len(transaction.partitions) <= _MARKERS_AT_ONCE:
+            at_once(self._marking(transaction))
+        if transaction.transactional_id in self._unmarked:
+            self._must_retry.set()
+
+    def _marking(self, transaction: Transaction) -> Steps[None]:
         """Write the markers that can be written. Once all are, the transaction is complete."""
         transactional_id = transaction.transactional_id
-        unmarked = self._unmarked.setdefault(transactional_id, set(transaction.partitions))
+        unmarked = self._unmarked[transactional_id]
         coordinator_epoch = self._log.partition_of(transactional_id).leader_epoch
         commit = transaction.state is TransactionState.PREPARE_COMMIT
         for where in sorted(unmarked):
@@ -388,6 +385,7 @@ class TransactionCoordinator:
                 transaction_version=transaction.client_version,
             ):
                 unmarked.discard(where)
+            yield
         if not unmarked:
             try:
                 self._adopt(completed(transaction, self._now_ms()))
@@ -396,5 +394,3 @@ class TransactionCoordinator:
             else:
                 del self._unmarked[transactional_id]
                 self.completions.check_and_complete()
-                return
-        self._must_retry.set()

@@ -15,11 +15,6 @@ from kafkalite.wire.messages.share_group_heartbeat import ShareGroupHeartbeatReq
 from kafkalite.wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 
 GROUP = "queue"
-# Topics of coordinators are made within one request.
-FEW_PARTITIONS = {
-    "offsets.topic.num.partitions": "3",
-    "share.coordinator.state.topic.num.partitions": "3",
-}
 
 
 async def find_coordinator(client: Any) -> None:

@@ -11,9 +11,8 @@ from kafkalite.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from kafkalite.wire.messages.describe_transactions import DescribeTransactionsRequest
 from kafkalite.wire.messages.find_coordinator import FindCoordinatorRequest
 from kafkalite.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
-from tests.kafkalite.transactional import GROUP, NONE, SMALL, Transactional
-
-BROKER_CONFIGS = SMALL
+from tests.kafkalite.few_partitions import FEW_PARTITIONS
+from tests.kafkalite.transactional import GROUP, NONE, Transactional
 
 
 async def add(writer: Transactional, version: int) -> int:
@@ -34,7 +33,7 @@ async def test_the_groups_partition_is_in_the_transaction(
     assert await add(writer, version) == NONE
     request = DescribeTransactionsRequest(transactional_ids=[writer.id])
     (found,) = (await writer.client.ask(request)).transaction_states
-    index = java_hash(GROUP) % SMALL["offsets.topic.num.partitions"]
+    index = java_hash(GROUP) % FEW_PARTITIONS["offsets.topic.num.partitions"]
     assert [(topic.topic, topic.partitions) for topic in found.topics] == [
         ("__consumer_offsets", [index])
     ]

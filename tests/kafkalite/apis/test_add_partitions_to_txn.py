@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from kafkalite.wire.errors import ErrorCode
 from tests.kafkalite.transactional import (
-    SMALL,
     Transactional,
 )
-
-BROKER_CONFIGS = SMALL
 
 
 async def test_one_unknown_partition_spoils_the_others(writer: Transactional) -> None:

@@ -6,11 +6,9 @@ import pytest
 
 from kafkalite.testing import broker as a_broker
 from kafkalite.wire.errors import ErrorCode
-from tests.kafkalite.apis.share_group import FEW_PARTITIONS, alter, beat, offsets, turn_off
+from tests.kafkalite.apis.share_group import alter, beat, offsets, turn_off
 from tests.kafkalite.apis.share_member import Member, produce
 from tests.kafkalite.conftest import Client
-
-BROKER_CONFIGS = FEW_PARTITIONS
 
 
 async def test_the_group_begins_there(broker: a_broker, client: Client) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from kafkalite.testing import broker as a_broker
 from kafkalite.wire.errors import ErrorCode
 from tests.kafkalite.apis.share_group import (
-    FEW_PARTITIONS,
     alter,
     beat,
     delete,
@@ -14,8 +13,6 @@ from tests.kafkalite.apis.share_group import (
     turn_off,
 )
 from tests.kafkalite.conftest import Client
-
-BROKER_CONFIGS = FEW_PARTITIONS
 
 
 async def test_topics_are_forgotten_one_by_one(broker: a_broker, client: Client) -> None:

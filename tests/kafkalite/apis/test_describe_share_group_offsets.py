@@ -12,7 +12,6 @@ from kafkalite.wire.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequestTopic,
 )
 from tests.kafkalite.apis.share_group import (
-    FEW_PARTITIONS,
     GROUP,
     alter,
     described,
@@ -21,8 +20,6 @@ from tests.kafkalite.apis.share_group import (
 )
 from tests.kafkalite.apis.share_member import ACCEPT, Member, produce
 from tests.kafkalite.conftest import Client
-
-BROKER_CONFIGS = FEW_PARTITIONS
 
 
 @pytest.mark.parametrize(("version", "lag"), [(0, -1), (1, 2)])

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.describe_transactions import DescribeTransactionsRequest
-from tests.kafkalite.transactional import NONE, SMALL, TOPIC, Transactional
-
-BROKER_CONFIGS = SMALL
+from tests.kafkalite.transactional import NONE, TOPIC, Transactional
 
 
 async def test_an_open_transaction_is_described(writer: Transactional) -> None:

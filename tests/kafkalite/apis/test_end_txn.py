@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafkalite.wire.errors import ErrorCode
-from tests.kafkalite.transactional import NONE, SMALL, Transactional, read_committed
-
-BROKER_CONFIGS = SMALL
+from tests.kafkalite.transactional import NONE, Transactional, read_committed
 
 
 @pytest.mark.parametrize("version", range(6))

@@ -11,7 +11,6 @@ from kafkalite.testing import broker as test_broker
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.init_producer_id import InitProducerIdRequest
 from tests.kafkalite.transactional import (
-    SMALL,
     Transactional,
 )
 
@@ -51,9 +50,6 @@ async def test_ids_are_not_handed_out_again_after_a_restart(tmp_path: Path) -> N
             for node_id in (1, 2):
                 seen.add(b._running.services.cluster.allocate_producer_id(node_id))
         assert len(seen) == 2 * (start + 1)
-
-
-BROKER_CONFIGS = SMALL
 
 
 @pytest.mark.parametrize("timeout_ms", [0, -1, 900_001])

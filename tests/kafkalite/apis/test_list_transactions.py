@@ -8,11 +8,8 @@ from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.list_transactions import ListTransactionsRequest
 from tests.kafkalite.transactional import (
     NONE,
-    SMALL,
     Transactional,
 )
-
-BROKER_CONFIGS = SMALL
 
 
 async def test_listing(writer: Transactional, clients: Any) -> None:

@@ -132,12 +132,14 @@ async def test_a_colliding_name_is_not_created(broker: test_broker, client: Any)
     assert codes(await client.ask(ask_for("a_b"))) == {"a_b": 17}
 
 
-async def test_internal_topics_are_created_as_kafka_makes_them(client: Any, broker: Any) -> None:
-    assert codes(await client.ask(ask_for("__consumer_offsets"))) == {"__consumer_offsets": 3}
-    answer = await client.ask(ask_for("__consumer_offsets"))
+async def test_internal_topics_are_created_as_kafka_makes_them(connect: Any) -> None:
+    async with test_broker() as broker:
+        client = await connect(broker)
+        assert codes(await client.ask(ask_for("__consumer_offsets"))) == {"__consumer_offsets": 3}
+        answer = await client.ask(ask_for("__consumer_offsets"))
+        made = broker._running.services.topics.get("__consumer_offsets")
     (topic,) = answer.topics
     assert (len(topic.partitions), topic.is_internal) == (50, True)
-    made = broker._running.services.topics.get("__consumer_offsets")
     assert made is not None
     assert made.configs == {
         "cleanup.policy": "compact",

@@ -8,7 +8,6 @@ from kafkalite.security.acls import Operation, ResourceType
 from kafkalite.testing import broker as a_broker
 from kafkalite.wire.errors import ErrorCode
 from tests.kafkalite.apis.share_group import (
-    FEW_PARTITIONS,
     beat,
     describe,
     find_coordinator,
@@ -18,8 +17,6 @@ from tests.kafkalite.conftest import Client
 from tests.kafkalite.security.secured import Users, allow, grant
 
 NOT_ASKED = -(2**31)
-
-BROKER_CONFIGS = FEW_PARTITIONS
 
 
 async def test_a_group_with_its_members(broker: a_broker, client: Client) -> None:

@@ -7,10 +7,8 @@ import trio
 
 from kafkalite.testing import broker as a_broker
 from kafkalite.wire.errors import ErrorCode
-from tests.kafkalite.apis.share_group import FEW_PARTITIONS, beat, describe, turn_off
+from tests.kafkalite.apis.share_group import beat, describe, turn_off
 from tests.kafkalite.conftest import Client
-
-BROKER_CONFIGS = FEW_PARTITIONS
 
 
 async def test_a_member_joins_and_gets_every_partition(broker: a_broker, client: Client) -> None:

@@ -6,11 +6,10 @@ import ast
 import importlib
 from pathlib import Path
 
-import pytest
-
 from kafkalite import apis
 from kafkalite.apis import APIS, Api
 from kafkalite.wire.api_messages import request_class, response_class
+from tests.each import for_each
 
 
 def declared(api: Api) -> ast.FunctionDef | ast.AsyncFunctionDef:
@@ -24,7 +23,7 @@ def declared(api: Api) -> ast.FunctionDef | ast.AsyncFunctionDef:
     return found
 
 
-@pytest.mark.parametrize("api", APIS.values(), ids=lambda api: api.key.name)
+@for_each(APIS.values())
 def test_a_handler_is_annotated_with_the_messages_of_its_api(api: Api) -> None:
     """The types a handler may return: rows where the table says `rows`, else messages."""
     module = importlib.import_module(f"kafkalite.apis.{api.key.name.lower()}")
@@ -47,7 +46,7 @@ def test_a_handler_is_annotated_with_the_messages_of_its_api(api: Api) -> None:
         assert part in allowed, words
 
 
-@pytest.mark.parametrize("api", APIS.values(), ids=lambda api: api.key.name)
+@for_each(APIS.values())
 def test_the_names_in_the_annotations_are_the_messages_themselves(api: Api) -> None:
     module = importlib.import_module(f"kafkalite.apis.{api.key.name.lower()}")
     messages = importlib.import_module(f"kafkalite.wire.messages.{api.key.name.lower()}")

@@ -7,12 +7,9 @@ import pytest
 from kafkalite.wire.errors import ErrorCode
 from tests.kafkalite.transactional import (
     NONE,
-    SMALL,
     Transactional,
     committed_offset,
 )
-
-BROKER_CONFIGS = SMALL
 
 
 @pytest.mark.parametrize("version", range(6))

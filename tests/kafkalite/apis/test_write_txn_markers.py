@@ -23,14 +23,11 @@ from tests.kafkalite.coordinators.coordinating_broker import Connection
 from tests.kafkalite.replica.replicated import ME, OTHER, Replicated, replicated
 from tests.kafkalite.transactional import (
     NONE,
-    SMALL,
     TOPIC,
     Transactional,
     end_offsets,
     read_committed,
 )
-
-BROKER_CONFIGS = SMALL
 
 
 async def test_a_hanging_transaction_is_found_and_ended(writer: Transactional) -> None:

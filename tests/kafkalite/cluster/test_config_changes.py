@@ -5,13 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 import trio
 
-from kafkalite.cluster.config_changes import altering_each
+from kafkalite.cluster.config_changes import (
+    MAX_RECORDS,
+    ConfigChange,
+    altering_each,
+    check_changes,
+)
 from kafkalite.cluster.image import TOPIC_RESOURCE
 from kafkalite.replica.topics import NewTopic
-from kafkalite.requests.slices import AT_ONCE, Steps
+from kafkalite.requests.slices import AT_ONCE, Steps, at_once
 from kafkalite.testing import broker as test_broker
+from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.api_versions import ApiVersionsRequest
 from kafkalite.wire.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -157,28 +164,58 @@ def retention(value: str) -> ConfigRecord:
     )
 
 
-def test_each_batch_of_very_many_is_decided_after_the_changes_before(tmp_path: Path) -> None:
+def resources(count: int) -> list[AlterConfigsResource]:
+    return [
+        AlterConfigsResource(resource_type=TOPIC, resource_name=f"t{number}", configs=[])
+        for number in range(count)
+    ]
+
+
+def check_nothing(resource: AlterConfigsResource) -> Steps[None]:
+    yield
+
+
+def test_very_many_are_decided_anew_after_a_change_between(tmp_path: Path) -> None:
     cluster = Opened(tmp_path).start().cluster
     create(cluster, "t")
     seen: list[str | None] = []
 
-    def check(resource: AlterConfigsResource) -> Steps[None]:
+    def plan(resource: AlterConfigsResource, checked: None) -> Steps[list[object]]:
         yield
-
-    def plan(resource: AlterConfigsResource, checked: None) -> list[object]:
         seen.append(cluster.image.topic_configs("t").get("retention.ms"))
         return [retention(str(len(seen)))]
 
-    resources = [
-        AlterConfigsResource(resource_type=TOPIC, resource_name=f"t{number}", configs=[])
-        for number in range(AT_ONCE + 1)
-    ]
-    altering = altering_each(resources, check, plan, cluster, validate_only=False)
+    count = AT_ONCE + 1
+    altering = altering_each(resources(count), check_nothing, plan, cluster, validate_only=False)
     others = [retention("another's")]
     for wait in altering:
         if wait is not None:
             wait()
         elif len(seen) == AT_ONCE and not cluster.is_changing and others:
             cluster.begin_write([others.pop()])
-    assert seen == [None] * AT_ONCE + ["another's"]
-    assert cluster.image.topic_configs("t")["retention.ms"] == str(AT_ONCE + 1)
+    assert seen == [None] * count + ["another's"] * count
+    assert cluster.image.topic_configs("t")["retention.ms"] == str(2 * count)
+
+
+def test_more_records_than_a_controller_takes_are_refused(tmp_path: Path) -> None:
+    """Without a change, also of those that would have been possible."""
+    cluster = Opened(tmp_path).start().cluster
+    create(cluster, "t")
+
+    def plan(resource: AlterConfigsResource, checked: None) -> Steps[list[object]]:
+        yield
+        return [retention("7")] * (MAX_RECORDS // 2)
+
+    altering = altering_each(resources(3), check_nothing, plan, cluster, validate_only=False)
+    assert {each[1] for each in at_once(altering)} == {ErrorCode.POLICY_VIOLATION}
+    assert cluster.image.topic_configs("t") == {}
+    altering = altering_each(resources(2), check_nothing, plan, cluster, validate_only=True)
+    assert {each[1] for each in at_once(altering)} == {ErrorCode.NONE}
+
+
+def test_more_changes_of_one_resource_than_a_controller_takes_are_refused() -> None:
+    changes = [ConfigChange(f"new{number}", SET, "x") for number in range(MAX_RECORDS + 1)]
+    at_once(check_changes(changes[1:]))
+    with pytest.raises(KafkaError) as refused:
+        at_once(check_changes(changes))
+    assert refused.value.code is ErrorCode.POLICY_VIOLATION

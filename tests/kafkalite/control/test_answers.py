@@ -10,6 +10,7 @@ import pytest
 
 from kafkalite.control.answers import Advanced, Due, PartitionView, TopicView, Waited
 from kafkalite.control.verbs import VERBS
+from tests.each import for_each
 
 
 def partition(index: int, start: int, end: int) -> PartitionView:
@@ -40,6 +41,6 @@ def test_jumps_share_no_lists() -> None:
     assert second.aborted == []
 
 
-@pytest.mark.parametrize("name", VERBS)
+@for_each(VERBS)
 def test_every_answer_has_a_schema(name: str) -> None:
     assert msgspec.json.schema(VERBS[name].answer)

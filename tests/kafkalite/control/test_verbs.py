@@ -12,6 +12,7 @@ from kafkalite.control.problems import Problem
 from kafkalite.control.questions import Nothing
 from kafkalite.control.verbs import VERBS, Verb, run_in
 from kafkalite.testing import broker as test_broker
+from tests.each import for_each
 
 
 def test_no_two_verbs_have_one_route() -> None:
@@ -19,7 +20,7 @@ def test_no_two_verbs_have_one_route() -> None:
     assert len(set(routes)) == len(routes)
 
 
-@pytest.mark.parametrize("verb", VERBS.values(), ids=lambda verb: verb.name)
+@for_each(VERBS.values())
 def test_a_row_agrees_with_its_function(verb: Verb) -> None:
     first = verb.doc.partition("\n\n")[0]
     assert first.endswith(".")

@@ -5,11 +5,8 @@ from __future__ import annotations
 from kafkalite.wire.errors import ErrorCode
 from tests.kafkalite.transactional import (
     NONE,
-    SMALL,
     Transactional,
 )
-
-BROKER_CONFIGS = SMALL
 
 
 async def test_the_first_sequence_of_a_transaction_is_0(writer: Transactional) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from kafkalite.replication.isr import VERDICTS, InSyncReplicas, Proposal, Verdict
 from kafkalite.wire.errors import ErrorCode
+from tests.each import for_each
 
 
 def proposed(replicas: list[int]) -> InSyncReplicas:
@@ -28,7 +29,7 @@ def test_one_proposal_at_a_time() -> None:
         proposed([1, 2, 3]).propose([1])
 
 
-@pytest.mark.parametrize("code", list(ErrorCode))
+@for_each(list(ErrorCode))
 def test_an_error_leaves_what_it_must(code: ErrorCode) -> None:
     in_sync = proposed([1])
     verdict = in_sync.refuse(code)

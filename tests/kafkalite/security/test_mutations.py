@@ -9,6 +9,7 @@ from uuid import UUID
 import pytest
 
 from kafkalite.config import BrokerConfig
+from kafkalite.requests.slices import at_once
 from kafkalite.security.mutations import MUTATIONS, MutationQuota
 from kafkalite.security.quotas import CONTROLLER_MUTATION_RATE, ClientQuota
 from kafkalite.security.rates import Window
@@ -31,7 +32,18 @@ class Topic:
     partitions: list[int]
 
 
-TOPICS = {"a": Topic(UUID(int=1), [0, 1, 2]), "b": Topic(UUID(int=2), [0])}
+@dataclass
+class Topics:
+    """The topics of the metadata."""
+
+    topics: dict[str, Topic]
+
+    @property
+    def topics_by_id(self) -> dict[UUID, Topic]:
+        return {topic.topic_id: topic for topic in self.topics.values()}
+
+
+TOPICS = Topics({"a": Topic(UUID(int=1), [0, 1, 2]), "b": Topic(UUID(int=2), [0])})
 
 
 def bucket(tokens_per_second: float = 1.0) -> ClientQuota:
@@ -48,7 +60,7 @@ def admitted(
     api_key: ApiKey, request: Any, quota: MutationQuota | None = None
 ) -> tuple[Any, list[Any]]:
     quota = quota or quota_of(bucket())
-    return MUTATIONS[api_key].admit(TOPICS, CONFIG, request, quota)
+    return at_once(MUTATIONS[api_key].admitting(TOPICS, CONFIG, request, quota))
 
 
 def new(name: str, count: int = 1, assignments: int = 0) -> create_topics.CreatableTopic:

@@ -30,6 +30,7 @@ from kafkalite.wire.messages import (
     produce,
     write_txn_markers,
 )
+from tests.each import for_each
 
 CLUSTER = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 VERSIONS = [
@@ -39,11 +40,10 @@ VERSIONS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("api_key", "version"), VERSIONS, ids=lambda each: getattr(each, "name", f"v{each}")
-)
-def test_every_api_can_be_refused_in_every_version(api_key: ApiKey, version: int) -> None:
+@for_each(VERSIONS)
+def test_every_api_can_be_refused_in_every_version(case: tuple[ApiKey, int]) -> None:
     """Nothing of a refusal is lost on its way: it belongs to the version."""
+    api_key, version = case
     request = request_class(api_key)()
     if api_key is ApiKey.PRODUCE:
         request.acks = -1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,14 @@ from typing import Any
 import pytest
 import trio
 
+from kafkalite.log.files import Files
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
 from kafkalite.wire.messages.api_versions import ApiVersionsRequest
 from kafkalite.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from kafkalite.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
@@ -20,8 +27,11 @@ from kafkalite.wire.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from kafkalite.wire.messages.init_producer_id import InitProducerIdRequest
+from kafkalite.wire.messages.unregister_broker import UnregisterBrokerRequest
 from kafkalite.wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from tests.kafkalite.held_disk import HeldDisk
+from tests.kafkalite.reassignments import make
 
 PATIENCE_SECONDS = 20.0
 # Long enough for an answer that does not wait.
@@ -132,3 +142,79 @@ async def test_a_change_that_is_not_on_the_disk_is_not_answered(
         with trio.fail_after(PATIENCE_SECONDS):
             assert await client.is_closed()
         assert policy(broker) == "delete"
+
+
+REASSIGNED = ReassignablePartition(partition_index=0, replicas=[3, 2])
+UNCLEAN = AlterConfigsResource(
+    resource_type=_TOPIC_RESOURCE,
+    resource_name="t",
+    configs=[AlterableConfig(name="unclean.leader.election.enable", value="true")],
+)
+
+
+class Syncs:
+    """The names of the threads in which files are synced."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.threads: list[str] = []
+        whole = Files.sync
+
+        def sync(files: Files, descriptor: int) -> None:
+            self.threads.append(threading.current_thread().name)
+            whole(files, descriptor)
+
+        monkeypatch.setattr(Files, "sync", sync)
+
+
+@pytest.mark.parametrize(
+    ("version", "request_"),
+    [
+        (0, UnregisterBrokerRequest(broker_id=3)),
+        (5, InitProducerIdRequest(transactional_id=None)),
+        (
+            0,
+            AlterPartitionReassignmentsRequest(
+                topics=[ReassignableTopic(name="t", partitions=[REASSIGNED])]
+            ),
+        ),
+        (1, IncrementalAlterConfigsRequest(resources=[UNCLEAN])),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+async def test_no_change_waits_for_the_disk_in_the_loop(
+    tmp_path: Path, connect: Any, monkeypatch: pytest.MonkeyPatch, version: int, request_: Any
+) -> None:
+    """Nor do the changes that follow from it."""
+    syncs = Syncs(monkeypatch)
+    async with test_broker({"log.dirs": str(tmp_path)}, nodes=3) as broker:
+        make(broker, [1, 2])
+        controller = broker._running.controller
+        controller.fence(2)
+        controller.fence(1)  # there is no leader: 2 is not in sync
+        controller.unfence(2)
+        client = await connect(broker, 2)
+        syncs.threads.clear()
+        before = controller.epoch
+        assert getattr(await client.ask(request_, version), "error_code", 0) == ErrorCode.NONE
+        assert controller.epoch > before
+        assert syncs.threads
+        assert threading.main_thread().name not in syncs.threads
+
+
+async def test_the_controller_does_not_wait_for_the_disk_in_the_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    syncs = Syncs(monkeypatch)
+    config = {"log.dirs": str(tmp_path), "leader.imbalance.check.interval.seconds": 1}
+    async with test_broker(config, nodes=3) as broker:
+        make(broker, [1, 2])
+        controller = broker._running.controller
+        topic = broker._running.services.topics.get("t")
+        assert topic is not None
+        controller.fence(1)
+        controller.unfence(1)
+        assert topic.states[0].leader_id == 2
+        syncs.threads.clear()
+        await until(lambda: topic.states[0].leader_id == 1)
+        assert syncs.threads
+        assert threading.main_thread().name not in syncs.threads

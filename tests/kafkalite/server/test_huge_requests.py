@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import struct
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import pytest
@@ -13,15 +13,30 @@ import trio
 import trio.lowlevel
 
 from kafkalite.apis import APIS
+from kafkalite.cluster.config_changes import MAX_RECORDS
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.api_messages import request_class
+from kafkalite.wire.codec import encode_request
+from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.message_codec import join
+from kafkalite.wire.messages.end_txn import EndTxnRequest
+from kafkalite.wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from tests.kafkalite.conftest import Client
 from tests.kafkalite.many_elements import PARTITIONS, TOPIC, Filling, paths
+from tests.kafkalite.transactional import SMALL, Transactional
+from tests.kafkalite.transactional import TOPIC as WORDS
 
 # Processor time between two turns of the loop. A pause of the garbage collector counts, too.
 # Five times 20 ms, for a busy machine. In one piece, most requests take ten times as long as this.
 MOST_SECONDS = 0.1
 COUNT = 200_000
+# The watch sees a step when it has its own turn after it.
+_TURNS_TO_TELL = 3
 FIND_COORDINATOR = struct.pack(">hhihh1s", 10, 0, 7, -1, 1, b"g")
 
 
@@ -41,6 +56,8 @@ async def watched() -> AsyncIterator[list[float]]:
     async with trio.open_nursery() as nursery:
         nursery.start_soon(watch)
         yield holds
+        for _ in range(_TURNS_TO_TELL):
+            await trio.lowlevel.checkpoint()
         nursery.cancel_scope.cancel()
 
 
@@ -83,18 +100,21 @@ async def ask(b: test_broker, body: bytes) -> bytes:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("body", "least_bytes"),
+    ("make", "least_bytes"),
     [
-        (metadata(COUNT), 10 * COUNT),
-        (with_odd_text(metadata(COUNT)), 10 * COUNT),
-        (offset_fetch(COUNT), 10 * COUNT),
-        (metadata(COUNT)[:-20], 0),
-        (offset_fetch(COUNT)[:-20], 0),
-        (metadata(500)[:-20], 0),  # one that is explained
+        (lambda: metadata(COUNT), 10 * COUNT),
+        (lambda: with_odd_text(metadata(COUNT)), 10 * COUNT),
+        (lambda: offset_fetch(COUNT), 10 * COUNT),
+        (lambda: metadata(COUNT)[:-20], 0),
+        (lambda: offset_fetch(COUNT)[:-20], 0),
+        (lambda: metadata(500)[:-20], 0),  # one that is explained
     ],
     ids=["metadata", "odd metadata", "offset fetch", "broken", "broken offset fetch", "explained"],
 )
-async def test_a_huge_request_does_not_hold_the_loop(body: bytes, least_bytes: int) -> None:
+async def test_a_huge_request_does_not_hold_the_loop(
+    make: Callable[[], bytes], least_bytes: int
+) -> None:
+    body = make()
     async with test_broker({}) as b:
         await ask(b, metadata(1))
         await ask(b, FIND_COORDINATOR)  # which makes one
@@ -108,12 +128,6 @@ async def test_a_huge_request_does_not_hold_the_loop(body: bytes, least_bytes: i
 
 # The older form of a request, where it is another one.
 OTHER_VERSIONS = {ApiKey.ADD_PARTITIONS_TO_TXN: 3, ApiKey.OFFSET_COMMIT: 9, ApiKey.FETCH: 12}
-# The configs of one resource are one change, and stay in one piece.
-IN_ONE_PIECE = {
-    (ApiKey.ALTER_CONFIGS, ("resources", "configs")),
-    (ApiKey.INCREMENTAL_ALTER_CONFIGS, ("resources", "configs")),
-    (ApiKey.CREATE_TOPICS, ("topics", "configs")),
-}
 FREQUENT = (ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.OFFSET_COMMIT, ApiKey.ADD_PARTITIONS_TO_TXN)
 
 
@@ -130,9 +144,7 @@ async def check_each_list(key: ApiKey, version: int, count: int) -> None:
         await b.asynchronous.create_topic(TOPIC, partitions=PARTITIONS)
         topic = b._running.services.topics.get(TOPIC)
         assert topic is not None
-        every = paths(request_class(key), version)
-        sliced = [path for path in every if (key, path) not in IN_ONE_PIECE]
-        for path in sliced:
+        for path in paths(request_class(key), version):
             for known in (True, False):
                 small = Filling(version, 1, topic.topic_id, known=known).frame(key, path)
                 large = Filling(version, count, topic.topic_id, known=known).frame(key, path)
@@ -152,3 +164,69 @@ async def test_very_many_elements_of_a_frequent_request(key: ApiKey) -> None:
 @pytest.mark.parametrize(("key", "version"), lists(), ids=str)
 async def test_very_many_elements_of_any_request(key: ApiKey, version: int) -> None:
     await check_each_list(key, version, 50_000)
+
+
+def new_configs(count: int) -> bytes:
+    """IncrementalAlterConfigs 1 of configs that a node keeps for plugins."""
+    configs = [AlterableConfig(name=f"new{number}", value="x") for number in range(count)]
+    node = AlterConfigsResource(resource_type=4, resource_name="1", configs=configs)
+    request = IncrementalAlterConfigsRequest(resources=[node])
+    return join(encode_request(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, 7, "many", request))[4:]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [MAX_RECORDS // 2, 100_000])
+async def test_very_many_configs_of_one_resource(count: int) -> None:
+    configs = new_configs(count)
+    async with test_broker({}) as b:
+        await ask(b, new_configs(1))
+        async with watched() as holds:
+            answer = await ask(b, configs)
+        # They follow the length, two headers, the throttle time and the number of resources.
+        code = int.from_bytes(answer[14:16], "big")
+        kept = b._running.services.cluster.image.configs.get((4, "1"), {})
+    assert max(holds) < MOST_SECONDS
+    is_allowed = count <= MAX_RECORDS
+    assert code == (ErrorCode.NONE if is_allowed else ErrorCode.POLICY_VIOLATION)
+    assert len(kept) == (count if is_allowed else 1)
+
+
+async def test_a_huge_response_is_counted_in_slices() -> None:
+    async with test_broker({"kafkalite.metrics.port": 0}) as b:
+        await ask(b, metadata(1))
+        async with watched() as holds:
+            await ask(b, metadata(50_000))
+        assert max(holds) < MOST_SECONDS
+        metrics = b._running.metrics
+        assert metrics is not None
+        unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        assert metrics.requests._errors["Metadata"][unknown] == 50_001
+
+
+@pytest.mark.slow
+async def test_a_transaction_in_very_many_partitions_ends_in_slices() -> None:
+    count = 300
+    async with test_broker(SMALL) as b:
+        await b.asynchronous.create_topic(WORDS, partitions=count)
+        host, _, port = b.bootstrap.rpartition(":")
+        client = Client(await trio.open_tcp_stream(host, int(port)))
+        writer = Transactional(client)
+        await writer.find_coordinators()
+        await writer.init()
+        assert await writer.add(*range(count)) == ErrorCode.NONE
+        topic = b._running.services.topics.get(WORDS)
+        assert topic is not None
+        async with watched() as holds:
+            end = EndTxnRequest(
+                transactional_id=writer.id,
+                producer_id=writer.producer_id,
+                producer_epoch=writer.epoch,
+                committed=True,
+            )
+            assert (await client.ask(end, 4)).error_code == ErrorCode.NONE
+            with trio.fail_after(60):
+                while await writer.state() != "CompleteCommit":  # noqa: ASYNC110 - it is asked
+                    await trio.sleep(0.05)
+        assert [each.log.log_end_offset for each in topic.partitions] == [1] * count
+        assert max(holds) < MOST_SECONDS
+        await client.stream.aclose()

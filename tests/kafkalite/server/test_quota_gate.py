@@ -21,6 +21,7 @@ from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages import share_fetch
 from kafkalite.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from kafkalite.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from kafkalite.wire.messages.fetch import (
     FetchableTopicResponse,
     FetchRequest,
@@ -250,3 +251,16 @@ async def test_a_throttled_share_fetch_brings_no_records(autojump_clock: MockClo
         assert third.throttle_time_ms == second.throttle_time_ms
     assert seen == [10_000] * 3
     assert len(gated.muted) == 2
+
+
+async def test_very_many_topics_are_looked_at_in_slices(connect: Connect) -> None:
+    """Of many known ids and names: the loop's watchdog says if it is held."""
+    async with broker() as running:
+        for number in range(100):
+            running.create_topic(f"t{number}", partitions=1)
+        client = await connect(running, client_id="fast")
+        assert (await alter(client, {"client-id": "fast"}, controller_mutation_rate=1))[0] == 0
+        unknown = [DeleteTopicState(name=None, topic_id=UUID(int=n + 1)) for n in range(50_000)]
+        answer = await client.ask(DeleteTopicsRequest(topics=unknown), 6)
+        assert {each.error_code for each in answer.responses} == {ErrorCode.UNKNOWN_TOPIC_ID}
+        assert len(answer.responses) == len(unknown)

@@ -13,8 +13,9 @@ const EVERY_MS = 700;
 const AT_ONCE = 2000;
 // The page keeps no more: the oldest are dropped from it.
 const MOST = 20_000;
-// Those that wait for their answers are asked for one by one.
+// Those that wait for their answers are asked for one by one, in each third turn.
 const MOST_WAITING = 10;
+const WAITING_TURNS = 3;
 
 /** What comes after what is there; `list(after)` asks for it. */
 async function arriving(path, after, signal) {
@@ -25,9 +26,9 @@ async function arriving(path, after, signal) {
 function useEntries(cluster, isPaused) {
   const [entries, setEntries] = useState([]);
   const [events, setEvents] = useState([]);
-  const last = useRef({ request: 0, event: 0, waiting: [] });
+  const last = useRef({ request: 0, event: 0, waiting: [], turn: 0 });
   useEffect(() => {
-    last.current = { request: 0, event: 0, waiting: [] };
+    last.current = { request: 0, event: 0, waiting: [], turn: 0 };
     setEntries([]);
     setEvents([]);
   }, [cluster]);
@@ -36,13 +37,15 @@ function useEntries(cluster, isPaused) {
       if (isPaused) return;
       const seen = last.current;
       const fresh = await arriving(at(cluster, "requests"), seen.request, signal);
+      seen.turn += 1;
+      const waited = seen.turn % WAITING_TURNS ? [] : seen.waiting.slice(0, MOST_WAITING);
       const answered = await Promise.all(
-        seen.waiting.slice(0, MOST_WAITING).map((seq) => ask("GET", at(cluster, "requests", seq), {}, signal).catch(() => null)),
+        waited.map((seq) => ask("GET", at(cluster, "requests", seq), {}, signal).catch(() => null)),
       );
       const changes = await arriving(at(cluster, "events"), seen.event, signal);
       if (signal.aborted) return;
       const done = new Map(answered.filter((each) => each && each.outcome !== "waiting").map(({ request, answer, ...each }) => [each.seq, each]));
-      const gone = new Set(seen.waiting.slice(0, MOST_WAITING).filter((_, i) => answered[i] === null || done.has(answered[i]?.seq)));
+      const gone = new Set(waited.filter((_, i) => answered[i] === null || done.has(answered[i]?.seq)));
       seen.waiting = [...seen.waiting.filter((seq) => !gone.has(seq)), ...fresh.filter((each) => each.outcome === "waiting").map((each) => each.seq)];
       if (fresh.length) seen.request = fresh.at(-1).seq;
       if (changes.length) seen.event = changes.at(-1).seq;

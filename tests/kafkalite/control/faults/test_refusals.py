@@ -5,8 +5,6 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-import pytest
-
 from conformance.harness.random_messages import random_message
 from kafkalite.apis import APIS
 from kafkalite.control.faults.refusals import has_partition_errors, partition_refusal, refusal
@@ -35,6 +33,7 @@ from kafkalite.wire.messages.produce import (
     TopicProduceData,
 )
 from kafkalite.wire.schema import fields_of, message_of
+from tests.each import for_each
 
 CODE = ErrorCode.NOT_COORDINATOR
 
@@ -55,7 +54,7 @@ def codes(value: Any) -> set[int]:
     return found
 
 
-@pytest.mark.parametrize("key", APIS, ids=lambda key: key.name)
+@for_each(APIS)
 def test_a_refusal_is_an_answer_in_every_version(key: ApiKey) -> None:
     """A client decodes the named error, and nothing for what was not asked."""
     random = Random(int(key))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import resource
 from typing import Any
 from uuid import UUID
 
-from kafkalite.control.spy.decoded import Decoded, header_of, summarize, view_of
+from kafkalite.control.spy.decoded import Decoded, header_of, summarize, view_of, whole
 from kafkalite.control.spy.ring import Entry, Ring
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.codec import encode_request, encode_response
@@ -44,6 +45,17 @@ def produced(value: bytes = b"v", *topics: str) -> list[Any]:
 def answered(entry: Entry, body: object, version: int = 9) -> None:
     chunks = tuple(bytes(each) for each in encode_response(ApiKey.PRODUCE, version, 77, body))
     Ring().ended(entry, "answered", chunks)
+
+
+def test_bytes_that_were_not_kept_take_no_memory() -> None:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    frame = whole((b"ab", 1 << 29, b"c", 1 << 29))
+    assert len(frame) == (1 << 30) + 3
+    assert bytes(frame[:4]) == b"ab\0\0"
+    assert bytes(frame[(1 << 29) + 1 : (1 << 29) + 4]) == b"\0c\0"
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 << 10  # in KiB
+    assert bytes(whole((b"ab", b"c"))) == b"abc"
+    assert bytes(whole(())) == b""
 
 
 def test_a_request_and_its_answer() -> None:

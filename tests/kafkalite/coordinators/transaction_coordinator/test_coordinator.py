@@ -10,17 +10,15 @@ import pytest
 
 from kafkalite.testing import broker as a_broker
 from kafkalite.wire.errors import ErrorCode
+from tests.kafkalite.few_partitions import FEW_PARTITIONS
 from tests.kafkalite.transactional import (
     NONE,
-    SMALL,
     TOPIC,
     Transactional,
     committed_offset,
     end_offsets,
     read_committed,
 )
-
-BROKER_CONFIGS = SMALL
 
 
 async def test_a_transaction_of_the_first_generation(writer: Transactional) -> None:
@@ -188,7 +186,7 @@ async def test_lost_answers_of_the_first_generation(writer: Transactional, clien
 
 
 async def test_only_the_coordinator_answers(connect: Any) -> None:
-    async with a_broker(SMALL, nodes=3) as running:
+    async with a_broker(FEW_PARTITIONS, nodes=3) as running:
         running.create_topic(TOPIC, partitions=2)
         writers = [Transactional(await connect(running, node_id)) for node_id in (1, 2, 3)]
         await writers[0].find_coordinators()

@@ -10,11 +10,12 @@ import pytest
 import trio
 
 from kafkalite.coordinators.transaction_coordinator import coordinator as coordinator_module
+from kafkalite.requests.slices import at_once
 from kafkalite.testing import broker as a_broker
 from kafkalite.wire.errors import ErrorCode
+from tests.kafkalite.few_partitions import FEW_PARTITIONS
 from tests.kafkalite.hindered_markers import hinder
 from tests.kafkalite.transactional import (
-    SMALL,
     TOPIC,
     Transactional,
     committed_offset,
@@ -40,7 +41,7 @@ async def test_a_crash_while_a_transaction_ends(
     completes: bool,
     commit: bool,
 ) -> None:
-    async with a_broker(SMALL, data_dir=tmp_path / "data") as running:
+    async with a_broker(FEW_PARTITIONS, data_dir=tmp_path / "data") as running:
         running.create_topic(TOPIC, partitions=2)
         writer = Transactional(await connect(running))
         await writer.find_coordinators()
@@ -51,7 +52,7 @@ async def test_a_crash_while_a_transaction_ends(
             await writer.write(b"last", commit=commit, offset=2)
             # A killed process leaves the files as they are at this moment.
             shutil.copytree(tmp_path / "data", tmp_path / "left")
-    async with a_broker(SMALL, data_dir=tmp_path / "left") as running:
+    async with a_broker(FEW_PARTITIONS, data_dir=tmp_path / "left") as running:
         client = await connect(running)
         writer.client = client
         assert await writer.state() == ("CompleteCommit" if commit else "CompleteAbort")
@@ -68,7 +69,7 @@ async def test_a_crash_while_a_transaction_ends(
 
 
 async def test_an_open_transaction_goes_on_after_a_crash(tmp_path: Path, connect: Any) -> None:
-    async with a_broker(SMALL, data_dir=tmp_path / "data") as running:
+    async with a_broker(FEW_PARTITIONS, data_dir=tmp_path / "data") as running:
         running.create_topic(TOPIC, partitions=2)
         writer = Transactional(await connect(running))
         await writer.find_coordinators()
@@ -76,7 +77,7 @@ async def test_an_open_transaction_goes_on_after_a_crash(tmp_path: Path, connect
         assert await writer.produce(b"a") is ErrorCode.NONE
         assert await writer.commit_offset(5) is ErrorCode.NONE
         shutil.copytree(tmp_path / "data", tmp_path / "left")
-    async with a_broker(SMALL, data_dir=tmp_path / "left") as running:
+    async with a_broker(FEW_PARTITIONS, data_dir=tmp_path / "left") as running:
         writer.client = client = await connect(running)
         assert await writer.state() == "Ongoing"
         assert await end_offsets(client) == (1, 0)
@@ -93,7 +94,7 @@ async def test_a_produce_waits_until_the_last_transaction_is_complete(
 ) -> None:
     """For 100 ms at most, and nobody else waits meanwhile."""
     monkeypatch.setattr(coordinator_module, "_RETRY_SECONDS", 1000)
-    async with a_broker(SMALL) as running, trio.open_nursery() as nursery:
+    async with a_broker(FEW_PARTITIONS) as running, trio.open_nursery() as nursery:
         running.create_topic(TOPIC, partitions=2)
         writer = Transactional(await connect(running))
         await writer.find_coordinators()
@@ -120,7 +121,7 @@ async def test_a_produce_waits_until_the_last_transaction_is_complete(
             asked = trio.current_time()
             assert await other.produce(b"other") is ErrorCode.NONE
             assert trio.current_time() == asked
-            running._running.services.transaction_coordinator.retry_markers()
+            at_once(running._running.services.transaction_coordinator.retry_markers())
 
         asked = trio.current_time()
         nursery.start_soon(complete_later)

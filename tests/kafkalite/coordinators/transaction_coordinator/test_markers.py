@@ -11,9 +11,9 @@ import trio
 from kafkalite.coordinators.transaction_coordinator import coordinator as coordinator_module
 from kafkalite.testing import broker as a_broker
 from kafkalite.wire.errors import ErrorCode
+from tests.kafkalite.few_partitions import FEW_PARTITIONS
 from tests.kafkalite.hindered_markers import hinder
 from tests.kafkalite.transactional import (
-    SMALL,
     TOPIC,
     Transactional,
     end_offsets,
@@ -25,7 +25,7 @@ async def test_markers_that_cannot_be_written_are_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, connect: Any
 ) -> None:
     monkeypatch.setattr(coordinator_module, "_RETRY_SECONDS", 0.001)
-    async with a_broker(SMALL, data_dir=tmp_path) as running:
+    async with a_broker(FEW_PARTITIONS, data_dir=tmp_path) as running:
         running.create_topic(TOPIC, partitions=2)
         writer = Transactional(await connect(running))
         await writer.find_coordinators()
@@ -49,7 +49,7 @@ async def test_markers_that_cannot_be_written_are_tried_again(
 async def test_a_topic_deleted_meanwhile_needs_no_marker(
     monkeypatch: pytest.MonkeyPatch, connect: Any
 ) -> None:
-    async with a_broker(SMALL) as running:
+    async with a_broker(FEW_PARTITIONS) as running:
         running.create_topic(TOPIC, partitions=2)
         writer = Transactional(await connect(running))
         await writer.find_coordinators()

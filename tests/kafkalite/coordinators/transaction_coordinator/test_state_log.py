@@ -9,12 +9,9 @@ from kafkalite.wire.messages.update_features import FeatureUpdateKey, UpdateFeat
 from kafkalite.wire.record_batch import iterate_records
 from tests.kafkalite.transactional import (
     NONE,
-    SMALL,
     Transactional,
     read_committed,
 )
-
-BROKER_CONFIGS = SMALL
 
 
 async def test_a_cluster_that_older_brokers_may_read(

@@ -1,0 +1,259 @@
+"""The cost of the page to those who load the broker: `python -m conformance.benchmarks.window`.
+
+The bulk load of `make bench` (1 KB records, one producer), in rounds whose order turns: without
+--ui, with it and no page open, with Overview open, with the spy on, with Requests open. The spy is
+a cost of its own, so that Requests is compared with it. A browser takes processor time that the
+load wants, too, and no broker can help that. So the page is replayed: its requests, at its pace, by
+threads that draw nothing. `--browser` opens Chromium instead. The ratios are of the same round;
+their median counts. CPU seconds are the broker's own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from http.client import HTTPConnection
+from itertools import count
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote, urlencode, urlsplit
+
+from conformance.benchmarks.bulk import KB, Produce
+from conformance.benchmarks.sampling import Side, cpu_seconds
+from conformance.harness.kafkalite import Kafkalite
+from kafkalite.client.connecting import Client
+
+CLUSTER: Final = "/clusters/default"
+# The questions of every view, and those of two: path, and pause in seconds (ui/page/poll.js).
+FRAME: Final = {"/clusters": 1.0, f"{CLUSTER}/clock": 1.0, f"{CLUSTER}/faults": 1.0}
+OVERVIEW: Final = {
+    **FRAME,
+    CLUSTER: 1.0,
+    f"{CLUSTER}/topics": 1.0,
+    f"{CLUSTER}/groups": 1.0,
+    f"{CLUSTER}/connections": 2.0,
+}
+REQUESTS: Final = {
+    **FRAME,
+    f"{CLUSTER}/spy": 2.0,
+    f"{CLUSTER}/requests": 0.7,
+    f"{CLUSTER}/events": 0.7,
+}
+VIEWS: Final = {"overview": OVERVIEW, "requests": REQUESTS}
+ALONE_SECONDS: Final = 20
+# An answer that took long is asked for again when so many times as long has passed.
+SHARE: Final = 10
+AT_ONCE: Final = 2000
+# Requests that wait are asked for one by one, at most so many in each third turn.
+MOST_WAITING: Final = 10
+WAITING_TURNS: Final = 3
+# Asked with where it stopped, one after the other.
+ARRIVING: Final = (f"{CLUSTER}/requests", f"{CLUSTER}/events")
+
+
+class Replay:
+    """The questions of an open page, by threads; `took` has each answer's seconds and bytes."""
+
+    def __init__(self, control: Mapping[str, str], asked: Mapping[str, float]) -> None:
+        self._control = control
+        self.took: dict[str, list[tuple[float, int]]] = {}
+        self._ended = threading.Event()
+        alone = {path: pause for path, pause in asked.items() if path not in ARRIVING}
+        steps = [(pause, self._stepping(path)) for path, pause in alone.items()]
+        if ARRIVING[0] in asked:
+            steps.append((asked[ARRIVING[0]], self._arriving()))
+        self._threads = [threading.Thread(target=self._repeat, args=step) for step in steps]
+
+    def __enter__(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _repeat(self, pause: float, step: Callable[[HTTPConnection], None]) -> None:
+        connection = HTTPConnection(urlsplit(self._control["url"]).netloc, timeout=60)
+        while not self._ended.is_set():
+            began = time.perf_counter()
+            step(connection)
+            self._ended.wait(max(pause, SHARE * (time.perf_counter() - began)))
+        connection.close()
+
+    def _stepping(self, path: str) -> Callable[[HTTPConnection], None]:
+        return lambda connection: self._ask(connection, path, {}) and None
+
+    def _arriving(self) -> Callable[[HTTPConnection], None]:
+        last = dict.fromkeys(ARRIVING, 0)
+        waiting: list[int] = []
+        turns = count(1)
+
+        def step(connection: HTTPConnection) -> None:
+            for path in ARRIVING:
+                after = {"after": last[path]} if last[path] else {}
+                fresh = json.loads(self._ask(connection, path, {"limit": AT_ONCE, **after}))
+                waiting.extend(each["seq"] for each in fresh if each.get("outcome") == "waiting")
+                if fresh:
+                    last[path] = fresh[-1]["seq"]
+            if next(turns) % WAITING_TURNS == 0:
+                for seq in waiting[:MOST_WAITING]:
+                    self._ask(connection, f"{ARRIVING[0]}/{seq}", {}, known_as="one request")
+                del waiting[:MOST_WAITING]
+
+        return step
+
+    def _ask(
+        self,
+        connection: HTTPConnection,
+        path: str,
+        fields: Mapping[str, Any],
+        known_as: str | None = None,
+    ) -> bytes:
+        began = time.perf_counter()
+        query = f"?{urlencode(fields)}" if fields else ""
+        headers = {"Authorization": f"Bearer {self._control['token']}"}
+        connection.request("GET", f"/v1{path}{query}", headers=headers)
+        answer = connection.getresponse()
+        data = answer.read()
+        assert answer.status == 200 or known_as, data
+        self.took.setdefault(known_as or path, []).append((time.perf_counter() - began, len(data)))
+        return data
+
+
+@contextmanager
+def browsing(url: str, view: str) -> Iterator[None]:
+    """Chromium with a view open."""
+    from playwright.sync_api import sync_playwright
+
+    from conformance.ui.conftest import chromium_path
+
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=chromium_path())
+        page = browser.new_page(viewport={"width": 1280, "height": 800})
+        page.goto(f"{url}&to={quote(f'/default/{view}')}")
+        page.wait_for_selector("h1")
+        page.wait_for_timeout(2000)
+        yield
+        browser.close()
+
+
+class Watched:
+    """A broker with --ui under load, and what is open meanwhile."""
+
+    def __init__(self, side: Side, *, in_browser: bool) -> None:
+        self._load = Produce(side, codec="none", record_bytes=KB, records=0)
+        self._in_browser = in_browser
+        broker = side.broker
+        assert isinstance(broker, Kafkalite)
+        self._ready, self._pid = broker.ready, broker.pid
+        self._client = Client(self._ready["control"]["url"], self._ready["control"]["token"])
+        self.took: dict[str, list[tuple[float, int]]] = {}
+
+    def cpu_alone(self, view: str) -> float:
+        """CPU seconds of the broker in each second that a view is open and nothing else happens."""
+        before = cpu_seconds(self._pid)
+        with Replay(self._ready["control"], VIEWS[view]):
+            time.sleep(ALONE_SECONDS)
+        return (cpu_seconds(self._pid) - before) / ALONE_SECONDS
+
+    def run(self, records: int, view: str | None, *, spy: bool) -> tuple[float, float]:
+        """Seconds, and CPU seconds of the broker."""
+        self._client.ask("requests.clear")
+        self._client.ask("spy.set", mode="on" if spy else "off")
+        with ExitStack() as stack:
+            if view is not None and self._in_browser:
+                stack.enter_context(browsing(self._ready["ui"], view))
+            elif view is not None:
+                replay = Replay(self._ready["control"], VIEWS[view])
+                self.took = replay.took
+                stack.enter_context(replay)
+            return self._load.run(records)
+
+
+def with_ui(directory: Path, properties: Mapping[str, str] | None) -> Kafkalite:
+    return Kafkalite(directory, {**(properties or {}), "kafkalite.ui": "true"})
+
+
+def sampled(directory: Path, records: int, rounds: int, *, in_browser: bool) -> dict[str, Any]:
+    """By what is open: (MB/s, CPU seconds per GB) of each round."""
+    plain = Side("plain", Kafkalite, directory / "plain")
+    with_page = Side(
+        "ui",
+        lambda at, more: Kafkalite(at, {**(more or {}), "kafkalite.ui": "true"}),
+        directory / "ui",
+    )
+    with ExitStack() as stack:
+        for side in (plain, with_page):
+            stack.callback(side.close)
+        without = Produce(plain, codec="none", record_bytes=KB, records=records)
+        watched = Watched(with_page, in_browser=in_browser)
+        modes: dict[str, Callable[[], tuple[float, float]]] = {
+            "without --ui": lambda: without.run(records),
+            "no page open": lambda: watched.run(records, None, spy=False),
+            "Overview open": lambda: watched.run(records, "overview", spy=False),
+            "spy on": lambda: watched.run(records, None, spy=True),
+            "Requests open": lambda: watched.run(records, "requests", spy=True),
+        }
+        watched.run(records // 5, None, spy=False)  # warm
+        for view in VIEWS:
+            print(f"{view} open, and no load: {watched.cpu_alone(view):.1%} of a core", flush=True)
+        found: dict[str, list[tuple[float, float]]] = {name: [] for name in modes}
+        gigabytes = records * KB / 1e9
+        for number in range(rounds):
+            for name in list(modes)[:: 1 if number % 2 else -1]:
+                seconds, cpu = modes[name]()
+                found[name].append((gigabytes * 1000 / seconds, cpu / gigabytes))
+                if watched.took:
+                    show_answers(name, watched.took)
+                    watched.took = {}
+    return found
+
+
+def show_answers(name: str, took: Mapping[str, Sequence[tuple[float, int]]]) -> None:
+    for path, answers in took.items():
+        milliseconds = statistics.median(seconds for seconds, _ in answers) * 1000
+        size = statistics.median(size for _, size in answers) / 1000
+        print(f"    {name}: {path} {len(answers)} times, {milliseconds:.1f} ms, {size:.1f} KB")
+
+
+def show(found: Mapping[str, Sequence[tuple[float, float]]]) -> None:
+    """Each mode beside the one that it adds to."""
+    print(f"{'':16}{'MB/s':>8}{'loss':>24}{'CPU s per GB':>16}{'more':>24}")
+    beside = {"Requests open": "spy on"}
+    for name, samples in found.items():
+        base = found[beside.get(name, "without --ui")]
+        lost = [1 - ours[0] / theirs[0] for ours, theirs in zip(samples, base, strict=True)]
+        more = [ours[1] / theirs[1] - 1 for ours, theirs in zip(samples, base, strict=True)]
+        speed, cpu = (statistics.median(each[index] for each in samples) for index in (0, 1))
+        print(f"{name:16}{speed:8.0f}{spread(lost):>24}{cpu:16.2f}{spread(more):>24}")
+
+
+def spread(shares: Sequence[float]) -> str:
+    return " / ".join(
+        f"{share:+.1%}" for share in (min(shares), statistics.median(shares), max(shares))
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m conformance.benchmarks.window")
+    parser.add_argument("--megabytes", type=int, default=4000, help="the load of one run")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--browser", action="store_true", help="open Chromium, replay nothing")
+    flags = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory(prefix="window-") as directory:
+        records = flags.megabytes * 1000
+        found = sampled(Path(directory), records, flags.rounds, in_browser=flags.browser)
+    show(found)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

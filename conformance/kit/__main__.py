@@ -1,0 +1,35 @@
+"""`python -m conformance.kit [--races N] [--resets N]`: the figures of the kit, or long races."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+import trio
+
+from conformance.kit.bars import bars
+from conformance.kit.races import race_resets, race_waits
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m conformance.kit", description=__doc__)
+    parser.add_argument("--races", type=int, default=0, help="waits to race")
+    parser.add_argument("--resets", type=int, default=0, help="resets under load")
+    given = parser.parse_args()
+    if given.races:
+        latest = trio.run(race_waits, given.races)
+        print(f"{given.races} waits met, the latest {latest * 1000:.1f} ms after its record")
+    if given.resets:
+        for held in race_resets(given.resets):
+            print(held, flush=True)
+    if given.races or given.resets:
+        return 0
+    failed = 0
+    for bar in bars():
+        print(bar, flush=True)
+        failed += bar.value > bar.most
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

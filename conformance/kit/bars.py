@@ -1,0 +1,179 @@
+"""The figures of the testing kit, each with the bar that it is held to."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+from urllib.request import Request, urlopen
+
+from kafkalite.client.connecting import Client
+from kafkalite.testing import broker
+from kafkalite.wire.codec import encode_request
+from kafkalite.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from kafkalite.wire.record_batch import Record, build_batch
+
+MANY_TOPICS = 5000
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A figure, and the most it may be."""
+
+    name: str
+    value: float
+    most: float
+    unit: str
+
+    def __str__(self) -> str:
+        held = "" if self.value <= self.most else "   above the bar"
+        return f"{self.name:52} {self.value:9.2f} {self.unit:4} (bar {self.most:g}){held}"
+
+
+def milliseconds(function: Callable[[], object], times: int = 15) -> float:
+    """The median time of a call."""
+    took: list[float] = []
+    for _ in range(times):
+        began = time.perf_counter()
+        function()
+        took.append((time.perf_counter() - began) * 1000)
+    return median(took)
+
+
+def resident_mb(pid: int | None = None) -> float:
+    """The memory of a process that is in RAM, in MB."""
+    pages = int(Path(f"/proc/{pid or os.getpid()}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def resets(topics: int, size_bytes: int = 0, rounds: int = 3) -> float:
+    """The time of a reset of a cluster that has so many topics, or so many bytes."""
+    took: list[float] = []
+    with broker(profile="test") as k:
+        for _ in range(rounds):
+            for number in range(topics):
+                k.create_topic(f"t-{number}")
+            fill(k.data_dir, size_bytes)
+            time.sleep(0.2)  # a spare is opened
+            took.append(k.reset().took_ms)
+    return median(took)
+
+
+def fill(directory: Path, size_bytes: int) -> None:
+    """A file of that size in a data directory. It has no blocks: a reset looks at no byte."""
+    if size_bytes:
+        with (directory / "large").open("wb") as file:
+            file.truncate(size_bytes)
+
+
+@contextmanager
+def process(*flags: str) -> Iterator[tuple[subprocess.Popen[bytes], dict[str, Any]]]:
+    """The command, and its ready file."""
+    with tempfile.TemporaryDirectory() as directory:
+        ready = Path(directory) / "ready.json"
+        command = [sys.executable, "-m", "kafkalite", "--port", "0", "--temporary", *flags]
+        started = subprocess.Popen([*command, "--ready-file", str(ready), "--log-level", "error"])
+        while not ready.exists():
+            time.sleep(0.02)
+        try:
+            yield started, json.loads(ready.read_text())
+        finally:
+            started.terminate()
+            started.wait()
+
+
+def control_port() -> tuple[float, float]:
+    """The memory that a control port takes more: at the start, and after it was asked."""
+    with process() as (without, _):
+        plain = resident_mb(without.pid)
+    with process("--control-port", "0") as (with_port, ready):
+        closed = resident_mb(with_port.pid)
+        control = ready["control"]
+        headers = {"Authorization": f"Bearer {control['token']}"}
+        for path in ("/v1/openapi.json", "/v1/clusters"):
+            urlopen(Request(control["url"] + path, headers=headers), timeout=30).read()
+        return closed - plain, resident_mb(with_port.pid) - plain
+
+
+def produce_frame() -> bytes:
+    """A Produce of one small record."""
+    batch = build_batch([Record(timestamp=int(time.time() * 1000), value=b"v")])
+    partition = PartitionProduceData(index=0, records=batch)
+    topic = TopicProduceData(name="t", partition_data=[partition])
+    request = ProduceRequest(acks=1, timeout_ms=1000, topic_data=[topic])
+    return b"".join(bytes(each) for each in encode_request(0, 9, 1, "tiny", request))
+
+
+def cpu_us(pid: int, bootstrap: str, count: int) -> float:
+    """The CPU time of a broker for each of so many tiny requests of one connection."""
+    frame = produce_frame()
+    host, _, port = bootstrap.rpartition(":")
+    with socket.create_connection((host, int(port))) as connection:
+
+        def send(times: int) -> None:
+            connection.sendall(frame * times)
+            left = times * size
+            while left:
+                left -= len(connection.recv(min(left, 1 << 16)))
+
+        connection.sendall(frame)
+        size = len(connection.recv(1 << 16))
+        send(100)
+        before = cpu_seconds(pid)
+        for _ in range(count // 100):
+            send(100)
+        return (cpu_seconds(pid) - before) * 1e6 / count
+
+
+def cpu_seconds(pid: int) -> float:
+    """The CPU time that a process has taken so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def spy(count: int = 20_000, rounds: int = 5) -> tuple[float, float]:
+    """The CPU time of a tiny Produce in us without the spy, and with it; rounds alternate."""
+    with process("--control-port", "0", "--profile", "test") as (started, ready):
+        control = ready["control"]
+        k = Client(control["url"], control["token"])
+        k.create_topic("t")
+        took: dict[str, list[float]] = {"off": [], "on": []}
+        for _ in range(rounds):
+            for mode, seen in took.items():
+                k.ask("spy.set", mode=mode)
+                seen.append(cpu_us(started.pid, ready["bootstrap"], count))
+        return min(took["off"]), min(took["on"])
+
+
+def bars() -> Iterator[Bar]:
+    """All figures."""
+    yield Bar("reset, 1 topic", resets(1), 5, "ms")
+    yield Bar(f"reset, {MANY_TOPICS} topics", resets(MANY_TOPICS), 5, "ms")
+    yield Bar("reset, 10 GB", resets(1, 10 * 10**9), 5, "ms")
+    with broker(profile="test") as k:
+        yield Bar("new cluster", milliseconds(lambda: k.ask("clusters.create")), 15, "ms")
+        before = resident_mb()
+        for _ in range(50):
+            k.ask("clusters.create")
+        yield Bar("idle cluster", (resident_mb() - before) / 50, 0.2, "MB")
+    with broker(profile="test") as k:
+        k.create_topic("t", partitions=10)
+        k.produce("t", "v", count=1000)
+        yield Bar("snapshot, 10 partitions", milliseconds(lambda: k.snapshot("s")), 100, "ms")
+        yield Bar("advance by 46 s", milliseconds(lambda: k.clock.advance("46s")), 50, "ms")
+        yield Bar("wait for what holds", milliseconds(lambda: k.wait.records("t")), 20, "ms")
+    at_start, opened = control_port()
+    yield Bar("control port, not asked", at_start, 2, "MB")
+    yield Bar("control port, asked", opened, 20, "MB")
+    off, on = spy()
+    yield Bar(f"spy on, of a tiny Produce of {off:.1f} us", 100 * (on / off - 1), 25, "%")

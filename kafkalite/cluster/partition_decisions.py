@@ -1,0 +1,139 @@
+"""Decisions about every partition, in steps: the records that a change of the nodes asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+from kafkalite.cluster.image import NO_LEADER, PartitionState
+from kafkalite.cluster.leadership import (
+    Rules,
+    after_fencing,
+    after_unfencing,
+    elect_preferred,
+    with_leader,
+)
+from kafkalite.cluster.reassignment import catch_up
+from kafkalite.requests.slices import Steps
+from kafkalite.wire.messages.stored.broker_registration_change_record import (
+    BrokerRegistrationChangeRecord,
+)
+from kafkalite.wire.messages.stored.partition_change_record import PartitionChangeRecord
+
+if TYPE_CHECKING:
+    from kafkalite.cluster.image import MetadataImage
+    from kafkalite.config import BrokerConfig
+
+UNCLEAN_ELECTION: Final = "unclean.leader.election.enable"
+_AT_ONCE: Final = 64
+
+LeaderChange = Callable[[UUID, int, PartitionState, Rules], PartitionChangeRecord | None]
+PartitionChange = Callable[[UUID, int, PartitionState], PartitionChangeRecord | None]
+
+
+def fenced(image: MetadataImage, config: BrokerConfig, node_id: int) -> Steps[list[object]]:
+    """A node is gone: others lead what it led, if they can."""
+    alive = image.alive - {node_id}
+
+    def change(
+        topic_id: UUID, index: int, state: PartitionState, rules: Rules
+    ) -> PartitionChangeRecord | None:
+        return after_fencing(topic_id, index, state, node_id, alive, rules)
+
+    registration = _registration_change(image, node_id, fenced=1)
+    return [registration, *(yield from _leader_changes(image, config, change))]
+
+
+def unfenced(image: MetadataImage, config: BrokerConfig, node_id: int) -> Steps[list[object]]:
+    """A registered node is back."""
+    alive = image.alive | {node_id}
+
+    def change(
+        topic_id: UUID, index: int, state: PartitionState, rules: Rules
+    ) -> PartitionChangeRecord | None:
+        return after_unfencing(topic_id, index, state, node_id, alive, rules)
+
+    registration = _registration_change(image, node_id, fenced=-1)
+    return [registration, *(yield from _leader_changes(image, config, change))]
+
+
+def elected(image: MetadataImage, config: BrokerConfig) -> Steps[list[object]]:
+    """Leaders for the partitions without one, where that is possible by now."""
+    alive = image.alive
+
+    def change(
+        topic_id: UUID, index: int, state: PartitionState, rules: Rules
+    ) -> PartitionChangeRecord | None:
+        if state.leader_id != NO_LEADER:
+            return None
+        return with_leader(topic_id, index, state, alive, rules)
+
+    return _leader_changes(image, config, change)
+
+
+def balanced(image: MetadataImage) -> Steps[list[object]]:
+    """Preferred replicas lead what others lead, where they can."""
+    alive = image.alive
+
+    def change(topic_id: UUID, index: int, state: PartitionState) -> PartitionChangeRecord | None:
+        if state.leader_id == state.replicas[0]:
+            return None
+        return elect_preferred(topic_id, index, state, alive)
+
+    return partition_changes(image, change)
+
+
+def caught_up(image: MetadataImage) -> Steps[list[object]]:
+    """Reassignments go on as far as the living nodes carry them."""
+    alive = image.alive
+
+    def change(topic_id: UUID, index: int, state: PartitionState) -> PartitionChangeRecord | None:
+        return catch_up(topic_id, index, state, alive)
+
+    return partition_changes(image, change)
+
+
+def partition_changes(image: MetadataImage, change: PartitionChange) -> Steps[list[object]]:
+    """The records that `change` makes of the partitions, without None."""
+    records: list[object] = []
+    for topic in list(image.topics.values()):
+        for index, state in enumerate(topic.partitions):
+            record = change(topic.topic_id, index, state)
+            if record is not None:
+                records.append(record)
+            if index % _AT_ONCE == 0:
+                yield
+    return records
+
+
+def _leader_changes(
+    image: MetadataImage, config: BrokerConfig, change: LeaderChange
+) -> Steps[list[object]]:
+    """The same for a change that depends on the rules of the topic."""
+    records: list[object] = []
+    for topic in list(image.topics.values()):
+        rules = _rules(image, config, topic.name)
+        for index, state in enumerate(topic.partitions):
+            record = change(topic.topic_id, index, state, rules)
+            if record is not None:
+                records.append(record)
+            if index % _AT_ONCE == 0:
+                yield
+    return records
+
+
+def _rules(image: MetadataImage, config: BrokerConfig, topic: str) -> Rules:
+    configs = image.topic_configs(topic)
+    min_in_sync = config.topic_value("min.insync.replicas", configs)
+    unclean = config.topic_value(UNCLEAN_ELECTION, configs)
+    assert isinstance(min_in_sync, int)
+    return Rules(min_in_sync, bool(unclean))
+
+
+def _registration_change(
+    image: MetadataImage, node_id: int, *, fenced: int
+) -> BrokerRegistrationChangeRecord:
+    return BrokerRegistrationChangeRecord(
+        broker_id=node_id, broker_epoch=image.brokers[node_id].broker_epoch, fenced=fenced
+    )

@@ -1,0 +1,208 @@
+"""Each job of the coordinators and of the controller, and each operation on the disk that it makes:
+all of them fail while the job runs.
+
+Nothing ends, it is said once, and what lies in the other directory goes on. With a full disk the
+job is done once there is room. With EIO the directory is offline, as Kafka's is until a start.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import trio
+
+from kafkalite.control.faults.disk import FaultyFiles
+from kafkalite.testing import broker as test_broker
+from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.messages.api_versions import ApiVersionsRequest
+from kafkalite.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from tests.kafkalite.test_failing_disk import is_writable, join, until
+from tests.kafkalite.transactional import TOPIC, Transactional
+
+MOST_LINES = 6
+CONFIG: dict[str, Any] = {
+    "offsets.topic.num.partitions": 1,
+    "transaction.state.log.num.partitions": 1,
+    "group.min.session.timeout.ms": 10,
+    "kafkalite.metrics.port": 0,
+}
+
+
+class Watched:
+    """Notes operations on files under a name while it is on; those in `failing` fail."""
+
+    def __init__(self, files: FaultyFiles, prefix: str) -> None:
+        self.is_on = False
+        self.made: set[str] = set()
+        self.failed: set[str] = set()
+        self.failing = ""
+        self.error = 0
+        self._prefix = prefix
+        files.set_check(self._check)
+
+    def _check(self, operation: str, path: Path) -> None:
+        if path.suffix == ".txnindex":
+            return  # the next flush makes up for it, or says what is wrong
+        under = path.parent.name if operation != "rename" else path.name
+        if self.is_on and (under.startswith(self._prefix) or path.parent.name == self._prefix):
+            self.made.add(operation)
+            if operation == self.failing:
+                self.failed.add(operation)
+                raise OSError(self.error, os.strerror(self.error), str(path))
+
+
+class World:
+    """A broker with two data directories, one client, and what is to be done in time."""
+
+    def __init__(self, broker: test_broker, client: Any) -> None:
+        self.broker = broker
+        self.client = client
+        self.writer = Transactional(client)
+
+    @property
+    def services(self) -> Any:
+        return self.broker._running.services
+
+    async def member(self) -> None:
+        await join(self.client)
+
+    async def offset(self) -> None:
+        partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=1)
+        request = OffsetCommitRequest(
+            group_id="group", topics=[OffsetCommitRequestTopic(name=TOPIC, partitions=[partition])]
+        )
+        answer = await self.client.ask(request, 8)
+        assert answer.topics[0].partitions[0].error_code == ErrorCode.NONE
+
+    async def identity(self) -> None:
+        assert await self.writer.init() is ErrorCode.NONE
+
+    async def transaction(self) -> None:
+        await self.identity()
+        assert await self.writer.produce(b"a") is ErrorCode.NONE
+
+    def has_no_member(self) -> bool:
+        group = self.services.group_coordinator.interventions.group("group")
+        return group is None or not group.members
+
+    def has_no_offset(self) -> bool:
+        return self.services.group_coordinator.interventions.group("group") is None
+
+    def has_no_identity(self) -> bool:
+        return not list(self.services.transaction_coordinator.all())
+
+    def has_no_transaction(self) -> bool:
+        (found,) = self.services.transaction_coordinator.all()
+        return bool(found.state.title == "CompleteAbort")
+
+
+class Job(NamedTuple):
+    """`prefix` begins the names of the directories whose files fail; `after` is when it is due."""
+
+    prefix: str
+    after: str
+    set_up: Callable[[World], Awaitable[None]]
+    is_done: Callable[[World], bool]
+
+
+JOBS = {
+    "session": Job("__consumer_offsets", "10m", World.member, World.has_no_member),
+    "offsets": Job("__consumer_offsets", "9d", World.offset, World.has_no_offset),
+    "transaction": Job("__transaction_state", "10m", World.transaction, World.has_no_transaction),
+    "markers": Job(TOPIC, "10m", World.transaction, World.has_no_transaction),
+    "identity": Job("__transaction_state", "9d", World.identity, World.has_no_identity),
+}
+
+
+async def operations_of(job: Job, directory: Path, connect: Any) -> list[str]:
+    """The operations that a job makes while all is well."""
+    async with test_broker({"log.dirs": str(directory), **CONFIG}) as broker:
+        world = World(broker, await connect(broker))
+        await prepare(world, job)
+        watched = Watched(broker._default.files, job.prefix)
+        watched.is_on = True
+        await broker.asynchronous.clock.advance(job.after)
+        await until(lambda: job.is_done(world))
+        broker._default.files.set_check(None)
+        return sorted(watched.made)
+
+
+async def prepare(world: World, job: Job) -> None:
+    world.broker.create_topic(TOPIC, 1)
+    world.broker.create_topic("sound", 4)
+    await world.writer.find_coordinators()
+    await job.set_up(world)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC], ids=["EIO", "ENOSPC"])
+@pytest.mark.parametrize("name", JOBS)
+async def test_a_job_outlives_each_of_its_operations(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, connect: Any, name: str, number: int
+) -> None:
+    job = JOBS[name]
+    operations = await operations_of(job, tmp_path / "healthy", connect)
+    failed: set[str] = set()
+    for operation in operations:
+        directories = tmp_path / operation / "a", tmp_path / operation / "b"
+        config = {"log.dirs": ",".join(map(str, directories)), **CONFIG}
+        caplog.clear()
+        async with test_broker(config) as broker:
+            world = World(broker, await connect(broker))
+            await prepare(world, job)
+            watched = Watched(broker._default.files, job.prefix)
+            watched.failing, watched.error = operation, number
+            await check_failing(world, watched, job, caplog)
+            client = await connect(broker)
+            assert (await client.ask(ApiVersionsRequest(), 0)).error_code == ErrorCode.NONE
+        failed |= watched.failed
+    assert "write" in failed
+
+
+async def check_failing(
+    world: World, watched: Watched, job: Job, caplog: pytest.LogCaptureFixture
+) -> None:
+    watched.is_on = True
+    await world.broker.asynchronous.clock.advance(job.after)
+    await trio.sleep(0.3)  # what fails is tried again meanwhile
+    said = [each.getMessage() for each in caplog.records if each.levelno >= logging.WARNING]
+    assert bool(said) == bool(watched.failed)
+    assert len(said) <= MOST_LINES, said
+    manager = world.services.logs.manager
+    offline = [each.path for each in manager.directories if each.failure is not None]
+    for partition in world.services.topics.get("sound").partitions:
+        lies_in = manager.directory_of("sound", partition.index)
+        assert is_writable(partition) == (lies_in not in offline)
+    watched.is_on = False
+    if watched.error == errno.ENOSPC:
+        assert offline == []
+        await world.broker.asynchronous.clock.advance("10m")
+        await until(lambda: job.is_done(world))
+    else:
+        assert len(offline) == len(watched.failed)
+
+
+@pytest.mark.slow
+async def test_metrics_are_there_while_no_disk_works(tmp_path: Path, connect: Any) -> None:
+    async with test_broker({"log.dirs": str(tmp_path), **CONFIG}) as broker:
+        world = World(broker, await connect(broker))
+        await prepare(world, JOBS["offsets"])
+        watched = Watched(broker._default.files, "")
+        watched.is_on, watched.error = True, errno.EIO
+        metrics = broker._running.metrics
+        assert metrics is not None
+        for operation in ("read", "write", "sync", "open", "rename"):
+            watched.failing = operation
+            text, _ = await metrics._render("text/plain")
+            assert b"kafkalite_connections 1.0" in text
+        broker._default.files.set_check(None)
