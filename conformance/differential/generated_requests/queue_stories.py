@@ -73,6 +73,8 @@ class Queue:
 
     pair: Pair
     name: str
+    has_new_start: bool = False
+    """Records were deleted, and nothing was fetched since."""
 
     def open(self) -> None:
         pair, group = self.pair, self.name
@@ -140,7 +142,11 @@ class Fetch(Step):
     def tell(self, queue: Queue) -> None:
         taker = queue.takers[self.member]
         before = taker.member.epoch
-        said = [each.batch(taker) for each in self.said] if before else []
+        # Apache Kafka learns of a new log start when it fetches. What it stores meanwhile may put
+        # its own start back.
+        has_said = before and not queue.has_new_start
+        queue.has_new_start = False
+        said = [each.batch(taker) for each in self.said] if has_said else []
         answer = taker.member.fetch(
             *sorted(said),
             version=self.version,
@@ -220,6 +226,7 @@ class DeleteRecords(Step):
             topics=[DeleteRecordsTopic(name=queue.name, partitions=[partition])], timeout_ms=5000
         )
         queue.pair.ask(ApiKey.DELETE_RECORDS, 2, request)
+        queue.has_new_start = True
 
 
 @dataclass(frozen=True)
