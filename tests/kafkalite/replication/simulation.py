@@ -240,6 +240,8 @@ class Simulation:
         index, high_watermark = replica.index, replica.log.high_watermark
         state = self.controller.states[index]
         key = index, replica.leading.leader_epoch
+        if replica.log.leader_epochs.latest < replica.leading.leader_epoch:
+            raise Violation(f"{key}: its leader's log does not know of the epoch")
         if high_watermark < self.high_watermarks.get(key, 0):
             raise Violation(f"{key}: the high watermark fell to {high_watermark}")
         self.high_watermarks[key] = high_watermark
