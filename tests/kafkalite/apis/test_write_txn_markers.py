@@ -19,7 +19,7 @@ from kafkalite.wire.messages.write_txn_markers import (
     WritableTxnMarkerTopic,
     WriteTxnMarkersRequest,
 )
-from tests.kafkalite.coordinators.coordinating_broker import Connection
+from tests.kafkalite.coordinators.asked_broker import Connection
 from tests.kafkalite.replica.replicated import ME, OTHER, Replicated, replicated
 from tests.kafkalite.transactional import (
     NONE,

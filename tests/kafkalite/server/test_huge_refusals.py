@@ -12,7 +12,6 @@ from kafkalite.wire.api_messages import request_class
 from tests.kafkalite.many_elements import PARTITIONS, TOPIC, Filling, paths
 from tests.kafkalite.server.test_huge_requests import (
     FREQUENT,
-    IN_ONE_PIECE,
     MOST_SECONDS,
     ask,
     watched,
@@ -34,8 +33,6 @@ async def check_each_list(key: ApiKey, *, may: bool) -> None:
         topic = b._running.services.topics.get(TOPIC)
         assert topic is not None
         for path in paths(request_class(key), version):
-            if (key, path) in IN_ONE_PIECE:
-                continue
             small = Filling(version, 1, topic.topic_id, known=True).frame(key, path)
             large = Filling(version, COUNT, topic.topic_id, known=True).frame(key, path)
             await ask(b, small)  # imports what is needed

@@ -28,7 +28,7 @@ from kafkalite.wire.control_records import build_end_transaction_marker
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.fields import NO_UUID
 from kafkalite.wire.record_batch import Record, build_batch
-from tests.kafkalite.coordinators.coordinating_broker import Connection
+from tests.kafkalite.coordinators.asked_broker import Connection
 from tests.kafkalite.coordinators.virtual_coordinator import World
 from tests.kafkalite.replica.replicated import ME, Replicated, replicated
 

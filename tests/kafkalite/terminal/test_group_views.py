@@ -15,7 +15,7 @@ from kafkalite.terminal.kafka import Kafka, Refused
 from kafkalite.terminal.target import Target
 
 
-def test_a_group_without_members(kafka: kafkalite.testing.broker, topic: str) -> None:
+def test_the_view_of_a_group_without_members(kafka: kafkalite.testing.broker, topic: str) -> None:
     kafka.seed({"groups": [{"id": "at-rest", "offsets": {topic: {0: 0}}}]})
     asked = Kafka(Target(kafka.bootstrap))
     assert "at-rest" in consumer_group_names(asked)
