@@ -17,6 +17,7 @@ from enum import IntEnum
 from typing import Final
 
 from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.java_order import in_map_order
 from kafkalite.wire.messages.stored.streams_group_topology import (
     StreamsGroupTopologyValue,
     Subtopology,
@@ -303,6 +304,7 @@ def _missing(
     for subtopology in configured:
         expected.update(subtopology.repartition_source_topics)
         expected.update(subtopology.changelogs)
+    expected = {name: expected[name] for name in in_map_order(expected)}  # as they are named
     for name in required_topics(topology):
         found = count_of(name)
         topic = expected.pop(name, None) if found else None

@@ -21,6 +21,7 @@ from uuid import uuid4
 from conformance.differential.broker_side import Side
 from conformance.differential.comparison import error_codes
 from conformance.harness.broker import SMALL
+from kafkalite.cluster import partition_decisions
 from kafkalite.cluster.sole_controller import SoleController
 from kafkalite.coordinators.transaction_coordinator.coordinator import TransactionCoordinator
 from kafkalite.coordinators.transaction_coordinator.transaction import LAST_EPOCH_OF_CLIENTS
@@ -98,14 +99,14 @@ def prepare(data_dir: Path) -> Ids:
         ask(side, ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest(topics=[lost]))
         coordinator = running._running.services.transaction_coordinator
         # The state after a crash between the decision and the first marker.
-        coordinator._write_markers = lambda _: None
+        coordinator._endings.begin = lambda _: None
         ids = {
             ending.transactional_id: end(side, ending, *begin(side, ending)) for ending in ENDINGS
         }
         ids[LAST_EPOCH] = run_out_of_epochs(side, coordinator)
         side.close()
         cluster = running._running.services.cluster
-        cluster.write([cluster._registration_change(1, fenced=1)])
+        cluster.write([partition_decisions._registration_change(cluster.image, 1, fenced=1)])
     return ids
 
 
@@ -147,10 +148,8 @@ def run_out_of_epochs(side: Side, coordinator: TransactionCoordinator) -> tuple[
     """A producer with one epoch left: to ask for 32766 of them would take a minute."""
     request = InitProducerIdRequest(transactional_id=LAST_EPOCH, transaction_timeout_ms=60_000)
     ask(side, ApiKey.INIT_PRODUCER_ID, 5, request)
-    transactions = coordinator._transactions
-    transactions[LAST_EPOCH] = replace(
-        transactions[LAST_EPOCH], producer_epoch=LAST_EPOCH_OF_CLIENTS - 1
-    )
+    [known] = [each for each in coordinator.all() if each.transactional_id == LAST_EPOCH]
+    coordinator._shards.put(replace(known, producer_epoch=LAST_EPOCH_OF_CLIENTS - 1))
     made = ask(side, ApiKey.INIT_PRODUCER_ID, 5, request)
     assert made.producer_epoch == LAST_EPOCH_OF_CLIENTS
     return made.producer_id, made.producer_epoch

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -46,8 +47,12 @@ def test_what_is_parked_is_hatched_and_changes_are_marked(opened: Open, tmp_path
     page.evaluate(_NOTE)
     page.get_by_label("Trace file").set_input_files(path)
     page.get_by_role("img", name="Timeline of 2 requests on 2 connections").wait_for()
-    page.wait_for_function("drawn.some(([, paint]) => paint === 'hatched')")
-    drawn: list[list[Any]] = page.evaluate("drawn")
+    drawn: list[list[Any]] = []
+    deadline = time.monotonic() + 60
+    while not any(each[1] == "hatched" for each in drawn):
+        assert time.monotonic() < deadline
+        page.wait_for_timeout(20)
+        drawn = page.evaluate("drawn")
     [_, _, left, top, width, _] = next(each for each in drawn if each[1] == "hatched")
     [solid] = [
         each

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from confluent_kafka import ConsumerGroupState, ConsumerGroupType
 
-from kafkalite.terminal.kafka import Kafka, answered, refused
+from kafkalite.terminal.kafka import Kafka, Refused, answered, refused
 from kafkalite.terminal.offsets import Place
 
 # Kafka's names of the states. The consumer protocol has two more that librdkafka has no name for.
@@ -72,12 +72,24 @@ def consumer_group_names(kafka: Kafka) -> list[str]:
     return sorted(each.group_id for each in listed.valid or ())
 
 
-def consumer_groups(kafka: Kafka, names: Sequence[str]) -> list[Group]:
-    """Groups of consumers, by librdkafka. Raises Refused."""
+def consumer_groups(
+    kafka: Kafka, names: Sequence[str], failed: Callable[[Refused], object] | None = None
+) -> list[Group]:
+    """Groups of consumers, by librdkafka.
+
+    Raises Refused; or leaves a group out that it cannot describe, and tells `failed` why.
+    """
     if not names:
         return []
-    answers = kafka.admin.describe_consumer_groups(list(names))
-    return [_group(answered(answer, f"group {name!r}")) for name, answer in answers.items()]
+    found: list[Group] = []
+    for name, answer in kafka.admin.describe_consumer_groups(list(names)).items():
+        try:
+            found.append(_group(answered(answer, f"group {name!r}")))
+        except Refused as refused:
+            if failed is None:
+                raise
+            failed(refused)
+    return found
 
 
 def _group(found: Any) -> Group:

@@ -75,7 +75,8 @@ def complete_group(
 
 def all_groups(kafka: Kafka, out: Output) -> list[Group]:
     """All groups, by id. Raises Refused."""
-    found = consumer_groups(kafka, consumer_group_names(kafka))
+    names = consumer_group_names(kafka)
+    found = consumer_groups(kafka, names, failed=lambda refused: out.note(str(refused)))
     try:
         with ModernGroups(kafka) as modern:
             found += modern.described(modern.listed())
