@@ -21,6 +21,9 @@ KAFKA, FIRST, SECOND = 1, 11, 12
 # By the partition of __transaction_state. Each broker's configs have as many of them.
 COORDINATORS = (FIRST, SECOND, KAFKA, KAFKA)
 SECONDS = 90
+# librdkafka loses a request to a broker that leaves the cluster just then: the call waits for
+# nothing until it is over, and is made again.
+CALL_SECONDS = 10
 TRANSACTIONS = 12
 JAVA_RECORDS = 1000
 PROPERTIES = {"min.insync.replicas": "2", "replica.lag.time.max.ms": "5000"}
@@ -82,7 +85,12 @@ class Copier:
         self._cluster = cluster
         self._kept: list[int] = []
         self._producer = Producer(
-            {"bootstrap.servers": cluster.bootstrap, "transactional.id": name, "log_level": 0}
+            {
+                "bootstrap.servers": cluster.bootstrap,
+                "transactional.id": name,
+                "transaction.timeout.ms": 600_000,
+                "log_level": 0,
+            }
         )
         self._consumer = Consumer(
             {"bootstrap.servers": cluster.bootstrap, "group.id": name, "log_level": 0}
@@ -105,16 +113,16 @@ class Copier:
                 producer.produce("out", value, partition=partition)
             offsets = [TopicPartition("out", 0, number)]
             metadata = self._consumer.consumer_group_metadata()
-            retried(lambda: producer.send_offsets_to_transaction(offsets, metadata, SECONDS))
+            retried(lambda: producer.send_offsets_to_transaction(offsets, metadata, CALL_SECONDS))
             if commit:
-                retried(lambda: producer.commit_transaction(SECONDS))
+                retried(lambda: producer.commit_transaction(CALL_SECONDS))
                 return True
         except KafkaException as error:
             if not error.args[0].txn_requires_abort():
                 raise
-            retried(lambda: producer.abort_transaction(SECONDS))
+            retried(lambda: producer.abort_transaction(CALL_SECONDS))
             return False
-        retried(lambda: producer.abort_transaction(SECONDS))
+        retried(lambda: producer.abort_transaction(CALL_SECONDS))
         return True
 
     def check(self) -> None:
