@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from uuid import UUID
 
 from kafkalite.apis import Api, Handler
@@ -30,8 +30,10 @@ from kafkalite.wire.rows import LargeResponse, message_in_steps, row_of, rows_in
 if TYPE_CHECKING:
     from kafkalite.services import Services
 
+T = TypeVar("T")
 _MayRead = Callable[[str], bool]
 _CONSUMER: Final = -1
+_LARGE_BYTES: Final = 32 * 1024
 _SHARING: Final = (ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE)
 
 
@@ -108,7 +110,7 @@ def _authorized(authorizer: Authorizer, api: Api, rule: Rule, handle: Handler) -
 
     def authorized(services: Services, context: RequestContext, request: Any) -> Any:
         judging = judged(services, context, request)
-        verdict = begun(judging)
+        verdict = _begun(judging, context)
         if verdict is None or api.waits:
             return handled(services, context, judging, verdict)
         if verdict.is_final:
@@ -133,6 +135,14 @@ def _authorized(authorizer: Authorizer, api: Api, rule: Rule, handle: Handler) -
     return authorized
 
 
+def _begun(steps: Steps[T], context: RequestContext) -> T | None:
+    """The result of work that may be short. That of a large frame goes in slices from the start.
+
+    There the garbage collector does not go through all that the frame made.
+    """
+    return None if context.request_bytes > _LARGE_BYTES else begun(steps)
+
+
 def _finished(finish: Finish | None, response: Any, context: RequestContext) -> Any:
     """The finished response, or a coroutine of it."""
     if finish is None or response is None:
@@ -140,7 +150,7 @@ def _finished(finish: Finish | None, response: Any, context: RequestContext) -> 
     if has_to_wait(response):
         return _finished_later(finish, response, context)
     finishing = finish(response)
-    finished = begun(finishing)
+    finished = _begun(finishing, context)
     return in_slices(finishing, context) if finished is None else finished
 
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 import socket
 import ssl
 from collections.abc import Mapping
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from kafkalite.peers.exchange import Exchange, Unserved
 from kafkalite.terminal.login import LoginRefused, UnknownSetting, login, mechanism_of
@@ -55,15 +54,8 @@ class Connection:
             self._socket.close()
             raise
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """Nothing can be asked any more."""
         self._socket.close()
 
     def ask(self, body: object) -> Any:

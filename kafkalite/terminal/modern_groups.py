@@ -6,9 +6,8 @@ Each broker is asked for those that it coordinates, by messages of our own (KIP-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
-from types import TracebackType
-from typing import Any, Final, NamedTuple, Self
+from contextlib import ExitStack, closing
+from typing import Any, Final, NamedTuple
 
 from kafkalite.terminal.connection import BrokerGone, Connection
 from kafkalite.terminal.group_views import Group, Member, member_of
@@ -41,28 +40,17 @@ class Progress(NamedTuple):
     lag: int | None
 
 
-class ModernGroups:
+class ModernGroups(ExitStack):
     """Connections to the brokers of a Kafka while its groups are looked at.
 
     Methods raise Refused, and UnknownSetting where only librdkafka knows how to get in.
     """
 
     def __init__(self, kafka: Kafka) -> None:
+        super().__init__()
         self._kafka = kafka
         self._connections: dict[int, Connection] = {}
         self._listed: dict[str, Listed] | None = None
-        self._stack = ExitStack()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._stack.close()
 
     def listed(self) -> Mapping[str, Listed]:
         """The groups of all brokers, by id. A broker that is too old to have any has none."""
@@ -115,7 +103,7 @@ class ModernGroups:
             if node not in self._connections:
                 broker = self._kafka.metadata().brokers[node]
                 connection = Connection(broker.host, broker.port, self._kafka.target.settings)
-                self._connections[node] = self._stack.enter_context(connection)
+                self._connections[node] = self.enter_context(closing(connection))
             return self._connections[node].ask(body)
         except BrokerGone as error:
             raise Refused(f"{what}: {error}") from None

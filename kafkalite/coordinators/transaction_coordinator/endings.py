@@ -61,7 +61,7 @@ class Endings:
         if len(ending.missing) > _MARKERS_AT_ONCE:
             self._retry_later(ending)
         else:
-            at_once(self._markers.sending(ending, self._sent))
+            at_once(self._sending(ending))
 
     def forget(self, is_elsewhere: Callable[[str], bool]) -> None:
         """Another coordinator ends the transactions of these ids."""
@@ -85,10 +85,17 @@ class Endings:
     def retry(self) -> Steps[None]:
         """Try again to write the markers that are missing."""
         for _ in range(len(self._to_retry)):
-            ending = self._to_retry[0]
+            ending = self._to_retry.popleft()
             if self._is_current(ending):
-                yield from self._markers.sending(ending, self._sent)
-            self._to_retry.popleft()
+                yield from self._sending(ending)
+
+    def _sending(self, ending: Ending) -> Steps[None]:
+        """An ending that fails is tried again, after the others."""
+        try:
+            yield from self._markers.sending(ending, self._sent)
+        except Exception:
+            self._retry_later(ending)
+            raise
 
     def _is_current(self, ending: Ending) -> bool:
         """False once the transaction is complete, or its coordinator has resigned."""

@@ -19,6 +19,7 @@ from kafkalite.security.authorization.rules import (
     handled,
     interleaved,
     kept_if,
+    moved,
     named,
     need,
     refused_whole,
@@ -160,7 +161,7 @@ def _with_refused_topics(
     topics = answer.topics
     if is_all:
         topics = yield from kept_if(partial(_is_described, asked), topics)
-    return replace(answer, topics=[*topics, *refusals])
+    return replace(answer, topics=[*topics, *moved(refusals)])
 
 
 def _is_described(asked: Asked, topic: Any) -> bool:

@@ -17,6 +17,7 @@ from kafkalite.security.authorization.rules import (
     finished_by,
     handled,
     kept_if,
+    moved,
     named,
     need,
     refused_whole,
@@ -65,7 +66,7 @@ def metadata(asked: Asked) -> Steps[Verdict]:
             )
         if with_topics:
             topics = yield from mapped(partial(_with_operations, access), topics)
-        response = replace(response, topics=[*topics, *denied])
+        response = replace(response, topics=[*topics, *moved(denied)])
         if with_cluster:
             response.cluster_authorized_operations = _cluster_operations(access)
         return response

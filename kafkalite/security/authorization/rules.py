@@ -7,7 +7,7 @@ the response, or respond without handling it. Both go in steps: a request may na
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
@@ -228,20 +228,36 @@ class Each:
             return response
         answered: list[Any] = getattr(response, mirror.answered)
         if self.place is Place.LAST:
-            merged = [*answered, *denied.values()]
+            merged = [*answered, *moved(denied).values()]
         elif self.place is Place.FIRST:
-            merged = [*denied.values(), *answered]
+            merged = [*moved(denied).values(), *answered]
         else:
             merged = yield from interleaved(answered, denied)
         # The response may be kept and given to others.
         return replace(response, **{mirror.answered: merged})
 
 
-def interleaved(answered: Sequence[Any], refusals: Mapping[int, Any]) -> Steps[list[Any]]:
-    """Answers with refusals at their places, or at the end where there are too few answers."""
+Held = TypeVar("Held", list[Any], dict[int, Any])
+
+
+def moved(refusals: Held) -> Held:
+    """Take the refusals out: only the response is to hold them.
+
+    Very many are let go with it little by little.
+    """
+    taken = refusals.copy()
+    refusals.clear()
+    return taken
+
+
+def interleaved(answered: Sequence[Any], refusals: dict[int, Any]) -> Steps[list[Any]]:
+    """Answers with refusals, which are moved to their places.
+
+    They come at the end where there are too few answers.
+    """
     merged: list[Any] = []
     answers = iter(answered)
-    for index, refusal in sorted(refusals.items()):
+    for index, refusal in sorted(moved(refusals).items()):
         merged.extend(islice(answers, index - len(merged)))
         merged.append(refusal)
         yield

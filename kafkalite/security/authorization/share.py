@@ -14,6 +14,7 @@ from kafkalite.security.authorization.rules import (
     handled,
     interleaved,
     kept_if,
+    moved,
     refused_whole,
 )
 from kafkalite.wire.error_messages import default_message
@@ -60,7 +61,7 @@ def describe_offsets(asked: Asked) -> Steps[Verdict]:
             if group.error_code == ErrorCode.NONE:
                 if all_topics:
                     topics, _ = yield from _split(asked, Operation.DESCRIBE, topics)
-                topics = [*topics, *refusals]
+                topics = [*topics, *moved(refusals)]
             groups.append(replace(group, topics=topics))
             yield
         return replace(response, groups=(yield from interleaved(groups, refused)))
@@ -147,7 +148,7 @@ def _offsets_of(asked: Asked, operation: Operation, refused: Any) -> Steps[Verdi
         yield
         if response.error_code != ErrorCode.NONE:
             return response
-        return replace(response, responses=[*refusals, *response.responses])
+        return replace(response, responses=[*moved(refusals), *response.responses])
 
     return Verdict(replace(asked.request, topics=allowed), finish=finish)
 

@@ -16,6 +16,7 @@ from kafkalite.security.authorization.rules import (
     finished_by,
     handled,
     interleaved,
+    moved,
     named,
     need,
 )
@@ -89,7 +90,7 @@ def delete_topics(asked: Asked) -> Steps[Verdict]:
 
     def finish(response: Any) -> Steps[Any]:
         yield
-        return replace(response, responses=[*response.responses, *denied])
+        return replace(response, responses=[*response.responses, *moved(denied)])
 
     return Verdict(replace(asked.request, **{mirror.asked: kept}), finish=finish)
 
@@ -131,7 +132,7 @@ def configs(operation: Operation, place: Place) -> Rule:
             if place is Place.AS_ASKED:
                 answers = yield from interleaved(answers, denied)
             else:
-                answers = [*answers, *denied.values()]
+                answers = [*answers, *moved(denied).values()]
             return replace(response, **{mirror.answered: answers})
 
         return Verdict(replace(asked.request, resources=kept), finish=finish)

@@ -5,7 +5,6 @@ KAFKALITE_STEPS=1000000 pytest tests/kafkalite/coordinators/test_coordinator_sim
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,9 +17,13 @@ from kafkalite.server import coordinator_refusals
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode
 from tests.kafkalite.coordinators.coordinator_simulation import CoordinatorSimulation
-from tests.kafkalite.replication.simulation import SEEDS, STEPS_PER_SEED, shows_a_violation
-
-Mutant = Callable[[pytest.MonkeyPatch], None]
+from tests.kafkalite.replication.simulation import (
+    SEEDS,
+    STEPS_PER_SEED,
+    Mutant,
+    each_of,
+    shows_a_violation,
+)
 
 
 @pytest.mark.slow
@@ -69,19 +72,14 @@ def it_serves_while_it_loads(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Shards, "shard_of", served)
 
 
+@pytest.mark.slow
 # Each with a seed that showed it once, and is tried first: it need not be the one that does today.
-MUTANTS = (
+@each_of(
     (it_answers_at_once, 0),
     (only_the_high_watermark_counts, 0),
     (what_is_shown_does_not_wait, 0),
     (it_keeps_what_it_knew, 0),
     (it_serves_while_it_loads, 0),
-)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("mutant", "likely"), MUTANTS, ids=[mutant.__name__ for mutant, _ in MUTANTS]
 )
 def test_a_wrong_rule_is_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mutant: Mutant, likely: int

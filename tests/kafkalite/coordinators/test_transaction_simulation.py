@@ -5,7 +5,6 @@ KAFKALITE_STEPS=1000000 pytest tests/kafkalite/coordinators/test_transaction_sim
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,9 +16,13 @@ from kafkalite.server import coordinator_refusals
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode
 from tests.kafkalite.coordinators.transaction_simulation import TransactionSimulation
-from tests.kafkalite.replication.simulation import SEEDS, STEPS_PER_SEED, shows_a_violation
-
-Mutant = Callable[[pytest.MonkeyPatch], None]
+from tests.kafkalite.replication.simulation import (
+    SEEDS,
+    STEPS_PER_SEED,
+    Mutant,
+    each_of,
+    shows_a_violation,
+)
 
 
 @pytest.mark.slow
@@ -51,17 +54,12 @@ def what_was_ending_is_forgotten(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(TransactionCoordinator, "_loaded", lambda self, transaction: None)
 
 
-MUTANTS = (
+@pytest.mark.slow
+@each_of(
     (it_answers_at_once, 5),
     (markers_do_not_wait_for_the_decision, 0),
     (markers_do_not_wait_for_their_replicas, 9),
     (what_was_ending_is_forgotten, 0),
-)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("mutant", "likely"), MUTANTS, ids=[mutant.__name__ for mutant, _ in MUTANTS]
 )
 def test_a_wrong_rule_is_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mutant: Mutant, likely: int

@@ -16,6 +16,7 @@ from itertools import count
 from pathlib import Path
 from random import Random
 
+import pytest
 import trio
 from trio._core import _run
 from trio.testing import MockClock
@@ -262,6 +263,15 @@ class Simulation:
             for offset in range(high_watermark):
                 if theirs.get(offset) != own[offset]:
                     raise Violation(f"{key}: {node_id} is in sync and has not {offset}")
+
+
+Mutant = Callable[[pytest.MonkeyPatch], None]
+
+
+def each_of(*mutants: tuple[Mutant, int]) -> pytest.MarkDecorator:
+    """A test for each planted fault (`mutant`), with the seed that is tried first (`likely`)."""
+    names = [mutant.__name__ for mutant, _ in mutants]
+    return pytest.mark.parametrize(("mutant", "likely"), mutants, ids=names)
 
 
 def shows_a_violation(

@@ -5,7 +5,6 @@ KAFKALITE_STEPS=1000000 pytest tests/kafkalite/replication/test_simulation.py
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,11 +18,11 @@ from kafkalite.wire.messages.fetch import PartitionData
 from tests.kafkalite.replication.simulation import (
     SEEDS,
     STEPS_PER_SEED,
+    Mutant,
     Simulation,
+    each_of,
     shows_a_violation,
 )
-
-Mutant = Callable[[pytest.MonkeyPatch], None]
 
 
 @pytest.mark.slow
@@ -82,8 +81,9 @@ def who_is_behind_joins(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Leading, "_expand", expand)
 
 
+@pytest.mark.slow
 # Each with a seed that showed it once, and is tried first: it need not be the one that does today.
-MUTANTS = (
+@each_of(
     (high_watermark_moves_at_once, 0),
     (no_epoch_is_noted_at_an_election, 0),
     (nothing_is_cut, 0),
@@ -91,12 +91,6 @@ MUTANTS = (
     (uncommitted_metadata_are_taken, 0),
     (late_answers_are_taken, 1),
     (who_is_behind_joins, 8),
-)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("mutant", "likely"), MUTANTS, ids=[mutant.__name__ for mutant, _ in MUTANTS]
 )
 def test_a_wrong_rule_is_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mutant: Mutant, likely: int

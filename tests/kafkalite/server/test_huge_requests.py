@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import struct
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 
 import pytest
@@ -141,16 +141,23 @@ def lists() -> list[tuple[ApiKey, int]]:
     return [each for each in found if any(paths(request_class(each[0]), each[1]))]
 
 
-async def check_each_list(key: ApiKey, version: int) -> None:
+async def check_each_list(
+    key: ApiKey,
+    version: int,
+    count: int = ELEMENTS,
+    config: Mapping[str, str] | None = None,
+    *,
+    with_new_ones: bool = True,
+) -> None:
     """Ask with very many elements in each of a request's lists, known ones and new ones."""
-    async with test_broker({}) as b:
+    async with test_broker(config or {}) as b:
         await b.asynchronous.create_topic(TOPIC, partitions=PARTITIONS)
         topic = b._running.services.topics.get(TOPIC)
         assert topic is not None
         for path in paths(request_class(key), version):
-            for known in (True, False):
+            for known in (True, False) if with_new_ones else (True,):
                 small = Filling(version, 1, topic.topic_id, known=known).frame(key, path)
-                large = Filling(version, ELEMENTS, topic.topic_id, known=known).frame(key, path)
+                large = Filling(version, count, topic.topic_id, known=known).frame(key, path)
                 await ask(b, small)  # imports what is needed
                 async with watched() as holds:
                     with trio.move_on_after(60):  # the answer of one that waits for others

@@ -32,7 +32,7 @@ def connected(running: broker, **other: str) -> Connection:
 )
 def test_it_gets_in(sasl: str, tls: str | None) -> None:
     with broker(sasl=sasl or (), tls=tls, profile="test") as running:
-        with connected(running) as connection:
+        with closing(connected(running)) as connection:
             assert connection.ask(DescribeClusterRequest()).cluster_id == running.cluster_id
         if "secret" in sasl:
             with pytest.raises(BrokerGone, match=r"(?i)authentication failed|invalid"):
@@ -52,7 +52,7 @@ def test_a_certificate_that_nobody_vouches_for_is_refused() -> None:
         with pytest.raises(BrokerGone, match="CERTIFICATE_VERIFY_FAILED"):
             connected(running, ssl_ca_location="probe")
         unverified = {"enable_ssl_certificate_verification": "false"}
-        with connected(running, ssl_ca_location="probe", **unverified) as connection:
+        with closing(connected(running, ssl_ca_location="probe", **unverified)) as connection:
             assert connection.ask(DescribeClusterRequest()).error_code == 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -36,7 +37,7 @@ EARLIEST = "share.auto.offset.reset=earliest"
 @pytest.fixture
 def connection(kafka: kafkalite.testing.broker) -> Iterator[Connection]:
     host, _, port = kafka.bootstrap.rpartition(":")
-    with Connection(host, int(port), {}) as connection:
+    with closing(Connection(host, int(port), {})) as connection:
         assert connection.ask(FindCoordinatorRequest(coordinator_keys=["any"])).coordinators
         yield connection
 
@@ -151,7 +152,7 @@ def test_a_setting_that_only_librdkafka_knows_leaves_them_out(run: Run) -> None:
         settings = secured.client_settings["librdkafka"]
         secured.create_topic("t")
         secured.seed({"groups": [{"id": "plain-one", "offsets": {"t": {0: 0}}}]})
-        with Connection(host, int(port), settings) as connection:
+        with closing(Connection(host, int(port), settings)) as connection:
             connection.ask(FindCoordinatorRequest(coordinator_keys=["left-out"]))
             asked(connection, ShareGroupHeartbeatRequest("left-out", "m-1", 0, None, ["t"]))
         said = [word for each in settings.items() for word in ("-X", "=".join(each))]

@@ -1,4 +1,4 @@
-"""Transactions that end: markers that cannot be written are tried again."""
+"""Endings of transactions that fail are tried again, and keep no other waiting."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import pytest
 import trio
 
 from kafkalite.coordinators.transaction_coordinator import endings
+from kafkalite.coordinators.transaction_coordinator.markers import Ending, MarkerWriter
+from kafkalite.coordinators.transaction_coordinator.transaction import TopicPartition
 from kafkalite.testing import broker as a_broker
 from kafkalite.wire.errors import ErrorCode
 from tests.kafkalite.few_partitions import FEW_PARTITIONS
@@ -44,3 +46,39 @@ async def test_markers_that_cannot_be_written_are_tried_again(
             assert await read_committed(writer.client, partition) == [b"a"]
             assert await end_offsets(writer.client, partition) == (2, 2)
         await writer.write(b"b", commit=True)
+
+
+async def test_an_ending_that_fails_keeps_no_other_waiting(
+    monkeypatch: pytest.MonkeyPatch, connect: Any
+) -> None:
+    """One marker runs into a fault of ours: its own request fails, and its transaction waits."""
+    monkeypatch.setattr(endings, "_RETRY_SECONDS", 0.001)
+    is_ended = MarkerWriter._is_ended
+
+    def fails(self: MarkerWriter, ending: Ending, where: TopicPartition) -> bool:
+        if ending.transaction.transactional_id == "bad":
+            raise RuntimeError("planted")
+        hinders = len(tried) < 2
+        tried.append(where)
+        return not hinders and is_ended(self, ending, where)
+
+    tried: list[TopicPartition] = []
+    async with a_broker(FEW_PARTITIONS) as running:
+        running.create_topic(TOPIC, partitions=2)
+        bad = Transactional(await connect(running), "bad")
+        good = Transactional(await connect(running), "good")
+        for writer in (bad, good):
+            await writer.find_coordinators()
+            assert await writer.init() is ErrorCode.NONE
+        with monkeypatch.context() as planted:
+            planted.setattr(MarkerWriter, "_is_ended", fails)
+            with pytest.raises(AssertionError, match="closed"):
+                await bad.write(b"a", commit=True)
+            await good.write(b"b", commit=True)
+            with trio.fail_after(5):
+                while await good.state() != "CompleteCommit":
+                    pass
+        bad.client = await connect(running)
+        with trio.fail_after(5):
+            while await bad.state() != "CompleteCommit":
+                pass
