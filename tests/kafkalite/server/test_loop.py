@@ -61,7 +61,10 @@ def stack() -> Iterator[ExitStack]:
         yield stack
 
 
-async def test_responses_are_sent_after_others_were_answered(stack: ExitStack) -> None:
+async def test_responses_are_sent_after_others_were_answered(
+    stack: ExitStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kafkalite.server.loop._TURN_SECONDS", 60)  # on a busy machine, too
     loop, log = Loop(), list[str]()
     stack.callback(loop.close)
     for name in ("a", "b"):
