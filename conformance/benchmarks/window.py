@@ -288,6 +288,7 @@ def show_answers(name: str, took: Mapping[str, Sequence[tuple[float, int]]]) -> 
 
 def show(found: Samples) -> Verdict:
     """Each mode beside the one that it adds to, and the verdicts."""
+    print(f"{min(len(samples) for samples in found.values())} rounds")
     print(f"{'':16}{'MB/s':>8}{'loss':>24}{'CPU s per GB':>14}{'more':>26}")
     beside = {loss.mode: loss.beside for loss in LOSSES}
     for name, samples in found.items():
@@ -305,7 +306,6 @@ def show(found: Samples) -> Verdict:
         wanted = "none" if loss.is_none else f"at most {MOST_LOST:.0%}"
         between = f"the median loss is between {low:+.1%} and {high:+.1%}"
         print(f"{loss.mode}, beside {loss.beside}: {between}, wanted {wanted}: {verdict.name}")
-    print(f"{len(shares)} rounds")
     return worst
 
 

@@ -147,7 +147,7 @@ def test_a_cluster_is_reset(opened: Open, k: Client) -> None:
 def test_a_hidden_tab_asks_nothing(opened: Open, view: str) -> None:
     page = opened(view)
     asked: list[float] = []
-    page.on("request", lambda _: asked.append(time.monotonic()))
+    page.on("request", lambda request: asked.append(time.monotonic()))
     see(page, is_hidden=True)
     began, deadline = time.monotonic(), time.monotonic() + SECONDS
     while time.monotonic() - max([began, *asked]) < QUIET_SECONDS:
