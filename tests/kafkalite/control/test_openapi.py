@@ -8,6 +8,7 @@ from urllib.request import urlopen
 
 import msgspec
 import pytest
+from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from kafkalite.client.connecting import read_ready_file
 from kafkalite.control.openapi import openapi, plain
@@ -44,6 +45,14 @@ def test_every_verb_is_described(described: dict[str, Any]) -> None:
         path = described["paths"][f"/v1{verb.path}"]
         assert path[verb.method.lower()]["operationId"] == name.replace(".", "_")
         assert path[verb.method.lower()]["summary"].endswith(".")
+
+
+def test_the_description_is_valid(described: dict[str, Any]) -> None:
+    """By the OpenAPI Initiative's own schema of 3.1, and that of JSON Schema."""
+    told = msgspec.json.decode(msgspec.json.encode(described))
+    assert [error.message for error in OpenAPIV31SpecValidator(told).iter_errors()] == []
+    told["components"]["schemas"]["Rule"]["type"] = "rule"
+    assert not OpenAPIV31SpecValidator(told).is_valid()
 
 
 def test_a_trace_is_a_file(described: dict[str, Any]) -> None:
