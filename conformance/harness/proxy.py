@@ -42,6 +42,12 @@ class LossyProxy:
     def sees(self, connection: int, frame: bytes, *, is_request: bool) -> None:
         """Called for every frame that passes, as it was sent; does nothing here."""
 
+    def with_own_address(self, api_key: ApiKey, frame: bytes) -> bytes:
+        """An answer in which the broker's address is this proxy's."""
+        if api_key not in _WITH_ADDRESSES:
+            return frame
+        return frame.replace(struct.pack(">i", self._broker[1]), struct.pack(">i", self._port))
+
     def _accept(self) -> None:
         for number in itertools.count():
             try:
@@ -58,7 +64,7 @@ class LossyProxy:
         self, number: int, client: socket.socket, broker: socket.socket, asked: dict[int, ApiKey]
     ) -> None:
         with contextlib.suppress(OSError), client, broker:
-            while (frame := _read_frame(client)) is not None:
+            while (frame := read_frame(client)) is not None:
                 self.sees(number, frame, is_request=True)
                 api_key, _, correlation_id = struct.unpack_from(">hhi", frame)
                 asked[correlation_id] = ApiKey(api_key)
@@ -68,22 +74,21 @@ class LossyProxy:
         self, number: int, client: socket.socket, broker: socket.socket, asked: dict[int, ApiKey]
     ) -> None:
         with contextlib.suppress(OSError):
-            while (frame := _read_frame(broker)) is not None:
+            while (frame := read_frame(broker)) is not None:
                 self.sees(number, frame, is_request=False)
                 api_key = asked.pop(int.from_bytes(frame[:4], "big"))
                 if self._loses(api_key):
                     self.lost[api_key] += 1
                     break
-                if api_key in _WITH_ADDRESSES:
-                    ports = struct.pack(">i", self._broker[1]), struct.pack(">i", self._port)
-                    frame = frame.replace(*ports)
+                frame = self.with_own_address(api_key, frame)
                 client.sendall(struct.pack(">i", len(frame)) + frame)
         for side in (client, broker):
             with contextlib.suppress(OSError):
                 side.shutdown(socket.SHUT_RDWR)
 
 
-def _read_frame(source: socket.socket) -> bytes | None:
+def read_frame(source: socket.socket) -> bytes | None:
+    """A frame without its length; None at the end."""
     head = _read(source, 4)
     return None if head is None else _read(source, int.from_bytes(head, "big"))
 
