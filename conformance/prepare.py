@@ -1,6 +1,6 @@
 """`python -m conformance.prepare`: bring what the tests need from outside, or say what to install.
 
-Java is needed (the console tools, Spark). KafkaJS, axe-core, kcat and Chromium are brought where
+Java is needed (the console tools, Spark). KafkaJS, axe-core, kcat, Chromium and tshark are brought where
 npm is, and where apt may be used; their tests say so when they are left out.
 """
 
@@ -37,7 +37,8 @@ def prepare_package(name: str) -> None:
     if shutil.which(name) or os.geteuid() != 0 or not shutil.which("apt-get"):
         return
     command = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", name]
-    subprocess.run(command, check=False)
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    subprocess.run(command, check=False, env=environment)
 
 
 def main() -> int:
@@ -46,6 +47,7 @@ def main() -> int:
             prepare_node_modules()
             prepare_package("kcat")
             prepare_package("chromium")
+            prepare_package("tshark")
             prepare_java()
     except (JavaMissing, JarsMissing) as problem:
         print(problem, file=sys.stderr)

@@ -9,7 +9,7 @@ import socket
 import struct
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 
 from kafkalite.wire.api_keys import ApiKey
 
@@ -63,7 +63,7 @@ class LossyProxy:
     def _forward_requests(
         self, number: int, client: socket.socket, broker: socket.socket, asked: dict[int, ApiKey]
     ) -> None:
-        with contextlib.suppress(OSError), client, broker:
+        with contextlib.suppress(OSError), hanging_up(client, broker):
             while (frame := read_frame(client)) is not None:
                 self.sees(number, frame, is_request=True)
                 api_key, _, correlation_id = struct.unpack_from(">hhi", frame)
@@ -73,7 +73,7 @@ class LossyProxy:
     def _forward_answers(
         self, number: int, client: socket.socket, broker: socket.socket, asked: dict[int, ApiKey]
     ) -> None:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError), hanging_up(client, broker):
             while (frame := read_frame(broker)) is not None:
                 self.sees(number, frame, is_request=False)
                 api_key = asked.pop(int.from_bytes(frame[:4], "big"))
@@ -82,9 +82,18 @@ class LossyProxy:
                     break
                 frame = self.with_own_address(api_key, frame)
                 client.sendall(struct.pack(">i", len(frame)) + frame)
-        for side in (client, broker):
+
+
+@contextlib.contextmanager
+def hanging_up(*sides: socket.socket) -> Generator[None]:
+    """End connections afterwards. Closing alone ends none that another thread reads from."""
+    try:
+        yield
+    finally:
+        for side in sides:
             with contextlib.suppress(OSError):
                 side.shutdown(socket.SHUT_RDWR)
+            side.close()
 
 
 def read_frame(source: socket.socket) -> bytes | None:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.harness.proxy import LossyProxy, read_frame
+from conformance.harness.proxy import LossyProxy, hanging_up, read_frame
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.codec import decode_request, decode_response, encode_response
 
@@ -62,7 +62,7 @@ class FaultingProxy(LossyProxy):
         self, number: int, client: socket.socket, broker: socket.socket, asked: dict[int, ApiKey]
     ) -> None:
         fault = self._fault
-        with contextlib.suppress(OSError), client, broker:
+        with contextlib.suppress(OSError), hanging_up(client, broker):
             while (frame := read_frame(client)) is not None:
                 api_key, version, correlation_id = struct.unpack_from(">hhi", frame)
                 asked[correlation_id] = ApiKey(api_key)
@@ -74,7 +74,7 @@ class FaultingProxy(LossyProxy):
                     self._due[number, correlation_id] = version
                     time.sleep(fault.delay_seconds)
                     if fault.drop == "before":
-                        return
+                        break
                     if fault.silence == "before":
                         self._silent.add(number)
                         continue
@@ -90,7 +90,7 @@ class FaultingProxy(LossyProxy):
     def _forward_answers(
         self, number: int, client: socket.socket, broker: socket.socket, asked: dict[int, ApiKey]
     ) -> None:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError), hanging_up(client, broker):
             while (frame := read_frame(broker)) is not None:
                 correlation_id = int.from_bytes(frame[:4], "big", signed=True)
                 api_key = asked.pop(correlation_id)
@@ -103,7 +103,6 @@ class FaultingProxy(LossyProxy):
                     send(client, self.with_own_address(api_key, frame))
                 elif not self._answered(client, version, frame):
                     break
-        hang_up(client, broker)
 
     def _answered(self, client: socket.socket, version: int, frame: bytes) -> bool:
         """Send the answer as the fault has it; whether the connection lives on."""
@@ -132,9 +131,3 @@ def encoded(api_key: int, version: int, correlation_id: int, body: object) -> by
 
 def send(target: socket.socket, frame: bytes) -> None:
     target.sendall(struct.pack(">i", len(frame)) + frame)
-
-
-def hang_up(*sides: socket.socket) -> None:
-    for side in sides:
-        with contextlib.suppress(OSError):
-            side.shutdown(socket.SHUT_RDWR)

@@ -70,7 +70,8 @@ class SpyView(Struct, frozen=True, kw_only=True):
 
 
 class RequestView(Struct, frozen=True, kw_only=True):
-    """A request and its answer. Times are in ms since the epoch, by the machine's clock.
+    """A request and its answer. Times are in ms since the epoch, by the machine's clock. Sizes are
+    those that the frames say of themselves.
 
     `parked_ms` is how long it waited in the broker, a long poll for example. `error` is the first
     error in the answer, by Kafka's name; `fault` is the fault that was applied. `why` tells why

@@ -15,7 +15,7 @@ from uuid import UUID
 from kafkalite.control.faults.matching import API_NAMES
 from kafkalite.control.sightings import RequestView
 from kafkalite.control.spy.jsonable import message_as_json
-from kafkalite.control.spy.ring import Entry
+from kafkalite.control.spy.ring import LENGTH_BYTES, Entry
 from kafkalite.requests.names import class_of, listed, names_in
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.codec import Request, decode_request, decode_response
@@ -81,7 +81,7 @@ class Decoded:
             return None
         try:
             version = request.api_version
-            _, answer = decode_response(request.api_key, version, whole(chunks)[4:])
+            _, answer = decode_response(request.api_key, version, whole(chunks)[LENGTH_BYTES:])
         except (ProtocolViolation, KeyError) as error:
             self.problem = f"the answer: {error}"
             return None
@@ -190,7 +190,7 @@ def view_of(entry: Entry, topic_name: TopicName, *, bodies: bool) -> RequestView
         answered_ms=entry.answered_ns / 1e6 if entry.answered_ns else None,
         parked_ms=_parked_ms(entry),
         request_bytes=entry.request_bytes,
-        answer_bytes=entry.answer_bytes,
+        answer_bytes=max(0, entry.answer_bytes - LENGTH_BYTES),
         outcome="silent" if context is not None and context.is_silent else entry.outcome,
         error=entry.error,
         topics=decoded.topics(topic_name)

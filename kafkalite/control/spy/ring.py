@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 DEFAULT_BYTES: Final = 32 << 20
 # An entry takes this much beside its frames.
 _ENTRY_BYTES: Final = 400
+# An answer is kept as it is sent, behind its length.
+LENGTH_BYTES: Final = 4
 
 # A request that was answered at once, with one chunk of bytes: when it came and was answered in
 # ns, the client's host and port, the node, the frame as far as it is kept, its size, the answer.

@@ -22,7 +22,7 @@ import trio
 import kafkalite
 from kafkalite.config.definition import BROKER_CONFIGS
 from kafkalite.control.operations.faults import fault_view
-from kafkalite.control.spy.ring import Entry
+from kafkalite.control.spy.ring import LENGTH_BYTES, Entry
 
 if TYPE_CHECKING:
     from kafkalite.control.cluster import ControlledCluster
@@ -89,7 +89,8 @@ def _lines(values: list[Any]) -> bytes:
 
 
 def _frames(entry: Entry) -> bytes:
-    answer = b"".join(bytes(each) if isinstance(each, int) else each for each in entry.answer)
+    chunks = (bytes(each) if isinstance(each, int) else each for each in entry.answer)
+    answer = b"".join(chunks)[LENGTH_BYTES:]
     head = FRAME_HEAD.pack(entry.seq, len(entry.frame), len(answer))
     return head + entry.frame + answer
 
