@@ -1,7 +1,7 @@
 """`python -m conformance.prepare`: bring what the tests need from outside, or say what to install.
 
-Java is needed (the console tools, Spark). KafkaJS, axe-core, kcat, Chromium and tshark are brought where
-npm is, and where apt may be used; their tests say so when they are left out.
+Java is needed (the console tools, Spark). KafkaJS, axe-core, kcat, Chromium and tshark are brought
+where npm is, and where apt may be used; their tests say so when they are left out.
 """
 
 import os

@@ -59,7 +59,7 @@ public class GeneratedClient {
         check(!missing.getMet() && missing.getBecause().contains("3"), missing);
 
         var advanced = new ClockApi(client).clockAdvance(name, new Advance().by("46s"));
-        check(advanced.getNowMs() - advanced.getFromMs() == 46_000, advanced);
+        check(advanced.getNowMs() - advanced.getFromMs() >= 46_000, advanced);
         new ClustersApi(client).clustersDelete(name);
         check(new ClustersApi(client).clustersList().stream().noneMatch(each -> each.getName().equals(name)), name);
         System.out.println("passed");

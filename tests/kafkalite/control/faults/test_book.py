@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant
+from hypothesis.stateful import rule as step
 
 from kafkalite.control.faults.book import RuleBook
 from kafkalite.control.faults.matching import Seen
@@ -85,6 +88,17 @@ models = st.builds(
 requests = st.tuples(st.sampled_from(["Heartbeat", "EndTxn"]), st.sampled_from(["a", "b", "c"]))
 
 
+def expected(rules: Iterable[Model], api: str, client: str) -> list[str]:
+    """The actions by the models, in their order. After a final one no other rule sees it."""
+    done: list[str] = []
+    for model in rules:
+        due = model.see(api, client)
+        done += due or []
+        if due is not None and FINAL & set(due):
+            break
+    return done
+
+
 @given(st.lists(models, max_size=4), st.lists(requests, max_size=40))
 def test_counting_is_the_models(rules: list[Model], seen: list[tuple[str, str]]) -> None:
     book = RuleBook(lambda: 0)
@@ -101,17 +115,81 @@ def test_counting_is_the_models(rules: list[Model], seen: list[tuple[str, str]])
             )
         )
     for api, client in seen:
-        expected: list[str] = []
-        for model in rules:
-            due = model.see(api, client)
-            expected += due or []
-            if due is not None and FINAL & set(due):
-                break
         shown = heartbeat(client=client) if api == "Heartbeat" else end_txn(client=client)
-        assert [step.action.kind for step in book.steps(shown)] == expected
+        assert [step.action.kind for step in book.steps(shown)] == expected(rules, api, client)
     for state, model in zip(book.states(), rules, strict=True):
         assert (state.matched, state.applied) == (model.matched, model.applied)
         assert len(state.hits) == model.applied
+
+
+class Changing(RuleBasedStateMachine):
+    """Rules come, change and go between requests. The model is a list of models in their order."""
+
+    names = st.sampled_from(["a", "b", "c"])
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.book = RuleBook(lambda: 0)
+        self.models: dict[str, Model] = {}
+
+    def _rule(self, name: str, model: Model) -> Rule:
+        when = {"api": model.api, "client_id": model.client}
+        return rule(
+            id=name,
+            when={field: value for field, value in when.items() if value is not None},
+            skip=model.skip,
+            times=model.times,
+            every=model.every,
+            sequence=[[DO[each] for each in turn] for turn in model.turns],
+        )
+
+    @step(name=names, model=models)
+    def add(self, name: str, model: Model) -> None:
+        if name in self.models:
+            with pytest.raises(Problem, match="already"):
+                self.book.add(self._rule(name, model))
+        else:
+            self.book.add(self._rule(name, model))
+            self.models[name] = replace(model)
+
+    @step(name=names, model=models)
+    def replace(self, name: str, model: Model) -> None:
+        self.book.replace(self._rule(name, model))
+        self.models[name] = replace(model)
+
+    @step(name=names)
+    def remove(self, name: str) -> None:
+        if name in self.models:
+            self.book.remove(name)
+            del self.models[name]
+        else:
+            with pytest.raises(Problem, match="no fault"):
+                self.book.remove(name)
+
+    @step()
+    def clear(self) -> None:
+        self.book.clear()
+        self.models.clear()
+
+    @step(request=requests)
+    def request(self, request: tuple[str, str]) -> None:
+        api, client = request
+        shown = heartbeat(client=client) if api == "Heartbeat" else end_txn(client=client)
+        found = [each.action.kind for each in self.book.steps(shown)]
+        assert found == expected(self.models.values(), api, client)
+
+    @invariant()
+    def counts_are_the_models(self) -> None:
+        assert {state.rule.id: (state.matched, state.applied) for state in self.book.states()} == {
+            name: (model.matched, model.applied) for name, model in self.models.items()
+        }
+        assert [state.rule.id for state in self.book.states()] == list(self.models)
+        unfired = {name for name, model in self.models.items() if not model.applied}
+        assert len(self.book.unfired()) == len(unfired)
+
+
+TestChanging = Changing.TestCase
+TestChanging.settings = settings(max_examples=25, stateful_step_count=25)
 
 
 def test_a_rule_is_applied_once_unless_told_otherwise() -> None:

@@ -7,6 +7,8 @@ from uuid import UUID
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kafkalite.control.faults.matching import Matched, Matcher, Missed, Seen, api_keys
 from kafkalite.control.faults.rule import When
@@ -143,3 +145,87 @@ def test_partitions_of_a_fetch_session_count() -> None:
 def test_apis_by_name_number_and_pattern(written: object, keys: set[ApiKey] | None) -> None:
     found = api_keys(written)
     assert found == keys
+
+
+# Criteria against a model: each comes with the values that it accepts, written by hand.
+TOPICS = ("orders", "orders-1", "payments", "o")
+NUMBERS = (0, 1, 2, 3)
+CLIENTS = ("app-1", "app-2", "other")
+OF_TOPICS: list[tuple[Any, set[Any]]] = [
+    ("orders", {"orders"}),
+    ("orders*", {"orders", "orders-1"}),
+    ("?", {"o"}),
+    ("[op]*s", {"orders", "payments"}),
+    ({"re": "^o"}, {"orders", "orders-1", "o"}),
+    ({"re": "ment|1"}, {"orders-1", "payments"}),
+    ("nothing", set()),
+]
+OF_NUMBERS: list[tuple[Any, set[Any]]] = [
+    (2, {2}),
+    ({"min": 2}, {2, 3}),
+    ({"max": 1}, {0, 1}),
+    ({"min": 1, "max": 2}, {1, 2}),
+    ("2", set()),
+]
+OF_CLIENTS: list[tuple[Any, set[Any]]] = [("app-*", {"app-1", "app-2"}), ("other", {"other"})]
+
+
+def criteria(
+    known: list[tuple[Any, set[Any]]], all_values: tuple[Any, ...]
+) -> st.SearchStrategy[tuple[Any, set[Any]] | None]:
+    """A criterion with what it accepts, or none. Lists accept what any member does, "not" the
+    rest."""
+    one = st.sampled_from(known)
+    several = st.lists(one, max_size=3).map(
+        lambda each: ([form for form, _ in each], set().union(*(accepted for _, accepted in each)))
+    )
+    return st.none() | st.recursive(
+        one | several,
+        lambda inner: inner.map(lambda each: ({"not": each[0]}, set(all_values) - each[1])),
+        max_leaves=3,
+    )
+
+
+@given(
+    criteria(OF_TOPICS, TOPICS),
+    criteria(OF_NUMBERS, NUMBERS),
+    criteria(OF_CLIENTS, CLIENTS),
+    st.dictionaries(
+        st.sampled_from(TOPICS), st.lists(st.sampled_from(NUMBERS), min_size=1, unique=True)
+    ),
+    st.sampled_from(CLIENTS),
+)
+def test_matching_is_the_models(
+    topic: tuple[Any, set[Any]] | None,
+    partition: tuple[Any, set[Any]] | None,
+    client: tuple[Any, set[Any]] | None,
+    asked: dict[str, list[int]],
+    client_id: str,
+) -> None:
+    given_ = {"topic": topic, "partition": partition, "client_id": client}
+    when = {name: each[0] for name, each in given_.items() if each is not None}
+    body = OffsetCommitRequest(
+        topics=[
+            OffsetCommitRequestTopic(
+                name=name,
+                partitions=[OffsetCommitRequestPartition(partition_index=each) for each in indexes],
+            )
+            for name, indexes in asked.items()
+        ]
+    )
+    found = matches(Seen(ApiKey.OFFSET_COMMIT, 9, body, client_id), **when)
+    places = {(name, index) for name, indexes in asked.items() for index in indexes}
+    of_topic = {each for each in places if topic is None or each[0] in topic[1]}
+    of_both = {each for each in of_topic if partition is None or each[1] in partition[1]}
+    if client is not None and client_id not in client[1]:
+        assert found == Missed("client_id", (client_id,))
+    elif topic is not None and not of_topic:
+        assert isinstance(found, Missed)
+        assert (found.criterion, set(found.seen)) == ("topic", {name for name, _ in places})
+    elif partition is not None and not of_both:
+        assert isinstance(found, Missed)
+        assert found.criterion == "partition"
+        assert set(found.seen) == {index for _, index in of_topic}
+    else:
+        narrowed = topic is not None or partition is not None
+        assert found == Matched(frozenset(of_both if narrowed else ()))
