@@ -65,6 +65,9 @@ ROWS: Final[dict[str, Row]] = {
     "topics.gap": Row(
         "POST", "/clusters/{cluster}/topics/{topic}/gap", questions.GapInTopic, answers.TopicView
     ),
+    "topics.roll": Row(
+        "POST", "/clusters/{cluster}/topics/{topic}/roll", questions.TopicName, answers.TopicView
+    ),
     "topics.clean": Row("POST", "/clusters/{cluster}/clean", questions.Nothing, answers.Cleaned),
     "topics.lead": Row(
         "POST", "/clusters/{cluster}/topics/{topic}/lead", questions.MoveLeader, answers.TopicView

@@ -113,6 +113,7 @@ _TABLE: Final = (
     Verb("topics.delete", "DELETE", _of("/topics/{topic}"), topics.delete_topic),
     Verb("topics.lose", "POST", _of("/topics/{topic}/lose"), topics.lose_records),
     Verb("topics.gap", "POST", _of("/topics/{topic}/gap"), topics.make_gap),
+    Verb("topics.roll", "POST", _of("/topics/{topic}/roll"), topics.roll_topic),
     Verb("topics.clean", "POST", _of("/clean"), topics.clean),
     Verb("topics.lead", "POST", _of("/topics/{topic}/lead"), state.move_leader),
     Verb("records.read", "GET", _of("/topics/{topic}/records"), topics.read_records),

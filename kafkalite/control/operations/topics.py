@@ -86,6 +86,21 @@ async def make_gap(cluster: ControlledCluster, request: GapInTopic) -> TopicView
     return topic_view(topic_of(cluster.broker, request.topic))
 
 
+async def roll_topic(cluster: ControlledCluster, request: TopicName) -> TopicView:
+    """Begin a new segment in each partition that has records in its last one."""
+    topic = topic_of(cluster.broker, request.topic)
+    for partition in topic.partitions:
+        try:
+            partition.log.check_online()
+            partition.log.roll()
+        except KafkaError as error:
+            raise refused(error, f"{topic.name}-{partition.index} is not rolled") from None
+        except OSError as error:
+            failed = partition.log.storage_error(error)
+            raise refused(failed, f"{topic.name}-{partition.index} is not rolled") from None
+    return topic_view(topic)
+
+
 async def clean(cluster: ControlledCluster, request: Nothing) -> Cleaned:
     """Apply retention and compaction to all that is written, without waiting for any
     interval.

@@ -9,6 +9,7 @@ import trio
 
 from kafkalite.control.problems import Problem
 from kafkalite.control.questions import NewRecord
+from kafkalite.faults import errno
 from kafkalite.testing import broker as test_broker
 from tests.kafkalite.transactional import TOPIC, Transactional
 
@@ -67,6 +68,29 @@ async def test_records_of_several_partitions_come_by_time(broker: test_broker) -
     assert [each.value for each in await read("t", partition=1)] == ["b", "d"]
     assert [each.value for each in await read("t", start=1)] == ["c", "d"]
     assert [each.value for each in await read("t", value_contains="c")] == ["c"]
+
+
+async def test_a_topic_is_rolled(broker: test_broker) -> None:
+    """A partition without records since its last segment began is left as it is."""
+    k = broker.asynchronous
+    await k.create_topic("t", partitions=2)
+    await k.produce("t", "v", partition=1, count=3)
+    for _ in range(2):
+        assert (await k.ask("topics.roll", topic="t")).name == "t"
+    rolled = await k.ask("events", kind="segment.rolled")
+    told = [(each.about["log"], each.about["base_offset"]) for each in rolled]
+    assert [each for each in told if each[0].startswith("t-")] == [("t-1", 3)]
+    with pytest.raises(Problem, match="no topic 'x'"):
+        await k.ask("topics.roll", topic="x")
+
+
+async def test_a_topic_on_a_broken_disk_is_not_rolled(broker: test_broker) -> None:
+    k = broker.asynchronous
+    await k.create_topic("t")
+    await k.produce("t", "v")
+    await k.fault(disk="open", topic="t", do=errno("EIO"), times=None, optional=True)
+    with pytest.raises(Problem, match="t-0 is not rolled"):
+        await k.ask("topics.roll", topic="t")
 
 
 async def test_one_batch_is_written_for_each_partition(broker: test_broker) -> None:
