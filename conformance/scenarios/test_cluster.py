@@ -1,7 +1,8 @@
 """Several processes under Apache Kafka's controllers: one of its brokers, two of kafkalite's.
 
 Partitions go from one kind to the other and back while a producer writes. Kafka's own tools work
-with every kind. Brokers are killed, and what was acknowledged is counted.
+with every kind. Brokers are killed, and what was acknowledged is counted. The nodes of the mixed
+cluster reach each other by TLS and SASL only.
 """
 
 from __future__ import annotations
@@ -29,7 +30,11 @@ pytestmark = pytest.mark.xdist_group("cluster")
 @pytest.fixture(scope="module")
 def mixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[QuorumCluster]:
     cluster = QuorumCluster(
-        tmp_path_factory.mktemp("mixed"), kafka=1, kafkalite=2, properties=PROPERTIES
+        tmp_path_factory.mktemp("mixed"),
+        kafka=1,
+        kafkalite=2,
+        properties=PROPERTIES,
+        secured=True,
     )
     yield cluster
     cluster.close()
