@@ -41,6 +41,7 @@ from kafkalite.replica.replica_moves import ReplicaMoves
 from kafkalite.replica.replicated_topics import ReplicatedTopics
 from kafkalite.replication.replica import ReplicationConfig
 from kafkalite.replication.replicas import Replicas
+from kafkalite.replication.throttle import Throttle, Throttles
 from kafkalite.requests.slices import Steps, release
 from kafkalite.security.peer_connections import peer_connect
 from kafkalite.server.forwarded import forwarded
@@ -241,6 +242,7 @@ class QuorumBroker(Broker):
             address_of=self._address_of,
             ask_controller=self.membership.alter_partition,
             config=_replication_config(self),
+            throttles=_throttles(config),
             connect=self._connect_to_brokers,
         )
         self.topics = ReplicatedTopics(
@@ -307,6 +309,17 @@ class QuorumBroker(Broker):
     def stop(self) -> None:
         """Let others lead what this broker leads, then let `serve` end."""
         self.membership.lifecycle.begin_shutdown()
+
+
+def _throttles(config: BrokerConfig) -> Throttles:
+    def side(name: str) -> Throttle:
+        return Throttle(
+            lambda: config.integer(f"{name}.replication.throttled.rate"),
+            config.integer("replication.quota.window.num"),
+            config.integer("replication.quota.window.size.seconds"),
+        )
+
+    return Throttles(side("leader"), side("follower"))
 
 
 def _replication_config(broker: QuorumBroker) -> ReplicationConfig:
