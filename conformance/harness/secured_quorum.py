@@ -25,7 +25,7 @@ class SecuredQuorum:
         self._ports = dict(zip(brokers, free_ports(len(brokers)), strict=True))
 
     def properties(self, node_id: int) -> dict[str, str]:
-        """What a node gets in the place of its plaintext."""
+        """A node's, over those of a cluster that speaks plaintext."""
         plain = f'{_PACKAGE}.plain.PlainLoginModule required {_LOGIN} user_{USER}="{PASSWORD}";'
         everything = {
             "listener.security.protocol.map": (

@@ -41,7 +41,7 @@ class FollowerReader(FetchReader):
         responses = super().read_some(targets)
         if self._throttled:
             self._given += [
-                (self._throttled[key], len(row[10]))
+                (self._throttled[key], len(row[10] or b""))
                 for target, row in responses
                 if (key := (target.topic_id, target.index)) in self._throttled
             ]

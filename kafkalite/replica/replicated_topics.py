@@ -205,7 +205,7 @@ class ReplicatedTopics(Topics):
         """Throttle the replica as the topic's configs have it."""
 
         def has(side: str) -> bool:
-            text = topic.configs.get(f"{side}.replication.throttled.replicas")
+            text = topic.configs.get(f"{side}.replication.throttled.replicas", "")
             return bool(text) and is_named(text.split(","), replica.index, self._node_id)
 
         replica.is_throttled_as_leader = has("leader")
