@@ -9,12 +9,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, Final
 from urllib.request import Request, urlopen
 
 from kafkalite.client.connecting import Client
@@ -155,25 +155,62 @@ def spy(count: int = 20_000, rounds: int = 5) -> tuple[float, float]:
         return min(took["off"]), min(took["on"])
 
 
-def bars() -> Iterator[Bar]:
-    """All figures."""
+def reset_bars() -> Iterator[Bar]:
     yield Bar("reset, 1 topic", resets(1), 5, "ms")
     yield Bar(f"reset, {MANY_TOPICS} topics", resets(MANY_TOPICS), 5, "ms")
     yield Bar("reset, 10 GB", resets(1, 10 * 10**9), 5, "ms")
+
+
+def cluster_bars() -> Iterator[Bar]:
     with broker(profile="test") as k:
         yield Bar("new cluster", milliseconds(lambda: k.ask("clusters.create")), 15, "ms")
         before = resident_mb()
         for _ in range(50):
             k.ask("clusters.create")
         yield Bar("idle cluster", (resident_mb() - before) / 50, 0.2, "MB")
+
+
+@contextmanager
+def with_records() -> Generator[broker]:
+    """A broker whose topic has 1,000 records in 10 partitions."""
     with broker(profile="test") as k:
         k.create_topic("t", partitions=10)
         k.produce("t", "v", count=1000)
+        yield k
+
+
+def snapshot_bars() -> Iterator[Bar]:
+    with with_records() as k:
         yield Bar("snapshot, 10 partitions", milliseconds(lambda: k.snapshot("s")), 100, "ms")
+
+
+def advance_bars() -> Iterator[Bar]:
+    with with_records() as k:
         yield Bar("advance by 46 s", milliseconds(lambda: k.clock.advance("46s")), 50, "ms")
+
+
+def wait_bars() -> Iterator[Bar]:
+    with with_records() as k:
         yield Bar("wait for what holds", milliseconds(lambda: k.wait.records("t")), 20, "ms")
+
+
+def port_bars() -> Iterator[Bar]:
     at_start, opened = control_port()
     yield Bar("control port, not asked", at_start, 2, "MB")
     yield Bar("control port, asked", opened, 20, "MB")
+
+
+def spy_bars() -> Iterator[Bar]:
     off, on = spy()
     yield Bar(f"spy on, of a tiny Produce of {off:.1f} us", 100 * (on / off - 1), 25, "%")
+
+
+BARS: Final[dict[str, Callable[[], Iterator[Bar]]]] = {
+    "reset": reset_bars,
+    "cluster": cluster_bars,
+    "snapshot": snapshot_bars,
+    "advance": advance_bars,
+    "wait": wait_bars,
+    "port": port_bars,
+    "spy": spy_bars,
+}
