@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import random
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
 
-from conformance.security.pair import (
-    SECURITY,
-    Client,
-    SecuredKafka,
-    SecuredKafkalite,
-)
+from conformance.security.pair import Client, SecuredKafka, SecuredKafkalite
 from conformance.security.requests import requests
 from kafkalite.wire.messages.create_acls import AclCreation, CreateAclsRequest
 from kafkalite.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
@@ -67,21 +61,10 @@ def acl_sets() -> dict[str, list[AclCreation]]:
 
 
 @pytest.fixture(scope="module")
-def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Brokers]:
-    directory = tmp_path_factory.mktemp("secured")
-    ours = SecuredKafkalite(directory / "kafkalite", SECURITY)
-    try:
-        theirs = SecuredKafka(directory / "kafka", SECURITY)
-    except BaseException:
-        ours.stop()
-        raise
-    try:
-        for each in (theirs, ours):
-            prepare(each.sasl_address)
-        yield theirs, ours
-    finally:
-        theirs.stop()
-        ours.stop()
+def brokers(secured: Brokers) -> Brokers:
+    for each in secured:
+        prepare(each.sasl_address)
+    return secured
 
 
 def logged_in(address: tuple[str, int], user: str) -> Client:
