@@ -64,6 +64,11 @@ class SecuredKafka(ApacheKafka):
         super().format(node_id, {**properties, **own})
 
     @property
+    def output(self) -> Path:
+        """Its log."""
+        return self.processes[0].output
+
+    @property
     def sasl_address(self) -> tuple[str, int]:
         return "127.0.0.1", self.sasl_port
 
@@ -86,6 +91,11 @@ class SecuredKafkalite(Kafkalite):
 
     def listener_flags(self) -> list[str]:
         return []
+
+    @property
+    def output(self) -> Path:
+        """Its log."""
+        return self.process.output
 
     @property
     def sasl_address(self) -> tuple[str, int]:
