@@ -81,8 +81,8 @@ def pair(secured: Brokers, pytestconfig: pytest.Config) -> Iterator[Pair]:
     """Both brokers, and what they were asked counted."""
     made = Pair(*map(Side, secured))
     for broker, side in zip(secured, made.sides, strict=True):
-        prepare(broker.sasl_address)
-        side.addresses.append(f"127.0.0.1:{broker.sasl_port}")
+        prepare(broker.address())
+        side.addresses.append("{}:{}".format(*broker.address()))
     made.count_for("access")
     pytestconfig.stash.setdefault(PAIRS, []).append(made)
     yield made
@@ -174,7 +174,7 @@ def test_access_is_the_same(secured: Brokers, pair: Pair, which: str) -> None:
     told: list[dict[str, Answer]] = []
     audits: list[Counter[str]] = []
     for each, side in zip(secured, pair.sides, strict=True):
-        with logged_in(each.sasl_address, "root") as root:
+        with logged_in(each.address(), "root") as root:
             ids = topic_ids(root)
             side.names.topic_ids.update({topic_id: name for name, topic_id in ids.items()})
             root.ask(DeleteAclsRequest(filters=[everything_of("User:alice")]))
@@ -183,7 +183,7 @@ def test_access_is_the_same(secured: Brokers, pair: Pair, which: str) -> None:
                 assert all(result.error_code == 0 for result in answer.results)
         wait_for_acls(each, len(acls))
         logged = each.output.stat().st_size
-        with logged_in(each.sasl_address, "alice") as alice:
+        with logged_in(each.address(), "alice") as alice:
             told.append(ask_all(alice, ids, every_version=which in ("none", "everything")))
         audits.append(denied(each.output, logged))
     compare(pair, told)
@@ -219,7 +219,7 @@ def wait_for_acls(each: SecuredKafka | SecuredKafkalite, count: int) -> None:
     wanted.pop("unknown_tagged_fields", None)
     deadline = time.monotonic() + SECONDS
     found = -1
-    with logged_in(each.sasl_address, "root") as root:
+    with logged_in(each.address(), "root") as root:
         while found != count:
             assert time.monotonic() < deadline, f"{found} ACLs instead of {count}"
             answer = root.ask(DescribeAclsRequest(**wanted))
@@ -229,7 +229,7 @@ def wait_for_acls(each: SecuredKafka | SecuredKafkalite, count: int) -> None:
 def test_super_users_are_told_the_same(secured: Brokers, pair: Pair) -> None:
     told = []
     for each in secured:
-        with logged_in(each.sasl_address, "root") as root:
+        with logged_in(each.address(), "root") as root:
             told.append(ask_all(root, every_version=True))
     compare(pair, told)
 

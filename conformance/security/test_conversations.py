@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 import re
-import time
 
 import pytest
 
 from conformance.security.conversations import (
     CONVERSATIONS,
-    DIGESTS,
-    ITERATIONS,
     NONCE,
-    SALT,
-    salted,
     token,
 )
-from conformance.security.pair import Client, SecuredKafka, SecuredKafkalite
-from kafkalite.wire.messages.alter_user_scram_credentials import (
-    AlterUserScramCredentialsRequest,
-    ScramCredentialUpsertion,
-)
-from kafkalite.wire.messages.describe_user_scram_credentials import (
-    DescribeUserScramCredentialsRequest,
-)
+from conformance.security.pair import Client, Secured
+from conformance.security.ways import give_password
 
 SECONDS = 30
-Secured = SecuredKafka | SecuredKafkalite
 # Parts that are drawn anew for each login: the server's half of the nonce, the size before it, and
 # the signature of both.
 _NONCE = re.compile(rf".(r={NONCE})[^,]+".encode(), re.DOTALL)
@@ -36,30 +24,14 @@ _SIGNATURE = re.compile(rb"v=[A-Za-z0-9+/=]+")
 @pytest.fixture(scope="module")
 def brokers(secured: tuple[Secured, Secured]) -> tuple[Secured, Secured]:
     for each in secured:
-        give_alice_a_password(each)
+        give_password(each, "alice", "a")
     return secured
-
-
-def give_alice_a_password(broker: Secured) -> None:
-    """The same salt on both brokers, so that all but the nonce is the same."""
-    host, _, port = broker.bootstrap.rpartition(":")
-    with Client((host, int(port))) as client:
-        for number, name in enumerate(DIGESTS, start=1):
-            wanted = ScramCredentialUpsertion("alice", number, ITERATIONS, SALT, salted(name, "a"))
-            given = client.ask(AlterUserScramCredentialsRequest(upsertions=[wanted]))
-            assert given.results[0].error_code == 0, given
-        deadline = time.monotonic() + SECONDS
-        count = 0
-        while count < len(DIGESTS):
-            assert time.monotonic() < deadline, "the credentials did not come"
-            answer = client.ask(DescribeUserScramCredentialsRequest(users=None))
-            count = sum(len(each.credential_infos) for each in answer.results)
 
 
 def answers(broker: Secured, name: str) -> list[bytes | None]:
     """The answers to a conversation; None at the end if it was closed."""
     heard: list[bytes | None] = []
-    with Client(broker.sasl_address) as client:
+    with Client(broker.address()) as client:
         conversation = CONVERSATIONS[name]()
         said = next(conversation, None)
         while said is not None:

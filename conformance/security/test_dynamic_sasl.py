@@ -6,12 +6,11 @@ from collections.abc import Mapping
 
 import pytest
 
-from conformance.security.pair import MODULES, Client, SecuredKafka, SecuredKafkalite
+from conformance.security.pair import MODULES, Client, Secured
 from conformance.security.test_dynamic_stores import altered, cleared
 from kafkalite.wire.messages.sasl_authenticate import SaslAuthenticateRequest
 from kafkalite.wire.messages.sasl_handshake import SaslHandshakeRequest
 
-Secured = SecuredKafka | SecuredKafkalite
 LISTENER = "listener.name.sasl_plaintext."
 PLAIN = f'{MODULES}.plain.PlainLoginModule required user_root="r" user_alice="changed";'
 SIGNED = f"{MODULES}.oauthbearer.OAuthBearerValidatorCallbackHandler"
@@ -52,7 +51,7 @@ ALL = [{LISTENER + name: value for name, value in each.items()} for each in CHAN
 
 def login(broker: Secured, password: str) -> tuple[int, str | None, int]:
     """Alice's: error code, message, and the lifetime of her session in milliseconds."""
-    with Client(broker.sasl_address) as client:
+    with Client(broker.address()) as client:
         assert client.ask(SaslHandshakeRequest("PLAIN"), 1).error_code == 0
         answer = client.ask(SaslAuthenticateRequest(f"\0alice\0{password}".encode()), 2)
     return answer.error_code, answer.error_message, answer.session_lifetime_ms
