@@ -36,7 +36,7 @@ from kafkalite.wire.schema import message_of
 SECONDS = 30
 Brokers = tuple[SecuredKafka, SecuredKafkalite]
 
-# What a login is made of is asked in conversations.
+# Logins are asked in conversations.
 CONVERSATION = (ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE)
 READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE = 3, 4, 5, 6, 7, 8
 CLUSTER_ACTION, DESCRIBE_CONFIGS, ALTER_CONFIGS, IDEMPOTENT_WRITE = 9, 10, 11, 12

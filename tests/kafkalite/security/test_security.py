@@ -226,7 +226,7 @@ def test_a_key_that_was_changed_is_used_for_new_connections() -> None:
 
 
 def test_other_configs_of_a_running_listener_are_those_of_its_start() -> None:
-    """As in Kafka (DynamicListenerConfig), which takes them at the next start."""
+    """Kafka takes them at the next start (DynamicListenerConfig)."""
     config = BrokerConfig(
         tls_configs()
         | {"listeners": "SASL_SSL://127.0.0.1:0", "sasl.enabled.mechanisms": "SCRAM-SHA-256"}
