@@ -58,7 +58,8 @@ def frames(*given: bytes) -> Callable[[], Conversation]:
     """A conversation that does not listen."""
 
     def say() -> Conversation:
-        yield from given
+        for each in given:
+            _ = yield each  # an answer is sent in, which a tuple would not take
 
     return say
 
