@@ -13,7 +13,7 @@ COMPILED_BIN := $(COMPILED_VENV)/bin
 export PYTHONDONTWRITEBYTECODE :=
 SOURCES := $(shell find kafkalite wire log group_coordinator -name '*.py')
 
-.PHONY: run vendor test lint unit compiled unit-compiled slow conformance pipelines prove prove-cluster queue-proof crash cluster cluster-crash simulate differential soak kit kit-races kit-schema fuzz report bench bench-cluster bench-pure demo docs wheel wheels clean help
+.PHONY: run vendor test lint unit compiled unit-compiled slow conformance pipelines prove prove-cluster queue-proof crash cluster cluster-crash simulate differential half-handshakes soak kit kit-races kit-schema fuzz report bench bench-cluster bench-pure demo docs wheel wheels clean help
 
 help: ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -85,6 +85,9 @@ kit-races: $(VENV)/.installed-test ## RACES=100000 waits raced with what they wa
 
 kit-schema: $(VENV)/.installed-test ## the control port asked what schemathesis makes of its OpenAPI, EXAMPLES=20 each
 	$(BIN)/python -m conformance.kit.schema --examples $(or $(EXAMPLES),20)
+
+half-handshakes: $(VENV)/.installed-test ## COUNT=10000 logins that never end, beside clients that work
+	$(BIN)/python -m conformance.security.half_handshakes --count $(or $(COUNT),10000)
 
 soak: $(VENV)/.installed-test ## real clients for SECONDS=120: nothing holds the loop for over 20 ms
 	$(BIN)/python -m conformance.soak --seconds $(or $(SECONDS),120)

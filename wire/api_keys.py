@@ -100,3 +100,8 @@ class ApiKey(IntEnum):
     DESCRIBE_SHARE_GROUP_OFFSETS = 90
     ALTER_SHARE_GROUP_OFFSETS = 91
     DELETE_SHARE_GROUP_OFFSETS = 92
+
+    @property
+    def message_name(self) -> str:
+        """The name of its messages, without Request and Response: `ApiVersions`."""
+        return self.name.title().replace("_", "")

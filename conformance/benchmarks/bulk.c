@@ -67,6 +67,19 @@ static char *fill_pool(size_t size) {
     return pool;
 }
 
+/* BULK_SETTINGS: more settings of librdkafka, name=value, a line each. */
+static void set_more(void *conf) {
+    const char *given = getenv("BULK_SETTINGS");
+    if (!given) return;
+    char *rest = strdup(given);
+    for (char *line = strsep(&rest, "\n"); line; line = strsep(&rest, "\n")) {
+        char *value = strchr(line, '=');
+        if (!value) continue;
+        *value++ = 0;
+        set(conf, line, value);
+    }
+}
+
 static void delivered(void *rk, const message *m, void *opaque) {
     (void)rk, (void)opaque;
     if (m->err) error_seen = m->err;
@@ -138,6 +151,7 @@ int main(int argc, char **argv) {
     if (!library) { fprintf(stderr, "bulk: %s\n", dlerror()); return 1; }
     void *conf = CALL(void *, rd_kafka_conf_new);
     set(conf, "bootstrap.servers", argv[3]);
+    set_more(conf);
     (is_producer ? produce : consume)(conf, argv);
     if (error_seen) fprintf(stderr, "bulk: %s\n", CALL(const char *, rd_kafka_err2str, error_seen));
     fflush(stdout);

@@ -4,8 +4,10 @@ broker."""
 from __future__ import annotations
 
 import importlib.util
+import os
 import subprocess
 import uuid
+from collections.abc import Mapping
 from pathlib import Path
 
 from conformance.benchmarks.compiled import LoadFailed, compiled
@@ -16,7 +18,7 @@ from conformance.benchmarks.sampling import (
     delete_topic,
     have_memory,
 )
-from conformance.harness.broker import Reached
+from conformance.harness.broker import Broker, Reached
 
 KB = 1000
 SECONDS = 300
@@ -42,8 +44,9 @@ def launched(
     count: int,
     records: int,
     *produced: object,
+    settings: Mapping[str, str] | None = None,
 ) -> subprocess.Popen[str]:
-    """A generator under way: see bulk.c."""
+    """A generator under way: see bulk.c. `settings` are librdkafka's."""
     where = (broker.bootstrap, topic, first, count, records, *produced)
     command = [compiled("bulk", "-ldl"), librdkafka(), verb, *where]
     return subprocess.Popen(
@@ -51,7 +54,22 @@ def launched(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        env=os.environ | {"BULK_SETTINGS": settings_text(settings or {})},
     )
+
+
+def settings_text(settings: Mapping[str, str]) -> str:
+    return "\n".join(f"{name}={value}" for name, value in settings.items())
+
+
+def reached(side: Side, *, tls: bool) -> tuple[Broker, Mapping[str, str]]:
+    """The broker of a measure and the settings of its clients; with TLS one of its own."""
+    if not tls:
+        return side.broker, {}
+    from conformance.benchmarks.secured import secured, tls_settings
+
+    broker = secured(side)
+    return broker, tls_settings(broker)
 
 
 def seconds_of(generators: list[subprocess.Popen[str]]) -> float:
@@ -70,8 +88,11 @@ def seconds_of(generators: list[subprocess.Popen[str]]) -> float:
 class Produce:
     """One producer into a topic of four partitions."""
 
-    def __init__(self, side: Side, *, codec: str, record_bytes: int, records: int) -> None:
-        self.broker, self.codec, self.record_bytes = side.broker, codec, record_bytes
+    def __init__(
+        self, side: Side, *, codec: str, record_bytes: int, records: int, tls: bool = False
+    ) -> None:
+        self.side, (self.broker, self.settings) = side, reached(side, tls=tls)
+        self.codec, self.record_bytes = codec, record_bytes
         self.directory = side.directory
         self.records = records // QUICK if side.quick else records
         self.run(self.records // 5)  # warm
@@ -83,7 +104,8 @@ class Produce:
         have_memory(self.directory, 3 * records * self.record_bytes)
         before = cpu_seconds(self.broker.pid)
         wanted = (topic, 0, 4, records, self.record_bytes, self.codec, 0)
-        seconds = seconds_of([launched(self.broker, "produce", *wanted)])
+        generator = launched(self.broker, "produce", *wanted, settings=self.settings)
+        seconds = seconds_of([generator])
         cpu = cpu_seconds(self.broker.pid) - before
         delete_topic(self.broker, topic)
         return seconds, cpu
@@ -99,7 +121,8 @@ class Produce:
         }
 
     def close(self) -> None:
-        pass
+        if self.settings:
+            self.side.stop(self.broker)
 
 
 class Consume:
@@ -107,8 +130,9 @@ class Consume:
 
     PARTITIONS = 8
 
-    def __init__(self, side: Side, *, consumers: int) -> None:
-        self.broker, self.consumers = side.broker, consumers
+    def __init__(self, side: Side, *, consumers: int, tls: bool = False) -> None:
+        self.side, (self.broker, self.settings) = side, reached(side, tls=tls)
+        self.consumers = consumers
         self.records = 1_000_000 // (QUICK if side.quick else 1)
         self.topic = f"bulk-{uuid.uuid4().hex[:8]}"
         create_topic(self.broker, self.topic, self.PARTITIONS)
@@ -122,7 +146,10 @@ class Consume:
         # In turns of 64 records, no partition gets fewer than this.
         records = self.records // 64 // self.PARTITIONS * 64 * each
         consumers = [
-            launched(self.broker, "consume", self.topic, number * each, each, records)
+            launched(
+                *(self.broker, "consume", self.topic, number * each, each, records),
+                settings=self.settings,
+            )
             for number in range(self.consumers)
         ]
         seconds = seconds_of(consumers)
@@ -131,7 +158,10 @@ class Consume:
         return {"MB/s": gigabytes * 1000 / seconds, "CPU s per GB": cpu / gigabytes}
 
     def close(self) -> None:
-        delete_topic(self.broker, self.topic)
+        if self.settings:
+            self.side.stop(self.broker)
+        else:
+            delete_topic(self.broker, self.topic)
 
 
 class Both:

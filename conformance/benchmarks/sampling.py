@@ -65,19 +65,21 @@ class Side:
     new: NewBroker
     directory: Path
     quick: bool = False
+    shared: Broker | None = None
     started: list[Broker] = field(default_factory=list)
-    _shared: Broker | None = None
 
     @property
     def broker(self) -> Broker:
-        if self._shared is None:
-            self._shared = self.start()
-        return self._shared
+        if self.shared is None:
+            self.shared = self.start()
+        return self.shared
 
-    def start(self, properties: Mapping[str, str] | None = None) -> Broker:
+    def start(
+        self, properties: Mapping[str, str] | None = None, new: NewBroker | None = None
+    ) -> Broker:
         """A new broker, to be stopped with `stop`, or at the end."""
         directory = self.directory / f"broker-{uuid.uuid4().hex[:8]}"
-        broker = self.new(directory, {**PROPERTIES, **(properties or {})})
+        broker = (new or self.new)(directory, {**PROPERTIES, **(properties or {})})
         self.started.append(broker)
         return broker
 
@@ -92,7 +94,7 @@ class Side:
     def close(self) -> None:
         for broker in list(self.started):
             self.stop(broker)
-        self._shared = None
+        self.shared = None
 
 
 @contextmanager

@@ -85,6 +85,10 @@ def no_more_than(value: float) -> Bar:
     return Bar(Best.LOW, value, is_absolute=True)
 
 
+def no_less_than(value: float) -> Bar:
+    return Bar(Best.HIGH, value, is_absolute=True)
+
+
 def _bulk(codec: str, title: str) -> Measure:
     return Measure(
         f"bulk-produce-{codec}",
@@ -100,13 +104,25 @@ def _bulk(codec: str, title: str) -> Measure:
     )
 
 
-def _consume(consumers: int) -> Measure:
+def _produce(name: str, title: str, rate: float, cpu: float, **more: bool) -> Measure:
     return Measure(
-        f"bulk-consume-{consumers}",
-        f"bulk consume, {consumers} consumer{'s' if consumers > 1 else ''}",
+        name,
+        title,
+        (Figure("MB/s", at_least(rate), 0), Figure("CPU s per GB", at_most(cpu))),
+        "bulk:Produce",
+        {"codec": "none", "record_bytes": 1000, "records": 600_000, **more},
+        rounds=7,
+        is_still=True,
+    )
+
+
+def _consume(name: str, title: str, consumers: int, **more: bool) -> Measure:
+    return Measure(
+        name,
+        title,
         (Figure("MB/s", at_least(1.0), 0), Figure("CPU s per GB", at_most(1.0))),
         "bulk:Consume",
-        {"consumers": consumers},
+        {"consumers": consumers, **more},
         rounds=5,
         is_still=True,
     )
@@ -168,6 +184,18 @@ def _crowd(name: str, title: str, count: int, *, parked: bool, rounds: int = 2) 
     )
 
 
+def _logins(name: str, title: str, way: str, count: int) -> Measure:
+    return Measure(
+        name,
+        title,
+        (Figure("logins per CPU s", at_least(1.0), 0),),
+        "secured:Logins",
+        {"way": way, "count": count},
+        rounds=5,
+        is_still=True,
+    )
+
+
 def _living(protocol: str) -> Measure:
     return Measure(
         f"living-{protocol}",
@@ -213,19 +241,11 @@ _STALLS = (
 )
 
 MEASURES: tuple[Measure, ...] = (
-    Measure(
-        "bulk-produce",
-        "bulk produce, 1 KB records, acks=all",
-        (Figure("MB/s", at_least(1.2), 0), Figure("CPU s per GB", at_most(0.5))),
-        "bulk:Produce",
-        {"codec": "none", "record_bytes": 1000, "records": 600_000},
-        rounds=7,
-        is_still=True,
-    ),
+    _produce("bulk-produce", "bulk produce, 1 KB records, acks=all", 1.2, 0.5),
     _bulk("lz4", "bulk produce, lz4, 100 B records"),
     _bulk("zstd", "bulk produce, zstd, 100 B records"),
-    _consume(1),
-    _consume(8),
+    _consume("bulk-consume-1", "bulk consume, 1 consumer", 1),
+    _consume("bulk-consume-8", "bulk consume, 8 consumers", 8),
     Measure(
         "bulk-both",
         "8 producers and 8 consumers at once, 32 partitions",
@@ -281,6 +301,18 @@ MEASURES: tuple[Measure, ...] = (
         ),
         "process:Memory",
         rounds=1,
+    ),
+    _produce("tls-produce", "bulk produce through TLS, 1 KB records", 1.0, 1.0, tls=True),
+    _consume("tls-consume", "bulk consume through TLS, 1 consumer", 1, tls=True),
+    _logins("tls-handshakes", "new connections with a whole TLS handshake", "tls", 1000),
+    _logins("scram-logins", "new connections with a login by SCRAM-SHA-256", "scram", 500),
+    Measure(
+        "tiny-with-acls",
+        "tiny Produce, 8 connections, with 100 ACLs and without",
+        (Figure("with ACLs : without", no_less_than(0.95), 3),),
+        "secured:TinyWithAcls",
+        rounds=7,
+        is_still=True,
     ),
     _crowd("idle-connections", "1,000 idle connections", 1000, parked=False),
     _crowd("silent-connections", "10,000 idle connections", 10_000, parked=False, rounds=1),

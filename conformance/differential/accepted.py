@@ -65,10 +65,12 @@ ORDERS = (
         DESCRIBE_CLIENT_QUOTAS=r"\.entries.*",
         DESCRIBE_CLUSTER=r"\.brokers",
         DESCRIBE_CONFIGS=r"\.results(\[\]\.configs)?",
+        DESCRIBE_DELEGATION_TOKEN=r"\.tokens",
         DESCRIBE_GROUPS=r"\.groups(\[\]\.members)?",
         DESCRIBE_LOG_DIRS=r"\.results.*",
         DESCRIBE_PRODUCERS=r"\.topics.*",
         DESCRIBE_SHARE_GROUP_OFFSETS=r"\.groups.*",
+        DESCRIBE_TOPIC_PARTITIONS=r"\.topics",
         DESCRIBE_TRANSACTIONS=r"\.transaction_states.*",
         DESCRIBE_USER_SCRAM_CREDENTIALS=r"\.results.*",
         ELECT_LEADERS=r"\.replica_election_results.*",
@@ -113,7 +115,9 @@ MASKS = {
     "disk sizes": "the disk fills up between two answers",
     "ids": "made up by each broker; the same one has the same name in all answers",
     "metadata offsets": "each metadata log has records of its own broker's life",
+    "requests as text": "Kafka shows its Java object with addresses in memory, ours its API's name",
     "times": "each broker has its own clock",
+    "tokens": "each broker makes its own tokens, at a time of its own clock",
     "words of RE2": "the words are RE2's own, and Kafka's those of its port to Java",
 }
 

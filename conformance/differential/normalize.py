@@ -17,7 +17,14 @@ from typing import Any
 from uuid import UUID
 
 from kafkalite.wire.errors import KafkaError
-from kafkalite.wire.messages import api_versions, describe_log_dirs, describe_quorum, fetch
+from kafkalite.wire.messages import (
+    api_versions,
+    create_delegation_token,
+    describe_delegation_token,
+    describe_log_dirs,
+    describe_quorum,
+    fetch,
+)
 from kafkalite.wire.record_batch import RecordBatch, iterate_batches
 
 CLOSED = "the connection was closed"
@@ -30,12 +37,15 @@ _CLOCK_IN_TEXT = re.compile(r"within \[-?\d+, \d+\]")
 # RE2's own words here, those of its port to Java there.
 _EXPRESSION_IN_TEXT = re.compile(r"(is not a valid regular expression: ).*")
 _PORT_IN_TEXT = re.compile(r"(127\.0\.0\.1:)(\d+)")
+# The Java object that Kafka shows, and the API's name.
+_REQUEST_IN_TEXT = re.compile(r"^(Request ).*( needs )")
 # mask, what it covers in an error's text, and what stands there instead
 _IN_ERRORS = (
     ("ids", _PRODUCER_IN_TEXT, r"\1of a producer"),
     ("times", _CLOCK_IN_TEXT, "within some times"),
     ("words of RE2", _EXPRESSION_IN_TEXT, r"\1..."),
     ("addresses", _PORT_IN_TEXT, r"\1port"),
+    ("requests as text", _REQUEST_IN_TEXT, r"\1...\2"),
 )
 # The quota by which the referee sees that a node has caught up.
 OWN = "the referee's own"
@@ -44,18 +54,26 @@ _SOMEBODYS = re.compile(r"^(w[0-9a-z]+-|replayed-|recorded-|topic-|group-|id-top
 _NAMES = ("name", "topic", "topic_name", "group_id", "transactional_id", "user", "resource_name")
 
 _TIMES = ("log_append_time_ms", "transaction_start_time_ms", "last_timestamp")
-# Sizes of disks, and where a metadata log of its own stands.
+# Sizes of disks, where a metadata log of its own stands, and tokens.
 _OPAQUE: dict[type[Any], frozenset[str]] = {
     describe_log_dirs.DescribeLogDirsResult: frozenset({"total_bytes", "usable_bytes"}),
     describe_quorum.PartitionData: frozenset({"high_watermark", "leader_epoch", "leader_id"}),
     describe_quorum.ReplicaState: frozenset(
         {"log_end_offset", "last_fetch_timestamp", "last_caught_up_timestamp"}
     ),
+    create_delegation_token.CreateDelegationTokenResponse: frozenset(
+        {"token_id", "hmac", "issue_timestamp_ms", "expiry_timestamp_ms", "max_timestamp_ms"}
+    ),
+    describe_delegation_token.DescribedDelegationToken: frozenset(
+        {"token_id", "hmac", "issue_timestamp", "expiry_timestamp", "max_timestamp"}
+    ),
 }
 _OPAQUE_MASKS: dict[type[Any], str] = {
     describe_log_dirs.DescribeLogDirsResult: "disk sizes",
     describe_quorum.PartitionData: "metadata offsets",
     describe_quorum.ReplicaState: "metadata offsets",
+    create_delegation_token.CreateDelegationTokenResponse: "tokens",
+    describe_delegation_token.DescribedDelegationToken: "tokens",
 }
 # Not those in sync: they stand in the order in which they caught up.
 _ORDERED = frozenset({"replica_nodes", "replicas", "records"})
@@ -100,7 +118,8 @@ class Names:
             self.meet(value)
             return [self.plain(item, name, owner) for item in value if not self.is_foreign(item)]
         if owner in _OPAQUE and name in _OPAQUE[owner]:
-            return self.mask(_OPAQUE_MASKS[owner], "unlike") if value >= 0 else value
+            is_there = value >= 0 if isinstance(value, int) else bool(value)
+            return self.mask(_OPAQUE_MASKS[owner], "unlike") if is_there else value
         if isinstance(value, UUID):
             return self.topic_ids.get(value, "no id" if value == ZERO else "some id")
         if isinstance(value, bytes | memoryview):

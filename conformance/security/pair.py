@@ -1,6 +1,6 @@
 """Apache Kafka and kafkalite with the same users, ACLs and listeners, and a client for both.
 
-Each has a PLAINTEXT listener, where ANONYMOUS is a super user, and one with SASL.
+Each has a listener of each protocol. Without SASL, clients are ANONYMOUS, who is a super user.
 """
 
 from __future__ import annotations
@@ -11,6 +11,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import trustme
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
+
 from conformance.harness.apache_kafka import ApacheKafka
 from conformance.harness.broker import free_ports
 from conformance.harness.kafkalite import Kafkalite
@@ -19,65 +27,87 @@ from kafkalite.wire.codec import decode_response, encode_request
 from kafkalite.wire.schema import message_of
 
 MODULES = "org.apache.kafka.common.security"
+PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+_JAAS = {
+    "plain": 'plain.PlainLoginModule required user_root="r" user_alice="a" user_bob="b"',
+    "scram-sha-256": "scram.ScramLoginModule required",
+    "scram-sha-512": "scram.ScramLoginModule required",
+    "oauthbearer": "oauthbearer.OAuthBearerLoginModule required",
+}
 SECURITY = {
-    "listener.security.protocol.map": (
-        "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT"
-    ),
+    "listener.security.protocol.map": ",".join(f"{name}:{name}" for name in PROTOCOLS)
+    + ",CONTROLLER:PLAINTEXT",
     "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER",
-    "listener.name.sasl_plaintext.plain.sasl.jaas.config": (
-        f'{MODULES}.plain.PlainLoginModule required user_root="r" user_alice="a" user_bob="b";'
-    ),
-    "listener.name.sasl_plaintext.scram-sha-256.sasl.jaas.config": (
-        f"{MODULES}.scram.ScramLoginModule required;"
-    ),
-    "listener.name.sasl_plaintext.scram-sha-512.sasl.jaas.config": (
-        f"{MODULES}.scram.ScramLoginModule required;"
-    ),
-    "listener.name.sasl_plaintext.oauthbearer.sasl.jaas.config": (
-        f"{MODULES}.oauthbearer.OAuthBearerLoginModule required;"
-    ),
+    **{
+        f"listener.name.{listener}.{mechanism}.sasl.jaas.config": f"{MODULES}.{line};"
+        for listener in ("sasl_plaintext", "sasl_ssl")
+        for mechanism, line in _JAAS.items()
+    },
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "super.users": "User:root;User:ANONYMOUS",
     "delegation.token.secret.key": "hush",
     "connections.max.reauth.ms": "3600000",
     "connection.failed.authentication.delay.ms": "10",
 }
-# Apache Kafka keeps this one apart by name; kafkalite has it in its table.
 _SECONDS = 30.0
 
 
+def tls_configs(directory: Path) -> dict[str, str]:
+    """A certificate for 127.0.0.1 as configs. Clients trust `authority.pem` in the directory."""
+    directory.mkdir(parents=True, exist_ok=True)
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(str(directory / "authority.pem"))
+    issued = authority.issue_cert("127.0.0.1")
+    # Java reads keys of this form only.
+    key = load_pem_private_key(issued.private_key_pem.bytes(), None)
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    store = directory / "server.pem"
+    store.write_bytes(pem + issued.cert_chain_pems[0].bytes())
+    return {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(store)}
+
+
+def listeners_at(ports: Mapping[str, int]) -> str:
+    return ",".join(f"{name}://127.0.0.1:{port}" for name, port in ports.items())
+
+
 class SecuredKafka(ApacheKafka):
-    """Apache Kafka with a listener for SASL."""
+    """Apache Kafka with a listener of each protocol."""
 
     def __init__(self, directory: Path, properties: Mapping[str, str]) -> None:
-        (self.sasl_port,) = free_ports(1)
-        super().__init__(directory, properties)
+        self.port_of = dict(zip(PROTOCOLS[1:], free_ports(3), strict=True))
+        super().__init__(directory, {**properties, **tls_configs(directory)})
 
     def format(self, node_id: int, properties: Mapping[str, str]) -> None:
-        plain, control = self.ports[node_id - 1], self.controller_ports[node_id - 1]
-        listeners = f"PLAINTEXT://127.0.0.1:{plain},SASL_PLAINTEXT://127.0.0.1:{self.sasl_port}"
+        self.port_of["PLAINTEXT"] = self.ports[node_id - 1]
+        listeners = listeners_at(self.port_of)
         own = {
-            "listeners": f"{listeners},CONTROLLER://127.0.0.1:{control}",
+            "listeners": f"{listeners},CONTROLLER://127.0.0.1:{self.controller_ports[0]}",
             "advertised.listeners": listeners,
             "inter.broker.listener.name": "PLAINTEXT",
         }
         super().format(node_id, {**properties, **own})
 
     @property
-    def sasl_address(self) -> tuple[str, int]:
-        return "127.0.0.1", self.sasl_port
+    def output(self) -> Path:
+        """Its log."""
+        return self.processes[0].output
+
+    def address(self, protocol: str = "SASL_PLAINTEXT") -> tuple[str, int]:
+        """The address of a listener."""
+        return "127.0.0.1", self.port_of[protocol]
 
 
 class SecuredKafkalite(Kafkalite):
     """kafkalite with the same listeners."""
 
     def __init__(self, directory: Path, properties: Mapping[str, str]) -> None:
-        plain, sasl = free_ports(2)
-        self.sasl_port = sasl
-        directory.mkdir(parents=True, exist_ok=True)
+        self.port_of = dict(zip(PROTOCOLS, free_ports(4), strict=True))
+        everything = {
+            **properties,
+            **tls_configs(directory),
+            "listeners": listeners_at(self.port_of),
+        }
         self._file = directory / "server.properties"
-        listeners = f"PLAINTEXT://127.0.0.1:{plain},SASL_PLAINTEXT://127.0.0.1:{sasl}"
-        everything = {**properties, "listeners": listeners}
         self._file.write_text("".join(f"{key}={text}\n" for key, text in everything.items()))
         super().__init__(directory, {})
 
@@ -88,8 +118,16 @@ class SecuredKafkalite(Kafkalite):
         return []
 
     @property
-    def sasl_address(self) -> tuple[str, int]:
-        return "127.0.0.1", self.sasl_port
+    def output(self) -> Path:
+        """Its log."""
+        return self.process.output
+
+    def address(self, protocol: str = "SASL_PLAINTEXT") -> tuple[str, int]:
+        """The address of a listener."""
+        return "127.0.0.1", self.port_of[protocol]
+
+
+Secured = SecuredKafka | SecuredKafkalite
 
 
 class Client:
@@ -98,6 +136,13 @@ class Client:
     def __init__(self, address: tuple[str, int]) -> None:
         self.socket = socket.create_connection(address, timeout=_SECONDS)
         self._correlation_id = 0
+
+    @classmethod
+    def over(cls, connection: socket.socket) -> Self:
+        """A client on a connection that is there."""
+        client = cls.__new__(cls)
+        client.socket, client._correlation_id = connection, 0
+        return client
 
     def __enter__(self) -> Self:
         return self

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import random
+import re
+import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,23 +14,30 @@ from uuid import UUID
 
 import pytest
 
-from conformance.security.pair import (
-    SECURITY,
-    Client,
-    SecuredKafka,
-    SecuredKafkalite,
-)
+from conformance.differential.broker_side import Side
+from conformance.differential.comparison import Difference, Pair
+from conformance.differential.summary import PAIRS, served
+from conformance.harness.messages import fitting
+from conformance.security.pair import Client, SecuredKafka, SecuredKafkalite
 from conformance.security.requests import requests
+from kafkalite.apis import APIS
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.errors import InvalidMessage
 from kafkalite.wire.messages.create_acls import AclCreation, CreateAclsRequest
 from kafkalite.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from kafkalite.wire.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
+from kafkalite.wire.messages.describe_acls import DescribeAclsRequest
 from kafkalite.wire.messages.find_coordinator import FindCoordinatorRequest
 from kafkalite.wire.messages.metadata import MetadataRequest
 from kafkalite.wire.messages.sasl_authenticate import SaslAuthenticateRequest
 from kafkalite.wire.messages.sasl_handshake import SaslHandshakeRequest
+from kafkalite.wire.schema import message_of
 
+SECONDS = 30
 Brokers = tuple[SecuredKafka, SecuredKafkalite]
 
+# Logins are asked in conversations.
+CONVERSATION = (ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE)
 READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE = 3, 4, 5, 6, 7, 8
 CLUSTER_ACTION, DESCRIBE_CONFIGS, ALTER_CONFIGS, IDEMPOTENT_WRITE = 9, 10, 11, 12
 ALL = 2
@@ -67,21 +77,17 @@ def acl_sets() -> dict[str, list[AclCreation]]:
 
 
 @pytest.fixture(scope="module")
-def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Brokers]:
-    directory = tmp_path_factory.mktemp("secured")
-    ours = SecuredKafkalite(directory / "kafkalite", SECURITY)
-    try:
-        theirs = SecuredKafka(directory / "kafka", SECURITY)
-    except BaseException:
-        ours.stop()
-        raise
-    try:
-        for each in (theirs, ours):
-            prepare(each.sasl_address)
-        yield theirs, ours
-    finally:
-        theirs.stop()
-        ours.stop()
+def pair(secured: Brokers, pytestconfig: pytest.Config) -> Iterator[Pair]:
+    """Both brokers, and what they were asked counted."""
+    made = Pair(*map(Side, secured))
+    for broker, side in zip(secured, made.sides, strict=True):
+        prepare(broker.address())
+        side.addresses.append("{}:{}".format(*broker.address()))
+    made.count_for("access")
+    pytestconfig.stash.setdefault(PAIRS, []).append(made)
+    yield made
+    for side in made.sides:
+        side.close()
 
 
 def logged_in(address: tuple[str, int], user: str) -> Client:
@@ -114,79 +120,85 @@ def topic_ids(client: Client) -> dict[str, UUID]:
     return {topic.name: topic.topic_id for topic in answer.topics}
 
 
-def ask_all(client: Client, ids: dict[str, UUID] | None = None) -> dict[str, Any]:
-    ids = topic_ids(client) if ids is None else ids
-    names = {topic_id: name for name, topic_id in ids.items()}
-    return {
-        name: plain(client.ask(request, version), names)
-        for name, (request, version) in requests(ids).items()
-    }
-
-
-# Identities, places and clocks, and the words of a request that only its broker can write.
-_OWN = {
-    *("host", "port", "node_id", "broker_id", "controller_id", "cluster_id", "leader_id"),
-    *("issue_timestamp", "expiry_timestamp", "max_timestamp"),
-    *("producer_id", "topic_id", "session_id", "log_append_time_ms", "log_dir"),
-    *("total_bytes", "usable_bytes", "hmac", "token_id", "issue_timestamp_ms", "member_id"),
-    *(
-        "expiry_timestamp_ms",
-        "max_timestamp_ms",
-        "replica_directory_id",
-        "records",
-        "log_end_offset",
-    ),
-    *("high_watermark", "last_stable_offset", "base_offset", "offset", "partition_size", "epoch"),
-    *("last_caught_up_timestamp", "last_fetch_timestamp", "leader_epoch", "voter_id", "replica_id"),
-    *("configs", "config_resources", "end_offset", "low_watermark", "active_producers", "nodes"),
-    *("observers", "brokers", "replica_nodes", "isr_nodes", "results_by_dir", "offset_lag"),
+Answer = tuple[ApiKey, int, Any]
+# Versions before these have no ids, or create the topics that are asked for: kafkalite's are ready
+# in the same answer.
+LOWEST = {
+    "all offsets of groups": 8,
+    "commit by id": 10,
+    "fetch by id": 13,
+    "metadata by id": 10,
+    "metadata by name": 4,
+    "produce by id": 13,
 }
 
 
-def plain(value: Any, names: dict[UUID, str]) -> Any:
-    """An answer without what is a broker's own; the order of lists does not count."""
-    if dataclasses.is_dataclass(value):
-        return {
-            each.name: plain(getattr(value, each.name), names)
-            for each in dataclasses.fields(value)
-            if each.name not in _OWN
-        } | (
-            {"topic_id": names.get(value.topic_id, "a new one" if value.topic_id.int else "none")}
-            if hasattr(value, "topic_id")
-            else {}
-        )
-    if isinstance(value, list | tuple):
-        items = [plain(item, names) for item in value]
-        foreign = (
-            [item for item in items if "__" in str(item.get("name", ""))]
-            if all(isinstance(item, dict) for item in items)
-            else []
-        )
-        return sorted((item for item in items if item not in foreign), key=repr)
-    if isinstance(value, str) and value.startswith("Request "):
-        return value.rpartition(" needs ")[2]  # before it Kafka describes the whole request
-    return int(value) if isinstance(value, int) else value
+def ask_all(
+    client: Client, ids: dict[str, UUID] | None = None, *, every_version: bool = False
+) -> dict[str, Answer]:
+    """The answers to all requests by name, each in its version, or in all that it has.
+
+    None after the first at which the broker closed.
+    """
+    asked: dict[str, Answer] = {}
+    for name, (request, version) in requests(topic_ids(client) if ids is None else ids).items():
+        api = APIS[message_of(type(request)).key]
+        highest = api.max_version if version is None else version
+        lowest = max(api.min_version, LOWEST.get(name, 0)) if every_version else highest
+        for each in range(lowest, highest + 1):
+            try:
+                answer = client.ask(fitting(request, each), each)
+            except InvalidMessage:  # it cannot be said in this version
+                continue
+            asked[f"{name}, v{each}"] = api.key, each, answer
+    return asked
+
+
+def compare(pair: Pair, told: list[dict[str, Answer]]) -> None:
+    """Raises Difference, which names all that are not accepted."""
+    theirs, ours = told
+    found = []
+    for name, (api, version, answer) in theirs.items():
+        try:
+            what = f"{api.name} v{version}"
+            pair.compare(what, answer, ours[name][2], api=api, version=version)
+        except Difference as difference:
+            found.append(f"{name}: {difference}")
+    assert not found, "\n".join(found)
 
 
 @pytest.mark.parametrize("which", acl_sets())
-def test_access_is_the_same(brokers: Brokers, which: str) -> None:
+def test_access_is_the_same(secured: Brokers, pair: Pair, which: str) -> None:
+    """The answers, and the lines about what was denied. All or nothing: in every version."""
     acls = acl_sets()[which]
-    told: list[dict[str, Any]] = []
-    for each in brokers:
-        with logged_in(each.sasl_address, "root") as root:
+    told: list[dict[str, Answer]] = []
+    audits: list[Counter[str]] = []
+    for each, side in zip(secured, pair.sides, strict=True):
+        with logged_in(each.address(), "root") as root:
             ids = topic_ids(root)
+            side.names.topic_ids.update({topic_id: name for name, topic_id in ids.items()})
             root.ask(DeleteAclsRequest(filters=[everything_of("User:alice")]))
             if acls:
                 answer = root.ask(CreateAclsRequest(creations=acls))
                 assert all(result.error_code == 0 for result in answer.results)
         wait_for_acls(each, len(acls))
-        with logged_in(each.sasl_address, "alice") as alice:
-            told.append(ask_all(alice, ids))
-    theirs, ours = told
-    different = {name: (theirs[name], ours[name]) for name in theirs if theirs[name] != ours[name]}
-    assert not different, "\n".join(
-        f"{name}\n  kafka     {a}\n  kafkalite {b}" for name, (a, b) in different.items()
-    )
+        logged = each.output.stat().st_size
+        with logged_in(each.address(), "alice") as alice:
+            told.append(ask_all(alice, ids, every_version=which in ("none", "everything")))
+        audits.append(denied(each.output, logged))
+    compare(pair, told)
+    assert audits[0] == audits[1]
+
+
+_TOKEN = re.compile(r"(DelegationToken:LITERAL:)\S+")
+
+
+def denied(log: Path, since: int) -> Counter[str]:
+    """The lines of Kafka's audit log from a place on, without the names of tokens."""
+    with log.open("rb") as file:
+        file.seek(since)
+        lines = re.findall(r"Principal = .* is Denied .*", file.read().decode())
+    return Counter(_TOKEN.sub(r"\1...", line.strip()) for line in lines)
 
 
 def everything_of(principal: str) -> DeleteAclsFilter:
@@ -203,25 +215,30 @@ def everything_of(principal: str) -> DeleteAclsFilter:
 
 def wait_for_acls(each: SecuredKafka | SecuredKafkalite, count: int) -> None:
     """Until the broker follows its own controller."""
-    from kafkalite.wire.messages.describe_acls import DescribeAclsRequest
-
     wanted = dataclasses.asdict(everything_of("User:alice"))
     wanted.pop("unknown_tagged_fields", None)
-    with logged_in(each.sasl_address, "root") as root:
-        for _ in range(200):
+    deadline = time.monotonic() + SECONDS
+    found = -1
+    with logged_in(each.address(), "root") as root:
+        while found != count:
+            assert time.monotonic() < deadline, f"{found} ACLs instead of {count}"
             answer = root.ask(DescribeAclsRequest(**wanted))
-            if sum(len(resource.acls) for resource in answer.resources) == count:
-                return
-    raise AssertionError("the ACLs did not come")
+            found = sum(len(resource.acls) for resource in answer.resources)
 
 
-def test_super_users_are_told_the_same(brokers: Brokers, tmp_path: Path) -> None:
+def test_super_users_are_told_the_same(secured: Brokers, pair: Pair) -> None:
     told = []
-    for each in brokers:
-        with logged_in(each.sasl_address, "root") as root:
-            told.append(ask_all(root))
-    theirs, ours = told
-    different = {name: (theirs[name], ours[name]) for name in theirs if theirs[name] != ours[name]}
-    assert not different, "\n".join(
-        f"{name}\n  kafka     {a}\n  kafkalite {b}" for name, (a, b) in different.items()
-    )
+    for each in secured:
+        with logged_in(each.address(), "root") as root:
+            told.append(ask_all(root, every_version=True))
+    compare(pair, told)
+
+
+def test_every_api_was_asked_in_every_version(pair: Pair) -> None:
+    asked = pair.tally.requests
+    missing = [
+        f"{api.name} v{version}"
+        for api, version in served()
+        if not asked[api, version] and api not in CONVERSATION
+    ]
+    assert not missing, ", ".join(missing)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -100,15 +100,25 @@ def brokers(
 
 def altered(broker: Broker, configs: Mapping[str, str]) -> tuple[int, str | None]:
     """The answer to a change of the first node's configs: code and message."""
-    host, _, port = broker.bootstrap.split(",")[0].rpartition(":")
-    resource = AlterConfigsResource(
-        resource_type=BROKER,
-        resource_name="1",
-        configs=[
+    return _told(
+        broker,
+        [
             AlterableConfig(name=name, config_operation=0, value=value)
             for name, value in configs.items()
         ],
     )
+
+
+def cleared(broker: Broker, names: Iterable[str]) -> tuple[int, str | None]:
+    """The answer to taking configs of the first node back."""
+    return _told(
+        broker, [AlterableConfig(name=name, config_operation=1, value=None) for name in names]
+    )
+
+
+def _told(broker: Broker, configs: list[AlterableConfig]) -> tuple[int, str | None]:
+    host, _, port = broker.bootstrap.split(",")[0].rpartition(":")
+    resource = AlterConfigsResource(resource_type=BROKER, resource_name="1", configs=configs)
     with Client((host, int(port))) as client:
         answer: Any = client.ask(IncrementalAlterConfigsRequest(resources=[resource]))
     return answer.responses[0].error_code, answer.responses[0].error_message

@@ -30,6 +30,8 @@ from kafkalite.config import (
     validate_topic_configs,
 )
 from kafkalite.config.client_match import ClientMatch
+from kafkalite.config.definition import ConfigType
+from kafkalite.config.listener_configs import PREFIX, STORES
 from kafkalite.config.log_dirs import check_cordoned
 from kafkalite.config.sources import find
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -43,24 +45,10 @@ _MAX_VALUE_BYTES: Final = 32767
 _ELR_FEATURE: Final = "eligible.leader.replicas.version"
 # Dynamic in Kafka, but a node here listens where it began to.
 _AT_START_ONLY: Final = ("listeners", "listener.security.protocol.map")
-# A running broker takes new certificates for one listener only (SslConfigs.RECONFIGURABLE_CONFIGS).
-_PER_LISTENER: Final = frozenset(
-    {
-        "ssl.key.password",
-        "ssl.keystore.certificate.chain",
-        "ssl.keystore.key",
-        "ssl.keystore.location",
-        "ssl.keystore.password",
-        "ssl.keystore.type",
-        "ssl.truststore.certificates",
-        "ssl.truststore.location",
-        "ssl.truststore.password",
-        "ssl.truststore.type",
-    }
-)
 _STORE_OF: Final = re.compile(
-    rf"listener\.name\.([^.]+)\.(?:{'|'.join(map(re.escape, sorted(_PER_LISTENER)))})"
+    rf"listener\.name\.([^.]+)\.(?:{'|'.join(map(re.escape, sorted(STORES)))})"
 )
+_KAFKAS_OWN: Final = "org.apache.kafka."
 _CORDONED: Final = "cordoned.log.dirs"
 _MIN_IN_SYNC: Final = "min.insync.replicas"
 
@@ -137,6 +125,7 @@ class ConfigValidation:
             for key, text in configs.items():
                 if definition := find(key):
                     definition.parse(text)
+                    _check_class(definition, text)
             if cordoned := configs.get(_CORDONED):
                 check_cordoned(cordoned.split(","), self._cluster.config.log_dirs)
         except ConfigError as error:
@@ -169,7 +158,12 @@ class ConfigValidation:
         """Check that a running node takes these, at this level (DynamicBrokerConfig.validate)."""
         # Kafka keeps what it does not know: it may be a plugin's.
         changed = [key for key in changed if find(key) is not None]
-        static = [key for key in changed if not _definition(key).dynamic]
+        # A listener's own configs are kept for its next start, the static ones too.
+        static = [
+            key
+            for key in changed
+            if key in configs and not key.startswith(PREFIX) and not _definition(key).dynamic
+        ]
         if static:
             raise invalid(f"Cannot update these configs dynamically: {_listed(static)}")
         single = [
@@ -180,7 +174,7 @@ class ConfigValidation:
                 "Cannot update these configs at default cluster level, broker id must be "
                 f"specified: {_listed(single)}"
             )
-        by_listener = [key for key in changed if key in configs and key in _PER_LISTENER]
+        by_listener = [key for key in changed if key in configs and key in STORES]
         if by_listener:
             raise invalid(
                 "These security configs can be dynamically updated only per-listener using the "
@@ -235,6 +229,25 @@ class ConfigValidation:
                     f"Invalid value {text} for interval.ms, interval must be between 100 and "
                     "3600000 (1 hour)"
                 )
+
+
+def _check_class(definition: ConfigDef, text: str) -> None:
+    """Check that Kafka has such a class. Raises ConfigError in Kafka's words.
+
+    A static config is read with all others of the node, which puts other words around the reason.
+    """
+    if definition.type is not ConfigType.CLASS or not text or text.startswith(_KAFKAS_OWN):
+        return
+    reason = (
+        f"Invalid value {text} for configuration {definition.name}: "
+        f"Class {text} could not be found."
+    )
+    if not definition.dynamic:
+        reason = (
+            f"Invalid value org.apache.kafka.common.config.ConfigException: {reason} for "
+            "configuration Invalid dynamic configuration"
+        )
+    raise ConfigError(reason)
 
 
 def _definition(name: str) -> ConfigDef:

@@ -8,11 +8,28 @@ AbstractConfig.valuesWithPrefixOverride and ChannelBuilders.channelBuilderConfig
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from kafkalite.config.broker_config import BrokerConfig
 from kafkalite.config.definition import BROKER_CONFIGS, ConfigValue
 
 PREFIX = "listener.name."
+# A running listener takes new values of these, and of no others of its own
+# (SslConfigs.RECONFIGURABLE_CONFIGS).
+STORES: Final = frozenset(
+    {
+        "ssl.key.password",
+        "ssl.keystore.certificate.chain",
+        "ssl.keystore.key",
+        "ssl.keystore.location",
+        "ssl.keystore.password",
+        "ssl.keystore.type",
+        "ssl.truststore.certificates",
+        "ssl.truststore.location",
+        "ssl.truststore.password",
+        "ssl.truststore.type",
+    }
+)
 
 
 class ListenerConfigs:

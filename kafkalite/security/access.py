@@ -57,7 +57,7 @@ class Access:
             operation,
             resource_type,
             name,
-            api="" if self.api_key is None else self.api_key.name,
+            api="" if self.api_key is None else self.api_key.message_name,
             log_if_denied=log,
         )
 

@@ -126,6 +126,15 @@ class Acl:
     operation: Operation
     permission: Permission
 
+    def __str__(self) -> str:
+        """The entry in Kafka's words, for its audit log (StandardAcl)."""
+        return (
+            f"StandardAcl[resourceType={self.resource_type.name}, "
+            f"resourceName={self.resource_name}, patternType={self.pattern_type.name}, "
+            f"principal={self.principal}, host={self.host}, operation={self.operation.name}, "
+            f"permissionType={self.permission.name}]"
+        )
+
     @classmethod
     def from_record(cls, record: AccessControlEntryRecord) -> Acl:
         return cls(

@@ -35,6 +35,7 @@ from kafkalite.wire.errors import (
 )
 from kafkalite.wire.fields import InMemory, Records
 from kafkalite.wire.headers import read_header
+from kafkalite.wire.java_order import in_map_order
 from kafkalite.wire.messages.sasl_authenticate import SaslAuthenticateResponse
 from kafkalite.wire.messages.sasl_handshake import SaslHandshakeResponse
 from kafkalite.wire.parse_support import ManyElements
@@ -212,16 +213,18 @@ class SaslAuthenticator:
 
     def _handshake(self, request: Request) -> list[Records]:
         wanted: str = request.body.mechanism
-        names = list(self._mechanisms)
+        names = in_map_order(self._mechanisms)
         self._has_headers = request.api_version >= 1
         if wanted not in self._mechanisms:
             refusal = SaslHandshakeResponse(
                 error_code=ErrorCode.UNSUPPORTED_SASL_MECHANISM, mechanisms=names
             )
-            raise AuthenticationFailed(
-                f"Unsupported SASL mechanism {wanted!r}", _encoded(request, refusal)
-            )
-        answer = SaslHandshakeResponse(error_code=ErrorCode.NONE, mechanisms=names)
+            # Kafka closes without an answer once a client is logged in.
+            answer = _encoded(request, refusal) if self.session is None else None
+            raise AuthenticationFailed(f"Unsupported SASL mechanism {wanted!r}", answer)
+        accepted = _encoded(
+            request, SaslHandshakeResponse(error_code=ErrorCode.NONE, mechanisms=names)
+        )
         self._previous = self.session
         if self._previous is not None and wanted != self.mechanism:
             self._wrong_mechanism = (
@@ -229,11 +232,11 @@ class SaslAuthenticator:
                 f"re-authentication of mechanism '{self.mechanism}'"
             )
             self._become(State.WRONG_MECHANISM)
-            return _encoded(request, answer)
+            return accepted
         self.mechanism = wanted
         self._server = self._mechanisms[wanted].start()
         self._become(State.AUTHENTICATE)
-        return _encoded(request, answer)
+        return accepted
 
     # Tokens
 
@@ -270,7 +273,6 @@ class SaslAuthenticator:
             request,
             SaslAuthenticateResponse(
                 error_code=ErrorCode.NONE,
-                error_message=None,
                 auth_bytes=token,
                 session_lifetime_ms=lifetime_ms,
             ),

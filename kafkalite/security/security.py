@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Protocol
 from uuid import UUID
 
 from kafkalite.config import BrokerConfig, ConfigError
-from kafkalite.config.listener_configs import PREFIX, ListenerConfigs
+from kafkalite.config.listener_configs import PREFIX, STORES, ListenerConfigs
 from kafkalite.security.jaas_file import JaasFile
 from kafkalite.wire.messages.stored.access_control_entry_record import AccessControlEntryRecord
 from kafkalite.wire.messages.stored.client_quota_record import ClientQuotaRecord
@@ -47,6 +47,7 @@ _DEFAULT_PRINCIPAL_BUILDERS: Final = (
     "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder",
 )
 _NEEDS_AUTHORIZER: Final = ("super.users", "allow.everyone.if.no.acl.found")
+_NO_CONFIGS: Final[Mapping[str, str]] = {}
 _ACL_RECORDS: Final = (AccessControlEntryRecord, RemoveAccessControlEntryRecord)
 _TOKEN_RECORDS: Final = (DelegationTokenRecord, RemoveDelegationTokenRecord)
 
@@ -72,6 +73,15 @@ class ListenerSecurity:
     failure_delay: float = 0.0
 
 
+@dataclass(slots=True)
+class _Running:
+    """A listener that was started: the dynamic configs of its node then and now."""
+
+    at_start: Mapping[str, str]
+    dynamic: Mapping[str, str]
+    made: ListenerSecurity
+
+
 class Security:
     """All of it, for all nodes of a broker."""
 
@@ -79,7 +89,7 @@ class Security:
         """`metadata` gives the image of the moment. Raises ConfigError."""
         self._config = config
         self._metadata = metadata
-        self._listeners: dict[tuple[int, str], tuple[object, ListenerSecurity]] = {}
+        self._listeners: dict[tuple[int, str], _Running] = {}
         self._jaas_file = JaasFile(config.string("kafkalite.jaas.file"))
         self._tokens: DelegationTokens | None = None
         self._quotas: dict[int, NodeQuotas] = {}
@@ -171,23 +181,32 @@ class Security:
     def listener(self, node_id: int, name: str, protocol: str) -> ListenerSecurity:
         """A listener's demands now. Raises ConfigError.
 
-        It is made anew when the configs of the node have changed, so that a key store that was
-        changed while running is used for new connections (KIP-226).
+        Key and trust stores that are changed while it runs are used for new connections
+        (KIP-226). Its other configs stay those of its start (DynamicListenerConfig).
         """
-        stamp = self._config.dynamic_by_node.get(node_id)
+        dynamic = self._config.dynamic_by_node.get(node_id, _NO_CONFIGS)
         found = self._listeners.get((node_id, name))
-        if found is not None and found[0] is stamp:
-            return found[1]
-        try:
+        if found is None:
             made = self.make_listener(self._config, node_id, name, protocol)
+            found = self._listeners[node_id, name] = _Running(dynamic, dynamic, made)
+        elif found.dynamic is not dynamic:
+            found.dynamic = dynamic
+            if found.made.context is not None:
+                self._renew_stores(found, node_id, name)
+        return found.made
+
+    def _renew_stores(self, running: _Running, node_id: int, name: str) -> None:
+        stores = tuple(f"{PREFIX}{name.lower()}.{each}" for each in STORES)
+        kept = {key: text for key, text in running.at_start.items() if key not in stores}
+        renewed = {key: running.dynamic[key] for key in stores if key in running.dynamic}
+        configs = ListenerConfigs(self._config, name, node_id, kept | renewed)
+        try:
+            context = _context(configs, running.made.protocol)
         except ConfigError as error:
-            if found is None:
-                raise
             # Checked when it was set; files may have changed since.
             logger.error("listener %s goes on with its earlier security: %s", name, error)
-            made = found[1]
-        self._listeners[node_id, name] = (stamp, made)
-        return made
+        else:
+            running.made = replace(running.made, context=context)
 
     def check_stores(self, node_id: int, name: str, dynamic: Mapping[str, str]) -> None:
         """Check the stores that a listener would have with these configs of its node.
@@ -195,7 +214,8 @@ class Security:
         Raises ConfigError with a Java exception as Kafka shows it (SslFactory). `name` is in small
         letters (KIP-103).
         """
-        for (known_id, known), (_, made) in self._listeners.items():
+        for (known_id, known), running in self._listeners.items():
+            made = running.made
             if (known_id, known.lower()) != (node_id, name) or made.context is None:
                 continue
             before = ListenerConfigs(self._config, known, node_id)

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from conformance.security.requests.access import access
+from conformance.security.requests.brokers import brokers
 from conformance.security.requests.cluster import cluster
 from conformance.security.requests.groups import groups
 from conformance.security.requests.records import records
@@ -18,6 +19,6 @@ from conformance.security.requests.vocabulary import Requests, TopicIds
 def requests(ids: TopicIds) -> Requests:
     """By name: a request, and its version; None is the highest."""
     made: Requests = {}
-    for family in (topics, records, groups, share, streams, transactions, cluster, access):
+    for family in (topics, records, groups, share, streams, transactions, cluster, brokers, access):
         made |= family(ids)
     return made

@@ -11,6 +11,8 @@ from kafkalite.wire.messages import (
     describe_acls,
     describe_delegation_token,
     describe_user_scram_credentials,
+    expire_delegation_token,
+    renew_delegation_token,
 )
 
 ANY_ACL = {
@@ -64,6 +66,14 @@ def _part_0() -> Requests:
         ),
         "tokens of all": (
             describe_delegation_token.DescribeDelegationTokenRequest(owners=None),
+            None,
+        ),
+        "renew no token": (
+            renew_delegation_token.RenewDelegationTokenRequest(hmac=b"no token"),
+            None,
+        ),
+        "expire no token": (
+            expire_delegation_token.ExpireDelegationTokenRequest(hmac=b"no token"),
             None,
         ),
         "a token of another": (

@@ -107,7 +107,7 @@ def _part_0() -> Requests:
             None,
         ),
         "offsets of groups": (_offset_fetch((*TOPICS, *MISSING)), 9),
-        "all offsets of groups": (_offset_fetch(None), 9),
+        "all offsets of groups": (_offset_fetch(None), None),
         "find groups": (
             find_coordinator.FindCoordinatorRequest(key_type=0, coordinator_keys=[*GROUPS]),
             None,
@@ -119,9 +119,20 @@ def _part_0() -> Requests:
     }
 
 
+def _commit_by_id(ids: TopicIds) -> offset_commit.OffsetCommitRequest:
+    partition = offset_commit.OffsetCommitRequestPartition(partition_index=0, committed_offset=1)
+    return offset_commit.OffsetCommitRequest(
+        group_id=GROUPS[0],
+        topics=[
+            offset_commit.OffsetCommitRequestTopic(topic_id=ids[name], partitions=[partition])
+            for name in TOPICS
+        ],
+    )
+
+
 def groups(ids: TopicIds) -> Requests:
     """By name."""
-    made: Requests = {**_part_0()}
+    made: Requests = {**_part_0(), "commit by id": (_commit_by_id(ids), None)}
     for kind, group in zip(("open", "shut"), GROUPS, strict=True):
         made |= {
             f"commit, {kind}": (_commit(group), 9),

@@ -84,10 +84,10 @@ def _epochs() -> offset_for_leader_epoch.OffsetForLeaderEpochRequest:
 
 def _part_0(ids: TopicIds) -> Requests:
     return {
-        "produce by name": (_produce(None), 9),
+        "produce by name": (_produce(None), 12),
         "produce by id": (_produce(ids), 13),
         "fetch by name": (_fetch(None), 12),
-        "fetch by id": (_fetch(ids), 17),
+        "fetch by id": (_fetch(ids), None),
         "list offsets": (_list_offsets(), None),
         "offsets of epochs": (_epochs(), None),
         "delete records": (_delete_records(), None),

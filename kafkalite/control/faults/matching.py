@@ -18,7 +18,7 @@ from kafkalite.wire.errors import KafkaError, ProtocolViolation
 from kafkalite.wire.record_batch import iterate_batches, iterate_records
 
 # Kafka's name of an API ("EndTxn") by ours (END_TXN).
-API_NAMES: Final = {key: key.name.title().replace("_", "") for key in ApiKey}
+API_NAMES: Final = {key: key.message_name for key in ApiKey}
 _KEYS: Final = {name.lower(): key for key, name in API_NAMES.items()}
 
 # A topic's name and a partition; None where the request names the topic as a whole.

@@ -27,6 +27,8 @@ from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode
 
 _NO_ID: Final = UUID(int=0)
+# The version that asks for topics by id (KIP-516).
+_BY_ID: Final = 12
 
 
 def metadata(asked: Asked) -> Steps[Verdict]:
@@ -39,6 +41,8 @@ def metadata(asked: Asked) -> Steps[Verdict]:
         kept: list[Any] = []
         topics: list[Any] = request.topics or []
         by_id = any(topic.topic_id != _NO_ID for topic in topics)
+        if asked.version < _BY_ID and (by_id or any(topic.name is None for topic in topics)):
+            return handled(asked)  # which refuses the whole request
         for topic in topics:
             refusal = yield from _refused_topic(asked, topic, by_id)
             if refusal is None:

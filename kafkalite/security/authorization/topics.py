@@ -70,12 +70,14 @@ def delete_topics(asked: Asked) -> Steps[Verdict]:
         by_id = name is None
         if by_id:
             name = asked.topics.name_of(topic.topic_id)
+        if name is None:
+            kept.append(topic)
+            continue
+        # Both are always asked, and so logged.
+        may_see = asked.access.may(Operation.DESCRIBE, ResourceType.TOPIC, name)
+        may_delete = asked.access.may(Operation.DELETE, ResourceType.TOPIC, name)
         # A missing topic is named as such to those who could see it.
-        may_see = name is None or asked.access.may(Operation.DESCRIBE, ResourceType.TOPIC, name)
-        exists = name is not None and asked.topics.id_of(name) is not None
-        if name is None or (
-            may_see and (not exists or asked.access.may(Operation.DELETE, ResourceType.TOPIC, name))
-        ):
+        if may_see and (may_delete or asked.topics.id_of(name) is None):
             kept.append(topic)
             continue
         refusal = yield from refused(

@@ -17,6 +17,7 @@ from enum import Enum
 from typing import Final, Protocol
 
 from kafkalite.security.sasl.mechanism import BadCredentials, SaslFailure
+from kafkalite.wire.errors import ProtocolViolation
 
 OAUTHBEARER: Final = "OAUTHBEARER"
 
@@ -84,7 +85,7 @@ class OAuthBearerServer:
         return self._state is State.COMPLETE
 
     def evaluate(self, token: bytes) -> bytes:
-        """Raises SaslFailure, BadCredentials."""
+        """Raises SaslFailure, BadCredentials, ProtocolViolation."""
         if self._state is State.REFUSED and token == _AFTER_REFUSAL:
             self._become(State.FAILED)
             raise SaslFailure(self._refusal)
@@ -96,7 +97,7 @@ class OAuthBearerServer:
             self._refusal = f'{{"status":"{refused.status}"{scope}}}'
             self._become(State.REFUSED)
             return self._refusal.encode()
-        except BadCredentials:
+        except (BadCredentials, ProtocolViolation):
             self._become(State.FAILED)
             raise
         if authorization_id not in ("", accepted.user):
@@ -116,7 +117,10 @@ class OAuthBearerServer:
 
 
 def _parse(message: str) -> tuple[str, str]:
-    """The authorization id, "" if there is none, and the token. Raises BadCredentials."""
+    """The authorization id, "" if there is none, and the token.
+
+    Raises BadCredentials; ProtocolViolation for another scheme, at which Kafka closes.
+    """
     match = _INITIAL.fullmatch(message)
     if match is None:
         raise BadCredentials("Invalid OAUTHBEARER client first message")
@@ -128,5 +132,5 @@ def _parse(message: str) -> tuple[str, str]:
     if bearer is None:
         raise BadCredentials("Invalid OAUTHBEARER client first message: invalid 'auth' format")
     if bearer["scheme"].lower() != "bearer":
-        raise BadCredentials("Invalid scheme in OAUTHBEARER client first message")
+        raise ProtocolViolation("Invalid scheme in OAUTHBEARER client first message")
     return match["authzid"] or "", bearer["token"]

@@ -20,11 +20,13 @@ from enum import Enum
 from typing import Final, Protocol
 
 from kafkalite.security.sasl.mechanism import BadCredentials, SaslFailure
+from kafkalite.wire.errors import ProtocolViolation
 
 MIN_ITERATIONS: Final = 4096
 MAX_ITERATIONS: Final = 16384
 DEFAULT_ITERATIONS: Final = 4096
-_NONCE_BYTES: Final = 16
+_NONCE_BITS: Final = 130
+_NONCE_DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 _SALT_BYTES: Final = 16
 
 
@@ -167,7 +169,10 @@ class ScramServer:
         return self._state is State.COMPLETE
 
     def evaluate(self, token: bytes) -> bytes:
-        """Raises SaslFailure, BadCredentials; after that the conversation is over."""
+        """Raises SaslFailure, BadCredentials; after that the conversation is over.
+
+        Raises ProtocolViolation for a proof of another length, at which Kafka closes.
+        """
         try:
             if self._state is State.CLIENT_FIRST:
                 return self._first(token.decode(errors="replace"))
@@ -200,7 +205,7 @@ class ScramServer:
                 f"{MIN_ITERATIONS} for {self.mechanism}"
             )
         salt = base64.b64encode(self._credential.salt).decode()
-        self._nonce = match["nonce"] + secrets.token_urlsafe(_NONCE_BYTES)
+        self._nonce = match["nonce"] + _new_nonce()
         # A mandatory extension (m=) is not signed for, so that the proof fails, as in Kafka.
         self._header, self._client_first = match["header"], match["bare"]
         self._server_first = f"r={self._nonce},s={salt},i={self._credential.iterations}"
@@ -232,12 +237,14 @@ class ScramServer:
             raise BadCredentials("Invalid channel binding in the final client message")
         assert self._credential is not None
         digest = self._mechanism.digest
-        without_proof = message[: match.start("proof") - len(",p=")]
+        # Kafka leaves extensions of this message out of what is signed.
+        without_proof = f"c={match['channel']},r={match['nonce']}"
         signed = f"{self._client_first},{self._server_first},{without_proof}".encode()
         proof = base64.b64decode(match["proof"])
         signature = hmac.digest(self._credential.stored_key, signed, digest)
         if len(proof) != len(signature):
-            raise BadCredentials("Invalid client credentials")
+            self._become(State.FAILED)
+            raise ProtocolViolation(f"a proof of {len(proof)} bytes")
         client_key = bytes(a ^ b for a, b in zip(proof, signature, strict=True))
         computed = hashlib.new(digest, client_key).digest()
         if not hmac.compare_digest(computed, self._credential.stored_key):
@@ -246,6 +253,15 @@ class ScramServer:
         self._credential = None
         self._become(State.COMPLETE)
         return b"v=" + base64.b64encode(server_signature)
+
+
+def _new_nonce() -> str:
+    """A number in base 36 (ScramFormatter.secureRandomString)."""
+    number, digits = secrets.randbits(_NONCE_BITS), ""
+    while number or not digits:
+        number, digit = divmod(number, len(_NONCE_DIGITS))
+        digits = _NONCE_DIGITS[digit] + digits
+    return digits
 
 
 def _extensions(text: str) -> dict[str, str]:

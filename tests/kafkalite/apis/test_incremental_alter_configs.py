@@ -231,6 +231,9 @@ async def test_configs_without_effect_are_kept_and_named_once(
     assert line == "configs that are kept and have no effect here: preallocate"
 
 
+_BUILDER = "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder"
+
+
 @pytest.mark.parametrize(
     ("name", "value", "code"),
     [
@@ -240,7 +243,7 @@ async def test_configs_without_effect_are_kept_and_named_once(
         ("ssl.client.auth", "required", 0),
         ("sasl.enabled.mechanisms", "PLAIN", 0),
         ("sasl.jaas.config", "x", 0),
-        ("principal.builder.class", "com.example.Builder", 0),
+        ("principal.builder.class", _BUILDER, 0),
     ],
 )
 async def test_only_certificates_are_taken_per_listener_only(
@@ -254,3 +257,39 @@ async def test_only_certificates_are_taken_per_listener_only(
             "These security configs can be dynamically updated only per-listener using the "
             f"listener prefix: [{name}]"
         )
+
+
+_UNKNOWN_CLASS = "Invalid value com.A for configuration {}: Class com.A could not be found."
+
+
+@pytest.mark.parametrize(
+    ("change", "answer"),
+    [
+        (("listener.name.x.connections.max.reauth.ms", SET, "1000"), (0, None)),
+        (("listener.name.x.plain.sasl.server.callback.handler.class", SET, _BUILDER), (0, None)),
+        (("connections.max.reauth.ms", DELETE, None), (0, None)),
+        (
+            ("connections.max.reauth.ms", SET, "1000"),
+            (42, "Cannot update these configs dynamically: [connections.max.reauth.ms]"),
+        ),
+        (
+            ("listener.name.x.principal.builder.class", SET, "com.A"),
+            (42, _UNKNOWN_CLASS.format("principal.builder.class")),
+        ),
+        (
+            ("listener.name.x.plain.sasl.server.callback.handler.class", SET, "com.A"),
+            (
+                42,
+                "Invalid value org.apache.kafka.common.config.ConfigException: "
+                + _UNKNOWN_CLASS.format("sasl.server.callback.handler.class")
+                + " for configuration Invalid dynamic configuration",
+            ),
+        ),
+    ],
+    ids=str,
+)
+async def test_a_listener_s_own_configs_are_kept_for_its_next_start(
+    client: Any, change: Change, answer: tuple[int, str | None]
+) -> None:
+    """DynamicBrokerConfig.nonDynamicConfigs looks at whole names, with the listener's prefix."""
+    assert await alter(client, resource(BROKER, "1", change)) == [answer]

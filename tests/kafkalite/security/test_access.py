@@ -64,4 +64,4 @@ def test_a_refusal_is_logged_with_the_api(log: bool, caplog: pytest.LogCaptureFi
     with caplog.at_level(logging.INFO, logger="kafka.authorizer.logger"):
         access().may(READ, TOPIC, "t", log=log)
         access().operations(TOPIC, "t")
-    assert ["for request = FETCH " in message for message in caplog.messages] == [True] * log
+    assert ["for request = Fetch " in message for message in caplog.messages] == [True] * log

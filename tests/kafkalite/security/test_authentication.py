@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -54,11 +55,17 @@ class Hushed(PlainServer):
 class Talk:
     """A client's side of one connection."""
 
-    def __init__(self, max_session_ms: int = 0, expiry_ms: int | None = None) -> None:
+    def __init__(
+        self,
+        max_session_ms: int = 0,
+        expiry_ms: int | None = None,
+        mechanisms: Mapping[str, Mechanism] | None = None,
+    ) -> None:
         self.now = 100.0
         check = passwords_of({"user_alice": "secret", "user_bob": "secret"})
         self.server = SaslAuthenticator(
-            {
+            mechanisms
+            or {
                 "PLAIN": Mechanism(lambda: Expiring(check, expiry_ms), max_session_ms),
                 "HUSHED": Mechanism(lambda: Hushed(check)),
             },
@@ -159,6 +166,14 @@ def test_a_mechanism_that_is_not_enabled() -> None:
     answer, _ = failure(Talk(), ApiKey.SASL_HANDSHAKE, 1, SaslHandshakeRequest("GSSAPI"))
     assert answer.error_code == ErrorCode.UNSUPPORTED_SASL_MECHANISM
     assert answer.mechanisms == ["PLAIN", "HUSHED"]
+
+
+def test_mechanisms_come_in_the_order_of_kafka_s_hash_set() -> None:
+    names = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
+    mechanism = Mechanism(lambda: PlainServer(passwords_of({})))
+    talk = Talk(mechanisms=dict.fromkeys(names, mechanism))
+    answer, _ = failure(talk, ApiKey.SASL_HANDSHAKE, 1, SaslHandshakeRequest("GSSAPI"))
+    assert answer.mechanisms == ["PLAIN", "SCRAM-SHA-512", "SCRAM-SHA-256", "OAUTHBEARER"]
 
 
 def test_another_request_instead_of_a_token() -> None:
@@ -283,6 +298,20 @@ def test_the_mechanism_may_not_change() -> None:
         "SASL mechanism 'HUSHED' requested by client is not supported for re-authentication of "
         "mechanism 'PLAIN'"
     )
+
+
+def test_a_mechanism_that_is_not_enabled_closes_without_an_answer_once_logged_in() -> None:
+    answer, reason = failure(
+        authenticated(), ApiKey.SASL_HANDSHAKE, 1, SaslHandshakeRequest("GSSAPI")
+    )
+    assert answer is None
+    assert reason == "Unsupported SASL mechanism 'GSSAPI'"
+
+
+def test_success_has_an_empty_message_as_in_kafka() -> None:
+    talk = Talk()
+    talk.handshake()
+    assert talk.token().error_message == ""
 
 
 def test_failure_is_final() -> None:

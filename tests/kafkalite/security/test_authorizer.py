@@ -117,6 +117,18 @@ def test_a_denial_is_logged_as_kafka_does(caplog: pytest.LogCaptureFixture) -> N
     )
 
 
+def test_a_denial_names_the_entry_as_kafka_does(caplog: pytest.LogCaptureFixture) -> None:
+    made = authorizer()
+    made.replace({UUID(int=1): acl(permission=Permission.DENY)})
+    with caplog.at_level(logging.INFO, logger="kafka.authorizer.logger"):
+        may(made)
+    (record,) = caplog.records
+    assert record.message.endswith(
+        "based on rule MatchingAcl(acl=StandardAcl[resourceType=TOPIC, resourceName=t, "
+        "patternType=LITERAL, principal=User:alice, host=*, operation=READ, permissionType=DENY])"
+    )
+
+
 @pytest.mark.parametrize(
     ("acls", "expected"),
     [

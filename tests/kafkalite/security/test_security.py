@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -222,6 +223,35 @@ def test_a_key_that_was_changed_is_used_for_new_connections() -> None:
     after = made.listener(1, "SSL", "SSL")
     assert after.context is not before.context
     assert made.listener(1, "SSL", "SSL") is after
+
+
+def test_other_configs_of_a_running_listener_are_those_of_its_start() -> None:
+    """Kafka takes them at the next start (DynamicListenerConfig)."""
+    config = BrokerConfig(
+        tls_configs()
+        | {"listeners": "SASL_SSL://127.0.0.1:0", "sasl.enabled.mechanisms": "SCRAM-SHA-256"}
+    )
+    made = Security(config, Image)
+    before = made.listener(1, "SASL_SSL", "SASL_SSL")
+    server = AUTHORITY.server()
+    config.dynamic_by_node = {
+        1: {
+            "listener.name.sasl_ssl.sasl.enabled.mechanisms": "SCRAM-SHA-512",
+            "listener.name.sasl_ssl.ssl.client.auth": "required",
+            "listener.name.sasl_ssl.ssl.keystore.key": server.key,
+            "listener.name.sasl_ssl.ssl.keystore.certificate.chain": server.certificate,
+        }
+    }
+    after = made.listener(1, "SASL_SSL", "SASL_SSL")
+    assert after.mechanisms is before.mechanisms
+    assert before.context is not None
+    assert after.context is not None
+    assert after.context is not before.context
+    assert after.context.verify_mode == before.context.verify_mode
+    anew = Security(config, Image).listener(1, "SASL_SSL", "SASL_SSL")
+    assert list(anew.mechanisms or ()) == ["SCRAM-SHA-512"]
+    assert anew.context is not None
+    assert anew.context.verify_mode is ssl.CERT_REQUIRED
 
 
 def test_a_key_that_went_bad_leaves_the_earlier_one(caplog: pytest.LogCaptureFixture) -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from kafkalite.security.sasl.mechanism import BadCredentials, SaslFailure
 from kafkalite.security.sasl.oauthbearer import AcceptedToken, InvalidToken, OAuthBearerServer
+from kafkalite.wire.errors import ProtocolViolation
 
 
 def validate(token: str) -> AcceptedToken:
@@ -59,7 +60,6 @@ def test_another_authorization_id_is_refused() -> None:
         b"\x01",
         b"n,,\x01\x01",
         b"n,,\x01auth=Bearer good\x01",
-        b"n,,\x01auth=Basic good\x01\x01",
         b"n,,\x01auth=Bearer go od\x01\x01",
         b"n,,\x01auth=\x01\x01",
         b"n,,\x01other=x\x01\x01",
@@ -71,3 +71,10 @@ def test_another_authorization_id_is_refused() -> None:
 def test_anything_else_is_no_message(message: bytes) -> None:
     with pytest.raises(BadCredentials):
         OAuthBearerServer(validate).evaluate(message)
+
+
+def test_another_scheme_closes_as_in_kafka() -> None:
+    server = OAuthBearerServer(validate)
+    with pytest.raises(ProtocolViolation, match="Invalid scheme"):
+        server.evaluate(b"n,,\x01auth=Basic good\x01\x01")
+    assert not server.is_complete

@@ -1,0 +1,190 @@
+"""Unmodified clients log in to Apache Kafka and to kafkalite in every way, and with a wrong secret.
+
+The Java clients: test_clients.py and test_java_tools.py.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import ssl
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.abc import AbstractTokenProvider
+from confluent_kafka import Consumer, KafkaError, Producer
+from kafka import KafkaConsumer, KafkaProducer
+from kafka.net.sasl.oauth import AbstractTokenProvider as KafkaPythonTokenProvider
+
+from conformance.clients.environments import ClientMissing, Runnable, go_client, node_client
+from conformance.clients.matrix import CLIENTS, Client
+from conformance.security.pair import Secured
+from conformance.security.ways import Way, ways
+
+SECONDS = 300
+RECORD_SECONDS = 60
+PROGRAMS = Path(__file__).parent / "programs"
+on_both = pytest.mark.parametrize("which", [0, 1], ids=["kafka", "kafkalite"])
+
+
+def client_of(name: str, program: str) -> Client:
+    """The newest version, with a program of ours."""
+    found = [client for client in CLIENTS if client.name == name][-1]
+    return Client(f"{name}-logins", found.version, str(PROGRAMS / program), found.packages)
+
+
+@pytest.mark.parametrize(
+    ("client", "runnable"),
+    [
+        (client_of("kafkajs", "logins.js"), node_client),
+        (client_of("franz-go", "logins.go"), go_client),
+    ],
+    ids=["kafkajs", "franz-go"],
+)
+@on_both
+def test_programs(
+    secured: tuple[Secured, Secured],
+    which: int,
+    client: Client,
+    runnable: Callable[[Client], Runnable],
+) -> None:
+    try:
+        built = runnable(client)
+    except ClientMissing as missing:
+        pytest.skip(f"left out: {missing}")
+    # KafkaJS does not look at what a broker says of a token.
+    asked = [way for way in ways(secured[which]) if not (way.token and way.refused)]
+    ran = subprocess.run(
+        [*built.command, json.dumps([way.as_json() for way in asked])],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        env={**os.environ, **built.environment},
+    )
+    assert ran.stdout.splitlines() == [f"passed: {way.name}" for way in asked], ran.stderr
+
+
+@on_both
+def test_librdkafka(secured: tuple[Secured, Secured], which: int) -> None:
+    for way in ways(secured[which]):
+        told: list[KafkaError] = []
+        settings: dict[str, Any] = {
+            "bootstrap.servers": way.bootstrap,
+            "security.protocol": way.protocol,
+            "error_cb": told.append,
+        }
+        if way.authority:
+            settings["ssl.ca.pem"] = way.authority
+        if way.mechanism:
+            settings["sasl.mechanism"] = way.mechanism
+        if way.token:
+            token, end = way.token, time.time() + 3600
+            settings["oauth_cb"] = lambda _, token=token, end=end: (token, end)
+        elif way.mechanism:
+            settings |= {"sasl.username": way.user, "sasl.password": way.password}
+        producer = Producer(settings)
+        producer.produce(way.topic, way.name)
+        if way.refused:
+            deadline = time.monotonic() + RECORD_SECONDS
+            while KafkaError._AUTHENTICATION not in [error.code() for error in told]:
+                assert time.monotonic() < deadline, (way.name, told)
+                producer.poll(0.1)
+            producer.purge()
+            continue
+        assert producer.flush(RECORD_SECONDS) == 0, (way.name, told)
+        more = {"group.id": way.topic, "auto.offset.reset": "earliest"}
+        consumer = Consumer(settings | more)
+        consumer.subscribe([way.topic])
+        deadline = time.monotonic() + RECORD_SECONDS
+        while (message := consumer.poll(1)) is None or message.error():
+            assert time.monotonic() < deadline, (way.name, told)
+        assert message.value() == way.name.encode()
+        consumer.close()
+
+
+def python_settings(way: Way, provider: Callable[[str], object]) -> dict[str, Any]:
+    """Settings that kafka-python and aiokafka share."""
+    settings: dict[str, Any] = {
+        "bootstrap_servers": way.bootstrap,
+        "security_protocol": way.protocol,
+    }
+    if way.authority:
+        settings["ssl_context"] = ssl.create_default_context(cadata=way.authority)
+    if way.mechanism:
+        settings["sasl_mechanism"] = way.mechanism
+    if way.token:
+        settings["sasl_oauth_token_provider"] = provider(way.token)
+    elif way.mechanism:
+        settings |= {"sasl_plain_username": way.user, "sasl_plain_password": way.password}
+    return settings
+
+
+class KafkaPythonToken(KafkaPythonTokenProvider):
+    """The token of a way."""
+
+    def __init__(self, token: str) -> None:
+        super().__init__()
+        self._token = token
+
+    def token(self) -> str:
+        return self._token
+
+
+class AiokafkaToken(AbstractTokenProvider):
+    """The token of a way."""
+
+    def __init__(self, token: str) -> None:
+        self._token = token
+
+    async def token(self) -> str:
+        return self._token
+
+
+@on_both
+def test_kafka_python(secured: tuple[Secured, Secured], which: int) -> None:
+    for way in ways(secured[which]):
+        if way.refused:
+            continue
+        settings = python_settings(way, KafkaPythonToken)
+        producer = KafkaProducer(**settings)
+        producer.send(way.topic, way.name.encode()).get(RECORD_SECONDS)
+        producer.close()
+        consumer = KafkaConsumer(
+            way.topic,
+            **settings,
+            group_id=way.topic,
+            auto_offset_reset="earliest",
+            consumer_timeout_ms=RECORD_SECONDS * 1000,
+        )
+        assert next(iter(consumer)).value == way.name.encode()
+        consumer.close()
+
+
+@on_both
+def test_aiokafka(secured: tuple[Secured, Secured], which: int) -> None:
+    async def there_and_back(way: Way) -> None:
+        settings = python_settings(way, AiokafkaToken)
+        producer = AIOKafkaProducer(**settings)
+        await producer.start()
+        await producer.send_and_wait(way.topic, way.name.encode())
+        await producer.stop()
+        consumer = AIOKafkaConsumer(
+            way.topic, **settings, group_id=way.topic, auto_offset_reset="earliest"
+        )
+        await consumer.start()
+        try:
+            record = await asyncio.wait_for(consumer.getone(), RECORD_SECONDS)
+            assert record.value == way.name.encode()
+        finally:
+            await consumer.stop()
+
+    for way in ways(secured[which]):
+        if not way.refused:
+            asyncio.run(there_and_back(way))
