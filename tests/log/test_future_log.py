@@ -15,6 +15,7 @@ from kafkalite.log.cleaner import cleanable_part
 from kafkalite.log.compaction import Compaction
 from kafkalite.log.config import LogConfig
 from kafkalite.log.directory import LogDirectory
+from kafkalite.log.disk_wait import DiskWait, Waits, without_threads
 from kafkalite.log.files import Files
 from kafkalite.log.future_log import LogMove
 from kafkalite.log.log import AppendOrigin, Log
@@ -72,9 +73,23 @@ def carry(manager: LogManager, move: LogMove, assigned: list[str] | None = None)
         move.step()
         if move.is_caught_up:
             break
-    return manager.finish_move(
-        move, lambda directory: (assigned or []).append(directory.directory_id)
-    )
+    return finish(manager, move, [] if assigned is None else assigned)
+
+
+def no_metadata(directory: LogDirectory) -> Waits[None]:
+    yield from ()
+
+
+def finish(manager: LogManager, move: LogMove, assigned: list[str]) -> Log:
+    """The last act, in which no append comes between."""
+
+    def assign(directory: LogDirectory) -> Waits[None]:
+        yield DiskWait(lambda: None)
+        assigned.append(directory.directory_id)
+
+    without_threads(manager.finishing_move(move, assign, lambda log: None))
+    assert move.has_finished
+    return move.future
 
 
 @pytest.fixture
@@ -260,6 +275,44 @@ def test_a_log_whose_directory_is_missing_is_not_made_anew(manager: LogManager) 
     assert caught.value.code == ErrorCode.KAFKA_STORAGE_ERROR
 
 
+def test_flushed_records_stay_flushed(manager: LogManager) -> None:
+    """Flushes of the log overtake that of its copy, in every try."""
+    log, target = begin(manager)
+    append(log, b"x")
+    move = manager.begin_move("t", 0, target)
+    tries = 0
+    while not move.has_finished:
+        while not move.is_caught_up:
+            move.step()
+        tries += 1
+        for _ in manager.finishing_move(move, no_metadata, lambda log: None):
+            if not move.has_finished:
+                append(log, b"more")
+                log.flush()
+    assert 1 < tries < 100
+    assert move.future.recovery_point >= log.recovery_point
+
+
+def test_the_old_directory_stays_until_the_new_name_is_on_the_disk(manager: LogManager) -> None:
+    log, target = begin(manager)
+    append(log, b"x")
+    old = log.directory
+    move = manager.begin_move("t", 0, target)
+    move.step()
+    waits = manager.finishing_move(move, no_metadata, lambda log: None)
+    while not move.has_finished:
+        next(waits)
+    list(manager.move_deleted())
+    assert old.exists()
+    manager.delete_log("t", 0)
+    manager.prefer("t", 0, manager.directories[0])
+    again = manager.open_log("t", 0, CONFIG)  # the same name, in the same place
+    assert (again.directory, again.log_end_offset) == (old, 0)
+    assert list(waits) == []
+    append(again, b"y")
+    assert [record.value for record in read_all(again)] == [b"y"]
+
+
 class Story:
     """Appends while the log moves from `a` to `b`; what was appended, and where it is said to
     lie."""
@@ -281,6 +334,10 @@ class Story:
             append(log, *values)
             self.values = self.attempted
 
+    def assign(self, directory: LogDirectory) -> Waits[None]:
+        yield DiskWait(lambda: None)
+        self.assigned.append(directory.directory_id)
+
     def tell(self) -> None:
         self.manager = manager = opened(self.root, self.files)
         log, target = begin(manager)
@@ -295,9 +352,11 @@ class Story:
         if flush is not None:
             flush.run()
             flush.complete()
-        while not move.is_caught_up:
-            move.step()
-        manager.finish_move(move, lambda directory: self.assigned.append(directory.directory_id))
+        while not move.has_finished:
+            while not move.is_caught_up:
+                move.step()
+            for _ in manager.finishing_move(move, self.assign, lambda log: None):
+                self.append(b"while the disk is waited for")
         self.append(b"%300d" % 1, b"after")
         self.append(b"%300d" % 2)
         manager.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import inf
 from typing import Any
 
@@ -25,6 +26,12 @@ COUNT = AT_ONCE + 1
 def topic(broker: test_broker) -> str:
     broker.create_topic("words", partitions=COUNT)
     return "words"
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    with trio.fail_after(30):
+        while not condition():  # noqa: ASYNC110 - nothing tells when it is so
+            await trio.sleep(0.01)
 
 
 def wanting(**settings: int) -> Any:
@@ -68,9 +75,7 @@ async def test_less_than_min_bytes_comes_after_max_wait(
     assert values(response[3].records) == [b"little"]
 
 
-async def test_another_request_ends_the_wait(
-    client, topic: str, autojump_clock: MockClock
-) -> None:
+async def test_another_request_ends_the_wait(client, topic: str, autojump_clock: MockClock) -> None:
     await produce(client, batch(b"little"))
     began = trio.current_time()
     await client.send(wanting(max_wait_ms=60_000, min_bytes=100_000), VERSION)
@@ -89,9 +94,7 @@ async def test_deleting_the_topic_ends_the_wait(
     await wait_all_tasks_blocked(0.1)
     broker.delete_topic("words")
     response = answers(await client.answer())
-    assert {each.error_code for each in response.values()} == {
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    }
+    assert {each.error_code for each in response.values()} == {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
     assert trio.current_time() - began < 30
 
 
@@ -106,9 +109,7 @@ async def test_a_wait_leaves_nothing_behind(
     assert found is not None
     assert {len(each.watchers) for each in found.partitions} == {1}
     await client.stream.aclose()
-    with trio.fail_after(30):
-        while any(len(each.watchers) for each in found.partitions):
-            await trio.sleep(0.05)  # noqa: ASYNC110 - it is asked
+    await until(lambda: not any(len(each.watchers) for each in found.partitions))
 
 
 async def test_a_change_looks_at_nothing_at_once(
@@ -121,9 +122,7 @@ async def test_a_change_looks_at_nothing_at_once(
     await consumer.send(wanting(max_wait_ms=600_000, min_bytes=1 << 20), VERSION)
     found = broker._running.services.topics.get(topic)
     assert found is not None
-    with trio.fail_after(30):
-        while not all(len(each.watchers) for each in found.partitions):
-            await trio.sleep(0.01)  # noqa: ASYNC110 - it is asked
+    await until(lambda: all(len(each.watchers) for each in found.partitions))
     looked_at: list[Partition] = []
     read_limit = Partition.read_limit
 
@@ -135,9 +134,7 @@ async def test_a_change_looks_at_nothing_at_once(
     for each in found.partitions:
         each.watchers.check_and_complete()
     assert looked_at == []
-    with trio.fail_after(30):
-        while len(looked_at) < COUNT:  # noqa: ASYNC110 - it is asked
-            await trio.sleep(0.01)
+    await until(lambda: len(looked_at) >= COUNT)
     await consumer.send(ALIVE)
     assert len(answers(await consumer.answer())) == COUNT
 
