@@ -41,7 +41,9 @@ from kafkalite.replica.replica_moves import ReplicaMoves
 from kafkalite.replica.replicated_topics import ReplicatedTopics
 from kafkalite.replication.replica import ReplicationConfig
 from kafkalite.replication.replicas import Replicas
+from kafkalite.replication.throttle import Throttle, Throttles
 from kafkalite.requests.slices import Steps, release
+from kafkalite.security.peer_connections import peer_connect
 from kafkalite.server.forwarded import forwarded
 from kafkalite.server.gates import Gates
 from kafkalite.server.listener import StartError, open_listeners
@@ -78,14 +80,12 @@ class QuorumBroker(Broker):
         # The reason why it is not let in, or cannot serve.
         self._refusals: list[str] = []
         self._loader = Loader()
-        self._joins = TransactionJoins(
-            self._coordinator_of, config.integer("request.timeout.ms") / 1000
-        )
 
     def _open(self, stack: ExitStack) -> None:
         """Open what needs no other process: directories, listeners, an empty image."""
         config = self.config
         self._quorum = quorum_config(config)
+        self._connect_to_brokers = peer_connect(config, self._quorum.brokers)
         self._check_formatted()
         make_codecs()
         self._logs = logs = PartitionLogs(config, self.clock.now_ms)
@@ -121,7 +121,7 @@ class QuorumBroker(Broker):
         self.membership = Membership(
             registration,
             MembershipConfig(
-                self._quorum.controllers,
+                self._quorum.addresses,
                 config.integer("broker.heartbeat.interval.ms") / 1000,
                 config.integer("initial.broker.registration.timeout.ms") / 1000,
             ),
@@ -131,6 +131,7 @@ class QuorumBroker(Broker):
             metadata_offset=lambda: self.cluster.image.offset,
             offline_directories=logs.offline_directory_ids,
             cordoned_directories=logs.cordoned_directory_ids,
+            connect=peer_connect(config, self._quorum.controllers),
         )
 
     def _check_formatted(self) -> None:
@@ -241,6 +242,8 @@ class QuorumBroker(Broker):
             address_of=self._address_of,
             ask_controller=self.membership.alter_partition,
             config=_replication_config(self),
+            throttles=_throttles(config),
+            connect=self._connect_to_brokers,
         )
         self.topics = ReplicatedTopics(
             cluster,
@@ -255,7 +258,10 @@ class QuorumBroker(Broker):
         moves = ReplicaMoves(config, cluster, self.topics, logs, tell_directory)
         forward = forwarded(self.membership.forwarding.forward)
         seconds = config.integer("request.timeout.ms") / 1000
-        self._markers = MarkerChannels(self.topics, self._address_of, seconds)
+        self._joins = TransactionJoins(self._coordinator_of, seconds, self._connect_to_brokers)
+        self._markers = MarkerChannels(
+            self.topics, self._address_of, seconds, self._connect_to_brokers
+        )
         self._put_together(
             *(self._stack, cluster, self.topics, logs, moves, forward),
             load=self._loader.load,
@@ -297,12 +303,23 @@ class QuorumBroker(Broker):
     def _address_of(self, node_id: int) -> Address | None:
         """The address of another broker for brokers; None for one that is not there."""
         node = self.cluster.nodes.get(node_id)
-        endpoint = None if node is None else node.endpoints.get(self._quorum.inter_broker_listener)
+        endpoint = None if node is None else node.endpoints.get(self._quorum.brokers.listener)
         return None if endpoint is None else Address(endpoint.host, endpoint.port)
 
     def stop(self) -> None:
         """Let others lead what this broker leads, then let `serve` end."""
         self.membership.lifecycle.begin_shutdown()
+
+
+def _throttles(config: BrokerConfig) -> Throttles:
+    def side(name: str) -> Throttle:
+        return Throttle(
+            lambda: config.integer(f"{name}.replication.throttled.rate"),
+            config.integer("replication.quota.window.num"),
+            config.integer("replication.quota.window.size.seconds"),
+        )
+
+    return Throttles(side("leader"), side("follower"))
 
 
 def _replication_config(broker: QuorumBroker) -> ReplicationConfig:

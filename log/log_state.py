@@ -145,6 +145,12 @@ class LogState:
         """(epoch, end offset) of the largest epoch up to `epoch`; (-1, -1) if unknown (KIP-320)."""
         return self.leader_epochs.end_offset(epoch, self.log_end_offset)
 
+    def segment_changed(self, kind: str, base_offset: int, why: str) -> None:
+        """Tell a test that watches: a segment is "rolled" or "deleted"."""
+        watcher = self.open_files.segment_watcher
+        if watcher is not None:
+            watcher(kind, why, log=self.name, base_offset=base_offset)
+
     # -- the disk
 
     def close_files(self) -> None:

@@ -12,7 +12,7 @@ import os
 import resource
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Self
+from typing import Protocol, Self
 
 from kafkalite.log import page_cache
 from kafkalite.log.files import FILES, Files, write_all
@@ -28,12 +28,22 @@ def default_limit() -> int:
     return max(_FEWEST_OPEN_FILES, int(soft * _SHARE_OF_DESCRIPTORS))
 
 
+class SegmentWatcher(Protocol):
+    """Is told of segments that come and go."""
+
+    def __call__(self, kind: str, why: str, /, *, log: str, base_offset: int) -> None:
+        """`kind` is "rolled" or "deleted", `log` the partition's name."""
+        ...
+
+
 class OpenFiles:
     """The files that are open now: at most `limit`, unless more are being sent."""
 
     def __init__(self, limit: int | None = None, files: Files = FILES) -> None:
         self.files = files
         self.limit = default_limit() if limit is None else limit
+        # Told by every log whose files these are.
+        self.segment_watcher: SegmentWatcher | None = None
         self._open: dict[LogFile, None] = {}
 
     def __len__(self) -> int:

@@ -8,6 +8,7 @@ UnifiedLog.deleteOldSegments, UnifiedLog.maybeIncrementLogStartOffset.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable
 from functools import partial
 
@@ -17,6 +18,8 @@ from kafkalite.log.log_state import LogState
 from kafkalite.log.rolling import roll
 from kafkalite.log.segment import LogSegment
 from kafkalite.wire.errors import ErrorCode, KafkaError
+
+_logger = logging.getLogger(__name__)
 
 
 def delete_records_before(log: LogState, offset: int) -> int:
@@ -57,13 +60,13 @@ def retaining(log: LogState, now_ms: int) -> Waits[int]:
     config = log.config
     count = 0
     try:
-        for is_asked, must_go in (
-            (True, _before_start),
-            (config.delete and config.retention_bytes >= 0, _over_size),
-            (config.delete and config.retention_ms >= 0, _too_old),
+        for is_asked, must_go, why in (
+            (True, _before_start, "it is before the log start offset"),
+            (config.delete and config.retention_bytes >= 0, _over_size, "retention.bytes"),
+            (config.delete and config.retention_ms >= 0, _too_old, "retention.ms"),
         ):
             if is_asked:
-                count += yield from _delete_oldest(log, now_ms, must_go(log, now_ms), round_)
+                count += yield from _delete_oldest(log, now_ms, must_go(log, now_ms), round_, why)
             if log.cleaning is not round_ or log.offline_reason is not None:
                 return count
     finally:
@@ -101,7 +104,9 @@ def _too_old(log: LogState, now_ms: int) -> Predicate:
     return too_old
 
 
-def _delete_oldest(log: LogState, now_ms: int, must_go: Predicate, round_: object) -> Waits[int]:
+def _delete_oldest(
+    log: LogState, now_ms: int, must_go: Predicate, round_: object, why: str
+) -> Waits[int]:
     """Delete the oldest segments that must go, unless the log is truncated, moved or deleted
     while the disk is waited for."""
     going: list[LogSegment] = []
@@ -129,7 +134,7 @@ def _delete_oldest(log: LogState, now_ms: int, must_go: Predicate, round_: objec
         if log.cleaning is not round_ or log.offline_reason is not None:
             return 0
     delete_records_before(log, following.base_offset)
-    delete_segments(log, going, now_ms)
+    delete_segments(log, going, now_ms, why)
     return len(going)
 
 
@@ -143,7 +148,12 @@ def _synced(log: LogState, sync: Callable[[], None]) -> Waits[None]:
 
 
 def delete_segments(
-    log: LogState, segments: Iterable[LogSegment], now_ms: int, *, keep_snapshot_at: int = -1
+    log: LogState,
+    segments: Iterable[LogSegment],
+    now_ms: int,
+    why: str,
+    *,
+    keep_snapshot_at: int = -1,
 ) -> None:
     """Take segments out of the log, and off the disk after `file.delete.delay.ms`.
 
@@ -156,6 +166,8 @@ def delete_segments(
         log.deleted_segments.append((now_ms + log.config.file_delete_delay_ms, segment))
         if segment.base_offset != keep_snapshot_at:
             log.snapshots.remove_at(segment.base_offset)
+        _logger.info("%s: segment at offset %d is deleted: %s", log.name, segment.base_offset, why)
+        log.segment_changed("deleted", segment.base_offset, why)
 
 
 def unlinking_deleted(log: LogState, now_ms: int | None) -> Waits[None]:

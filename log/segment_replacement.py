@@ -63,7 +63,8 @@ def replace_segments(
     wait.finish()
     check()
     try:
-        delete_segments(log, old, log.now_ms(), keep_snapshot_at=cleaned.base_offset)
+        why, kept = "it is compacted", cleaned.base_offset
+        delete_segments(log, old, log.now_ms(), why, keep_snapshot_at=kept)
         log.segments.add(cleaned)
         cleaned.rename(log.directory, "")
         wait = DiskWait(partial(log.files.sync_directory, log.directory))

@@ -28,6 +28,7 @@ def truncate(log: LogState, offset: int) -> None:
             log.segments.remove(segment)
             segment.unlink()
             log.snapshots.remove_at(segment.base_offset)
+            log.segment_changed("deleted", segment.base_offset, "it is truncated")
     _ended_at(log, log.segments.active.truncate_to(offset))
 
 
@@ -38,6 +39,7 @@ def truncate_fully(log: LogState, offset: int, now_ms: int) -> None:
     for segment in log.segments:
         log.segments.remove(segment)
         segment.unlink()
+        log.segment_changed("deleted", segment.base_offset, "it is truncated")
     log.segments.add(LogSegment.create(log.directory, offset, log.open_files, now_ms=now_ms))
     log.log_start_offset = offset
     log.leader_epochs.truncate_from_end(0)

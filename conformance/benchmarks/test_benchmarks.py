@@ -1,6 +1,7 @@
 """The benchmarks' machinery works; how fast anything is, no test says."""
 
 import json
+import math
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +16,7 @@ from conformance.benchmarks.sampling import Side
 from conformance.benchmarks.shaped import Shaped
 from conformance.benchmarks.shapes import SHAPES, VERSIONS, Shape, drawn
 from conformance.benchmarks.table import MEASURES, Figure, at_least, at_most, no_more_than
-from conformance.benchmarks.window import VIEWS, Replay
+from conformance.benchmarks.window import LOSSES, VIEWS, Replay, Verdict, interval
 from conformance.harness.kafkalite import Kafkalite
 from kafkalite.testing import broker
 
@@ -120,3 +121,28 @@ def test_an_open_page_is_replayed() -> None:
                 while set(replay.took) < set(asked):
                     assert time.monotonic() < deadline
                     time.sleep(0.01)
+
+
+def test_the_median_lies_between_order_statistics() -> None:
+    """The counts of a sign test at 99 %: tables of the binomial distribution have them."""
+    assert interval([0.1] * 7) == (-math.inf, math.inf)
+    for count, left_out in ((8, 1), (11, 1), (12, 2), (15, 3), (20, 4), (24, 6)):
+        values = [float(each) for each in range(count)]
+        assert interval(values[::-1]) == (left_out - 1, count - left_out), count
+
+
+@pytest.mark.parametrize(
+    ("shares", "of_none", "of_page"),
+    [
+        ([-0.01, 0.01] * 4, Verdict.HOLDS, Verdict.HOLDS),
+        ([0.01, 0.02] * 4, Verdict.FAILS, Verdict.HOLDS),
+        ([0.04, 0.05] * 4, Verdict.FAILS, Verdict.FAILS),
+        ([-0.04, 0.05] * 4, Verdict.UNDECIDED, Verdict.UNDECIDED),
+        ([0.02] * 7, Verdict.UNDECIDED, Verdict.UNDECIDED),
+    ],
+)
+def test_a_loss_is_decided_by_its_interval(
+    shares: list[float], of_none: Verdict, of_page: Verdict
+) -> None:
+    none, page, _ = LOSSES
+    assert (none.verdict(shares), page.verdict(shares)) == (of_none, of_page)

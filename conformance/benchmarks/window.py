@@ -4,14 +4,20 @@ The bulk load of `make bench` (1 KB records, one producer), in rounds whose orde
 --ui, with it and no page open, with Overview open, with the spy on, with Requests open. The spy is
 a cost of its own, so that Requests is compared with it. A browser takes processor time that the
 load wants, too, and no broker can help that. So the page is replayed: its requests, at its pace, by
-threads that draw nothing. `--browser` opens Chromium instead. The ratios are of the same round;
-their median counts. CPU seconds are the broker's own.
+threads that draw nothing. `--browser` opens Chromium instead. CPU seconds are the broker's own.
+
+A loss is that of a mode beside another of the same round. The command ends as soon as every loss
+is decided, after eight rounds at the earliest. It is decided by an interval in which the median
+lies with 99 % confidence, whatever the distribution: the order statistics of a sign test. With a
+page open the interval must lie at or below 3 %. With none it must have 0 in it, too. The exit code
+is 0 if both hold, 1 if one does not, and 2 if `--rounds` were too few to tell.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import statistics
 import sys
 import tempfile
@@ -19,6 +25,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from enum import Enum
 from http.client import HTTPConnection
 from itertools import count
 from pathlib import Path
@@ -48,6 +56,9 @@ REQUESTS: Final = {
 }
 VIEWS: Final = {"overview": OVERVIEW, "requests": REQUESTS}
 ALONE_SECONDS: Final = 20
+SETTLE_SECONDS: Final = 1.0
+CONFIDENCE: Final = 0.99
+MOST_LOST: Final = 0.03
 # An answer that took long is asked for again when so many times as long has passed.
 SHARE: Final = 10
 AT_ONCE: Final = 2000
@@ -56,6 +67,49 @@ MOST_WAITING: Final = 10
 WAITING_TURNS: Final = 3
 # Asked with where it stopped, one after the other.
 ARRIVING: Final = (f"{CLUSTER}/requests", f"{CLUSTER}/events")
+
+
+class Verdict(Enum):
+    """The exit code of the command, the highest one of all losses."""
+
+    HOLDS = 0
+    FAILS = 1
+    UNDECIDED = 2
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A mode and the one that it adds to. `is_none`: the loss is not to be told from nothing."""
+
+    mode: str
+    beside: str
+    is_none: bool = False
+
+    def verdict(self, shares: Sequence[float]) -> Verdict:
+        """The verdict on the lost share of each round."""
+        low, high = interval(shares)
+        if low > (0 if self.is_none else MOST_LOST):
+            return Verdict.FAILS
+        return Verdict.HOLDS if high <= MOST_LOST else Verdict.UNDECIDED
+
+
+LOSSES: Final = (
+    Loss("no page open", "without --ui", is_none=True),
+    Loss("Overview open", "without --ui"),
+    Loss("Requests open", "spy on"),
+)
+
+
+def interval(values: Sequence[float]) -> tuple[float, float]:
+    """The two values between which the median of all lies with CONFIDENCE; infinite if too few."""
+    ordered, count_ = sorted(values), len(values)
+    left_out, beyond = 0, 0.5**count_
+    while 2 * beyond <= 1 - CONFIDENCE:
+        left_out += 1
+        beyond += math.comb(count_, left_out) * 0.5**count_
+    if not left_out:
+        return -math.inf, math.inf
+    return ordered[left_out - 1], ordered[count_ - left_out]
 
 
 class Replay:
@@ -175,15 +229,15 @@ class Watched:
                 replay = Replay(self._ready["control"], VIEWS[view])
                 self.took = replay.took
                 stack.enter_context(replay)
+                time.sleep(SETTLE_SECONDS)  # a page asks everything at once when it is opened
             return self._load.run(records)
 
 
-def with_ui(directory: Path, properties: Mapping[str, str] | None) -> Kafkalite:
-    return Kafkalite(directory, {**(properties or {}), "kafkalite.ui": "true"})
+Samples = Mapping[str, Sequence[tuple[float, float]]]
 
 
-def sampled(directory: Path, records: int, rounds: int, *, in_browser: bool) -> dict[str, Any]:
-    """By what is open: (MB/s, CPU seconds per GB) of each round."""
+def sampled(directory: Path, records: int, rounds: int, *, in_browser: bool) -> Samples:
+    """By what is open: (MB/s, CPU seconds per GB) of each round, of `rounds` at most."""
     plain = Side("plain", Kafkalite, directory / "plain")
     with_page = Side(
         "ui",
@@ -214,7 +268,15 @@ def sampled(directory: Path, records: int, rounds: int, *, in_browser: bool) -> 
                 if watched.took:
                     show_answers(name, watched.took)
                     watched.took = {}
+            verdicts = [loss.verdict(lost(found, loss.mode, loss.beside)) for loss in LOSSES]
+            if Verdict.UNDECIDED not in verdicts:
+                break
     return found
+
+
+def lost(found: Samples, mode: str, beside: str) -> list[float]:
+    """The share of the throughput that a mode loses in each round."""
+    return [1 - ours[0] / base[0] for ours, base in zip(found[mode], found[beside], strict=True)]
 
 
 def show_answers(name: str, took: Mapping[str, Sequence[tuple[float, int]]]) -> None:
@@ -224,16 +286,27 @@ def show_answers(name: str, took: Mapping[str, Sequence[tuple[float, int]]]) -> 
         print(f"    {name}: {path} {len(answers)} times, {milliseconds:.1f} ms, {size:.1f} KB")
 
 
-def show(found: Mapping[str, Sequence[tuple[float, float]]]) -> None:
-    """Each mode beside the one that it adds to."""
+def show(found: Samples) -> Verdict:
+    """Each mode beside the one that it adds to, and the verdicts."""
+    print(f"{min(len(samples) for samples in found.values())} rounds")
     print(f"{'':16}{'MB/s':>8}{'loss':>24}{'CPU s per GB':>14}{'more':>26}")
-    beside = {"Requests open": "spy on"}
+    beside = {loss.mode: loss.beside for loss in LOSSES}
     for name, samples in found.items():
-        base = found[beside.get(name, "without --ui")]
-        lost = [1 - ours[0] / theirs[0] for ours, theirs in zip(samples, base, strict=True)]
-        more = [ours[1] / theirs[1] - 1 for ours, theirs in zip(samples, base, strict=True)]
+        base = beside.get(name, "without --ui")
+        more = [ours[1] / its[1] - 1 for ours, its in zip(samples, found[base], strict=True)]
         speed, cpu = (statistics.median(each[index] for each in samples) for index in (0, 1))
-        print(f"{name:16}{speed:8.0f}{spread(lost):>24}{cpu:14.2f}{spread(more):>26}")
+        losses = spread(lost(found, name, base))
+        print(f"{name:16}{speed:8.0f}{losses:>24}{cpu:14.2f}{spread(more):>26}")
+    worst = Verdict.HOLDS
+    for loss in LOSSES:
+        shares = lost(found, loss.mode, loss.beside)
+        low, high = interval(shares)
+        verdict = loss.verdict(shares)
+        worst = max(worst, verdict, key=lambda each: each.value)
+        wanted = "none" if loss.is_none else f"at most {MOST_LOST:.0%}"
+        between = f"the median loss is between {low:+.1%} and {high:+.1%}"
+        print(f"{loss.mode}, beside {loss.beside}: {between}, wanted {wanted}: {verdict.name}")
+    return worst
 
 
 def spread(shares: Sequence[float]) -> str:
@@ -244,15 +317,14 @@ def spread(shares: Sequence[float]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m conformance.benchmarks.window")
-    parser.add_argument("--megabytes", type=int, default=4000, help="the load of one run")
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--megabytes", type=int, default=2000, help="the load of one run")
+    parser.add_argument("--rounds", type=int, default=24, help="as many at most")
     parser.add_argument("--browser", action="store_true", help="open Chromium, replay nothing")
     flags = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="window-") as directory:
         records = flags.megabytes * 1000
         found = sampled(Path(directory), records, flags.rounds, in_browser=flags.browser)
-    show(found)
-    return 0
+    return show(found).value
 
 
 if __name__ == "__main__":

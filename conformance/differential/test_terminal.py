@@ -7,6 +7,7 @@ for ids, ports and times.
 from __future__ import annotations
 
 import io
+import json
 import re
 import sys
 import time
@@ -45,7 +46,11 @@ def plain(side: Side, printed: str) -> str:
 def compare(
     pair: Pair, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> Compare:
-    """`compare("tail", topic)`: said to both; both printed the same, which is returned."""
+    """`compare("tail", topic)`: said to both; both printed the same, which is returned.
+
+    `of` is the only group that is compared in a list of all: sessions of other tests' members end
+    at any time.
+    """
 
     def said(side: Side, words: tuple[str, ...], given: str) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given.encode())))
@@ -54,8 +59,10 @@ def compare(
         captured = capsys.readouterr()
         return code, plain(side, captured.out), plain(side, captured.err)
 
-    def compare(*words: str, given: str = "", code: int = 0) -> str:
+    def compare(*words: str, given: str = "", code: int = 0, of: str = "") -> str:
         seen = [said(side, words, given) for side in (pair.reference, pair.tested)]
+        if of:
+            seen = [(code, rows_of(of, printed), "") for code, printed, _ in seen]
         assert seen[1] == seen[0], words
         assert seen[0][0] == code, seen[0]
         return seen[0][1] or seen[0][2]
@@ -72,10 +79,18 @@ def ready(pair: Pair, topic: str) -> str:
     return topic
 
 
-def both_ways(compare: Compare, *words: str) -> str:
+def both_ways(compare: Compare, *words: str, of: str = "") -> str:
     """The text; JSON is compared, too."""
-    compare(*words, "--json")
-    return compare(*words)
+    compare(*words, "--json", of=of)
+    return compare(*words, of=of)
+
+
+def rows_of(group: str, printed: str) -> str:
+    """The rows of a group in a list of all, below the head; widths are those of the longest."""
+    if printed.startswith("["):
+        return json.dumps([row for row in json.loads(printed) if row["group"] == group])
+    head, *rows = ([*line.split()] for line in printed.splitlines())
+    return "\n".join(map(" ".join, [head, *(row for row in rows if row[0] == group)]))
 
 
 def test_records(compare: Compare, ready: str) -> None:
@@ -177,7 +192,7 @@ def test_groups(
     assert both_ways(compare, "lag", group).splitlines()[1].split()[2:5] == ["1", "3", "2"]
     shown = both_ways(compare, "group", "show", group)
     assert "state        Empty" in shown
-    lines = [line.split() for line in both_ways(compare, "groups").splitlines()]
+    lines = [line.split() for line in both_ways(compare, "groups", of=group).splitlines()]
     assert [group, protocol, "Empty", "0", "1"] in lines
     compare("group", "show", f"{group}x", code=1)
     compare("lag", f"{group}x", code=1)
@@ -195,10 +210,10 @@ def test_share_groups(pair: Pair, compare: Compare, ready: str, group: str) -> N
     shown = both_ways(compare, "group", "show", group)
     assert "type         share" in shown
     assert f"{ready}-0,{ready}-1" in shown
-    lines = [line.split() for line in both_ways(compare, "groups").splitlines()]
+    lines = [line.split() for line in both_ways(compare, "groups", of=group).splitlines()]
     assert [group, "share", "Stable", "1", "1"] in lines
     assert both_ways(compare, "lag", group).splitlines()[1].split() == [ready, "0", "0", "3", "2"]
-    lines = [line.split() for line in both_ways(compare, "lag").splitlines()]
+    lines = [line.split() for line in both_ways(compare, "lag", of=group).splitlines()]
     assert [group, "Stable", "1", "2", "2"] in lines
     share_requests.beat(pair, group, member_epoch=-1)
     assert "state        Empty" in both_ways(compare, "group", "show", group)
@@ -214,11 +229,11 @@ def test_groups_of_kafka_streams(pair: Pair, compare: Compare, source: str, grou
     shown = both_ways(compare, "group", "show", group)
     assert "type         streams" in shown
     assert len(re.findall(f"(?m)^{source} .* m-1$", shown)) == 4
-    lines = [line.split() for line in both_ways(compare, "groups").splitlines()]
+    lines = [line.split() for line in both_ways(compare, "groups", of=group).splitlines()]
     assert [group, "streams", "Stable", "1", "1"] in lines
     assert both_ways(compare, "lag", group).splitlines()[1].split()[:5] == [
         *(source, "0", "5", "9", "4")
     ]
     assert [group, "Stable", "1", "4", "4"] in [
-        line.split() for line in both_ways(compare, "lag").splitlines()
+        line.split() for line in both_ways(compare, "lag", of=group).splitlines()
     ]

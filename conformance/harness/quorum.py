@@ -20,6 +20,7 @@ from conformance.harness.broker import SMALL, free_ports
 from conformance.harness.kafkalite import PYTHON, ROOT, environment
 from conformance.harness.process import DidNotStart, Process
 from conformance.harness.raw import living_broker_count
+from conformance.harness.secured_quorum import FORMAT_FLAGS, SecuredQuorum
 
 FIRST_CONTROLLER, FIRST_KAFKA, FIRST_KAFKALITE = 3000, 1, 11
 # kafkalite serves neither share groups nor streams groups here.
@@ -38,7 +39,9 @@ class QuorumCluster:
         kafka: int = 0,
         kafkalite: int = 3,
         properties: Mapping[str, str] | None = None,
+        secured: bool = False,
     ) -> None:
+        """`secured`: nodes reach each other by TLS and SASL only (secured_quorum.py)."""
         self.directory = directory
         # the first byte keeps it from beginning with "-", which the storage tool takes for a flag
         random = b"k" + uuid.uuid4().bytes[1:]
@@ -48,6 +51,7 @@ class QuorumCluster:
         self.kafka = {FIRST_KAFKA + i: next(ports) for i in range(kafka)}
         self.kafkalite = {FIRST_KAFKALITE + i: next(ports) for i in range(kafkalite)}
         self.properties = {**SMALL, **(properties or {})}
+        self.secured = SecuredQuorum(directory, list(self.brokers)) if secured else None
         self.processes: dict[int, Process] = {}
         for node_id in self.nodes:
             self.write_properties(node_id)
@@ -92,29 +96,37 @@ class QuorumCluster:
             "node.id": str(node_id),
             "controller.quorum.voters": voters,
             "controller.listener.names": "CONTROLLER",
-            "listeners": f"{name}://127.0.0.1:{port}",
+            "listeners": self._listeners(node_id, f"{name}://127.0.0.1:{port}"),
             "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
             "log.dirs": str(self.home(node_id) / "data"),
             "log.cleaner.dedupe.buffer.size": "8388608",
             "broker.session.timeout.ms": "3000",
             "broker.heartbeat.interval.ms": "500",
-            **self.properties,
         }
         if not is_controller:
             everything["inter.broker.listener.name"] = "PLAINTEXT"
+        if self.secured is not None:
+            everything |= self.secured.properties(node_id)
+        everything |= self.properties
         self.home(node_id).mkdir(parents=True, exist_ok=True)
         self.file(node_id).write_text("".join(f"{k}={v}\n" for k, v in everything.items()))
+
+    def _listeners(self, node_id: int, first: str) -> str:
+        if self.secured is None or node_id in self.controllers:
+            return first
+        return f"{first},{self.secured.listener(node_id)}"
 
     def format(self, node_id: int) -> None:
         file = str(self.file(node_id))
         if node_id in self.kafkalite:
             command = [PYTHON, "-m", "kafkalite", "format", "-t", self.cluster_id, "-c", file]
         else:
-            features = (
-                [f"--feature={each}" for each in FEATURES] if node_id in self.controllers else []
-            )
+            flags: list[str] = []
+            if node_id in self.controllers:
+                flags += [f"--feature={each}" for each in FEATURES]
+                flags += FORMAT_FLAGS if self.secured else ()
             command = java_command(
-                *("kafka.tools.StorageTool", "format", "-t", self.cluster_id, "-c", file), *features
+                *("kafka.tools.StorageTool", "format", "-t", self.cluster_id, "-c", file), *flags
             )
         answer = subprocess.run(
             command,

@@ -1,13 +1,15 @@
 """Several processes under Apache Kafka's controllers: one of its brokers, two of kafkalite's.
 
 Partitions go from one kind to the other and back while a producer writes. Kafka's own tools work
-with every kind. Brokers are killed, and what was acknowledged is counted.
+with every kind. Brokers are killed, and what was acknowledged is counted. The nodes of the mixed
+cluster reach each other by TLS and SASL only.
 """
 
 from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +23,7 @@ from conformance.harness.tools import run_tool
 
 SECONDS = 60
 CRASH_SECONDS = 20
+THROTTLED_BYTES, THROTTLED_RATE = 5 << 20, 500_000
 KAFKA, FIRST, SECOND = 1, 11, 12
 
 pytestmark = pytest.mark.xdist_group("cluster")
@@ -29,7 +32,11 @@ pytestmark = pytest.mark.xdist_group("cluster")
 @pytest.fixture(scope="module")
 def mixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[QuorumCluster]:
     cluster = QuorumCluster(
-        tmp_path_factory.mktemp("mixed"), kafka=1, kafkalite=2, properties=PROPERTIES
+        tmp_path_factory.mktemp("mixed"),
+        kafka=1,
+        kafkalite=2,
+        properties=PROPERTIES,
+        secured=True,
     )
     yield cluster
     cluster.close()
@@ -135,12 +142,31 @@ def test_a_partition_moves_to_apache_kafka_and_back_under_load(
     assert read(mixed, "moving", count) == [b"%d" % number for number in range(count)]
 
 
-def move(cluster: QuorumCluster, directory: Path, topic: str, target: int) -> None:
+def test_a_throttled_move_takes_its_time(mixed: QuorumCluster, tmp_path: Path) -> None:
+    """Both sides are kafkalite's. The tool names the replicas and the rate, and clears both."""
+    create(mixed, "heavy", [[FIRST]])
+    producer = Producer({"bootstrap.servers": mixed.bootstrap, "acks": "all"})
+    for _ in range(THROTTLED_BYTES // 100_000):
+        producer.produce("heavy", bytes(100_000))
+    assert producer.flush(SECONDS) == 0
+    began = time.monotonic()
+    move(mixed, tmp_path, "heavy", SECOND, "--throttle", str(THROTTLED_RATE))
+    # The rate is known after the first Fetch, which brings replica.fetch.max.bytes at most.
+    assert time.monotonic() - began > (THROTTLED_BYTES - (2 << 20)) / THROTTLED_RATE
+    configs = run_tool(
+        *("kafka-configs", "--bootstrap-server", mixed.bootstrap, "--describe"),
+        *("--entity-type", "topics", "--entity-name", "heavy"),
+    )
+    assert "throttled" not in configs.output
+
+
+def move(cluster: QuorumCluster, directory: Path, topic: str, target: int, *more: str) -> None:
+    """`more`: flags of the tool that executes the plan."""
     plan = {"version": 1, "partitions": [{"topic": topic, "partition": 0, "replicas": [target]}]}
     file = directory / "plan.json"
     file.write_text(json.dumps(plan))
     common = ("--bootstrap-server", cluster.bootstrap, "--reassignment-json-file", str(file))
-    started = run_tool("kafka-reassign-partitions", *common, "--execute")
+    started = run_tool("kafka-reassign-partitions", *common, "--execute", *more)
     assert started.status == 0, started.output
     for _ in range(30):
         done = run_tool("kafka-reassign-partitions", *common, "--verify")

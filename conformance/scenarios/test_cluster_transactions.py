@@ -21,9 +21,10 @@ KAFKA, FIRST, SECOND = 1, 11, 12
 # By the partition of __transaction_state. Each broker's configs have as many of them.
 COORDINATORS = (FIRST, SECOND, KAFKA, KAFKA)
 SECONDS = 90
-# librdkafka loses a request to a broker that leaves the cluster just then: the call waits for
-# nothing until it is over, and is made again.
+# librdkafka loses a request to a broker that leaves the cluster just then. The call waits for
+# nothing until it is over, and is made again; if it never ends, the application starts anew.
 CALL_SECONDS = 10
+CALLS = 3
 TRANSACTIONS = 12
 JAVA_RECORDS = 1000
 PROPERTIES = {"min.insync.replicas": "2", "replica.lag.time.max.ms": "5000"}
@@ -63,10 +64,14 @@ def id_coordinated_by(broker: int, prefix: str) -> str:
     )
 
 
+class LostError(Exception):
+    """librdkafka sends nothing any more."""
+
+
 def retried(work: Callable[[], object]) -> None:
-    """Do it until it is done, as applications of librdkafka must. Raises what ends a
+    """Do it until it is done, as applications of librdkafka must. Raises LostError, or what ends a
     transaction."""
-    while True:
+    for _ in range(CALLS):
         try:
             work()
         except KafkaException as error:
@@ -74,6 +79,7 @@ def retried(work: Callable[[], object]) -> None:
                 raise
         else:
             return
+    raise LostError
 
 
 class Copier:
@@ -84,25 +90,39 @@ class Copier:
         self._prefix = name.encode()
         self._cluster = cluster
         self._kept: list[int] = []
+        self._start()
+
+    def _start(self) -> None:
+        """A new producer ends what the one before has begun."""
+        name = self._prefix.decode()
         self._producer = Producer(
             {
-                "bootstrap.servers": cluster.bootstrap,
+                "bootstrap.servers": self._cluster.bootstrap,
                 "transactional.id": name,
                 "transaction.timeout.ms": 600_000,
                 "log_level": 0,
             }
         )
         self._consumer = Consumer(
-            {"bootstrap.servers": cluster.bootstrap, "group.id": name, "log_level": 0}
+            {"bootstrap.servers": self._cluster.bootstrap, "group.id": name, "log_level": 0}
         )
         self._producer.init_transactions(SECONDS)
 
     def copy(self, number: int, *, commit: bool) -> None:
-        """A transaction that has to be aborted is made again."""
-        while not self._tried(number, commit=commit):
-            pass
+        """A transaction that has to be aborted, or was lost, is made again."""
+        is_done = False
+        while not is_done:
+            try:
+                is_done = self._tried(number, commit=commit)
+            except LostError:
+                self._start()
+                is_done = self._committed() == number
         if commit:
             self._kept.append(number)
+
+    def _committed(self) -> int:
+        (found,) = self._consumer.committed([TopicPartition("out", 0)], SECONDS)
+        return found.offset
 
     def _tried(self, number: int, *, commit: bool) -> bool:
         values = [b"%s %d" % (self._prefix, number)] * 2
@@ -131,8 +151,7 @@ class Copier:
             read = read_committed(self._cluster, partition)
             mine = [value for value in read if value.startswith(self._prefix)]
             assert mine == [b"%s %d" % (self._prefix, number) for number in self._kept]
-        (found,) = self._consumer.committed([TopicPartition("out", 0)], SECONDS)
-        assert found.offset == self._kept[-1]
+        assert self._committed() == self._kept[-1]
 
 
 def read_committed(cluster: QuorumCluster, partition: int, topic: str = "out") -> list[bytes]:

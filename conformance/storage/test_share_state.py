@@ -23,6 +23,7 @@ from kafkalite.wire.messages.initialize_share_group_state import (
     PartitionData,
 )
 from kafkalite.wire.messages.list_groups import ListGroupsRequest
+from kafkalite.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from kafkalite.wire.messages.share_fetch import ShareFetchRequest
 from kafkalite.wire.messages.share_group_describe import ShareGroupDescribeRequest
 from kafkalite.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
@@ -33,7 +34,7 @@ PROPERTIES = {"share_coordinator_state_topic_num_partitions": "4"}
 
 
 def found(side: Side) -> None:
-    """The coordinators are up."""
+    """The coordinators are up, and the topic has a leader."""
     for kind, key in ((0, "queue"), (2, f"queue:{'A' * 22}:0")):
         side.until(
             ApiKey.FIND_COORDINATOR,
@@ -41,6 +42,12 @@ def found(side: Side) -> None:
             FindCoordinatorRequest(key_type=kind, coordinator_keys=[key]),
             lambda answer: answer.coordinators[0].error_code == 0,
         )
+    side.until(
+        ApiKey.METADATA,
+        13,
+        MetadataRequest(topics=[MetadataRequestTopic(name="work")]),
+        lambda answer: answer.topics[0].partitions[0].leader_id >= 0,
+    )
 
 
 def begin(side: Side) -> None:

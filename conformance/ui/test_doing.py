@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -129,10 +130,10 @@ def test_a_transaction_that_holds_readers_back_is_aborted(opened: Open, k: Clien
 
 def test_a_share_group_is_among_the_groups(opened: Open, k: Client) -> None:
     host, _, port = k.describe().bootstrap.split(",")[0].rpartition(":")
-    with Connection(host, int(port), {}) as first:
+    with closing(Connection(host, int(port), {})) as first:
         asked = FindCoordinatorRequest(coordinator_keys=["sharing"])
         [coordinator] = first.ask(asked).coordinators
-    with Connection(coordinator.host, coordinator.port, {}) as connection:
+    with closing(Connection(coordinator.host, coordinator.port, {})) as connection:
         joined = connection.ask(ShareGroupHeartbeatRequest("sharing", "m-1", 0, None, ["orders"]))
         assert joined.error_code == 0
         page = opened("groups")

@@ -5,6 +5,7 @@
     controller.quorum.bootstrap.servers=host:9093,...  or controller.quorum.voters=id@host:port,...
     controller.listener.names=CONTROLLER
     inter.broker.listener.name=PLAINTEXT    unset: that of security.inter.broker.protocol
+    sasl.mechanism.inter.broker.protocol, sasl.mechanism.controller.protocol
 
 A wrong or missing one is one sentence. Source: KafkaConfig, QuorumConfig.
 """
@@ -29,11 +30,21 @@ _LAST_PORT: Final = 65535
 
 
 @dataclass(frozen=True, slots=True)
-class QuorumConfig:
-    """The controllers' addresses, and the listener by which brokers reach each other."""
+class PeerListener:
+    """A listener at which other nodes are reached: its security protocol and SASL mechanism."""
 
-    controllers: Sequence[Address]
-    inter_broker_listener: str
+    listener: str
+    security_protocol: str
+    mechanism: str
+
+
+@dataclass(frozen=True, slots=True)
+class QuorumConfig:
+    """The controllers' addresses, and the listeners by which they and brokers are reached."""
+
+    addresses: Sequence[Address]
+    controllers: PeerListener
+    brokers: PeerListener
 
 
 def is_broker_only(config: BrokerConfig) -> bool:
@@ -74,25 +85,14 @@ def quorum_config(config: BrokerConfig) -> QuorumConfig:
             "kafkalite.scram.credentials: with process.roles=broker the controllers keep them; "
             "kafka-configs --alter --add-config creates them"
         )
-    listener = _inter_broker_listener(config)
-    _check_plaintext(config, listener)
-    return QuorumConfig(controllers, listener)
+    return QuorumConfig(controllers, _controller_listener(config), _inter_broker_listener(config))
 
 
-def _check_plaintext(config: BrokerConfig, inter_broker_listener: str) -> None:
-    """Brokers and controllers are reached without TLS and SASL. Raises ConfigError."""
+def _controller_listener(config: BrokerConfig) -> PeerListener:
     protocols = parse_protocol_map(config.string("listener.security.protocol.map") or "")
-    controller_listener = config.items("controller.listener.names")[0].upper()
-    for name, listener in (
-        ("inter.broker.listener.name", inter_broker_listener),
-        ("controller.listener.names", controller_listener),
-    ):
-        protocol = protocols.get(listener, "PLAINTEXT")
-        if protocol != "PLAINTEXT":
-            raise ConfigError(
-                f"{name}: {listener} is {protocol}, and this broker reaches brokers and "
-                "controllers by PLAINTEXT only"
-            )
+    name = config.items("controller.listener.names")[0].upper()
+    mechanism = config.string("sasl.mechanism.controller.protocol") or ""
+    return PeerListener(name, protocols.get(name, "PLAINTEXT"), mechanism)
 
 
 def _controllers(config: BrokerConfig) -> list[Address]:
@@ -112,15 +112,16 @@ def _controllers(config: BrokerConfig) -> list[Address]:
     return found
 
 
-def _inter_broker_listener(config: BrokerConfig) -> str:
+def _inter_broker_listener(config: BrokerConfig) -> PeerListener:
     listeners = config.listeners()
     named = config.string("inter.broker.listener.name")
+    mechanism = config.string("sasl.mechanism.inter.broker.protocol") or ""
+    protocol = config.string("security.inter.broker.protocol")
+    for each in listeners:
+        if each.name == (named or "").upper() or (
+            named is None and each.security_protocol == protocol
+        ):
+            return PeerListener(each.name, each.security_protocol, mechanism)
     if named is None:
-        protocol = config.string("security.inter.broker.protocol")
-        for listener in listeners:
-            if listener.security_protocol == protocol:
-                return listener.name
         raise ConfigError(f"inter.broker.listener.name: no listener speaks {protocol}")
-    if named.upper() not in {listener.name for listener in listeners}:
-        raise ConfigError(f"inter.broker.listener.name: {named} is not one of listeners")
-    return named.upper()
+    raise ConfigError(f"inter.broker.listener.name: {named} is not one of listeners")

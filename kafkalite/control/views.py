@@ -20,6 +20,8 @@ from kafkalite.control.problems import not_found
 from kafkalite.coordinators.transaction_coordinator.transaction import Transaction
 from kafkalite.group_coordinator.classic_group import ClassicGroup, ClassicGroupState
 from kafkalite.group_coordinator.shard import AnyModernGroup, Group
+from kafkalite.group_coordinator.streams_group import StreamsGroup
+from kafkalite.group_coordinator.streams_topology import source_names
 from kafkalite.replica.partition import Partition
 from kafkalite.replica.topics import Topic
 from kafkalite.requests.slices import Steps, at_once, mapped
@@ -130,7 +132,6 @@ def _classic_assignment(assignment: bytes) -> dict[str, list[int]]:
 
 
 def _modern_members(broker: Broker, group: AnyModernGroup) -> list[MemberView]:
-    """The members, with the active tasks of streams groups by subtopology in place of topic."""
     views: list[MemberView] = []
     for member in group.members.values():
         timers = group.timers.get(member.member_id)
@@ -144,11 +145,29 @@ def _modern_members(broker: Broker, group: AnyModernGroup) -> list[MemberView]:
                 member.is_reconciled_to(group.assignment_epoch),
                 {_topic_name(broker, each): sorted(assigned[each]) for each in assigned}
                 if isinstance(assigned, Mapping)
-                else {name: sorted(tasks) for name, tasks in assigned.active.items()},
+                else _read_by(broker, group, assigned.active),
                 None if timers is None else _session_left_ms(broker, timers.session.deadline),
             )
         )
     return views
+
+
+def _read_by(
+    broker: Broker, group: AnyModernGroup, tasks: Mapping[str, Mapping[int, int]]
+) -> dict[str, list[int]]:
+    """The partitions that active tasks read: each reads the partition of its number of every
+    source topic of its subtopology (KIP-1071).
+    """
+    topology = group.topology if isinstance(group, StreamsGroup) else None
+    read: dict[str, list[int]] = {}
+    for subtopology in () if topology is None else topology.subtopologies:
+        numbers = tasks.get(subtopology.subtopology_id, {})
+        for name in source_names(subtopology):
+            topic = broker.services.topics.get(name)
+            count = 0 if topic is None else len(topic.partitions)
+            if mine := sorted(each for each in numbers if each < count):
+                read[name] = mine
+    return read
 
 
 def _topic_name(broker: Broker, topic_id: UUID) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from math import inf
 from typing import Any, Final, NamedTuple
 
 import trio
@@ -34,12 +35,31 @@ class Address(NamedTuple):
         return f"{self.host}:{self.port}"
 
 
-Connect = Callable[[Address], Awaitable[trio.abc.Stream]]
+class Connection(NamedTuple):
+    """A connection that was made. Requests may begin on it until then, by trio's clock."""
+
+    stream: trio.abc.Stream
+    usable_until: float = inf
 
 
-async def connect_tcp(address: Address) -> trio.abc.Stream:
+Connect = Callable[[Address], Awaitable[Connection]]
+
+
+async def connect_tcp(address: Address) -> Connection:
     """A plain TCP connection. Raises OSError."""
-    return await trio.open_tcp_stream(address.host, address.port)
+    return Connection(await trio.open_tcp_stream(address.host, address.port))
+
+
+async def exchanged(stream: trio.abc.Stream, exchange: Exchange, body: object) -> Any:
+    """The answer to a request. Raises what trio's streams raise, ProtocolViolation, Unserved."""
+    await stream.send_all(exchange.request(body))
+    while True:
+        data = await stream.receive_some(_READ_BYTES)
+        if not data:
+            raise trio.BrokenResourceError("the connection was closed")
+        answer = exchange.receive(data)
+        if answer is not None:
+            return answer
 
 
 class Link:
@@ -50,7 +70,7 @@ class Link:
         self._connect = connect
         self._turn = trio.Lock()
         self._address: Address | None = None
-        self._stream: trio.abc.Stream | None = None
+        self._connection: Connection | None = None
         self._exchange = Exchange(name)
 
     async def ask(self, address: Address, body: object, *, timeout_seconds: float) -> Any:
@@ -62,9 +82,8 @@ class Link:
             is_answered = False
             try:
                 with trio.fail_after(timeout_seconds):
-                    if self._stream is None or self._address != address:
-                        await self._open(address)
-                    answer = await self._exchanged(body)
+                    stream = await self._stream_to(address)
+                    answer = await exchanged(stream, self._exchange, body)
                 is_answered = True
                 return answer
             except trio.TooSlowError:
@@ -83,28 +102,21 @@ class Link:
             async with self._turn:
                 await self._drop()
 
-    async def _open(self, address: Address) -> None:
+    async def _stream_to(self, address: Address) -> trio.abc.Stream:
+        """The connection that is open, if it leads there and is still good, else a new one."""
+        known = self._connection
+        if known and self._address == address and trio.current_time() < known.usable_until:
+            return known.stream
         await self._drop()
         self._address = address
-        self._exchange = Exchange(self._name)
-        self._stream = await self._connect(address)
-        self._exchange.greeted(await self._exchanged(self._exchange.greeting()))
-
-    async def _exchanged(self, body: object) -> Any:
-        stream = self._stream
-        assert stream is not None
-        await stream.send_all(self._exchange.request(body))
-        while True:
-            data = await stream.receive_some(_READ_BYTES)
-            if not data:
-                raise trio.BrokenResourceError("the connection was closed")
-            answer = self._exchange.receive(data)
-            if answer is not None:
-                return answer
+        self._exchange = exchange = Exchange(self._name)
+        self._connection = made = await self._connect(address)
+        exchange.greeted(await exchanged(made.stream, exchange, exchange.greeting()))
+        return made.stream
 
     async def _drop(self) -> None:
-        stream, self._stream, self._address = self._stream, None, None
+        connection, self._connection, self._address = self._connection, None, None
         self._exchange.close()
-        if stream is not None:
+        if connection is not None:
             with trio.CancelScope(shield=True), suppress(OSError, trio.BrokenResourceError):
-                await trio.aclose_forcefully(stream)
+                await trio.aclose_forcefully(connection.stream)

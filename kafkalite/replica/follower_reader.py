@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kafkalite.log.open_files import close_slices
 from kafkalite.replica.fetch_reader import NOT_TOLD, FetchReader
-from kafkalite.replica.fetch_sessions import FetchTarget
+from kafkalite.replica.fetch_sessions import FetchTarget, PartitionResponses
 from kafkalite.replica.partition import Partition
 from kafkalite.replica.replicated_partition import ReplicatedPartition
 from kafkalite.replication import replica_fetch
 from kafkalite.replication.replica import Replica
+from kafkalite.replication.replicas import Key
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.fetch import PartitionDataRow
 
@@ -18,7 +21,7 @@ _NO_REPLICA = -1
 class FollowerReader(FetchReader):
     """A FetchReader for a broker that copies what this one leads."""
 
-    __slots__ = ("_broker_epoch", "_is_first", "_replica_id")
+    __slots__ = ("_broker_epoch", "_given", "_is_first", "_replica_id", "_throttled")
 
     def asked_by(self, replica_id: int, broker_epoch: int) -> None:
         """The broker that asks, before anything is read."""
@@ -29,15 +32,38 @@ class FollowerReader(FetchReader):
     def begin(self, *, waited: bool, empty: bool) -> None:
         """The same as a consumer's, but for the end of what is read."""
         self._is_first = not waited
+        self._throttled: dict[Key, Replica] = {}
+        self._given: list[tuple[Replica, int]] = []
         super().begin(waited=waited, empty=empty)
+
+    def read_some(self, targets: Sequence[FetchTarget]) -> PartitionResponses:
+        """The same as a consumer's. Notes what is given of throttled partitions."""
+        responses = super().read_some(targets)
+        if self._throttled:
+            self._given += [
+                (self._throttled[key], len(row[10] or b""))
+                for target, row in responses
+                if (key := (target.topic_id, target.index)) in self._throttled
+            ]
+        return responses
+
+    def end(self) -> None:
+        """The same as a consumer's. What will not be sent, as it is too little, does not count."""
+        super().end()
+        if self._waited or self.must_respond:
+            for replica, size in self._given:
+                replica.gave(size)
 
     def _read_partition(
         self, partition: Partition, target: FetchTarget, max_bytes: int, minimum_one_batch: bool
     ) -> PartitionDataRow:
         _, leader_epoch, offset, last_epoch, log_start_offset, most, _, _ = target.wanted
         log = partition.log
+        replica = _replica(partition)
+        if replica.is_throttled_as_leader:
+            self._throttled[target.topic_id, target.index] = replica
         found = replica_fetch.read(
-            _replica(partition),
+            replica,
             replica_fetch.Wanted(
                 leader_epoch, offset, last_epoch, log_start_offset, min(max_bytes, most)
             ),
@@ -71,7 +97,7 @@ class FollowerReader(FetchReader):
             replica = _replica(partition)
             replica_fetch.check_epoch(replica, leader_epoch)
             end = replica.log.log_end_offset
-            if end <= offset:
+            if end <= offset or replica.keeps_back(self._replica_id):
                 return 0
             result = replica.log.read(offset, max_bytes, upper_bound=end)
         except KafkaError:

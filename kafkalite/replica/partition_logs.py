@@ -17,7 +17,7 @@ from kafkalite.log.files import FILES, Files
 from kafkalite.log.log import Log
 from kafkalite.log.log_state import PASSING_ERRORS
 from kafkalite.log.manager import LogManager
-from kafkalite.log.open_files import OpenFiles
+from kafkalite.log.open_files import OpenFiles, SegmentWatcher
 from kafkalite.log.opening import offline_log
 from kafkalite.log.said_once import SaidOnce
 from kafkalite.wire.errors import KafkaError
@@ -80,6 +80,10 @@ class PartitionLogs:
         self.manager = LogManager(directories, failed)
         self.cluster_id = directories[0].cluster_id
         self.directory_ids = [_as_uuid(directory.directory_id) for directory in directories]
+
+    def watch_segments(self, watcher: SegmentWatcher) -> None:
+        """Tell of each segment that is rolled or deleted."""
+        self._open_files.segment_watcher = watcher
 
     def _failed(self, directory: LogDirectory, error: OSError) -> None:
         if self.failed_directory is not None:

@@ -27,6 +27,7 @@ from kafkalite.replica.topics import Topic, Topics
 from kafkalite.replication.replica import Replica
 from kafkalite.replication.replicas import Replicas
 from kafkalite.replication.roles import Action
+from kafkalite.replication.throttle import is_named
 from kafkalite.requests.slices import Steps, WaitingSteps, at_once
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
@@ -105,6 +106,7 @@ class ReplicatedTopics(Topics):
                 self._replicas, topic.name, topic.topic_id, partition.index, log, partition.changed
             )
             partition.hold(replica)
+            self._throttle(topic, replica)
             self._replicas.add(replica)
         if partition.replica is not None:
             self._change_replica(topic, partition, partition.replica, state)
@@ -195,6 +197,19 @@ class ReplicatedTopics(Topics):
         for partition in topic.partitions:
             if partition.log is not self._elsewhere:
                 partition.log.config = config
+            assert isinstance(partition, ReplicatedPartition)
+            if partition.replica is not None:
+                self._throttle(topic, partition.replica)
+
+    def _throttle(self, topic: Topic, replica: Replica) -> None:
+        """Throttle the replica as the topic's configs have it."""
+
+        def has(side: str) -> bool:
+            text = topic.configs.get(f"{side}.replication.throttled.replicas", "")
+            return bool(text) and is_named(text.split(","), replica.index, self._node_id)
+
+        replica.is_throttled_as_leader = has("leader")
+        replica.is_throttled_as_follower = has("follower")
 
     @property
     def isr_changes(self) -> tuple[int, int]:

@@ -45,6 +45,8 @@ class FetchState:
     def __init__(self, max_backoff_seconds: float) -> None:
         """`max_backoff_seconds` is replica.fetch.backoff.ms."""
         self.progress = Progress.FETCHING
+        # Up to the leader's high watermark, by its last answer.
+        self.has_caught_up = False
         self.retry_at = 0.0
         self._max_backoff_seconds = max_backoff_seconds
         self._backoff_seconds = _FIRST_BACKOFF_SECONDS

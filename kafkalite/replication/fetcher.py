@@ -95,7 +95,7 @@ class Fetcher:
         questions: dict[Key, Question] = {}
         wanted: dict[Key, FetchPartition] = {}
         for key, replica in self.replicas.items():
-            if not replica.fetch_state.is_due(now):
+            if not replica.fetch_state.is_due(now) or replica.holds_back:
                 continue
             try:
                 questions[key], wanted[key] = following.ask(replica, self._config.fetch_max_bytes)
@@ -104,7 +104,7 @@ class Fetcher:
         return questions, wanted
 
     async def _wait_for_change(self) -> None:
-        """Until a partition comes, goes, or has backed off for long enough."""
+        """Until a partition comes, goes, or has backed off or been throttled for long enough."""
         retry_at = min(
             (
                 replica.fetch_state.retry_at
@@ -113,6 +113,8 @@ class Fetcher:
             ),
             default=inf,
         )
+        if any(replica.holds_back for replica in self.replicas.values()):
+            retry_at = min(retry_at, trio.current_time() + self._config.fetch_backoff_seconds)
         with trio.move_on_at(retry_at):
             await self._changed.wait()
 

@@ -111,6 +111,7 @@ def _append(replica: Replica, leader_epoch: int, answer: PartitionData) -> None:
             log.append_as_follower(records[:usable])
     # Only what is here can be known to be committed, and only after it is.
     log.advance_high_watermark(min(answer.high_watermark, log.log_end_offset))
+    replica.got(len(records), answer.high_watermark)
     if log.log_start_offset < answer.log_start_offset <= log.high_watermark:
         log.delete_records_before(answer.log_start_offset)
     if records or before != (log.high_watermark, log.log_start_offset):

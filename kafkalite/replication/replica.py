@@ -11,6 +11,7 @@ from kafkalite.log.log import Log
 from kafkalite.replication.fetch_state import FetchState
 from kafkalite.replication.leading import Brokers, Leading
 from kafkalite.replication.roles import ACTIONS, Action, PartitionView, Role, role_of
+from kafkalite.replication.throttle import Throttles
 from kafkalite.requests.purgatory import Watchers
 
 
@@ -36,6 +37,8 @@ class Surroundings(Protocol):
     def brokers(self) -> Brokers: ...
     @property
     def config(self) -> ReplicationConfig: ...
+    @property
+    def throttles(self) -> Throttles: ...
 
     def now(self) -> float:
         """Seconds, of a clock that only goes on."""
@@ -75,6 +78,8 @@ class Replica:
         self.leader_epoch = -1
         self.partition_epoch = -1
         self.leading: Leading | None = None
+        # Named in the topic's configs for throttled replication.
+        self.is_throttled_as_leader = self.is_throttled_as_follower = False
         self.fetch_state = FetchState(surroundings.config.fetch_backoff_seconds)
         self.on_change = on_change
         # Told of the end of every flush.
@@ -150,6 +155,39 @@ class Replica:
         """Something was appended here as the leader."""
         if self.leading is not None:
             self.leading.advance()
+
+    # -- throttled replication
+
+    def keeps_back(self, follower_id: int) -> bool:
+        """Tells whether a follower of what is led here gets nothing now."""
+        around, leading = self._surroundings, self.leading
+        return (
+            self.is_throttled_as_leader
+            and leading is not None
+            and follower_id not in leading.in_sync.committed
+            and around.throttles.leader.is_used_up(around.now())
+        )
+
+    def gave(self, size: int) -> None:
+        """Followers got so many bytes."""
+        if self.is_throttled_as_leader:
+            self._surroundings.throttles.leader.record(size, self._surroundings.now())
+
+    @property
+    def holds_back(self) -> bool:
+        """Tells whether the leader is to be asked for nothing now."""
+        around = self._surroundings
+        return (
+            self.is_throttled_as_follower
+            and not self.fetch_state.has_caught_up
+            and around.throttles.follower.is_used_up(around.now())
+        )
+
+    def got(self, size: int, leader_high_watermark: int) -> None:
+        """So many bytes came from the leader, and are in the log."""
+        self.fetch_state.has_caught_up = leader_high_watermark <= self.log.log_end_offset
+        if self.is_throttled_as_follower:
+            self._surroundings.throttles.follower.record(size, self._surroundings.now())
 
     @property
     def is_following(self) -> bool:

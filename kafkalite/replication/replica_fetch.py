@@ -68,11 +68,12 @@ def read(
     diverging = divergence(replica, wanted.offset, wanted.last_fetched_epoch)
     if diverging is not None:
         return FollowerRead(high_watermark, diverging)
+    is_kept_back = replica.keeps_back(replica_id)
     result = log.read(
         wanted.offset,
-        wanted.max_bytes,
+        0 if is_kept_back else wanted.max_bytes,
         upper_bound=log.log_end_offset,
-        minimum_one_batch=minimum_one_batch,
+        minimum_one_batch=minimum_one_batch and not is_kept_back,
     )
     if is_first and leading.fetched(
         replica_id, wanted.offset, wanted.log_start_offset, broker_epoch

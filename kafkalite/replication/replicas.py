@@ -17,6 +17,7 @@ from kafkalite.replication.fetcher import Fetcher
 from kafkalite.replication.isr_proposals import AskController, IsrProposals
 from kafkalite.replication.leading import Brokers
 from kafkalite.replication.replica import Replica, ReplicationConfig
+from kafkalite.replication.throttle import Throttles
 from kafkalite.supervision import supervised
 
 Key = tuple[UUID, int]
@@ -34,11 +35,13 @@ class Replicas:
         address_of: Callable[[int], Address | None],
         ask_controller: AskController,
         config: ReplicationConfig | None = None,
+        throttles: Throttles | None = None,
         connect: Connect = connect_tcp,
     ) -> None:
         self.node_id = node_id
         self.brokers = brokers
         self.config = config or ReplicationConfig()
+        self.throttles = throttles or Throttles()
         self.proposals = IsrProposals(node_id, broker_epoch, ask_controller)
         self._broker_epoch = broker_epoch
         self._address_of = address_of

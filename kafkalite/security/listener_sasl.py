@@ -39,7 +39,7 @@ from kafkalite.security.sasl.tokens import (
     UnsecuredTokens,
 )
 
-_MODULES: Final = {
+MODULES: Final = {
     PLAIN: PLAIN_MODULE,
     OAUTHBEARER: OAUTHBEARER_MODULE,
     **dict.fromkeys(scram.MECHANISMS, SCRAM_MODULE),
@@ -90,17 +90,17 @@ def _mechanism(
     jaas_file: Mapping[str, JaasEntry],
     keys_of: UrlKeysOf,
 ) -> Mechanism:
-    if name not in _MODULES:
+    if name not in MODULES:
         why = "Kerberos is not served here" if name == "GSSAPI" else "it is not known"
         raise ConfigError(
-            f"sasl.enabled.mechanisms: {name}: {why}; there are {', '.join(sorted(_MODULES))}"
+            f"sasl.enabled.mechanisms: {name}: {why}; there are {', '.join(sorted(MODULES))}"
         )
     handler = configs.own("sasl.server.callback.handler.class", name)
     if handler and handler not in _HANDLERS[name]:
         raise ConfigError(
             f"config sasl.server.callback.handler.class={handler}: kafkalite runs no Java classes"
         )
-    jaas = _jaas(name, configs, jaas_file)
+    jaas = jaas_entry(name, configs, jaas_file)
     max_session_ms = configs.integer("connections.max.reauth.ms", name)
     if name == PLAIN:
         if jaas is None:
@@ -114,11 +114,12 @@ def _mechanism(
     return Mechanism(lambda: ScramServer(mechanism, credentials), max_session_ms)
 
 
-def _jaas(
+def jaas_entry(
     name: str, configs: ListenerConfigs, jaas_file: Mapping[str, JaasEntry]
 ) -> JaasEntry | None:
+    """The login module of a mechanism at a listener, None if none is set. Raises ConfigError."""
     line = configs.own("sasl.jaas.config", name)
-    wanted = _MODULES[name]
+    wanted = MODULES[name]
     if line is None:
         return jaas_file.get(wanted)
     try:

@@ -21,7 +21,13 @@ from kafkalite.security.key_stores import (
     read_key_store,
     read_trust_store,
 )
-from kafkalite.security.tls import CLIENT_AUTH, TlsConfigError, TlsSettings, make_context
+from kafkalite.security.tls import (
+    CLIENT_AUTH,
+    TlsConfigError,
+    TlsSettings,
+    make_client_context,
+    make_context,
+)
 
 # Java's own machinery; only the usual is to be had, which Python does the same.
 _USUAL: Final = {
@@ -36,16 +42,14 @@ _USUAL: Final = {
     "ssl.protocol": ("TLSv1.3", "TLSv1.2", "TLS"),
 }
 
+_OF_KEYS: Final = ("ssl.keystore.location", "ssl.keystore.key", "ssl.keystore.certificate.chain")
+
 
 def listener_context(configs: ListenerConfigs, *, with_sasl: bool) -> ssl.SSLContext:
     """The context for a listener's connections. Raises ConfigError.
 
     With SASL clients show no certificate unless the listener itself asks for one, as in Kafka.
     """
-    for name, usual in _USUAL.items():
-        value = configs.string(name)
-        if value not in usual:
-            raise ConfigError(f"config {name}={value}: kafkalite does not have this")
     client_auth = configs.string("ssl.client.auth") or "none"
     if with_sasl:
         client_auth = str(configs.own("ssl.client.auth") or "none")
@@ -53,17 +57,44 @@ def listener_context(configs: ListenerConfigs, *, with_sasl: bool) -> ssl.SSLCon
     if client_auth != "none":
         _need_cryptography("ssl.client.auth")
     try:
-        return make_context(
-            TlsSettings(
-                keys=_keys(configs),
-                trusted=_trusted(configs),
-                client_auth=client_auth,
-                protocols=configs.items("ssl.enabled.protocols"),
-                cipher_suites=configs.items("ssl.cipher.suites"),
-            )
-        )
+        return make_context(_settings(configs, _keys(configs), client_auth))
     except (StoreError, TlsConfigError) as error:
         raise ConfigError(str(error)) from None
+
+
+def client_context(configs: ListenerConfigs) -> ssl.SSLContext:
+    """The context for connections to other nodes' listener of that name. Raises ConfigError.
+
+    A node shows its certificate there if it has one. `ssl.endpoint.identification.algorithm` of
+    "" lets the certificate name any host.
+    """
+    algorithm = (configs.string("ssl.endpoint.identification.algorithm") or "").lower()
+    if algorithm not in ("", "https"):
+        raise ConfigError(
+            f"config ssl.endpoint.identification.algorithm={algorithm}: it is https or empty"
+        )
+    has_keys = any(configs.string(name) is not None for name in _OF_KEYS)
+    try:
+        settings = _settings(configs, _keys(configs) if has_keys else None)
+        return make_client_context(settings, checks_host=bool(algorithm))
+    except (StoreError, TlsConfigError) as error:
+        raise ConfigError(str(error)) from None
+
+
+def _settings(
+    configs: ListenerConfigs, keys: KeyMaterial | None, client_auth: str = "none"
+) -> TlsSettings:
+    for name, usual in _USUAL.items():
+        value = configs.string(name)
+        if value not in usual:
+            raise ConfigError(f"config {name}={value}: kafkalite does not have this")
+    return TlsSettings(
+        keys=keys,
+        trusted=_trusted(configs),
+        client_auth=client_auth,
+        protocols=configs.items("ssl.enabled.protocols"),
+        cipher_suites=configs.items("ssl.cipher.suites"),
+    )
 
 
 def _keys(configs: ListenerConfigs) -> KeyMaterial:

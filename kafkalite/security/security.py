@@ -9,12 +9,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 from uuid import UUID
 
 from kafkalite.config import BrokerConfig, ConfigError
 from kafkalite.config.listener_configs import PREFIX, ListenerConfigs
+from kafkalite.security.jaas_file import JaasFile
 from kafkalite.wire.messages.stored.access_control_entry_record import AccessControlEntryRecord
 from kafkalite.wire.messages.stored.client_quota_record import ClientQuotaRecord
 from kafkalite.wire.messages.stored.delegation_token_record import DelegationTokenRecord
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from kafkalite.security.authentication import Mechanism
     from kafkalite.security.authorizer import Authorizer
     from kafkalite.security.delegation_tokens import DelegationTokens
-    from kafkalite.security.jaas import JaasEntry
     from kafkalite.security.node_quotas import NodeQuotas
     from kafkalite.security.principal_mapping import PrincipalMapper
     from kafkalite.security.sasl.jwks import RefreshTimes, UrlKeys
@@ -81,7 +80,7 @@ class Security:
         self._config = config
         self._metadata = metadata
         self._listeners: dict[tuple[int, str], tuple[object, ListenerSecurity]] = {}
-        self._jaas_file = _read_jaas_file(config.string("kafkalite.jaas.file"))
+        self._jaas_file = JaasFile(config.string("kafkalite.jaas.file"))
         self._tokens: DelegationTokens | None = None
         self._quotas: dict[int, NodeQuotas] = {}
         self._quotas_changed: Callable[[], None] | None = None
@@ -240,7 +239,7 @@ class Security:
     def _mechanisms(self, configs: ListenerConfigs, listener: str) -> Mapping[str, Mechanism]:
         from kafkalite.security.listener_sasl import listener_sasl
 
-        return listener_sasl(configs, self, self._jaas_of(listener), self._keys_of)
+        return listener_sasl(configs, self, self._jaas_file.entries(listener), self._keys_of)
 
     def _keys_of(self, url: str, times: RefreshTimes) -> UrlKeys:
         """The keys behind a URL, fetched; one for all listeners. Raises KeysUnavailable."""
@@ -260,12 +259,6 @@ class Security:
         self._run_keys = run
         for keys in self._keys.values():
             run(keys)
-
-    def _jaas_of(self, listener: str) -> Mapping[str, JaasEntry]:
-        for context in (f"{listener.lower()}.KafkaServer", "KafkaServer"):
-            if context in self._jaas_file:
-                return {entry.login_module: entry for entry in self._jaas_file[context]}
-        return {}
 
 
 def _context(configs: ListenerConfigs, protocol: str) -> ssl.SSLContext:
@@ -321,19 +314,6 @@ def _check_unused(config: BrokerConfig) -> None:
         )
     if config.string("security.providers"):
         raise ConfigError("config security.providers: kafkalite runs no Java classes")
-
-
-def _read_jaas_file(path: str | None) -> dict[str, list[JaasEntry]]:
-    if not path:
-        return {}
-    from kafkalite.security.jaas import JaasError, parse_jaas_file
-
-    try:
-        return parse_jaas_file(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"cannot read the JAAS file {path}: {error.strerror}") from None
-    except (JaasError, UnicodeDecodeError) as error:
-        raise ConfigError(f"the JAAS file {path}: {error}") from None
 
 
 def scram_records(texts: Iterable[str]) -> list[UserScramCredentialRecord]:

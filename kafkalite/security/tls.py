@@ -1,4 +1,4 @@
-"""TLS for a listener: the SSLContext that its configs ask for, and the name in a certificate.
+"""TLS of a listener and to it: the SSLContexts that its configs ask for; names in certificates.
 
 Source: Kafka's DefaultSslEngineFactory, SslConfigs and BrokerSecurityConfigs.
 """
@@ -34,9 +34,9 @@ class TlsConfigError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TlsSettings:
-    """The keys and demands of a listener's `ssl.*` configs."""
+    """The keys and demands of a listener's `ssl.*` configs. Only clients can do without keys."""
 
-    keys: KeyMaterial
+    keys: KeyMaterial | None
     trusted: Sequence[str] = ()
     client_auth: str = "none"
     protocols: Sequence[str] = ("TLSv1.2", "TLSv1.3")
@@ -48,20 +48,41 @@ def make_context(settings: TlsSettings) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     # Renegotiation costs a server more than a client, and Java offers none of its own, either.
     context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_CIPHER_SERVER_PREFERENCE
+    _set_up(context, settings)
+    context.verify_mode = CLIENT_AUTH[settings.client_auth]
+    if context.verify_mode is not ssl.CERT_NONE:
+        _trust(context, settings.trusted, ssl.Purpose.CLIENT_AUTH)
+    return context
+
+
+def make_client_context(settings: TlsSettings, *, checks_host: bool) -> ssl.SSLContext:
+    """The context for connections to another node's listener. Raises TlsConfigError.
+
+    `checks_host`: its certificate must name the host that was connected to.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = checks_host
+    _set_up(context, settings)
+    _trust(context, settings.trusted, ssl.Purpose.SERVER_AUTH)
+    return context
+
+
+def _set_up(context: ssl.SSLContext, settings: TlsSettings) -> None:
     _set_protocols(context, settings.protocols)
     if settings.cipher_suites:
         _set_ciphers(context, settings.cipher_suites)
-    _load_keys(context, settings.keys)
-    context.verify_mode = CLIENT_AUTH[settings.client_auth]
-    if context.verify_mode is not ssl.CERT_NONE:
-        if settings.trusted:
-            try:
-                context.load_verify_locations(cadata="\n".join(settings.trusted))
-            except (ssl.SSLError, ValueError) as error:
-                raise TlsConfigError(f"the trusted certificates cannot be read: {error}") from None
-        else:
-            context.load_default_certs(ssl.Purpose.CLIENT_AUTH)
-    return context
+    if settings.keys is not None:
+        _load_keys(context, settings.keys)
+
+
+def _trust(context: ssl.SSLContext, trusted: Sequence[str], purpose: ssl.Purpose) -> None:
+    if not trusted:
+        context.load_default_certs(purpose)
+        return
+    try:
+        context.load_verify_locations(cadata="\n".join(trusted))
+    except (ssl.SSLError, ValueError) as error:
+        raise TlsConfigError(f"the trusted certificates cannot be read: {error}") from None
 
 
 def _set_protocols(context: ssl.SSLContext, protocols: Sequence[str]) -> None:

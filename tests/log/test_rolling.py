@@ -130,3 +130,20 @@ def test_a_roll_that_fails_leaves_the_active_segment(disk: Any) -> None:
 
 def full(size: int) -> int:
     raise OSError(errno.ENOSPC, "full")
+
+
+def test_a_watcher_is_told_of_segments_that_come_and_go(disk: Any) -> None:
+    log = disk.log()
+    told: list[tuple[str, int, str]] = []
+
+    def watch(kind: str, why: str, /, *, log: str, base_offset: int) -> None:
+        told.append((kind, base_offset, why))
+
+    log.open_files.segment_watcher = watch
+    for each in (b"1", b"2", b"3"):
+        disk.append(log, each)
+        log.roll()
+    assert [(kind, offset) for kind, offset, _ in told] == [("rolled", each) for each in (1, 2, 3)]
+    told.clear()
+    log.truncate_to(1)
+    assert told == [("deleted", each, "it is truncated") for each in (3, 2)]

@@ -53,6 +53,11 @@ def watch(cluster: ControlledCluster, events: Events) -> None:
     broker.services.logs.failed_directory = lambda path, error: events.put(
         "log.offline", str(error), directory=str(path)
     )
+
+    def segment(kind: str, why: str, /, *, log: str, base_offset: int) -> None:
+        events.put(f"segment.{kind}", why, log=log, base_offset=base_offset)
+
+    broker.services.logs.watch_segments(segment)
     clock = cluster.clock
     clock.subscribe(lambda: events.put("clock.changed", _clock(clock)))
 

@@ -27,6 +27,11 @@ from kafkalite.wire.messages.consumer_protocol_assignment import (
     TopicPartition,
 )
 from kafkalite.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
+from kafkalite.wire.messages.streams_group_heartbeat import (
+    StreamsGroupHeartbeatRequest,
+    Subtopology,
+    Topology,
+)
 from kafkalite.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from tests.kafkalite.group_requests import commit, join, with_words
 from tests.kafkalite.transactional import TOPIC, Transactional
@@ -156,6 +161,36 @@ async def test_a_share_group(clients: Any) -> None:
     assert group.type == "share"
     (member,) = group.members
     assert (member.member_id, member.instance_id) == ("m", None)
+
+
+async def test_the_tasks_of_a_streams_group_are_shown_as_the_partitions_they_read(
+    clients: Any,
+) -> None:
+    client, _ = await with_words(clients)
+    clients.broker.create_topic("other", partitions=2)
+    clients.broker.create_topic("unread", partitions=2)
+    subtopologies = [Subtopology("a", ["words", "other"]), Subtopology("b", ["unread"])]
+    request = StreamsGroupHeartbeatRequest(
+        "streams",
+        "m",
+        rebalance_timeout_ms=10_000,
+        topology=Topology(1, subtopologies),
+        active_tasks=[],
+        standby_tasks=[],
+        warmup_tasks=[],
+        process_id="p",
+    )
+    joined = await client.ask(request, 0)
+    assert {each.subtopology_id: each.partitions for each in joined.active_tasks} == {
+        "a": [0, 1],
+        "b": [0, 1],
+    }
+    running = clients.broker._running
+    group = group_view(running, group_of(running, "streams"))
+    assert group.type == "streams"
+    (member,) = group.members
+    # "words" has one partition: its subtopology's second task reads "other" alone.
+    assert member.assigned == {"words": [0], "other": [0, 1], "unread": [0, 1]}
 
 
 async def test_a_transaction_shows_its_partitions(writer: Transactional, broker: Any) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 
 import pytest
 import trio
 import trio.testing
 
-from kafkalite.peers.link import Address, Link, PeerGone
+from kafkalite.peers.link import Address, Connection, Link, PeerGone
 from kafkalite.wire.codec import decode_request, encode_response
 from kafkalite.wire.message_codec import join
 from kafkalite.wire.messages.api_versions import ApiVersion, ApiVersionsResponse
@@ -25,15 +26,16 @@ class Peer:
         self.connected: list[Address] = []
         self.closed = 0
         self.delay = 0.0
+        self.usable_seconds = inf
         self.most = 1000
 
-    async def connect(self, address: Address) -> trio.abc.Stream:
+    async def connect(self, address: Address) -> Connection:
         if address.host == "nowhere":
             raise OSError("no such host")
         self.connected.append(address)
         ours, theirs = trio.testing.memory_stream_pair()
         self.nursery.start_soon(self._serve, theirs)
-        return ours
+        return Connection(ours, trio.current_time() + self.usable_seconds)
 
     async def _serve(self, stream: trio.abc.Stream) -> None:
         for _ in range(self.most + 1):
@@ -149,4 +151,22 @@ async def test_a_peer_that_is_gone(autojump_clock: Callable[[], None]) -> None:
         with pytest.raises(PeerGone):
             await echoed(link, b"second")
         assert await echoed(link, b"again") == b"again"
+        await link.close()
+
+
+async def test_a_login_that_ends_soon_makes_way_for_a_new_one(
+    autojump_clock: Callable[[], None],
+) -> None:
+    async with trio.open_nursery() as nursery:
+        peer = Peer(nursery)
+        link = Link("me", peer.connect)
+        peer.usable_seconds = 10
+        await echoed(link, b"first")
+        await trio.sleep(9)
+        await echoed(link, b"second")
+        assert len(peer.connected) == 1
+        await trio.sleep(1)
+        assert await echoed(link, b"third") == b"third"
+        await trio.testing.wait_all_tasks_blocked()
+        assert (len(peer.connected), peer.closed) == (2, 1)
         await link.close()

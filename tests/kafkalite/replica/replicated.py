@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import inf
 from pathlib import Path
 from uuid import UUID
 
@@ -14,10 +15,12 @@ from kafkalite.replica.partition_logs import PartitionLogs
 from kafkalite.replica.replicated_partition import ReplicatedPartition
 from kafkalite.replica.replicated_topics import ReplicatedTopics
 from kafkalite.replication.replicas import Replicas
+from kafkalite.replication.throttle import Throttle, Throttles
 from kafkalite.requests.slices import at_once
 from kafkalite.wire.messages.stored.broker_registration_change_record import (
     BrokerRegistrationChangeRecord,
 )
+from kafkalite.wire.messages.stored.config_record import ConfigRecord
 from kafkalite.wire.messages.stored.partition_change_record import PartitionChangeRecord
 from kafkalite.wire.messages.stored.partition_record import PartitionRecord
 from kafkalite.wire.messages.stored.register_broker_record import RegisterBrokerRecord
@@ -36,6 +39,7 @@ class Replicated:
         config = BrokerConfig({"log.dirs": str(root), "listeners": "PLAINTEXT://127.0.0.1:0"})
         self.asked: list[str] = []
         self.told: list[tuple[UUID, int, UUID]] = []
+        self.throttled_rate = inf
         self.logs = PartitionLogs(config, lambda: NOW_MS)
         self.cluster = ObservedCluster(
             config,
@@ -55,6 +59,7 @@ class Replicated:
             broker_epoch=lambda: 10 + ME,
             address_of=lambda node_id: None,
             ask_controller=ask,
+            throttles=Throttles(leader=Throttle(lambda: self.throttled_rate)),
         )
         self._offset = 0
         self._taker: ObservedCluster | ReplicatedTopics = self.cluster
@@ -108,6 +113,10 @@ class Replicated:
         for name, value in fields.items():
             setattr(record, name, value)
         self.commit(record)
+
+    def change_config(self, name: str, value: str | None) -> None:
+        """A config of topic t; None takes it away."""
+        self.commit(ConfigRecord(resource_type=2, resource_name="t", name=name, value=value))
 
     def partition(self, name: str = "t") -> ReplicatedPartition:
         topic = self.topics.get(name)

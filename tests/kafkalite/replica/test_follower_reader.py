@@ -147,3 +147,22 @@ async def test_a_change_of_leader_ends_the_wait(world: Replicated) -> None:
     assert not asked.has_enough()
     world.change(leader=OTHER)
     assert asked.has_enough()
+
+
+async def test_a_throttled_partition_gives_no_more_than_its_rate(world: Replicated) -> None:
+    """Neither at once nor after a wait; what is read and not sent does not count."""
+    partition = world.create(ME, ME, OTHER)
+    world.change(isr=[ME])
+    world.change_config("leader.replication.throttled.replicas", f"0:{ME}")
+    world.throttled_rate = 2 * len(records(b"a"))
+    for value in (b"a", b"b", b"c"):
+        partition.append(records(value))
+    assert read(reader(world, 0, min_bytes=1 << 20))[3] == [0, 1, 2], "too little to be sent"
+    assert read(reader(world, 0))[3] == [0, 1, 2]
+    asked = reader(world, 0)
+    assert read(asked) == (0, 0, NOWHERE, [])
+    assert not asked.must_respond
+    assert not asked.has_enough()
+    assert read(asked, waited=True)[3] == []
+    world.change_config("leader.replication.throttled.replicas", "0:9")
+    assert asked.has_enough()

@@ -181,3 +181,23 @@ async def test_a_topic_that_takes_the_name_of_one_that_goes(world: Replicated) -
     assert len(logs(world)) == 200
     assert [each.topic_id for each in world.topics.here()] == [other_id] * 200
     assert all(each.log.offline_reason is None for each in world.topics.here())
+
+
+async def test_replicas_are_throttled_as_the_topic_says(world: Replicated) -> None:
+    partition = world.create(ME, ME, OTHER)
+    leader, follower = (f"{side}.replication.throttled.replicas" for side in ("leader", "follower"))
+    for name, value, expected in (
+        (leader, f"0:{ME}", (True, False)),
+        (follower, "*", (True, True)),
+        (leader, f"0:{OTHER},1:{ME}", (False, True)),
+        (follower, None, (False, False)),
+        (leader, "*", (True, False)),
+    ):
+        world.change_config(name, value)
+        replica = partition.replica
+        assert replica is not None
+        assert (replica.is_throttled_as_leader, replica.is_throttled_as_follower) == expected
+    world.change(replicas=[OTHER], isr=[OTHER])
+    world.change(replicas=[OTHER, ME], isr=[OTHER])
+    assert partition.replica is not None
+    assert partition.replica.is_throttled_as_leader, "a replica that is given later is, too"

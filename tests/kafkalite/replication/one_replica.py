@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
 from uuid import UUID
 
@@ -10,6 +11,7 @@ from kafkalite.log.config import LogConfig
 from kafkalite.log.log import Log
 from kafkalite.log.opening import open_log
 from kafkalite.replication.replica import Replica, ReplicationConfig
+from kafkalite.replication.throttle import Throttle, Throttles
 from kafkalite.wire.record_batch import Record, build_batch, iterate_batches, iterate_records
 
 TOPIC_ID = UUID(int=5)
@@ -38,6 +40,8 @@ class Surroundings:
         self.done: list[str] = []
         self.brokers = self
         self.time = 0.0
+        self.rate = inf
+        self.throttles = Throttles(Throttle(lambda: self.rate), Throttle(lambda: self.rate))
 
     def registered_epoch(self, broker_id: int) -> int | None:
         return 1

@@ -51,7 +51,7 @@ class Violation(AssertionError):
 
 
 class Simulation:
-    """One run: `seed` decides everything."""
+    """One run. `seed` decides load, faults and who runs first, but for what trio keeps in sets."""
 
     def __init__(self, root: Path, seed: int, steps: int) -> None:
         self.root, self.steps = root, steps

@@ -177,3 +177,68 @@ async def test_an_answer_that_came_too_late_is_dropped(
             await trio.sleep(2)
             assert values(stopped.log) == []
             nursery.cancel_scope.cancel()
+
+
+def _write(nodes: TwoNodes) -> int:
+    """Many small batches: a Fetch brings 2000 bytes at most. Their bytes."""
+    for _ in range(300):
+        nodes.leader.write(bytes(40))
+    return nodes.leader.replica().log.size_bytes
+
+
+async def _seconds_until_copied(nodes: TwoNodes) -> float:
+    began = trio.current_time()
+    leader, log = nodes.leader.replica().log, nodes.follower.replica().log
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(run, fetcher(nodes), 600)
+        while log.log_end_offset < leader.log_end_offset:  # noqa: ASYNC110 - logs tell no one
+            await trio.sleep(0.1)
+        nursery.cancel_scope.cancel()
+    return trio.current_time() - began
+
+
+BEHIND = replace(LED, in_sync_replicas=(1,))
+
+
+async def test_a_throttled_follower_keeps_to_its_rate(
+    tmp_path: Path, autojump_clock: object
+) -> None:
+    async with two_nodes(tmp_path) as nodes:
+        nodes.change(view=BEHIND)
+        nodes.follower.replica().is_throttled_as_follower = True
+        nodes.rate = 1000
+        size = _write(nodes)
+        seconds = await _seconds_until_copied(nodes)
+        # The last Fetches may go beyond it, and the rate forgets what is long ago.
+        assert 0.7 * size / nodes.rate <= seconds <= 1.5 * size / nodes.rate
+
+
+async def test_a_follower_that_is_not_named_knows_no_rate(
+    tmp_path: Path, autojump_clock: object
+) -> None:
+    async with two_nodes(tmp_path) as nodes:
+        nodes.change(view=BEHIND)
+        nodes.rate = 1000
+        _write(nodes)
+        assert await _seconds_until_copied(nodes) < 5
+
+
+async def test_a_follower_that_has_caught_up_is_not_held_back(
+    tmp_path: Path, autojump_clock: object
+) -> None:
+    """Its bytes count, and another that is behind waits for them."""
+    async with two_nodes(tmp_path) as nodes:
+        nodes.change()
+        replica = nodes.follower.replica()
+        replica.is_throttled_as_follower = True
+        nodes.rate = 10
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(run, fetcher(nodes), 600)
+            for number in range(5):
+                nodes.leader.write(bytes(1000))
+                await trio.sleep(1)
+                assert replica.log.log_end_offset == number + 1
+            nursery.cancel_scope.cancel()
+        assert not replica.holds_back
+        replica.fetch_state.has_caught_up = False
+        assert replica.holds_back

@@ -11,7 +11,13 @@ import pytest
 from kafkalite.replication.replica import Replica
 from kafkalite.replication.replica_fetch import Wanted, check_epoch, divergence, read
 from kafkalite.wire.errors import ErrorCode, KafkaError
-from tests.kafkalite.replication.one_replica import FOLLOWED, LED, batch, new_replica
+from tests.kafkalite.replication.one_replica import (
+    FOLLOWED,
+    LED,
+    Surroundings,
+    batch,
+    new_replica,
+)
 
 
 @pytest.fixture
@@ -131,3 +137,23 @@ def test_what_this_log_does_not_know_is_out_of_range(
     with pytest.raises(KafkaError) as refused:
         divergence(leader, offset, epoch)
     assert refused.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
+
+
+def test_who_is_behind_gets_nothing_when_the_rate_is_used_up(tmp_path: Path) -> None:
+    around = Surroundings()
+    leader = new_replica(tmp_path, around)
+    leader.change(replace(LED, replicas=(1, 2, 3), in_sync_replicas=(1, 3)))
+    leader.log.append(batch(b"a"), leader_epoch=1)
+    leader.is_throttled_as_leader = True
+    around.rate = 10
+    of_it = wanted(0, epoch=1, fetched=-1)
+    given = size(asked(leader, of_it))
+    assert given
+    leader.gave(given)
+    assert size(asked(leader, of_it)) == 0
+    assert size(asked(leader, of_it, replica_id=3)) == given, "in-sync replicas always get theirs"
+    with pytest.raises(KafkaError) as caught:
+        asked(leader, wanted(9, epoch=1, fetched=-1))
+    assert caught.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
+    around.time += 100
+    assert size(asked(leader, of_it)) == given

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -16,6 +17,7 @@ from kafkalite.log.opening import open_log
 from kafkalite.peers.link import Address
 from kafkalite.replication.replica import Replica, ReplicationConfig
 from kafkalite.replication.replicas import Replicas
+from kafkalite.replication.throttle import Throttle, Throttles
 from tests.kafkalite.replication.model_controller import TOPIC, TOPIC_ID
 from tests.kafkalite.replication.one_replica import LED, View, batch
 from tests.kafkalite.replication.serving import Serving
@@ -60,11 +62,12 @@ class Node:
 
 
 class TwoNodes:
-    """`asked` are the proposals; nothing comes of them."""
+    """`asked` are the proposals; nothing comes of them. `rate` is that of both throttles."""
 
     def __init__(self, root: Path, nursery: trio.Nursery) -> None:
         self.network = Network(Random(1), nursery)
         self.asked: list[object] = []
+        self.rate = inf
         self.leader = self._node(root, LEADER)
         self.follower = self._node(root, FOLLOWER)
         self.network.serve(LEADER, self.leader.serving.serve)
@@ -77,6 +80,7 @@ class TwoNodes:
             address_of=lambda other: Address("", other),
             ask_controller=self._ask,
             config=CONFIG,
+            throttles=Throttles(Throttle(lambda: self.rate), Throttle(lambda: self.rate)),
             connect=self.network.connect_from(node_id),
         )
         serving = Serving(lambda index: replicas.get(TOPIC_ID, index))

@@ -9,7 +9,7 @@ from random import Random
 
 import trio
 
-from kafkalite.peers.link import Address, Connect
+from kafkalite.peers.link import Address, Connect, Connection
 
 Serve = Callable[[bytes], Awaitable[bytes]]
 
@@ -35,11 +35,11 @@ class Network:
         self.servers.pop(port, None)
 
     def connect_from(self, node_id: int) -> Connect:
-        async def connect(address: Address) -> trio.abc.Stream:
+        async def connect(address: Address) -> Connection:
             await trio.sleep(self.delay())
             if address.port not in self.servers or self.is_parted(node_id, address.port):
                 raise OSError("nobody there")
-            return VirtualStream(self, node_id, address.port)
+            return Connection(VirtualStream(self, node_id, address.port))
 
         return connect
 

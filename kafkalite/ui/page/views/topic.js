@@ -31,6 +31,10 @@ function Partitions({ cluster, topic, again }) {
     again();
     return answer !== undefined;
   };
+  const clean = async () => {
+    await attempt(() => ask("POST", at(cluster, "clean"), {}), (done) => `${many(done.removed, "record")} went`);
+    again();
+  };
   const numbers = html`<input name="partition" type="number" min="0" max=${topic.partitions.length - 1} defaultValue="0" required />`;
   return html`
     <div class="bar">
@@ -45,6 +49,8 @@ function Partitions({ cluster, topic, again }) {
           <${Field} label="To before offset"><input name="end" type="number" min="1" required /><//></div><//>
       <${Asking} label="Move leaders" danger=${false} title="Let another replica lead" submit="Move"
         text="The next replica in sync leads each partition." onSubmit=${() => act("lead", {}, "Others lead")} />
+      <${Asking} label="Clean" title="Clean now" submit="Clean" onSubmit=${clean}
+        text="Retention and compaction take from every topic of the cluster what they may, without waiting for their interval." />
     </div>
     <${Grid} label=${`Partitions of ${topic.name}`} fill columns=${columns} rows=${topic.partitions} keyOf=${(row) => row.partition}
       sorted=${{ key: "partition" }} main=${false} />`;

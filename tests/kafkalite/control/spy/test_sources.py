@@ -38,6 +38,34 @@ def test_a_leader_moves_with_its_node(k: broker) -> None:
         assert [each.about["node"] for each in pair.ask("events", kind="node.down")] == [leader]
 
 
+def test_segments_are_rolled_and_deleted(k: broker) -> None:
+    """In bytes, by time, and by compaction: each with its reason."""
+    k.create_topic("rolls", configs={"segment.bytes": 1_048_576, "retention.ms": 3_600_000})
+    for _ in range(3):
+        k.produce("rolls", "x" * 600_000)
+    rolled = events(k, "segment.rolled", log="rolls-0")
+    assert [each.about["base_offset"] for each in rolled] == [1, 2]
+    assert all(each.why.startswith("600") for each in rolled)
+    k.lose("rolls", to=1)
+    k.clean()
+    k.clock.advance("2h")
+    deleted = events(k, "segment.deleted", log="rolls-0")
+    assert [(each.about["base_offset"], each.why) for each in deleted] == [
+        (0, "it is before the log start offset"),
+        (1, "retention.ms"),
+        (2, "retention.ms"),
+    ]
+    assert [each.about["base_offset"] for each in events(k, "segment.rolled", log="rolls-0")] == [
+        *(1, 2),
+        3,  # retention takes the active one, too
+    ]
+    k.create_topic("compacted", configs={"cleanup.policy": "compact"})
+    k.produce("compacted", "v", key="a", count=2)
+    k.clean()
+    (cleaned,) = events(k, "segment.deleted", log="compacted-0")
+    assert (cleaned.about["base_offset"], cleaned.why) == (0, "it is compacted")
+
+
 def test_a_member_that_is_let_go_has_a_reason(k: broker) -> None:
     k.create_topic("t")
     with Polling(consumer(k, "of-members"), "t"):
