@@ -14,7 +14,7 @@ from kafkalite.cluster.internal_topics import INTERNAL_TOPICS
 from kafkalite.cluster.topic_creation import validate_topic_name
 from kafkalite.replica.topics import Topic
 from kafkalite.requests.context import RequestContext
-from kafkalite.requests.slices import AT_ONCE, Steps, in_order, in_slices, mapped, release_set
+from kafkalite.requests.slices import Steps, in_order, in_slices, mapped, release_set
 from kafkalite.security.authorized_operations import TOPIC_OPERATIONS
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.describe_topic_partitions import (
@@ -24,7 +24,6 @@ from kafkalite.wire.messages.describe_topic_partitions import (
     DescribeTopicPartitionsResponsePartition,
     DescribeTopicPartitionsResponseTopic,
 )
-from kafkalite.wire.rows import LargeResponse
 
 if TYPE_CHECKING:
     from kafkalite.cluster.image import PartitionState
@@ -33,13 +32,8 @@ if TYPE_CHECKING:
 
 async def handle(
     services: Services, context: RequestContext, request: DescribeTopicPartitionsRequest
-) -> DescribeTopicPartitionsResponse | LargeResponse:
-    response = await in_slices(_describe(services, context, request), context)
-    return LargeResponse(response) if _is_large(response) else response
-
-
-def _is_large(response: DescribeTopicPartitionsResponse) -> bool:
-    return sum(len(topic.partitions) for topic in response.topics) > AT_ONCE
+) -> DescribeTopicPartitionsResponse:
+    return await in_slices(_describe(services, context, request), context)
 
 
 def _describe(

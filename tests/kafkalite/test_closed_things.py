@@ -71,7 +71,7 @@ def counted() -> Counter[str]:
 
 
 async def connection(broker: test_broker) -> None:
-    """One that says something, one that says half of something, one that waits."""
+    """Three clients: a request, half a request, and a request that waits."""
     clients = [await connected(broker) for _ in range(3)]
     assert (await clients[0].ask(ApiVersionsRequest(), 0)).error_code == ErrorCode.NONE
     await clients[1].stream.send_all(b"\0\0\1\0half")
