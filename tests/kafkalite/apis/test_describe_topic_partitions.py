@@ -50,7 +50,7 @@ async def test_topics_in_pages(broker: test_broker, client: Any) -> None:
 
 
 async def test_a_long_page_is_the_same_again(broker: test_broker, client: Any) -> None:
-    """What is remembered of it stays whole."""
+    """The page that is remembered stays whole."""
     count = AT_ONCE + 50
     broker.create_topic("long", count)
     for _ in range(2):
