@@ -13,7 +13,7 @@ COMPILED_BIN := $(COMPILED_VENV)/bin
 export PYTHONDONTWRITEBYTECODE :=
 SOURCES := $(shell find kafkalite wire log group_coordinator -name '*.py')
 
-.PHONY: run vendor test lint unit compiled unit-compiled slow conformance pipelines prove queue-proof crash cluster cluster-crash simulate differential soak kit kit-races kit-schema fuzz report bench bench-pure demo docs wheel wheels clean help
+.PHONY: run vendor test lint unit compiled unit-compiled slow conformance pipelines prove prove-cluster queue-proof crash cluster cluster-crash simulate differential soak kit kit-races kit-schema fuzz report bench bench-cluster bench-pure demo docs wheel wheels clean help
 
 help: ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -56,6 +56,9 @@ pipelines: $(SPARK_VENV)/.installed-test java-if-any ## kafkalite.spark: the sou
 prove: $(VENV)/.installed-test java ## exactly once, whatever is killed, for SECONDS=1200
 	$(BIN)/python -m conformance.exactly_once_soak --seconds $(or $(SECONDS),1200)
 
+prove-cluster: $(VENV)/.installed-test java ## the same over three processes, each killed in turn
+	$(BIN)/python -m conformance.exactly_once_soak --seconds $(or $(SECONDS),1200) --broker cluster --nodes 3
+
 queue-proof: $(VENV)/.installed-test java ## share groups: accepted never comes again, for SECONDS=1200
 	$(BIN)/python -m conformance.queue_proof --seconds $(or $(SECONDS),1200)
 
@@ -95,6 +98,9 @@ report: $(VENV)/.installed-test java ## the report card: Apache Kafka and kafkal
 
 bench: $(VENV)/.installed-test $(VENV)/.installed-demo $(COMPILED_VENV)/.installed-test java ## the compiled build beside Apache Kafka, into docs/benchmarks.md; flags in BENCH
 	KAFKALITE_PYTHON=$(COMPILED_BIN)/python $(BIN)/python -m conformance.benchmarks $(BENCH)
+
+bench-cluster: $(COMPILED_VENV)/.installed-test $(VENV)/.installed-test java ## three brokers of each kind, the compiled build; flags in BENCH
+	KAFKALITE_PYTHON=$(COMPILED_BIN)/python $(BIN)/python -m conformance.benchmarks.cluster $(BENCH)
 
 bench-pure: $(VENV)/.installed-test $(VENV)/.installed-demo java ## the same for pure Python: the column in docs/benchmarks.md
 	$(BIN)/python -m conformance.benchmarks --json docs/benchmarks-pure.json $(BENCH)

@@ -43,11 +43,7 @@ from kafkalite.server.connections import Connections
 from kafkalite.server.dispatch import Dispatcher
 from kafkalite.server.flush_gate import flush_gate
 from kafkalite.server.gates import Gate, Gates
-from kafkalite.server.listener import (
-    Listener,
-    StartError,
-    open_listeners,
-)
+from kafkalite.server.listener import Listener, StartError, open_listeners
 from kafkalite.server.loop import Loop
 from kafkalite.server.nodes import Nodes, endpoints
 from kafkalite.services import Services
@@ -279,6 +275,7 @@ class Broker:
             lambda: self.services,
             lambda: self._connections,
             lambda: self.loop.longest_turn_seconds,
+            lambda: self.is_ready,
             host,
             self.config.integer("kafkalite.metrics.port"),
         )
@@ -354,14 +351,17 @@ class Broker:
         yield
         return self.services.security.tokens.expired(self.clock.now_ms())
 
+    @property
+    def is_ready(self) -> bool:
+        """Tells whether clients are to be sent here, once it serves: it has not begun to stop."""
+        return not self._stop.is_set()
+
     def stop(self) -> None:
         """Let `serve` end: no more connections, what is in flight is answered."""
         self._stop.set()
 
     def abandon(self) -> None:
-        """Let `serve` end as if the process had been killed: connections are cut, nothing is
-        flushed.
-        """
+        """Let `serve` end as if the process had been killed: it cuts all, flushes nothing."""
         self._is_abandoned = True
         self._close_listeners()
         self._connections.cut_all()

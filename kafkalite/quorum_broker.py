@@ -33,6 +33,7 @@ from kafkalite.log.files import FILES
 from kafkalite.log.meta_properties import read_meta_properties
 from kafkalite.peers.link import Address
 from kafkalite.peers.warm_up import make_codecs
+from kafkalite.quorum.lifecycle import LifeState
 from kafkalite.quorum.membership import Membership, MembershipConfig
 from kafkalite.quorum.observer import Committed
 from kafkalite.quorum.registration import Registration, RegistrationRefused
@@ -305,6 +306,12 @@ class QuorumBroker(Broker):
         node = self.cluster.nodes.get(node_id)
         endpoint = None if node is None else node.endpoints.get(self._quorum.brokers.listener)
         return None if endpoint is None else Address(endpoint.host, endpoint.port)
+
+    @property
+    def is_ready(self) -> bool:
+        """Tells whether the controllers let it serve, and it is not about to leave."""
+        lifecycle = self.membership.lifecycle
+        return lifecycle.state is LifeState.RUNNING and not lifecycle.is_fenced
 
     def stop(self) -> None:
         """Let others lead what this broker leads, then let `serve` end."""

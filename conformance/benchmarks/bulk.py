@@ -16,7 +16,7 @@ from conformance.benchmarks.sampling import (
     delete_topic,
     have_memory,
 )
-from conformance.harness.broker import Broker
+from conformance.harness.broker import Reached
 
 KB = 1000
 SECONDS = 300
@@ -35,7 +35,7 @@ def librdkafka() -> Path:
 
 
 def launched(
-    broker: Broker,
+    broker: Reached,
     verb: str,
     topic: str,
     first: int,

@@ -17,7 +17,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from conformance.harness.apache_kafka import ServerKafka
-from conformance.harness.broker import Broker
+from conformance.harness.broker import Broker, Reached
 from conformance.harness.jars import kafka_jars
 from conformance.harness.java import find_java
 from conformance.harness.kafkalite import Kafkalite
@@ -29,7 +29,7 @@ WARM_UP = 200
 SOURCE = Path(__file__).parent / "Transactions.java"
 
 
-def with_librdkafka(broker: Broker, count: int) -> list[float]:
+def with_librdkafka(broker: Reached, count: int) -> list[float]:
     """Milliseconds of each transaction."""
     producer = Producer(
         {"bootstrap.servers": broker.bootstrap, "transactional.id": "rdkafka", "linger.ms": 0}

@@ -23,17 +23,21 @@ SMALL = {
 }
 
 
-class Broker(Protocol):
+class Reached(Protocol):
+    """A broker or a cluster, for clients."""
+
+    @property
+    def bootstrap(self) -> str:
+        """`host:port`, or several with commas between."""
+        ...
+
+
+class Broker(Reached, Protocol):
     """Addresses and data directory stay the same over kill, stop and start."""
 
     @property
     def kind(self) -> str:
         """`kafkalite` or `kafka`."""
-        ...
-
-    @property
-    def bootstrap(self) -> str:
-        """`host:port`, or several with commas between."""
         ...
 
     @property

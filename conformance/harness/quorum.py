@@ -40,8 +40,12 @@ class QuorumCluster:
         kafkalite: int = 3,
         properties: Mapping[str, str] | None = None,
         secured: bool = False,
+        jvm_flags: tuple[str, ...] = JVM,
     ) -> None:
-        """`secured`: nodes reach each other by TLS and SASL only (secured_quorum.py)."""
+        """`secured`: nodes reach each other by TLS and SASL only (secured_quorum.py).
+
+        `jvm_flags` are those of Apache Kafka's brokers.
+        """
         self.directory = directory
         # the first byte keeps it from beginning with "-", which the storage tool takes for a flag
         random = b"k" + uuid.uuid4().bytes[1:]
@@ -51,6 +55,7 @@ class QuorumCluster:
         self.kafka = {FIRST_KAFKA + i: next(ports) for i in range(kafka)}
         self.kafkalite = {FIRST_KAFKALITE + i: next(ports) for i in range(kafkalite)}
         self.properties = {**SMALL, **(properties or {})}
+        self.jvm_flags = jvm_flags
         self.secured = SecuredQuorum(directory, list(self.brokers)) if secured else None
         self.processes: dict[int, Process] = {}
         for node_id in self.nodes:
@@ -143,10 +148,11 @@ class QuorumCluster:
     def start(self, node_id: int) -> None:
         """Start it, or start it again; nothing is waited for."""
         file = str(self.file(node_id))
+        jvm_flags = JVM if node_id in self.controllers else self.jvm_flags
         command = (
             [PYTHON, "-m", "kafkalite", "--config", file]
             if node_id in self.kafkalite
-            else java_command("kafka.Kafka", file, log_level="info", jvm_flags=JVM)
+            else java_command("kafka.Kafka", file, log_level="info", jvm_flags=jvm_flags)
         )
         variables = environment() | {"LC_ALL": "C.UTF-8"}
         output = self.home(node_id) / "output"

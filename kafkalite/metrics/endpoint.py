@@ -30,6 +30,7 @@ class MetricsEndpoint:
         services: Callable[[], Services],
         connections: Callable[[], Connections],
         longest_turn_seconds: Callable[[], float],
+        is_ready: Callable[[], bool],
         host: str,
         port: int,
     ) -> None:
@@ -37,6 +38,7 @@ class MetricsEndpoint:
         self._services = services
         self._connections = connections
         self._longest_turn_seconds = longest_turn_seconds
+        self._is_ready = is_ready
         self.requests = RequestMetrics()
         self._lag = Distribution()
         self._exposition = Exposition()
@@ -52,7 +54,7 @@ class MetricsEndpoint:
         """Serve for ever; must run before there is anything to tell."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(watch, self._lag)
-            nursery.start_soon(metrics_server(self._render).serve, self._socket)
+            nursery.start_soon(metrics_server(self._render, self._is_ready).serve, self._socket)
 
     def close(self) -> None:
         self._socket.close()

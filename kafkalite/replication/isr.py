@@ -76,9 +76,12 @@ class InSyncReplicas:
         return self.proposal is Proposal.COMMITTED
 
     def propose(self, replicas: Sequence[int]) -> None:
-        """Ask for this set. Only where `is_settled`."""
+        """Ask for this set. Only where `is_settled`.
+
+        It is in ascending order: Kafka's leaders have a HashSet, and the metadata keep its order.
+        """
         self._become(Proposal.PENDING)
-        self.proposed = list(replicas)
+        self.proposed = sorted(replicas)
 
     def commit(self, replicas: Sequence[int], partition_epoch: int) -> None:
         """The controllers' word: an answer, or the metadata. It ends what is under way."""

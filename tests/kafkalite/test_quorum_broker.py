@@ -210,6 +210,19 @@ async def test_another_leads_after_a_controlled_shutdown(tmp_path: Path) -> None
         assert await values(running[second], 0) == [b"before", b"after"]
 
 
+async def test_a_broker_is_ready_while_the_controllers_let_it_serve(tmp_path: Path) -> None:
+    async with controllers(1) as controller:
+        with QuorumBroker(config(tmp_path, 1, controller)) as broker:
+            assert not broker.is_ready
+            async with trio.open_nursery() as nursery:
+                with trio.fail_after(SECONDS):
+                    await nursery.start(broker.serve)
+                    assert broker.is_ready
+                    broker.stop()
+                    assert not broker.is_ready
+                    await broker.stopped.wait()
+
+
 async def test_who_does_not_lead_says_so(tmp_path: Path) -> None:
     async with cluster(tmp_path, 2) as (controller, running):
         await in_sync(controller, running, 2)

@@ -22,7 +22,7 @@ EXCEPTIONS = {
     "broker.py: self._connections.serve": "the loop itself: each connection is guarded by its own",
     "broker.py: self._connections.close_idle": "touches no disk, and closes guarded connections",
     "metrics/endpoint.py: watch": "under the endpoint's own supervised task",
-    "metrics/endpoint.py: metrics_server(self._render).serve": "the same",
+    "metrics/endpoint.py: metrics_server(self._render, self._is_ready).serve": "the same",
     "quorum/membership.py: give_up": "waits for an event, and cancels",
     "quorum_broker.py: membership.run": "holds tasks that are supervised",
     "coordinators/transaction_coordinator/marker_channels.py: self._mark": (

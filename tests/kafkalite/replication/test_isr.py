@@ -24,6 +24,11 @@ def test_the_larger_set_counts_until_it_is_decided(replicas: list[int], maximal:
     assert in_sync.is_settled
 
 
+def test_a_proposal_is_in_ascending_order() -> None:
+    """Kafka's leaders propose so, and the metadata keep the order."""
+    assert proposed([3, 1, 2]).proposed == [1, 2, 3]
+
+
 def test_one_proposal_at_a_time() -> None:
     with pytest.raises(ValueError, match="cannot become"):
         proposed([1, 2, 3]).propose([1])
