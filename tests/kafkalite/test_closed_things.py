@@ -95,7 +95,7 @@ async def group(broker: test_broker) -> None:
         found = core(broker).services.group_coordinator.interventions.group("group")
         return found is not None and bool(found.members)
 
-    await until(lambda: not has_member(), 30)
+    await until(lambda: not has_member(), 60)
     answer = await client.ask(DeleteGroupsRequest(groups_names=["group"]))
     assert answer.results[0].error_code == ErrorCode.NONE
     await client.stream.aclose()
@@ -106,7 +106,7 @@ async def move(broker: test_broker) -> None:
     for _ in range(2):
         target = other(broker, directory_of(broker, "words"))
         core(broker).services.replica_moves.request(1, "words", 0, str(target))
-        await until(lambda target=target: directory_of(broker, "words") == target, 30)
+        await until(lambda target=target: directory_of(broker, "words") == target, 60)
 
 
 @pytest.fixture(autouse=True)
@@ -138,7 +138,7 @@ async def test_nothing_is_left(tmp_path: Path, comes_and_goes: Any) -> None:
         before = counted()
         for _ in range(ROUNDS):
             await comes_and_goes(broker)
-        await until(lambda: counted() <= before, 30)
+        await until(lambda: counted() <= before, 60)
 
 
 @pytest.mark.holds_the_loop
@@ -152,4 +152,4 @@ async def test_nothing_is_left_of_a_broker(tmp_path: Path) -> None:
     before = counted()
     for _ in range(ROUNDS):
         await comes_and_goes()
-    await until(lambda: counted() <= before, 30)
+    await until(lambda: counted() <= before, 60)

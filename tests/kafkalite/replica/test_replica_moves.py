@@ -28,7 +28,7 @@ THROTTLE = "replica.alter.log.dirs.io.max.bytes.per.second"
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    with trio.fail_after(20):
+    with trio.fail_after(60):
         while not condition():  # noqa: ASYNC110 - nothing tells when the background is done
             await trio.sleep(0.01)
 

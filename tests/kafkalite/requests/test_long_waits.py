@@ -29,7 +29,7 @@ def topic(broker: test_broker) -> str:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    with trio.fail_after(30):
+    with trio.fail_after(60):
         while not condition():  # noqa: ASYNC110 - nothing tells when it is so
             await trio.sleep(0.01)
 
@@ -144,7 +144,7 @@ async def test_a_change_while_it_is_looked_at_is_not_lost(autojump_clock: MockCl
     watched.add(changes)
     watched.check_and_complete()
     assert changes.have_come
-    with trio.fail_after(30):
+    with trio.fail_after(60):
         await wait_until(lambda: changes.have_come, [changes.watchers], inf)
         changes.have_come = False
         async with trio.open_nursery() as nursery:
