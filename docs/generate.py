@@ -112,6 +112,7 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
         "spark": card.spark,
         "clients": card.clients,
         "differential": card.differences,
+        "itself": card.with_itself,
     },
     "group_coordinator/README.md": {
         "classic groups": lambda: diagram(classic_group.TRANSITIONS),

@@ -70,7 +70,7 @@ class DeletedLogs:
         """Rename the directories of the logs that were deleted, one a step."""
         for path in list(self._named):
             log = self._named.get(path)
-            if log is not None and not self._has_failed():
+            if log is not None and not log.must_keep_name and not self._has_failed():
                 with suppress(KafkaError):  # logged where it was raised, and tried again
                     self._rename(log)
             del log  # each is freed in its own step, as to free thousands takes time

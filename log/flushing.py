@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kafkalite.log.disk_wait import without_threads
+from kafkalite.log.disk_wait import DiskWait, Waits, without_threads
 from kafkalite.log.log_state import LogState
 from kafkalite.log.open_files import FileSlice
 from kafkalite.log.retention import unlinking_deleted
@@ -41,6 +41,7 @@ class Flush:
             self._indexes.append(log.snapshots.path(segment.base_offset))
         # Names are made and changed only when a segment begins or the log does.
         self._must_sync_directory = log.recovery_point <= log.segments.active.base_offset
+        self._must_sync_parent = log.has_new_name
 
     @property
     def waits_for_disk(self) -> bool:
@@ -55,6 +56,21 @@ class Flush:
             self._files.sync_file(path)
         if self._must_sync_directory:
             self._files.sync_directory(self._directory)
+        if self._must_sync_parent:
+            self._files.sync_directory(self._directory.parent)
+
+    def waiting(self) -> Waits[None]:
+        """`run`, for a thread, then `complete`. Raises KafkaError(KAFKA_STORAGE_ERROR)."""
+        wait = DiskWait(self.run)
+        try:
+            yield wait
+            wait.finish()
+        except OSError as error:
+            raise self.fail(error) from error
+        except BaseException:
+            self.abandon()
+            raise
+        self.complete()
 
     def complete(self) -> None:
         """Move the recovery point to `offset`, or to the log's end if it was truncated since."""

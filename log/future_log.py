@@ -1,24 +1,26 @@
 """A log moves to another data directory while it is in use (KIP-113).
 
 The copy is the future log. It grows in `topic-partition.<unique>-future` under the other directory,
-batch by batch like a follower's log, until it ends where the log ends. Then it takes the log's
-place in one plain function, so that no append comes between: its directory takes the name
-`topic-partition`, and the old directory's name becomes `...-delete`.
+batch by batch like a follower's log, until it ends where the log ends. What was copied goes onto
+the disk, and the metadata name the new directory. Then the future log takes the log's place in one
+step, so that no append comes between: its directory takes the name `topic-partition`. When that is
+on the disk, too, the old directory's name becomes `...-delete`. Threads wait for the disk.
 
 A crash leaves the log in the old place or in the new one, or in both if it came between the two
-renames. The directory that the metadata name counts then: the caller writes it before the first
-rename. A future log that a start finds is cut to where it agrees with the log (by leader epochs,
-KIP-101), and goes on. Source: Kafka's ReplicaAlterLogDirsThread,
-LogManager.replaceCurrentWithFutureLog.
+renames. The directory that the metadata name counts then. A future log that a start finds is cut to
+where it agrees with the log (by leader epochs, KIP-101), and goes on. Source: Kafka's
+ReplicaAlterLogDirsThread, LogManager.replaceCurrentWithFutureLog.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kafkalite.log.disk_wait import DiskWait, Waits
 from kafkalite.log.truncation import truncate_fully
 from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.record_batch import iterate_batches
@@ -29,10 +31,17 @@ if TYPE_CHECKING:
     from kafkalite.log.flushing import Flush
     from kafkalite.log.log import Log
 
+Assign = Callable[["LogDirectory"], Waits[None]]
+"""Writes into the metadata in which directory a log lies."""
+
 # Copying so many bytes takes about 10 ms if the batches are the smallest.
 _STEP_BYTES = 64 << 10
-# So much may be left for `finish` to flush.
+# A long copy is flushed as it goes, after so much.
 _UNFLUSHED_BYTES = 1 << 20
+# Appends that come while a thread waits for the disk are copied in so many steps, at most.
+_LAST_STEPS = 4
+# So often the flushes of the log may overtake that of its copy. Then a flush is waited for.
+_OVERTAKEN_TIMES = 20
 
 
 class LogMove:
@@ -52,7 +61,11 @@ class LogMove:
         self.source_directory = source_directory
         self.target_directory = target_directory
         self.future = future
+        self.has_finished = False
+        # The metadata name the target already.
+        self.is_assigned = False
         self._unflushed_bytes = future.size_bytes
+        self._overtaken_count = 0
         source.cleaning = self
         self._cut_to_agree()
 
@@ -127,47 +140,90 @@ class LogMove:
         self._unflushed_bytes = 0
         return self.future.begin_flush()
 
-    def finish(self, assign: Callable[[LogDirectory], None]) -> Log:
-        """Let the future log take the log's place, and return it. It must have caught up.
+    def finishing(self, assign: Assign, switched: Callable[[Log], None]) -> Waits[None]:
+        """Let the future log, which has caught up, take the log's place: `has_finished` then.
 
-        `assign` writes into the metadata which of the two directories counts after a crash. Raises
-        KafkaError(KAFKA_STORAGE_ERROR): the log is where it was.
+        If appends come meanwhile, it may have to copy more, and to be asked again. `assign` writes
+        into the metadata which of the two directories counts after a crash. `switched` is called
+        in the step in which the future log takes over. Raises KafkaError(KAFKA_STORAGE_ERROR): the
+        log is where it was, unless `has_finished`.
         """
-        source, future = self.source, self.future
         assert self.is_caught_up
-        if future.recovery_point < source.recovery_point:
-            future.flush()  # flushed records stay flushed
-        self._note_producers()
-        assign(self.target_directory)
-        key = self.key
-        self.target_directory.make_way(self.target_directory.path / source.name)
+        yield from self._settling()
+        if not self.is_assigned:
+            self.is_assigned = True  # or soon, even if nothing waits for it here
+            try:
+                yield from assign(self.target_directory)
+            except KafkaError:
+                self.is_assigned = False
+                raise
+        for _ in range(_LAST_STEPS):
+            if self.is_caught_up:
+                break
+            self.step()
+        if not self._may_switch():
+            return
+        before = self.source.directory
+        self.target_directory.make_way(self.target_directory.path / self.source.name)
         try:
-            _rename(future, self.target_directory.path / source.name)
+            self._switch()
         except OSError as error:
-            assign(self.source_directory)
+            raise self.future.storage_error(error) from error
+        switched(self.future)
+        wait = DiskWait(partial(self.future.files.sync_directory, self.target_directory.path))
+        yield wait
+        try:
+            wait.finish()
+        except OSError as error:
+            raise self.future.storage_error(error) from error
+        self.future.has_new_name = False
+        # A failed deletion was logged where it failed. The next start removes the log that is not
+        # assigned.
+        with suppress(KafkaError):
+            self.source_directory.make_way(before)
+
+    def _settling(self) -> Waits[None]:
+        """Have the copy and the state of the producers on the disk. Raises KafkaError."""
+        future, state = self.future, self.source.producer_state
+        offset = state.end_offset = future.log_end_offset
+        try:
+            # Some producers' records are gone.
+            future.snapshots.remove_at(offset)
+            future.snapshots.take(state)
+            wait = DiskWait(partial(future.snapshots.sync, offset))
+            flush = self.begin_flush()
+            if flush is not None:
+                yield from flush.waiting()
+            yield wait
+            wait.finish()
+        except OSError as error:
             raise future.storage_error(error) from error
-        del self.target_directory.future_logs[key]
-        self.target_directory.logs[key] = future
+
+    def _may_switch(self) -> bool:
+        """True if nothing is left to be copied, and records that were flushed stay flushed."""
+        if not self.is_caught_up:
+            return False
+        if self.future.recovery_point >= self.source.recovery_point:
+            return True
+        self._overtaken_count += 1
+        if self._overtaken_count < _OVERTAKEN_TIMES:
+            return False
+        self.future.flush()
+        return True
+
+    def _switch(self) -> None:
+        """The future log is the log from now on. Raises OSError."""
+        source, future, target = self.source, self.future, self.target_directory
+        _rename(future, target.path / source.name)
+        key = self.key
+        del target.future_logs[key]
+        target.logs[key] = future
+        source.successor = future
+        self.source_directory.delete_log(*key)
         future.producer_state = source.producer_state
         future.advance_high_watermark(source.high_watermark)
         future.update_first_unstable()
-        # A failed deletion was logged where it failed. The next start removes the log that is not
-        # assigned.
-        before = source.directory
-        with suppress(KafkaError):
-            self.source_directory.delete_log(*key)
-            self.source_directory.make_way(before)
-        return future
-
-    def _note_producers(self) -> None:
-        """Write and flush the producers' state: some producers' records are gone."""
-        future, state = self.future, self.source.producer_state
-        state.end_offset = future.log_end_offset
-        try:
-            future.snapshots.remove_at(state.end_offset)
-            future.snapshots.take(state, sync=True)
-        except OSError as error:
-            raise future.storage_error(error) from error
+        self.has_finished = True
 
     def cancel(self) -> None:
         """Stop, and delete the future log, unless the log or the other disk is broken."""
@@ -198,4 +254,4 @@ def _rename(log: Log, target: Path) -> None:
             file.path = target / file.path.name
     log.leader_epochs.moved_to(target)
     log.snapshots.moved_to(target)
-    log.files.sync_directory(target.parent)
+    log.has_new_name = True

@@ -77,6 +77,10 @@ class LogState:
         self.flush_requests = flush_requests or FlushRequests()
         # An append asked for a flush up to here (flush.messages).
         self.flush_wanted_to = 0
+        # The name of the directory may not be on the disk: the log has been moved.
+        self.has_new_name = False
+        # The log that took this one's place, after a move.
+        self.successor: LogState | None = None
         # Flushes that failed: what they should have covered may not be on the disk.
         self.failed_flush_count = 0
         # The round of compaction or the move that reads the segments; set to None, it stops.
@@ -103,6 +107,11 @@ class LogState:
     def awaits_flush(self) -> bool:
         """True if an append has asked for a flush that is not done."""
         return self.recovery_point < min(self.flush_wanted_to, self.log_end_offset)
+
+    @property
+    def must_keep_name(self) -> bool:
+        """True if a crash may bring this log back: its successor's name is not on the disk."""
+        return self.successor is not None and self.successor.has_new_name
 
     @property
     def visible_end_offset(self) -> int:

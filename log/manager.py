@@ -20,7 +20,7 @@ from kafkalite.log.config import LogConfig
 from kafkalite.log.directory import LogDirectory, StoredPartition
 from kafkalite.log.disk_wait import Waits
 from kafkalite.log.flushing import Flush, has_unflushed_roll, is_flush_due
-from kafkalite.log.future_log import LogMove
+from kafkalite.log.future_log import Assign, LogMove
 from kafkalite.log.log import Log
 from kafkalite.log.producer_state import PRODUCER_ID_EXPIRATION_MS
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -273,13 +273,17 @@ class LogManager:
             except (KafkaError, OSError) as error:
                 _logger.error("%s: not moved on: %s", stored.path, error)
 
-    def finish_move(self, move: LogMove, assign: Callable[[LogDirectory], None]) -> Log:
-        """The future log, in its place as the log. Raises as LogMove.finish."""
-        log = move.finish(assign)
-        key = (log.topic, log.partition)
-        self._stored[key] = [move.target_directory]
-        del self.moves[key]
-        return log
+    def finishing_move(
+        self, move: LogMove, assign: Assign, switched: Callable[[Log], None]
+    ) -> Waits[None]:
+        """Put the future log in its place as the log, as LogMove.finishing does."""
+
+        def take_over(log: Log) -> None:
+            self._stored[move.key] = [move.target_directory]
+            del self.moves[move.key]
+            switched(log)
+
+        return move.finishing(assign, take_over)
 
     def cancel_move(self, topic: str, partition: int) -> None:
         """Stop a move, if there is one, and delete the future log. Raises KafkaError."""

@@ -26,9 +26,9 @@ _READ_BYTES = 1 << 20
 
 
 class _Reading(threading.local):
-    """The mode of this thread's reads."""
+    """The mode of this thread's reads: how many `cached_only` it is inside of."""
 
-    cached_only = False
+    depth = 0
 
 
 _reading = _Reading()
@@ -63,13 +63,16 @@ class NotCached(Exception):
 
 
 class _CachedOnly:
-    """Inside of `with cached_only:` a read that would have to wait raises NotCached."""
+    """Inside of `with cached_only:` a read that would have to wait raises NotCached.
+
+    It holds for this thread, and for a block without `await`: only plain functions read.
+    """
 
     def __enter__(self) -> None:
-        _reading.cached_only = True
+        _reading.depth += 1
 
     def __exit__(self, *_: object) -> None:
-        _reading.cached_only = False
+        _reading.depth -= 1
 
 
 cached_only = _CachedOnly()
@@ -77,12 +80,12 @@ cached_only = _CachedOnly()
 
 def is_cached_only() -> bool:
     """True inside of `cached_only`: a read must not wait here."""
-    return _reading.cached_only
+    return _reading.depth > 0
 
 
 def pread(descriptor: int, size: int, position: int) -> bytes:
     """`os.pread`. Raises OSError; NotCached inside of `cached_only` if it would have to wait."""
-    if _reading.cached_only:
+    if _reading.depth:
         data = pread_cached(descriptor, size, position)
         if data is None:
             raise NotCached(descriptor, size, position)

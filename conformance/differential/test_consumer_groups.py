@@ -8,7 +8,7 @@ import pytest
 
 from conformance.differential.broker_side import Side
 from conformance.differential.comparison import Pair
-from conformance.differential.group_requests import SUBSCRIBED
+from conformance.differential.group_requests import SUBSCRIBED, compare_descriptions
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from kafkalite.wire.messages.consumer_group_heartbeat import (
@@ -67,24 +67,11 @@ def owning(pair: Pair, group: str, topic: str, *partitions: int, **fields: Any) 
 
 
 def describe(pair: Pair, *groups: str) -> None:
-    """Compare what both say of the groups; a member's topics come in any order."""
+    """Compare what both say of the groups."""
     for version in VERSIONS:
-        for operations in (False, True):
-            request = ConsumerGroupDescribeRequest(
-                group_ids=list(groups), include_authorized_operations=operations
-            )
-            api = ApiKey.CONSUMER_GROUP_DESCRIBE
-            answers = [side.ask(api, version, request) for side in pair.sides]
-            for answer in answers:
-                for described in answer.groups:
-                    described.members.sort(key=lambda member: member.member_id)
-                    for member in described.members:
-                        member.subscribed_topic_names.sort()
-                        for assignment in (member.assignment, member.target_assignment):
-                            assignment.topic_partitions.sort(key=lambda topic: topic.topic_name)
-                            for topic in assignment.topic_partitions:
-                                topic.partitions.sort()
-            pair.compare(f"{api.name} v{version}", *answers, api=api, version=version)
+        compare_descriptions(
+            pair, ApiKey.CONSUMER_GROUP_DESCRIBE, version, ConsumerGroupDescribeRequest, groups
+        )
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -96,9 +96,6 @@ class Transactions:
                 break
             assert time.monotonic() < deadline, states
             time.sleep(0.01)
-        for answer in answers:
-            for each in answer.transaction_states[0].topics:
-                each.partitions.sort()
         what = "DESCRIBE_TRANSACTIONS v0"
         self.pair.compare(what, *answers, api=ApiKey.DESCRIBE_TRANSACTIONS)
         return answers[0], answers[1]

@@ -134,6 +134,20 @@ def differences() -> str:
     return "\n".join(lines)
 
 
+@once_run("itself")
+def with_itself() -> str:
+    """One sentence about the run in which the referee has Apache Kafka on both sides."""
+    run = result()["itself"]
+    sources = run["sources"].values()
+    left = [each for source in sources for each in source["differences"]]
+    requests, fields = (sum(each[name] for each in sources) for name in ("requests", "fields"))
+    sentence = (
+        f"Apache Kafka compared with itself: {requests:,} requests, {fields:,} fields of answers, "
+        f"{len(left)} differences."
+    )
+    return "\n".join([sentence, *(f"- left: {each}" for each in left)])
+
+
 def summary() -> str:
     """The summary for the README."""
     card = result()

@@ -30,6 +30,7 @@ from kafkalite.replica.fetch_sessions import (
 )
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.disk_threads import read_off_loop
+from kafkalite.requests.long_waits import wait_in_slices
 from kafkalite.requests.purgatory import WakeReason
 from kafkalite.requests.slices import (
     AT_ONCE,
@@ -108,7 +109,13 @@ async def _fetch_in_slices(
     responses = await _read_in_slices(context, reader)
     if request[3] > 0 and not reader.must_respond:
         close_records(responses)
-        wake = await _wait(services, context, request, reader)
+        wake = await wait_in_slices(
+            context,
+            reader.look,
+            reader.watched,
+            _deadline(context, request),
+            answer_early=_answers_early(services),
+        )
         is_interrupted = wake is WakeReason.INTERRUPTED
         responses = await _read_in_slices(context, reader, waited=True, empty=is_interrupted)
     topics: list[_TopicRows] = []
@@ -204,9 +211,17 @@ async def _wait(
     return await context.connection.wait_until(
         reader.has_enough,
         reader.watched,
-        context.received_at + request[3] / 1000,
-        answer_early=services.config.boolean("kafkalite.answer.parked.fetch"),
+        _deadline(context, request),
+        answer_early=_answers_early(services),
     )
+
+
+def _deadline(context: RequestContext, request: FetchRequestRow) -> float:
+    return context.received_at + request[3] / 1000
+
+
+def _answers_early(services: Services) -> bool:
+    return services.config.boolean("kafkalite.answer.parked.fetch")
 
 
 def _response(

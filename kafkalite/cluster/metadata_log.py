@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -184,6 +185,12 @@ class MetadataLog:
         """Write a batch; its last offset. Raises KafkaError(KAFKA_STORAGE_ERROR)."""
         self._last_record_ms = self._now_ms()
         return self._append(batch)
+
+    def cut_at(self, offset: int) -> None:
+        """Remove a change that failed: what begins at `offset`. A log that is offline keeps it, as
+        there are no later changes that could contradict it."""
+        with suppress(KafkaError):
+            self._log.truncate_to(offset)
 
     def flush(self) -> None:
         """Everything onto the disk. Raises KafkaError(KAFKA_STORAGE_ERROR)."""

@@ -1,7 +1,8 @@
 """A change of the metadata on its way: appended to the log, on the disk, and only then applied.
 
 One change is on its way at a time. A thread waits for the disk. A decision that is taken meanwhile
-would not see the change, and could contradict it: so `settle` comes before each decision.
+would not see the change, and could contradict it: so `settle` comes before each decision. A change
+that failed is cut from the log: later decisions do not see it, and the next start must not, either.
 """
 
 from __future__ import annotations
@@ -11,18 +12,21 @@ from typing import TYPE_CHECKING
 
 from kafkalite.log.disk_wait import DiskWait
 from kafkalite.requests.slices import WaitingSteps, at_once
+from kafkalite.wire.errors import KafkaError
 
 if TYPE_CHECKING:
     from kafkalite.cluster.metadata_log import MetadataLog
     from kafkalite.log.flushing import Flush
-    from kafkalite.wire.errors import KafkaError
 
 
 class MetadataChange:
     """A change that is appended. `is_over` once it is applied, or has failed."""
 
-    def __init__(self, records: Sequence[object], offset: int, flush: Flush) -> None:
+    def __init__(
+        self, records: Sequence[object], first_offset: int, offset: int, flush: Flush
+    ) -> None:
         self.records = records
+        self.first_offset = first_offset
         self.offset = offset
         self.flush = flush
         self.sync = DiskWait(flush.run)
@@ -43,12 +47,17 @@ class MetadataWriter:
         waited for. None may be on its way. Raises KafkaError(KAFKA_STORAGE_ERROR).
         """
         assert self.on_its_way is None
+        first_offset = self._log.next_offset
         offset = self._log.append(batch)
-        flush = self._log.begin_flush() if must_flush else None
+        try:
+            flush = self._log.begin_flush() if must_flush else None
+        except KafkaError:
+            self._log.cut_at(first_offset)
+            raise
         if flush is None:
             self._apply(records, offset)
             return
-        change = self.on_its_way = MetadataChange(records, offset, flush)
+        change = self.on_its_way = MetadataChange(records, first_offset, offset, flush)
         if not flush.waits_for_disk:
             self._finish(change)
 
@@ -80,6 +89,7 @@ class MetadataWriter:
         self.on_its_way = None
         if change.sync.error is not None:
             change.failure = change.flush.fail(change.sync.error)
+            self._log.cut_at(change.first_offset)
         else:
             change.flush.complete()
             self._apply(change.records, change.offset)

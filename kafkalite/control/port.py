@@ -36,7 +36,8 @@ class ControlPort:
         self._token = token or new_token()
         # The page alone was asked for: any free port will do.
         given = config["kafkalite.control.port"] is not None
-        self._socket = bind(host, config.integer("kafkalite.control.port") if given else 0)
+        port = config.integer("kafkalite.control.port") if given else 0
+        self._socket = bind(host, port, "the control port (kafkalite.control.port)")
 
     def close(self) -> None:
         """Let the port go."""

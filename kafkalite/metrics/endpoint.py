@@ -13,7 +13,7 @@ from kafkalite.metrics.readings import Distribution, Readings
 from kafkalite.metrics.requests import RequestMetrics
 from kafkalite.metrics.server import metrics_server
 from kafkalite.metrics.state import read
-from kafkalite.server.listener import StartError, bind, joined
+from kafkalite.server.listener import bind, joined
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,10 +43,7 @@ class MetricsEndpoint:
         self._lag = Distribution()
         self._exposition = Exposition()
         self._one_at_a_time = trio.CapacityLimiter(1)
-        try:
-            self._socket = bind(host, port)
-        except StartError as error:
-            raise StartError(f"metrics (kafkalite.metrics.port): {error}") from None
+        self._socket = bind(host, port, "metrics (kafkalite.metrics.port)")
 
     @property
     def url(self) -> str:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from kafkalite.replica.partition import Partition
     from kafkalite.replica.topics import Topics
     from kafkalite.requests.purgatory import Watchers
+    from kafkalite.requests.slices import Steps
 
 _READ_COMMITTED: Final = 1
 _FIRST_TOPIC_ID_VERSION: Final = 13
@@ -147,22 +148,34 @@ class FetchReader:
         """
         size = 0
         for target, partition in self._partitions:
-            _, leader_epoch, fetch_offset, _, _, max_bytes, _, _ = target.wanted
-            try:
-                self._check(partition, leader_epoch)
-                limit = partition.read_limit(committed_only=self._committed_only)
-                if limit <= fetch_offset:
-                    continue
-                result = partition.read(
-                    fetch_offset, max_bytes, committed_only=self._committed_only
-                )
-            except KafkaError:
-                return True
-            size += len(result.records)
-            close_slices((result.records,))
+            size += self._new_bytes(target, partition)
             if size >= self._min_bytes:
                 return True
         return False
+
+    def look(self) -> Steps[bool]:
+        """`has_enough` in steps."""
+        size = 0
+        for target, partition in self._partitions:
+            size += self._new_bytes(target, partition)
+            if size >= self._min_bytes:
+                return True
+            yield
+        return False
+
+    def _new_bytes(self, target: FetchTarget, partition: Partition) -> int:
+        """The bytes that can be read by now; min_bytes where there is an error to be told."""
+        _, leader_epoch, fetch_offset, _, _, max_bytes, _, _ = target.wanted
+        committed_only = self._committed_only
+        try:
+            self._check(partition, leader_epoch)
+            if partition.read_limit(committed_only=committed_only) <= fetch_offset:
+                return 0
+            result = partition.read(fetch_offset, max_bytes, committed_only=committed_only)
+        except KafkaError:
+            return self._min_bytes
+        close_slices((result.records,))
+        return len(result.records)
 
     def _check(self, partition: Partition, leader_epoch: int) -> None:
         if partition.is_deleted:

@@ -90,25 +90,20 @@ class FollowerReader(FetchReader):
             found.records,
         )
 
-    def has_enough(self) -> bool:
-        """Tells whether there are min_bytes by now, or something that must be said at once."""
-        size = 0
-        for target, partition in self._partitions:
-            _, leader_epoch, offset, _, _, max_bytes, _, _ = target.wanted
-            try:
-                replica = _replica(partition)
-                replica_fetch.check_epoch(replica, leader_epoch)
-                end = replica.log.log_end_offset
-                if end <= offset or replica.keeps_back(self._replica_id):
-                    continue
-                result = replica.log.read(offset, max_bytes, upper_bound=end)
-            except KafkaError:
-                return True
-            size += len(result.records)
-            close_slices((result.records,))
-            if size >= self._min_bytes:
-                return True
-        return False
+    def _new_bytes(self, target: FetchTarget, partition: Partition) -> int:
+        """The same as a consumer's, up to the log's end."""
+        _, leader_epoch, offset, _, _, max_bytes, _, _ = target.wanted
+        try:
+            replica = _replica(partition)
+            replica_fetch.check_epoch(replica, leader_epoch)
+            end = replica.log.log_end_offset
+            if end <= offset or replica.keeps_back(self._replica_id):
+                return 0
+            result = replica.log.read(offset, max_bytes, upper_bound=end)
+        except KafkaError:
+            return self._min_bytes
+        close_slices((result.records,))
+        return len(result.records)
 
 
 def _replica(partition: Partition) -> Replica:

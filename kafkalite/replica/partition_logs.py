@@ -11,7 +11,7 @@ from uuid import UUID
 
 from kafkalite.cluster.metadata_log import METADATA_TOPIC
 from kafkalite.log.config import LogConfig
-from kafkalite.log.directory import LogDirectory
+from kafkalite.log.directory import LogDirectory, StoredPartition
 from kafkalite.log.errors import InconsistentDataDirectory
 from kafkalite.log.files import FILES, Files
 from kafkalite.log.log import Log
@@ -24,7 +24,7 @@ from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.kafka_uuid import kafka_uuid
 
 if TYPE_CHECKING:
-    from kafkalite.cluster.image import MetadataImage
+    from kafkalite.cluster.image import MetadataImage, PartitionState
     from kafkalite.config import BrokerConfig
 
 logger = logging.getLogger(__name__)
@@ -134,12 +134,7 @@ class PartitionLogs:
         for stored in self.manager.stored_partitions():
             if stored.topic == METADATA_TOPIC:
                 continue
-            topic = image.topics.get(stored.topic)
-            if (
-                topic is None
-                or stored.partition >= len(topic.partitions)
-                or stored.topic_id not in (None, topic.topic_id)
-            ):
+            if _state_of(stored, image) is None:
                 logger.warning("%s: belongs to no topic, removed", stored.path)
                 self.manager.discard(stored)
         for _ in self.manager.unlink_deleted():
@@ -154,13 +149,8 @@ class PartitionLogs:
         for stored in self.manager.stored_partitions():
             if stored.topic == METADATA_TOPIC:
                 continue
-            topic = image.topics.get(stored.topic)
-            if (
-                topic is None
-                or stored.partition >= len(topic.partitions)
-                or stored.topic_id not in (None, topic.topic_id)
-                or node_id not in topic.partitions[stored.partition].replicas
-            ):
+            state = _state_of(stored, image)
+            if state is None or node_id not in state.replicas:
                 aside = self.manager.set_aside(stored)
                 logger.warning("%s has no replica here: renamed to %s", stored.path, aside.name)
 
@@ -248,5 +238,15 @@ class PartitionLogs:
 
 
 # A directory's id in meta.properties is 22 characters of base64: 16 bytes.
+def _state_of(stored: StoredPartition, image: MetadataImage) -> PartitionState | None:
+    """The partition whose log was found; None if it belongs to no topic that there is."""
+    topic = image.topics.get(stored.topic)
+    if topic is None or stored.partition >= len(topic.partitions):
+        return None
+    if stored.topic_id not in (None, topic.topic_id):
+        return None
+    return topic.partitions[stored.partition]
+
+
 def _as_uuid(directory_id: str) -> UUID:
     return UUID(bytes=urlsafe_b64decode(directory_id + "=="))

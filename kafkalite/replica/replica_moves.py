@@ -13,13 +13,16 @@ import logging
 import time
 from base64 import urlsafe_b64decode
 from collections.abc import Callable
+from contextlib import closing
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 import trio
 
 from kafkalite.log.cleaner import Throttle
+from kafkalite.log.disk_wait import DiskWait, Waits
 from kafkalite.log.files import LONGEST_NAME, future_directory
+from kafkalite.requests.disk_threads import in_disk_thread
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored.partition_change_record import PartitionChangeRecord
 
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from kafkalite.config import BrokerConfig
     from kafkalite.log.directory import LogDirectory
     from kafkalite.log.future_log import LogMove
+    from kafkalite.log.log import Log
     from kafkalite.replica.partition import Partition
     from kafkalite.replica.partition_logs import PartitionLogs
     from kafkalite.replica.topics import Topics
@@ -114,24 +118,33 @@ class ReplicaMoves:
                     await self._carry(move)
                 except KafkaError as error:
                     await self._failed(move, error)
+                if move.is_assigned and not (move.has_finished or self._is_wanted(move)):
+                    await self._assign_back(move)
             self._begun = trio.Event()
             await self._begun.wait()
 
     async def _carry(self, move: LogMove) -> None:
         """Copy until the move is at its end, or is not wanted any more. Raises KafkaError."""
         # A long copy is flushed as it goes, in a thread, so that there is little left at the end.
-        while self._is_wanted(move) and not await self._copy(move):
-            flush = move.begin_flush()
-            if flush is None:
-                continue
-            try:
-                await trio.to_thread.run_sync(flush.run)
-            except OSError as error:
-                raise flush.fail(error) from error
-            flush.complete()
+        while self._is_wanted(move):
+            await self._copy(move)
+            if not self._is_wanted(move):
+                break
+            if move.is_caught_up and move.is_flushed:
+                await self._wait_for(move, self._finishing(move))
+            elif (flush := move.begin_flush()) is not None:
+                await self._wait_for(move, flush.waiting())
 
-    async def _copy(self, move: LogMove) -> bool:
-        """Copy all that is there now; True when the log has moved. Raises KafkaError."""
+    async def _wait_for(self, move: LogMove, waits: Waits[None]) -> None:
+        """Have threads wait for the disk, as long as the move is wanted or has finished."""
+        with closing(waits):
+            for wait in waits:
+                await in_disk_thread(wait)
+                if not self._is_wanted(move) and not move.has_finished:
+                    return
+
+    async def _copy(self, move: LogMove) -> None:
+        """Copy all that is there now, or until much is to be flushed. Raises KafkaError."""
         throttle = Throttle(
             max(1, self._config.integer("replica.alter.log.dirs.io.max.bytes.per.second")),
             trio.current_time(),
@@ -140,49 +153,58 @@ class ReplicaMoves:
         while self._is_wanted(move):
             size = move.step()
             if move.is_caught_up:
-                if move.is_flushed:
-                    self._finish(move)
-                    return True
-                return False
+                return
             wait = throttle.wait_s(size, trio.current_time())
             if wait or time.perf_counter() - began > _SLICE_SECONDS:
                 await trio.sleep(wait)
                 began = time.perf_counter()
-        return False
 
     def _is_wanted(self, move: LogMove) -> bool:
         return self._manager.moves.get(move.key) is move
 
-    def _finish(self, move: LogMove) -> None:
-        """The last act, without a pause in it: the future log is the partition's log now."""
-        self._cluster.settle()
+    def _finishing(self, move: LogMove) -> Waits[None]:
+        """The last act: the future log becomes the partition's log."""
+
+        def assign(directory: LogDirectory) -> Waits[None]:
+            return self._assigning(move, directory)
+
+        def switched(log: Log) -> None:
+            partition = self._partition_of(move)
+            if partition is not None:
+                partition.log_moved(log)
+            logger.info("%r is done", move)
+
+        return self._manager.finishing_move(move, assign, switched)
+
+    def _partition_of(self, move: LogMove) -> Partition | None:
+        """None if the topic is deleted, which ends its moves, too."""
         name, index = move.key
         topic = self._topics.get(name)
-        if topic is None:  # its deletion ends its moves, too
-            return
-        partition = topic.partitions[index]
+        return None if topic is None else topic.partitions[index]
 
-        def assign(directory: LogDirectory) -> None:
-            directory_id = UUID(bytes=urlsafe_b64decode(directory.directory_id + "=="))
-            self._assign(partition, directory_id)
-
-        partition.log_moved(self._manager.finish_move(move, assign))
-        logger.info("%r is done", move)
-
-    def _assign(self, partition: Partition, directory_id: UUID) -> None:
+    def _assigning(self, move: LogMove, directory: LogDirectory) -> Waits[None]:
         """Have the metadata say where the log lies. Every replica of this process shares it."""
+        partition = self._partition_of(move)
+        if partition is None:
+            return
+        directory_id = UUID(bytes=urlsafe_b64decode(directory.directory_id + "=="))
         if self._tell_directory is not None:
             self._tell_directory(partition.topic_id, partition.index, directory_id)
             return
-        self._cluster.write(
-            [
-                PartitionChangeRecord(
-                    partition_id=partition.index,
-                    topic_id=partition.topic_id,
-                    directories=[directory_id] * len(partition.replicas),
-                )
-            ]
+        change = PartitionChangeRecord(
+            partition_id=partition.index,
+            topic_id=partition.topic_id,
+            directories=[directory_id] * len(partition.replicas),
         )
+        for wait in self._cluster.writing([change]):
+            if wait is not None:
+                yield DiskWait(wait)
+
+    async def _assign_back(self, move: LogMove) -> None:
+        """The move ends where it began, but the metadata name the other directory already."""
+        move.is_assigned = False
+        for wait in self._assigning(move, move.source_directory):
+            await in_disk_thread(wait)
 
     async def _failed(self, move: LogMove, error: KafkaError) -> None:
         if not self._is_wanted(move):

@@ -165,15 +165,18 @@ def _bind_in_a_row(wanted: Sequence[ListenerConfig]) -> list[socket.socket]:
     return _bind_all(wanted)
 
 
-def bind(host: str, port: int) -> socket.socket:
-    """A socket that listens there, non-blocking. Raises StartError."""
+def bind(host: str, port: int, purpose: str = "") -> socket.socket:
+    """A socket that listens there, non-blocking.
+
+    Raises StartError; `purpose` begins its text, where the port is not one for clients.
+    """
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
         sock = socket.socket(family, kind, protocol)
     except OSError as error:
-        raise StartError(f"cannot listen on {joined(host, port)}: {error.strerror}") from None
+        raise _cannot_listen(host, port, purpose, error) from None
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
@@ -183,8 +186,13 @@ def bind(host: str, port: int) -> socket.socket:
         sock.listen(_BACKLOG)
     except OSError as error:
         sock.close()
-        raise StartError(f"cannot listen on {joined(host, port)}: {error.strerror}") from None
+        raise _cannot_listen(host, port, purpose, error) from None
     return sock
+
+
+def _cannot_listen(host: str, port: int, purpose: str, error: OSError) -> StartError:
+    prefix = f"{purpose}: " if purpose else ""
+    return StartError(f"{prefix}cannot listen on {joined(host, port)}: {error.strerror}")
 
 
 def joined(host: str, port: int) -> str:

@@ -104,12 +104,14 @@ async def join(client: Client) -> None:
         protocols=[JoinGroupRequestProtocol(name="range", metadata=b"")],
     )
     joined = await client.ask(request, 3)
-    await client.ask(
+    assert joined.error_code == ErrorCode.NONE
+    synced = await client.ask(
         SyncGroupRequest(
             group_id="group", generation_id=joined.generation_id, member_id=joined.member_id
         ),
         3,
     )
+    assert synced.error_code == ErrorCode.NONE
 
 
 async def until(condition: Callable[[], bool], seconds: float = 15) -> None:
@@ -152,10 +154,11 @@ async def test_a_failing_disk_ends_no_broker(
         broker.create_topic("moving", 1, configs=small)
         broker.create_topic("words", 1)
         client = await connected(broker)
-        await join(client)
         producer = Transactional(client)
-        await producer.init(timeout_ms=100)
-        await producer.add(0)
+        await producer.find_coordinators()
+        await join(client)
+        assert await producer.init(timeout_ms=100) is ErrorCode.NONE
+        assert await producer.add(0) is ErrorCode.NONE
         for topic in ("table", "short", "moving"):
             write(partition_of(broker, topic), 40)
         moves = core(broker).services.replica_moves

@@ -70,6 +70,19 @@ def test_a_mistake_is_one_sentence_that_names_it(
     assert named in refused(capsys, *where, *port, *arguments)
 
 
+@pytest.mark.parametrize("port", [[], ["--port", "0"]], ids=["", "port 0"])
+@pytest.mark.parametrize("is_in_file", [False, True], ids=["flag", "file"])
+def test_a_listener_that_cannot_be_served_is_refused_wherever_it_is_set(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, port: list[str], is_in_file: bool
+) -> None:
+    """It is never served as plaintext. GSSAPI is the default of sasl.enabled.mechanisms."""
+    setting = "listeners=SASL_PLAINTEXT://127.0.0.1:0"
+    file = tmp_path / "server.properties"
+    file.write_text(setting)
+    source = ["--config", str(file)] if is_in_file else ["--set", setting]
+    assert "SASL_PLAINTEXT" in refused(capsys, "--temporary", *port, *source)
+
+
 def test_a_port_in_use(capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = str(other.getsockname()[1])

@@ -18,6 +18,8 @@ import pytest
 from kafkalite.log.cleaner import Cleaner
 from kafkalite.log.compaction import run_steps
 from kafkalite.log.config import LogConfig
+from kafkalite.log.directory import LogDirectory
+from kafkalite.log.disk_wait import Waits, without_threads
 from kafkalite.log.files import Files
 from kafkalite.log.flushing import Flush
 from kafkalite.log.future_log import LogMove
@@ -148,6 +150,10 @@ def clean(world: World) -> None:
         run_steps(world.cleaner.clean())
 
 
+def no_metadata(directory: LogDirectory) -> Waits[None]:
+    yield from ()
+
+
 def move(world: World) -> None:
     """A log goes from the directory that may fail to the other one, and one comes."""
     moves: list[LogMove] = []
@@ -164,7 +170,8 @@ def move(world: World) -> None:
             while not each.is_caught_up:
                 each.step()
             run_flush(each.begin_flush())
-            world.manager.finish_move(each, lambda directory: None)
+            finishing = world.manager.finishing_move(each, no_metadata, lambda _: None)
+            without_threads(finishing)
         except KafkaError:
             world.manager.cancel_move(*each.key)
 

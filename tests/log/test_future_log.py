@@ -1,11 +1,8 @@
-"""A log moves to another data directory while it is in use, and wherever that is cut short."""
+"""A log moves to another data directory while it is in use."""
 
 import dataclasses
-import errno
 import shutil
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +12,7 @@ from kafkalite.log.cleaner import cleanable_part
 from kafkalite.log.compaction import Compaction
 from kafkalite.log.config import LogConfig
 from kafkalite.log.directory import LogDirectory
+from kafkalite.log.disk_wait import DiskWait, Waits, without_threads
 from kafkalite.log.files import Files
 from kafkalite.log.future_log import LogMove
 from kafkalite.log.log import AppendOrigin, Log
@@ -24,7 +22,7 @@ from kafkalite.wire.control_records import build_end_transaction_marker
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.record_batch import Record, build_batch
 from tests.log.conftest import read_all
-from tests.log.faults import Crash, FaultyFiles, PromptFiles
+from tests.log.faults import PromptFiles
 
 NOW_MS = 1_700_000_000_000
 CONFIG = LogConfig(segment_bytes=1500, index_interval_bytes=100, file_delete_delay_ms=0)
@@ -72,9 +70,23 @@ def carry(manager: LogManager, move: LogMove, assigned: list[str] | None = None)
         move.step()
         if move.is_caught_up:
             break
-    return manager.finish_move(
-        move, lambda directory: (assigned or []).append(directory.directory_id)
-    )
+    return finish(manager, move, [] if assigned is None else assigned)
+
+
+def no_metadata(directory: LogDirectory) -> Waits[None]:
+    yield from ()
+
+
+def finish(manager: LogManager, move: LogMove, assigned: list[str]) -> Log:
+    """The last act, in which no append comes between."""
+
+    def assign(directory: LogDirectory) -> Waits[None]:
+        yield DiskWait(lambda: None)
+        assigned.append(directory.directory_id)
+
+    without_threads(manager.finishing_move(move, assign, lambda log: None))
+    assert move.has_finished
+    return move.future
 
 
 @pytest.fixture
@@ -260,128 +272,39 @@ def test_a_log_whose_directory_is_missing_is_not_made_anew(manager: LogManager) 
     assert caught.value.code == ErrorCode.KAFKA_STORAGE_ERROR
 
 
-class Story:
-    """Appends while the log moves from `a` to `b`; what was appended, and where it is said to
-    lie."""
-
-    def __init__(self, root: Path, files: Files) -> None:
-        self.root = root
-        self.files = files
-        self.values: list[bytes] = []
-        self.attempted: list[bytes] = []
-        self.assigned: list[str] = []
-        self.manager: LogManager | None = None
-
-    def append(self, *values: bytes) -> None:
-        assert self.manager is not None
-        log = self.manager.get("t", 0)
-        assert log is not None
-        self.attempted = [*self.values, *values]
-        with suppress(KafkaError):
-            append(log, *values)
-            self.values = self.attempted
-
-    def tell(self) -> None:
-        self.manager = manager = opened(self.root, self.files)
-        log, target = begin(manager)
-        self.assigned.append(manager.directories[0].directory_id)
-        for i in range(8):
-            self.append(b"%100d" % i, b"x")
-        log.flush()
-        move = manager.begin_move("t", 0, target)
-        move.step()
-        self.append(b"while it moves")
-        flush = move.begin_flush()
-        if flush is not None:
-            flush.run()
-            flush.complete()
+def test_flushed_records_stay_flushed(manager: LogManager) -> None:
+    """Flushes of the log overtake that of its copy, in every try."""
+    log, target = begin(manager)
+    append(log, b"x")
+    move = manager.begin_move("t", 0, target)
+    tries = 0
+    while not move.has_finished:
         while not move.is_caught_up:
             move.step()
-        manager.finish_move(move, lambda directory: self.assigned.append(directory.directory_id))
-        self.append(b"%300d" % 1, b"after")
-        self.append(b"%300d" % 2)
-        manager.close()
-
-    def check(self) -> None:
-        manager = opened(self.root)
-        manager.stored_partitions()
-        log = manager.open_log("t", 0, CONFIG, assigned=self.assigned[-1:])
-        manager.resume_moves()
-        found = [record.value for record in read_all(log)]
-        assert found in (self.values, self.attempted)
-        for move in list(manager.moves.values()):
-            log = carry(manager, move, self.assigned)
-            assert [record.value for record in read_all(log)] == found
-        list(manager.unlink_deleted())
-        assert len(list(self.root.glob("*/t-0*"))) == 1
-        manager.close()
+        tries += 1
+        for _ in manager.finishing_move(move, no_metadata, lambda log: None):
+            if not move.has_finished:
+                append(log, b"more")
+                log.flush()
+    assert 1 < tries < 100
+    assert move.future.recovery_point >= log.recovery_point
 
 
-@pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Path]:
-    shared = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=shared if shared.is_dir() else tmp_path) as path:
-        yield Path(path)
-
-
-def count_operations(memory: Path) -> int:
-    files = FaultyFiles()
-    story = Story(memory / "whole", files)
-    story.tell()
-    story.check()
-    assert len(story.assigned) == 2
-    return files.count
-
-
-@pytest.mark.slow
-def test_the_process_dies_at_the_nth_operation(memory: Path) -> None:
-    count = count_operations(memory)
-    assert count > 60
-    for n in range(15, count + 1):  # before it are the directories themselves
-        root = memory / "disk"
-        files = FaultyFiles()
-        files.fail_at, files.fault = n, files.die
-        story = Story(root, files)
-        with pytest.raises(Crash):
-            story.tell()
-        files.close_all()
-        for directory in story.manager.directories if story.manager is not None else ():
-            directory._lock.release()  # as the end of a process does
-        try:
-            if story.assigned:
-                story.check()
-        except BaseException as error:
-            error.add_note(f"operation {n} of {count}")
-            raise
-        shutil.rmtree(root)
-
-
-def no_space(size: int) -> int:
-    raise OSError(errno.ENOSPC, "No space left on device")
-
-
-def broken(size: int) -> int:
-    raise OSError(errno.EIO, "Input/output error")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("fault", [no_space, broken])
-def test_the_nth_operation_fails(memory: Path, fault: Callable[[int], int]) -> None:
-    count = count_operations(memory)
-    for n in range(15, count + 1):
-        root = memory / "disk"
-        files = FaultyFiles()
-        files.fail_at, files.fault = n, fault
-        story = Story(root, files)
-        try:
-            with suppress(KafkaError, OSError):
-                story.tell()
-            if story.manager is not None:
-                with suppress(KafkaError, OSError):
-                    story.manager.close()
-                if story.assigned:
-                    story.check()
-        except BaseException as error:
-            error.add_note(f"operation {n} of {count}")
-            raise
-        shutil.rmtree(root)
+def test_the_old_directory_stays_until_the_new_name_is_on_the_disk(manager: LogManager) -> None:
+    log, target = begin(manager)
+    append(log, b"x")
+    old = log.directory
+    move = manager.begin_move("t", 0, target)
+    move.step()
+    waits = manager.finishing_move(move, no_metadata, lambda log: None)
+    while not move.has_finished:
+        next(waits)
+    list(manager.move_deleted())
+    assert old.exists()
+    manager.delete_log("t", 0)
+    manager.prefer("t", 0, manager.directories[0])
+    again = manager.open_log("t", 0, CONFIG)  # the same name, in the same place
+    assert (again.directory, again.log_end_offset) == (old, 0)
+    assert list(waits) == []
+    append(again, b"y")
+    assert [record.value for record in read_all(again)] == [b"y"]

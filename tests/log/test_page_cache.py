@@ -45,6 +45,15 @@ def test_what_is_not_cached_is_not_read(file: LogFile) -> None:
         file.pread(100, 64 * MB)
 
 
+def test_the_end_of_an_inner_block_is_not_that_of_the_outer_one(file: LogFile) -> None:
+    with cached_only:
+        with cached_only:
+            pass
+        with pytest.raises(NotCached):
+            file.pread(100, 64 * MB)
+    assert len(file.pread(100, 64 * MB)) == 100
+
+
 def test_it_is_read_after_it_was_waited_for(file: LogFile) -> None:
     with cached_only:
         with pytest.raises(NotCached) as missing:

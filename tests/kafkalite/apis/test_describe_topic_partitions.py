@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kafkalite.requests.slices import AT_ONCE
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.messages.describe_topic_partitions import (
     Cursor,
@@ -46,6 +47,14 @@ async def test_topics_in_pages(broker: test_broker, client: Any) -> None:
     assert await pages(client, 0, "b") == [[b0], [b1], [b2]]
     broker._running.config.set_dynamic(None, {"max.request.partition.size.limit": "4"})
     assert await pages(client, 2000) == [[a0, a1, b0, b1], [b2]]
+
+
+async def test_a_long_page_is_the_same_again(broker: test_broker, client: Any) -> None:
+    """The page that is remembered stays whole."""
+    count = AT_ONCE + 50
+    broker.create_topic("long", count)
+    for _ in range(2):
+        assert await pages(client, 2000, "long") == [[("long", index) for index in range(count)]]
 
 
 async def test_topics_that_cannot_be_described(broker: test_broker, client: Any) -> None:

@@ -93,3 +93,20 @@ def test_a_failure_is_no_other_s(opened: Opened, monkeypatch: pytest.MonkeyPatch
     disk.error = 0
     opened.cluster.write([config("8")])
     assert retention(opened) == "8"
+
+
+def test_a_change_that_failed_is_not_there_at_the_next_start(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A later change that was decided without it would contradict it."""
+    disk = HeldDisk(monkeypatch)
+    disk.error = errno.ENOSPC
+    opened.cluster.begin_write([config("7")])
+    opened.cluster.settle()
+    disk.error = 0
+    create(opened.cluster, "later")
+    opened.close()
+    again = Opened(opened.directory.parent).start()
+    assert retention(again) is None
+    assert "later" in again.cluster.image.topics
+    again.close()

@@ -37,6 +37,7 @@ def test_each_port_has_a_token_of_its_own() -> None:
 def test_a_port_that_is_taken() -> None:
     first = ControlPort(BrokerConfig({"kafkalite.ui": "true"}))
     port = first.address["url"].rpartition(":")[2]
-    with pytest.raises(StartError, match=port):
+    told = rf"^the control port \(kafkalite.control.port\): .*:{port}: .* in use"
+    with pytest.raises(StartError, match=told):
         ControlPort(BrokerConfig({"kafkalite.control.port": port}))
     first.close()

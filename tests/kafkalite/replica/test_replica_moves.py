@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 import trio
 
+from kafkalite.wire.messages.api_versions import ApiVersionsRequest
 from kafkalite.wire.messages.describe_log_dirs import DescribeLogDirsRequest
 from tests.kafkalite.data_directories import (
     append,
@@ -21,12 +22,13 @@ from tests.kafkalite.data_directories import (
     running,
     values,
 )
+from tests.kafkalite.held_disk import HeldDisk
 
 THROTTLE = "replica.alter.log.dirs.io.max.bytes.per.second"
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    with trio.fail_after(20):
+    with trio.fail_after(60):
         while not condition():  # noqa: ASYNC110 - nothing tells when the background is done
             await trio.sleep(0.01)
 
@@ -102,3 +104,61 @@ async def test_a_move_is_seen_cancelled_and_gone_on_with(tmp_path: Path, connect
         assert len(values(partition_of(broker, "t"))) == 1000
         assert [path.parent for path in found(tmp_path, "*/t-0")] == [there]
     assert found(tmp_path, "*/*-future") == []
+
+
+async def test_the_last_act_of_a_move_waits_for_the_disk_in_a_thread(
+    tmp_path: Path, connect: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = HeldDisk(monkeypatch)
+    async with running(tmp_path) as broker, disk:
+        broker.create_topic("t")
+        partition = partition_of(broker, "t")
+        append(partition, b"before")
+        there = other(broker, directory_of(broker, "t"))
+        client = await connect(broker)
+        disk.hold()
+        assert await ask(client, there, "t", 0) == [0]
+        await until(lambda: disk.count > 0)
+        append(partition, b"meanwhile")
+        assert (await client.ask(ApiVersionsRequest(), 0)).error_code == 0
+        assert directory_of(broker, "t") != there
+        disk.let_go()
+        await until(lambda: directory_of(broker, "t") == there)
+        assert values(partition) == [b"before", b"meanwhile"]
+
+
+async def test_a_move_is_cancelled_in_its_last_act(
+    tmp_path: Path, connect: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The metadata name the other directory already, and are set right."""
+    disk = HeldDisk(monkeypatch)
+    async with running(tmp_path) as broker, disk:
+        broker.create_topic("t")
+        partition = partition_of(broker, "t")
+        append(partition, b"before")
+        here = directory_of(broker, "t")
+        there = other(broker, here)
+        client = await connect(broker)
+        cluster = core(broker).services.cluster
+        writing = cluster.writing
+
+        def held(records: Sequence[object]) -> Any:
+            disk.hold()
+            return writing(records)
+
+        monkeypatch.setattr(cluster, "writing", held)
+        assert await ask(client, there, "t", 0) == [0]
+        (move,) = core(broker).services.logs.manager.moves.values()
+        await until(lambda: move.is_assigned and disk.count > 0)
+        monkeypatch.setattr(cluster, "writing", writing)
+        assert await ask(client, here, "t", 0) == [0]  # stay
+        disk.let_go()
+        assigned = core(broker).services.logs.directory_ids[0 if here.name == "a" else 1]
+        image = cluster.image
+        await until(lambda: not move.is_assigned)
+        await until(lambda: image.topics["t"].partitions[0].directories == [assigned])
+        append(partition, b"after")
+        assert values(partition) == [b"before", b"after"]
+        assert directory_of(broker, "t") == here
+    async with running(tmp_path) as broker:
+        assert values(partition_of(broker, "t")) == [b"before", b"after"]
