@@ -6,7 +6,7 @@ Its epochs, states and records are those of modern_group.py. Source: Kafka's Str
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Literal
 from uuid import UUID
@@ -73,6 +73,11 @@ class StreamsGroup(ModernGroup[StreamsMember, Tasks]):
     @property
     def required_topics(self) -> frozenset[str]:
         return frozenset() if self.topology is None else required_topics(self.topology)
+
+    def sources(self) -> Iterator[tuple[str, Iterator[str]]]:
+        """Each subtopology's id, and the topics that it reads."""
+        for subtopology in () if self.topology is None else self.topology.subtopologies:
+            yield subtopology.subtopology_id, source_names(subtopology)
 
     def depends_on(self, topics: Collection[str]) -> bool:
         return not self.required_topics.isdisjoint(topics)

@@ -20,8 +20,6 @@ from kafkalite.control.problems import not_found
 from kafkalite.coordinators.transaction_coordinator.transaction import Transaction
 from kafkalite.group_coordinator.classic_group import ClassicGroup, ClassicGroupState
 from kafkalite.group_coordinator.shard import AnyModernGroup, Group
-from kafkalite.group_coordinator.streams_group import StreamsGroup
-from kafkalite.group_coordinator.streams_topology import source_names
 from kafkalite.replica.partition import Partition
 from kafkalite.replica.topics import Topic
 from kafkalite.requests.slices import Steps, at_once, mapped
@@ -158,11 +156,10 @@ def _read_by(
     """The partitions that active tasks read: each reads the partition of its number of every
     source topic of its subtopology (KIP-1071).
     """
-    topology = group.topology if isinstance(group, StreamsGroup) else None
     read: dict[str, list[int]] = {}
-    for subtopology in () if topology is None else topology.subtopologies:
-        numbers = tasks.get(subtopology.subtopology_id, {})
-        for name in source_names(subtopology):
+    for subtopology_id, names in group.sources() if group.group_type == "streams" else ():
+        numbers = tasks.get(subtopology_id, {})
+        for name in names:
             topic = broker.services.topics.get(name)
             count = 0 if topic is None else len(topic.partitions)
             if mine := sorted(each for each in numbers if each < count):
