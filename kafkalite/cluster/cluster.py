@@ -147,23 +147,22 @@ class Cluster:
         self.cache.clear()
         for record in records:
             self.image.apply(record)
-            self._forget_cached(record)
         self.image.offset = offset
-        if any(isinstance(record, _BROKER_RECORDS) for record in records):
+        kinds = set(map(type, records))
+        if not kinds.isdisjoint(_TOPIC_RECORDS):
+            for record in records:
+                if isinstance(record, _TOPIC_RECORDS):
+                    self.topic_cache.pop(record.topic_id, None)
+        if not kinds.isdisjoint(_BROKER_RECORDS):
+            self.topic_cache.clear()
             self._rebuild_nodes()
-        if any(
+        if ConfigRecord in kinds and any(
             isinstance(record, ConfigRecord) and record.resource_type == BROKER_RESOURCE
             for record in records
         ):
             self._apply_dynamic_configs()
         for subscriber in self._subscribers:
             subscriber(records)
-
-    def _forget_cached(self, record: object) -> None:
-        if isinstance(record, _TOPIC_RECORDS):
-            self.topic_cache.pop(record.topic_id, None)
-        elif isinstance(record, _BROKER_RECORDS):
-            self.topic_cache.clear()
 
     def addresses(self, listener_name: str) -> list[NodeAddress]:
         """The living nodes that have a listener of this name."""

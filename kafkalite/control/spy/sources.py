@@ -125,6 +125,10 @@ class _Metadata:
         self._created = set()
         for record in records:
             match record:
+                case ConfigRecord():
+                    if not self._is_of_new_topic(record):
+                        resource = record.resource_name or "all"
+                        self._put("config.changed", resource=resource, name=record.name)
                 case TopicRecord():
                     self._names[record.topic_id] = record.name
                     self._created.add(record.topic_id)
@@ -133,18 +137,13 @@ class _Metadata:
                     self._put("topic.deleted", topic=self._names.pop(record.topic_id, ""))
                 case PartitionRecord() | PartitionChangeRecord():
                     self._partition(record)
-                case ConfigRecord() if self._is_of_new_topic(record):
-                    pass
-                case ConfigRecord():
-                    self._put(
-                        "config.changed", resource=record.resource_name or "all", name=record.name
-                    )
                 case _:
                     self._node(record)
 
     def _is_of_new_topic(self, record: ConfigRecord) -> bool:
-        new = {self._names[topic_id] for topic_id in self._created}
-        return record.resource_type == TOPIC_RESOURCE and record.resource_name in new
+        if not self._created or record.resource_type != TOPIC_RESOURCE:
+            return False
+        return record.resource_name in {self._names[topic_id] for topic_id in self._created}
 
     def _partition(self, record: PartitionRecord | PartitionChangeRecord) -> None:
         topic, index = self._names.get(record.topic_id, ""), record.partition_id
