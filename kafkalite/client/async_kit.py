@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-import msgspec
-
 from kafkalite.client.async_parts import (
     AsyncClock,
     AsyncFault,
@@ -34,6 +32,7 @@ from kafkalite.control.answers import (
     WasReset,
     Written,
 )
+from kafkalite.control.conversion import converted
 from kafkalite.control.coordination import CoordinatorView
 from kafkalite.control.faults.presets import preset
 from kafkalite.control.faults.rule import Action, Rule, When
@@ -118,7 +117,7 @@ class AsyncKit:
         YAML.
         """
         given = read_seed(Path(seed)) if isinstance(seed, (str, Path)) else seed
-        checked = msgspec.convert(given, Seed, strict=False)
+        checked = converted(given, Seed, strict=False)
         made: Seeded = await self.ask("seed", topics=checked.topics, groups=checked.groups)
         return made
 
@@ -375,7 +374,7 @@ class AsyncKit:
         """
         rule = Rule(
             id=id,
-            when=msgspec.convert({"api": api, **when}, When),
+            when=converted({"api": api, **when}, When),
             skip=skip,
             times=times,
             every=every,

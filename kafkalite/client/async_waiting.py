@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import msgspec
-
 from kafkalite.client.async_parts import AsyncAsks, AsyncFault
 from kafkalite.client.errors import WaitTimeout
 from kafkalite.control.answers import Waited
+from kafkalite.control.conversion import converted
 from kafkalite.control.questions import Until
 
 
@@ -23,7 +22,7 @@ class AsyncWait:
 
     async def until(self, until: Until | Mapping[str, Any], timeout: str = "10s") -> Waited:
         """Waits for any condition, as data."""
-        condition = until if isinstance(until, Until) else msgspec.convert(until, Until)
+        condition = until if isinstance(until, Until) else converted(until, Until)
         waited: Waited = await self._kit.ask("wait", until=condition, timeout=timeout)
         if not waited.met:
             raise WaitTimeout(f"{waited.because} (after {timeout})")
@@ -141,4 +140,4 @@ class AsyncWait:
 
     async def quiet(self, lasting: str = "1s", *, timeout: str = "10s") -> Waited:
         """Nothing was produced or committed for so long."""
-        return await self.until(msgspec.convert({"quiet": {"for": lasting}}, Until), timeout)
+        return await self.until(converted({"quiet": {"for": lasting}}, Until), timeout)

@@ -21,6 +21,7 @@ import msgspec
 from kafkalite.client.connecting import Client, from_environment, read_ready_file
 from kafkalite.client.table import ROWS, Row
 from kafkalite.client.values import read_seed
+from kafkalite.control.conversion import converted
 from kafkalite.control.faults.rule import KINDS, When
 from kafkalite.control.problems import Problem
 from kafkalite.control.questions import Until
@@ -190,16 +191,16 @@ def _fields(verb: str, kind: str | None, given: dict[str, Any]) -> dict[str, Any
     if kind is not None:
         timeout = given.pop("timeout")
         until = {kind: _loaded(given, _struct_of_kind(kind))}
-        checked = msgspec.convert({"until": until, "timeout": timeout}, row.request, strict=False)
+        checked = converted({"until": until, "timeout": timeout}, row.request, strict=False)
     elif verb == "faults.add" and "file" not in given:
-        checked = msgspec.convert(_rule(given), row.request, strict=False)
+        checked = converted(_rule(given), row.request, strict=False)
     elif "file" in given:
         loaded = read_seed(given["file"])
         if verb == "faults.replace_all" and isinstance(loaded, list):
             loaded = {"faults": loaded}
-        checked = msgspec.convert(loaded, row.request, strict=False)
+        checked = converted(loaded, row.request, strict=False)
     else:
-        checked = msgspec.convert(_loaded(given, row.request), row.request, strict=False)
+        checked = converted(_loaded(given, row.request), row.request, strict=False)
     return {name: getattr(checked, name) for name in checked.__struct_fields__}
 
 

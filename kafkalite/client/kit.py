@@ -10,8 +10,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-import msgspec
-
 from kafkalite.client.errors import WaitTimeout
 from kafkalite.client.parts import Clock, Fault, Faults, Group, Recording, Transaction
 from kafkalite.client.values import fields_of, new_record, read_seed, text_of, written
@@ -30,6 +28,7 @@ from kafkalite.control.answers import (
     WasReset,
     Written,
 )
+from kafkalite.control.conversion import converted
 from kafkalite.control.coordination import CoordinatorView
 from kafkalite.control.faults.presets import preset
 from kafkalite.control.faults.rule import Action, Rule, When
@@ -116,7 +115,7 @@ class Kit:
         YAML.
         """
         given = read_seed(Path(seed)) if isinstance(seed, (str, Path)) else seed
-        checked = msgspec.convert(given, Seed, strict=False)
+        checked = converted(given, Seed, strict=False)
         made: Seeded = self.ask("seed", topics=checked.topics, groups=checked.groups)
         return made
 
@@ -371,7 +370,7 @@ class Kit:
         """
         rule = Rule(
             id=id,
-            when=msgspec.convert({"api": api, **when}, When),
+            when=converted({"api": api, **when}, When),
             skip=skip,
             times=times,
             every=every,

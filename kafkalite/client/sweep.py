@@ -16,6 +16,7 @@ import msgspec
 
 from kafkalite.client.kit import Kit
 from kafkalite.client.values import fields_of
+from kafkalite.control.conversion import converted
 from kafkalite.control.faults.book import described
 from kafkalite.control.faults.rule import Action, Rule, When
 
@@ -90,7 +91,7 @@ def rule_at(when: When, action: Action, number: int) -> Rule:
 
 def criteria(api: Any, when: Mapping[str, Any]) -> When:
     """Criteria as Python and the command line give them. Raises ValidationError."""
-    return msgspec.convert({"api": api, **when}, When)
+    return converted({"api": api, **when}, When)
 
 
 def positions_of(requests: int, limit: int, actions: Sequence[Action]) -> list[tuple[int, Action]]:

@@ -11,6 +11,7 @@ import h11
 import msgspec
 
 from kafkalite.client.table import ROWS, Row
+from kafkalite.control.conversion import decoded
 from kafkalite.control.problems import Problem
 
 PREFIX: Final = "/v1"
@@ -107,7 +108,7 @@ class Exchange:
         if self._status == 200 and hasattr(self._row.answer, "content_type"):
             return self._row.answer(data)
         if self._status == 200:
-            return msgspec.json.decode(data, type=self._row.answer)
+            return decoded(data, self._row.answer)
         told = msgspec.json.decode(data)
         raise Problem(told["code"], told["detail"], value=told.get("value"), hint=told.get("hint"))
 

@@ -20,6 +20,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 import msgspec
 
 from kafkalite.control.clusters import Clusters
+from kafkalite.control.conversion import converted
 from kafkalite.control.guard import LOOPBACK
 from kafkalite.control.problems import Problem
 from kafkalite.control.verbs import VERBS, Verb
@@ -185,7 +186,7 @@ class ControlServer:
                 raise Problem("invalid_request", f"{name} is {text!r} in the path")
         # Numbers in a path or a query are text; in a body they are what they are.
         strict = verb.has_body and not named
-        return msgspec.convert({**fields, **named}, verb.request, strict=strict, str_keys=True)
+        return converted({**fields, **named}, verb.request, strict=strict, str_keys=True)
 
 
 _PROBLEM: Final = "application/problem+json"

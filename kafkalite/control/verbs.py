@@ -189,8 +189,8 @@ VERBS: Final[dict[str, Verb]] = {verb.name: verb for verb in _TABLE}
 
 async def run_in(cluster: ControlledCluster, name: str, arguments: dict[str, Any]) -> Any:
     """Do a verb to one cluster: what a fault does at exactly its request. Raises Problem."""
-    import msgspec
+    from kafkalite.control.conversion import converted
 
     verb = VERBS[name]
-    request = msgspec.convert(arguments, verb.request, strict=False)
+    request = converted(arguments, verb.request, strict=False)
     return await verb.function(cluster, request)

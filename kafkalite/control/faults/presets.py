@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, get_type_hints
 
-import msgspec
-
+from kafkalite.control.conversion import converted
 from kafkalite.control.faults.rule import Action, Rule, When
 from kafkalite.control.problems import Problem
 
@@ -56,10 +55,7 @@ class Preset:
                 )
         types = get_type_hints(self.make)
         return self.make(
-            **{
-                name: msgspec.convert(value, types[name], strict=False)
-                for name, value in given.items()
-            }
+            **{name: converted(value, types[name], strict=False) for name, value in given.items()}
         )
 
 
