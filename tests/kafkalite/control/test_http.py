@@ -108,7 +108,9 @@ def test_plain_http(asked: Asked, k: Client) -> None:
         ("GET", "/nothing", None, {}, 404, "not_found"),
         ("GET", "/clusters/none", None, {}, 404, "not_found"),
         ("GET", "/clusters/default/topics/t/records?count=many", None, {}, 400, "invalid_request"),
-        ("POST", "/clusters/default/seed", b"[" * (1 << 21), {}, 413, "too_large"),
+        pytest.param(
+            "POST", "/clusters/default/seed", b"[" * (1 << 21), {}, 413, "too_large", id="2 MB"
+        ),
     ],
 )
 def test_what_is_refused(
