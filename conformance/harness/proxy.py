@@ -32,12 +32,15 @@ class LossyProxy:
         self._loses = loses
         self.lost: Counter[ApiKey] = Counter()
         self._server = socket.create_server(("127.0.0.1", 0), backlog=_BACKLOG)
+        self._passing: list[socket.socket] = []
         self._port = int(self._server.getsockname()[1])
         self.bootstrap = f"127.0.0.1:{self._port}"
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self) -> None:
-        self._server.close()
+        """Take no connection any more, and end those that there are."""
+        with hanging_up(self._server, *self._passing):
+            pass
 
     def sees(self, connection: int, frame: bytes, *, is_request: bool) -> None:
         """Called for every frame that passes, as it was sent; does nothing here."""
@@ -52,9 +55,14 @@ class LossyProxy:
         for number in itertools.count():
             try:
                 client, _ = self._server.accept()
-                broker = socket.create_connection(self._broker)
             except OSError:
                 return
+            try:
+                broker = socket.create_connection(self._broker)
+            except OSError:
+                client.close()
+                continue
+            self._passing += (client, broker)
             asked: dict[int, ApiKey] = {}
             for work in (self._forward_requests, self._forward_answers):
                 arguments = number, client, broker, asked

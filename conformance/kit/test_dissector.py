@@ -86,10 +86,10 @@ def test_the_spy_and_tshark_tell_the_same(tmp_path: Path) -> None:
         k.spy("on")
         proxy = RecordingProxy(broker.bootstrap)
         converse(proxy.bootstrap, "seen")
+        proxy.close()
         # A connection that is closed may have asked last what is still waited for.
         k.wait.connections(at_most=0, timeout=f"{SECONDS}s")
         shown = k.requests(limit=10_000)
-        proxy.close()
     finally:
         broker.stop()
     found = dissected(proxy.passed, tmp_path)
