@@ -17,7 +17,6 @@ from kafkalite.group_coordinator.classic_member import ClassicMember
 from kafkalite.group_coordinator.classic_protocol import ClassicProtocol
 from kafkalite.group_coordinator.consumer_group import ConsumerGroup
 from kafkalite.group_coordinator.consumer_member import Assigned, ConsumerMember
-from kafkalite.group_coordinator.heartbeat_checks import group_not_found
 from kafkalite.group_coordinator.services import GroupServices
 from kafkalite.group_coordinator.subscriptions import (
     assignment_from,
@@ -61,19 +60,28 @@ class ProtocolChange:
 
         Raises KafkaError(GROUP_ID_NOT_FOUND) if the group cannot be converted.
         """
-        policy = self._config.group_consumer_migration_policy
-        may = (
-            policy in ("bidirectional", "upgrade")
-            and group.is_consumer_group
-            and len(group.members) <= self._config.group_consumer_max_size
-        )
-        if not may and not group.is_empty:
-            raise group_not_found("consumer", group.group_id, group)
+        if not group.is_empty:
+            self._check_upgrade(group)
         changes = Changes(ConsumerGroup(group.group_id), *group.tombstones())
         if not group.is_empty:
             members = [self._consumer_member(group, m) for m in group.members.values()]
             self._add_members(changes, members, group.generation_id)
         return changes
+
+    def _check_upgrade(self, group: ClassicGroup) -> None:
+        """Raises KafkaError(GROUP_ID_NOT_FOUND). Source: validateOnlineUpgrade of Kafka 4.3."""
+        if self._config.group_consumer_migration_policy not in ("bidirectional", "upgrade"):
+            reason = "online upgrade is disabled"
+        elif not group.is_consumer_group:
+            reason = "the group does not use the consumer embedded protocol"
+        elif len(group.members) > self._config.group_consumer_max_size:
+            reason = "the group size exceeds the consumer group maximum size"
+        else:
+            return
+        raise KafkaError(
+            ErrorCode.GROUP_ID_NOT_FOUND,
+            f"Cannot upgrade classic group {group.group_id} to consumer group because {reason}.",
+        )
 
     def _add_members(
         self, changes: Changes[ConsumerGroup], members: Sequence[ConsumerMember], epoch: int
