@@ -78,10 +78,7 @@ class ProtocolChange:
             reason = "the group size exceeds the consumer group maximum size"
         else:
             return
-        raise KafkaError(
-            ErrorCode.GROUP_ID_NOT_FOUND,
-            f"Cannot upgrade classic group {group.group_id} to consumer group because {reason}.",
-        )
+        raise _cannot_upgrade(group, reason)
 
     def _add_members(
         self, changes: Changes[ConsumerGroup], members: Sequence[ConsumerMember], epoch: int
@@ -105,7 +102,11 @@ class ProtocolChange:
             raise _cannot_upgrade(group, "the embedded consumer protocol is malformed")
         if assignment.user_data:
             # Some assignors leave notes for the next time, which would be lost.
-            raise _cannot_upgrade(group, "an unsupported custom assignor is in use")
+            raise _cannot_upgrade(
+                group,
+                "an unsupported custom assignor is in use. Please refer to the documentation or"
+                " switch to a default assignor before re-attempting the upgrade",
+            )
         epoch = group.generation_id
         assigned = self._by_id(assignment, epoch)
         return ConsumerMember(
@@ -230,5 +231,5 @@ def classic_metadata(
 def _cannot_upgrade(group: ClassicGroup, reason: str) -> KafkaError:
     return KafkaError(
         ErrorCode.GROUP_ID_NOT_FOUND,
-        f"Cannot upgrade the classic group {group.group_id} to consumer group because {reason}.",
+        f"Cannot upgrade classic group {group.group_id} to consumer group because {reason}.",
     )

@@ -283,6 +283,24 @@ def test_a_classic_member_in_a_consumer_group(pair: Pair, topic: str, group: str
     describe(pair, group)
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"protocol_type": "connect"},
+        {"protocols": [JoinGroupRequestProtocol(name="range", metadata=b"\1\2\3")]},
+    ],
+    ids=["of Connect", "malformed"],
+)
+def test_a_classic_group_that_stays_one(
+    pair: Pair, topic: str, group: str, fields: dict[str, Any]
+) -> None:
+    pair.create_topic(topic)
+    join(pair, group, topic, "", group_instance_id="i", **fields)
+    for epoch in (0, 1, -1):
+        beat(pair, group, **joining(topic, member_epoch=epoch))
+    pair.ask(ApiKey.DESCRIBE_GROUPS, 5, DescribeGroupsRequest(groups=[group]))
+
+
 def test_the_last_consumer_leaves_a_classic_group_behind(
     pair: Pair, topic: str, group: str
 ) -> None:

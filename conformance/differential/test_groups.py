@@ -11,6 +11,7 @@ from conformance.differential.comparison import Pair
 from conformance.differential.group_requests import (
     PROTOCOL,
     beat,
+    beat_as_consumer,
     describe,
     join,
     joining,
@@ -20,6 +21,7 @@ from conformance.differential.group_requests import (
     sync,
 )
 from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
 from kafkalite.wire.messages.delete_groups import DeleteGroupsRequest
 from kafkalite.wire.messages.describe_groups import DescribeGroupsRequest
 from kafkalite.wire.messages.find_coordinator import FindCoordinatorRequest
@@ -27,6 +29,7 @@ from kafkalite.wire.messages.heartbeat import HeartbeatRequest
 from kafkalite.wire.messages.join_group import JoinGroupRequest
 from kafkalite.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from kafkalite.wire.messages.list_groups import ListGroupsRequest
+from kafkalite.wire.messages.stored import encode
 from kafkalite.wire.messages.sync_group import SyncGroupRequest
 
 COORDINATOR_NOT_AVAILABLE = 15
@@ -293,3 +296,15 @@ def test_deleting(pair: Pair, group: str, version: int) -> None:
     leave(pair, group, 5, "a")
     for _ in range(2):
         pair.ask(ApiKey.DELETE_GROUPS, version, DeleteGroupsRequest(groups_names=[group]))
+
+
+def test_an_assignor_s_notes_keep_the_group_a_classic_one(
+    pair: Pair, topic: str, group: str
+) -> None:
+    """They would be lost."""
+    pair.create_topic(topic)
+    generation = join(pair, group, 9).generation_id
+    noted = encode(ConsumerProtocolAssignment(user_data=b"notes"), 1)
+    sync(pair, group, 5, generation, to={"a": noted}, **PROTOCOL)
+    beat_as_consumer(pair, group, topic)
+    describe(pair, group)

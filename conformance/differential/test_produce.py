@@ -82,6 +82,8 @@ def test_where_it_cannot_go(pair: Pair, topic: str, version: int) -> None:
 BATCHES: dict[str, bytes | None] = {
     "nothing": b"",
     "two batches": batch() + batch(),
+    "two batches of zstd": batch(compression=Compression.ZSTD) * 2,
+    "two batches of an unknown codec": patched(batch(), 21, "h", 7) * 2,
     "half a batch": batch()[:-5],
     "half a header": batch()[:30],
     "a batch and a half": batch() + batch()[:40],

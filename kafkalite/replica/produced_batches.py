@@ -133,12 +133,12 @@ def check_shape(records: InMemory | None, api_version: int) -> InMemory:
     size = LOG_OVERHEAD + length
     if size > len(records) or magic != MAGIC:
         raise KafkaError(ErrorCode.INVALID_RECORD)
+    if api_version < _FIRST_ZSTD_VERSION:
+        _check_codec(records[_LOW_ATTRIBUTES] & _CODEC_MASK)
     if size < len(records):
         if _is_whole(records[size:]):
             raise KafkaError(ErrorCode.INVALID_RECORD)
         records = records[:size]
-    if api_version < _FIRST_ZSTD_VERSION:
-        _check_codec(records[_LOW_ATTRIBUTES] & _CODEC_MASK)
     return records
 
 

@@ -34,6 +34,16 @@ async def stable_classic(world, *members):
         await other.wait()
 
 
+async def refused(world, reason):
+    """The first heartbeat of the other protocol is refused for this reason."""
+    answer = await world.consumer().send(
+        rebalance_timeout_ms=1000, subscribed_topic_names=["orders"], topic_partitions=[]
+    )
+    assert answer.error_code == ErrorCode.GROUP_ID_NOT_FOUND
+    upgrade = "Cannot upgrade classic group group to consumer group because"
+    assert answer.error_message == f"{upgrade} {reason}."
+
+
 async def test_a_classic_group_is_upgraded_by_a_new_member(autojump_clock, world):
     old = classic(world)
     await stable_classic(world, old)
@@ -122,18 +132,22 @@ async def test_members_parked_in_the_classic_group_are_told_to_rejoin(autojump_c
 
 
 @pytest.mark.parametrize(
-    ("policy", "error_code"),
-    [
-        ("disabled", ErrorCode.GROUP_ID_NOT_FOUND),
-        ("downgrade", ErrorCode.GROUP_ID_NOT_FOUND),
-        ("upgrade", ErrorCode.NONE),
-        ("bidirectional", ErrorCode.NONE),
-    ],
+    ("policy", "is_allowed"),
+    [("disabled", False), ("downgrade", False), ("upgrade", True), ("bidirectional", True)],
 )
-async def test_the_policy_of_upgrades(autojump_clock, world, policy, error_code):
+async def test_the_policy_of_upgrades(autojump_clock, world, policy, is_allowed):
     await world.start(group_consumer_migration_policy=policy)
     await stable_classic(world, classic(world))
-    assert await world.consumer().beat() == error_code
+    if is_allowed:
+        assert await world.consumer().beat() == ErrorCode.NONE
+    else:
+        await refused(world, "online upgrade is disabled")
+
+
+async def test_a_group_that_is_too_large_cannot_be_upgraded(autojump_clock, world):
+    await world.start(group_consumer_max_size=1)
+    await stable_classic(world, classic(world), classic(world))
+    await refused(world, "the group size exceeds the consumer group maximum size")
 
 
 @pytest.mark.parametrize(
@@ -151,14 +165,14 @@ async def test_the_policy_of_downgrades(autojump_clock, world, policy, kind):
 
 async def test_a_group_that_is_no_consumers_cannot_be_upgraded(autojump_clock, world):
     await world.join_all(world.member(protocol_type="connect"))
-    assert await world.consumer().beat() == ErrorCode.GROUP_ID_NOT_FOUND
+    await refused(world, "the group does not use the consumer embedded protocol")
     assert await world.state() == "Stable"
 
 
 async def test_a_malformed_subscription_hinders_the_upgrade(autojump_clock, world):
     member = world.member(protocols=[("range", b"\1\2\3")])
     await world.join_all(member)
-    assert await world.consumer().beat() == ErrorCode.GROUP_ID_NOT_FOUND
+    await refused(world, "the embedded consumer protocol is malformed")
     assert await member.heartbeat() == ErrorCode.NONE
 
 
@@ -168,7 +182,11 @@ async def test_an_assignor_s_notes_would_be_lost(autojump_clock, world):
     await member.join()
     noted = encode(ConsumerProtocolAssignment(user_data=b"notes"), 1)
     await member.sync({member.member_id: noted})
-    assert await world.consumer().beat() == ErrorCode.GROUP_ID_NOT_FOUND
+    await refused(
+        world,
+        "an unsupported custom assignor is in use. Please refer to the documentation or"
+        " switch to a default assignor before re-attempting the upgrade",
+    )
     assert await member.heartbeat() == ErrorCode.NONE
 
 

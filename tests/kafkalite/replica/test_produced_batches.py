@@ -65,6 +65,8 @@ NO_CODEC = with_byte(WHOLE, LOW_ATTRIBUTES, 5)
         ),
         (WHOLE + WHOLE, 9, ErrorCode.INVALID_RECORD),
         (ZSTD, 6, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE),
+        (ZSTD + ZSTD, 6, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE),
+        (ZSTD + ZSTD, 7, ErrorCode.INVALID_RECORD),
         (NO_CODEC, 6, ErrorCode.UNKNOWN_SERVER_ERROR),
     ],
     ids=[
@@ -78,6 +80,8 @@ NO_CODEC = with_byte(WHOLE, LOW_ATTRIBUTES, 5)
         "length -1",
         "two",
         "zstd too early",
+        "two of zstd too early",
+        "two of zstd",
         "no codec",
     ],
 )
